@@ -1,0 +1,81 @@
+// The seam for callbacks: told what has been committed. Implementations: callbacks/, plugins,
+// users.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tuner/core/experiment.h"
+#include "tuner/core/objective.h"
+#include "tuner/core/resources.h"
+
+namespace tune {
+
+/// What a callback may know of the run, once, before anything happens.
+struct RunInfo {
+  std::string name;
+  std::filesystem::path directory;  ///< of the experiment, absolute
+  std::optional<Objective> objective;
+  std::optional<std::uint64_t> total_trials;  ///< if known beforehand
+  Resources resources;                        ///< totals
+  bool resumed = false;
+};
+
+/// Runs on the loop's thread, so a hook must return quickly: hand slow work to a thread of your
+/// own. `Trial::id` names the trial's directory below `RunInfo::directory`. An exception out of a
+/// hook is reported with `name()`, the callback is dropped, and the run goes on.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  virtual std::string name() const = 0;
+
+  virtual void setup(const RunInfo& info, const Experiment& experiment) {
+    (void)info;
+    (void)experiment;
+  }
+  /// Around every turn of the loop that did something.
+  virtual void on_step_begin(const Experiment& experiment) { (void)experiment; }
+  virtual void on_step_end(const Experiment& experiment) { (void)experiment; }
+  virtual void on_trial_start(const Trial& trial) { (void)trial; }
+  /// An attempt starts from `checkpoint` (null: from scratch although there were results before).
+  /// Results of `trial` after its iteration no longer count and will be reported again.
+  virtual void on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) {
+    (void)trial;
+    (void)checkpoint;
+  }
+  /// Asked before the record is written; `trial` is as before the result. The only thing a callback
+  /// can do to a run: set `result.should_checkpoint`. Every other change to `result` is ignored.
+  virtual void on_trial_result(const Trial& trial, Result& result) {
+    (void)trial;
+    (void)result;
+  }
+  /// A result that an earlier driver accepted, told again at a resume, oldest first, so that a
+  /// callback that keeps files can mend them. Most leave it empty.
+  virtual void on_trial_replay(const Trial& trial, const Result& result) {
+    (void)trial;
+    (void)result;
+  }
+  /// The trainable was asked to save.
+  virtual void on_trial_save(const Trial& trial) { (void)trial; }
+  /// The checkpoint is committed and its record is on disk.
+  virtual void on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
+    (void)trial;
+    (void)checkpoint;
+  }
+  virtual void on_trial_complete(const Trial& trial) { (void)trial; }
+  /// A failed attempt that will be retried; what failed is in `trial.error`.
+  virtual void on_trial_recover(const Trial& trial) { (void)trial; }
+  /// A failed attempt, for good.
+  virtual void on_trial_error(const Trial& trial) { (void)trial; }
+  virtual void on_experiment_end(const Experiment& experiment) { (void)experiment; }
+
+  /// A warning or notice for the user, in one sentence.
+  virtual void on_notice(const std::string& sentence) { (void)sentence; }
+
+  virtual Json save() const { return Json::object(); }
+  virtual void load(const Json& state) { (void)state; }
+};
+
+}  // namespace tune

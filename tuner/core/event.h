@@ -1,0 +1,124 @@
+// Everything that can happen to an experiment: one event, one line of the journal. An event holds
+// what happened *and* what was decided about it. The one vocabulary of journal, memory and
+// callbacks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tuner/core/scheduler.h"
+#include "tuner/core/trial.h"
+
+namespace tune {
+
+/// A driver took up the experiment.
+struct SessionStarted {
+  std::string host;
+  std::int64_t pid = 0;
+  std::string version;
+};
+
+/// The searcher suggested a config.
+struct TrialAdded {
+  TrialId trial{};
+  std::string config;  ///< JSON text
+  std::string tag;
+  std::string start_checkpoint;  ///< directory, or empty
+};
+
+/// A launch was decided on. With a checkpoint, the trial is rewound to it.
+struct AttemptStarted {
+  TrialId trial{};
+  int attempt = 0;
+  int checkpoint = 0;     ///< index in the trial, or 0: from scratch or `start_checkpoint`
+  std::vector<int> gpus;  ///< devices it holds
+};
+
+/// The attempt's process runs: who to end if the driver dies.
+struct ProcessStarted {
+  TrialId trial{};
+  int attempt = 0;
+  std::int64_t pid = 0;           ///< also the process group
+  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat, to know the process again
+};
+
+/// A result was accepted, and this follows from it.
+struct ResultReported {
+  TrialId trial{};
+  int attempt = 0;
+  Result result;
+  Decision decision;  ///< `checkpoint` holds the sum of all triggers
+};
+
+struct CheckpointCommitted {
+  TrialId trial{};
+  Checkpoint checkpoint;
+};
+
+/// A save or its commit failed; training goes on.
+struct CheckpointFailed {
+  TrialId trial{};
+  int index = 0;
+  std::string reason;
+};
+
+/// These no longer exist for us; their directories are deleted after this is on disk.
+struct CheckpointsDropped {
+  TrialId trial{};
+  std::vector<int> indices;
+};
+
+/// Verification before a restore found it broken; it was set aside.
+struct CheckpointDamaged {
+  TrialId trial{};
+  int index = 0;
+  std::string reason;
+};
+
+enum class Outcome {
+  completed,    ///< TERMINATED: stopped, done, or ended by itself
+  paused,       ///< PAUSED, with a checkpoint
+  failed,       ///< PENDING again if `retry`, else ERROR
+  interrupted,  ///< PENDING again: the driver left, or died; no fault of the trial
+};
+
+struct AttemptEnded {
+  TrialId trial{};
+  int attempt = 0;
+  Outcome outcome = Outcome::completed;
+  std::string reason;      ///< a sentence; empty if all is well
+  bool retry = false;      ///< decided: a failed attempt is tried again
+  Seconds not_before = 0;  ///< decided: Unix time before which it must not be
+};
+
+/// No new trials; those that run are ended. Says why.
+struct StopRequested {
+  std::string reason;
+};
+
+/// The driver leaves in good order.
+struct SessionEnded {
+  std::string reason;  ///< "finished", "interrupted", ...
+};
+
+using EventBody =
+    std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
+                 CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
+                 AttemptEnded, StopRequested, SessionEnded>;
+
+struct Event {
+  std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes
+  Seconds time = 0;          ///< Unix time
+  EventBody body;
+};
+
+/// Appends the event's JSON object, in one line, without a newline.
+void append_json(std::string& out, const Event& event);
+
+/// The event in `text`. Throws std::invalid_argument that says what is wrong.
+Event parse_event(std::string_view text);
+
+}  // namespace tune

@@ -1,0 +1,43 @@
+// What a trial needs and what there is: pure accounting, no detection (tuner/exec does that).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tune {
+
+/// Amounts by name: "cpu", "gpu" or any name the user made up. Fractions are allowed.
+using Resources = std::map<std::string, double>;
+
+/// What a running trial holds.
+struct Allocation {
+  Resources amounts;
+  std::vector<int> gpus;  ///< indices into the pool's devices; a fractional gpu shares one device
+};
+
+/// Hands out resources. "gpu" is kept per device: a request below 1 shares the device that is
+/// already shared the most and still fits, a whole-number request takes free devices. Requests for
+/// more than one gpu must be whole numbers.
+class ResourcePool {
+ public:
+  explicit ResourcePool(const Resources& totals);
+
+  /// Why `request` can never be met, as one sentence with name, wanted and total; nothing if it
+  /// can. A name that the totals lack counts as 0 there.
+  std::optional<std::string> impossible(const Resources& request) const;
+
+  std::optional<Allocation> acquire(const Resources& request);
+  void release(const Allocation& allocation);
+
+  const Resources& totals() const { return totals_; }
+  Resources used() const;
+
+ private:
+  Resources totals_;
+  Resources used_;
+  std::vector<double> gpu_used_;  ///< by device, 0..1
+};
+
+}  // namespace tune

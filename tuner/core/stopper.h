@@ -1,0 +1,71 @@
+// The seam for stopping rules, and those that ship. The three laws of tuner/core/scheduler.h hold.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/core/objective.h"
+#include "tuner/core/result.h"
+#include "tuner/core/trial.h"
+
+namespace tune {
+
+class Stopper {
+ public:
+  virtual ~Stopper() = default;
+
+  /// Whether the trial ends with this result. Asked once for each accepted result.
+  virtual bool should_stop(const Trial& trial, const Result& result) = 0;
+
+  /// Why the whole experiment should end now, as a sentence for the user; nothing to go on.
+  /// `running_s` is the experiment's running time over all sessions, without the time between.
+  virtual std::optional<std::string> should_stop_all(Seconds running_s) const {
+    (void)running_s;
+    return std::nullopt;
+  }
+
+  virtual Json save() const { return Json::object(); }
+  virtual void load(const Json& state) { (void)state; }
+};
+
+enum class Comparison { less, less_equal, greater_equal, greater };
+
+/// Ends a trial whose `metric` compares so with `bound`. A missing or NaN metric never does.
+std::unique_ptr<Stopper> make_metric_bound(std::string metric, Comparison comparison, double bound);
+
+/// Ends a trial at `iterations` training iterations.
+std::unique_ptr<Stopper> make_max_iteration(std::int64_t iterations);
+
+/// Ends everything after `budget_s` of running time.
+std::unique_ptr<Stopper> make_time_budget(Seconds budget_s);
+
+/// Ends a trial whose `metric` has settled: population standard deviation of its last
+/// `num_results` values at most `std`, after at least `grace_period` results. With a
+/// `metric_threshold`, only once the last value is at or past it in `mode`.
+struct TrialPlateauOptions {
+  std::string metric;
+  double std = 0.01;
+  int num_results = 4;
+  int grace_period = 4;
+  std::optional<double> metric_threshold;
+  Mode mode = Mode::max;
+};
+std::unique_ptr<Stopper> make_trial_plateau(TrialPlateauOptions options);
+
+/// Ends everything when the `top` best values of `metric` (one per trial, its best) have had a
+/// population standard deviation of at most `std` for `patience` further results.
+struct ExperimentPlateauOptions {
+  std::string metric;
+  Mode mode = Mode::min;
+  double std = 0.001;
+  int top = 10;
+  int patience = 0;
+};
+std::unique_ptr<Stopper> make_experiment_plateau(ExperimentPlateauOptions options);
+
+/// Ends when any of them does; each is asked about each result.
+std::unique_ptr<Stopper> make_any_of(std::vector<std::unique_ptr<Stopper>> stoppers);
+
+}  // namespace tune

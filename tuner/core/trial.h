@@ -1,0 +1,94 @@
+// A trial: one config and its life, as a value. Only Experiment::apply changes one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/core/checkpoint.h"
+#include "tuner/core/resources.h"
+#include "tuner/core/result.h"
+
+namespace tune {
+
+/// The trial's number, from 0; its position in Experiment::trials().
+enum class TrialId : std::uint32_t {};
+
+inline std::size_t index_of(TrialId id) { return static_cast<std::size_t>(id); }
+
+/// "trial_00012": the id in messages, files and records, and the name of the trial's directory.
+std::string to_string(TrialId id);
+/// The inverse; also understands "12". Nothing for other text.
+std::optional<TrialId> parse_trial_id(std::string_view text);
+
+enum class TrialState {
+  pending,     ///< waits for resources
+  running,     ///< an attempt is under way
+  paused,      ///< a scheduler paused it; it has a checkpoint and waits to be chosen
+  terminated,  ///< ended well
+  error,       ///< failed for good
+};
+const char* to_string(TrialState state);  ///< "PENDING", ...
+std::optional<TrialState> parse_trial_state(std::string_view text);
+inline bool is_final(TrialState state) {
+  return state == TrialState::terminated || state == TrialState::error;
+}
+
+/// What happened to one metric of a trial, over all accepted results. A restore does not rewind it:
+/// what was once reached was reached.
+struct MetricSummary {
+  std::string name;
+  double last = 0;
+  double min = 0;  ///< over numbers only; NaN if there were none
+  double max = 0;
+  double sum = 0;  ///< over numbers only
+  std::uint32_t count = 0;
+  std::array<double, 10> recent{};  ///< ring of the last ten values
+  std::uint32_t seen = 0;           ///< values ever put into `recent`
+
+  double average() const;                       ///< over numbers only
+  double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
+};
+
+struct Trial {
+  TrialId id{};
+  TrialState state = TrialState::pending;
+  std::string config = "{}";  ///< JSON text in one line; finished trials must stay small
+  std::string tag;            ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+
+  int attempt = 0;         ///< number of the current or last launch, from 1
+  int failures = 0;        ///< failed attempts
+  std::string error;       ///< the last failure in one sentence; empty if none
+  Seconds not_before = 0;  ///< Unix time before which a retry must wait (backoff)
+
+  /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
+  bool stopping = false;
+
+  std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
+  std::int64_t restored_iteration = 0;
+  double time_total_s = 0;
+  double restored_time_s = 0;
+  std::optional<double> timesteps_total;
+  std::optional<double> episodes_total;
+  Seconds started = 0;       ///< Unix time of the first attempt; 0: never started
+  Seconds ended = 0;         ///< Unix time of the end; 0: not yet
+  std::string last_metrics;  ///< JSON text of the last result's metrics; empty: none yet
+
+  std::vector<MetricSummary> summaries;  ///< in the order the metrics first appeared
+
+  std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
+  int saves = 0;         ///< index of the newest checkpoint that was ever committed or failed
+  int failed_saves = 0;  ///< in all
+  int failed_saves_in_a_row = 0;
+  /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
+  std::string start_checkpoint;
+
+  const MetricSummary* summary(std::string_view metric) const;
+  const Checkpoint* latest_checkpoint() const;
+  const Checkpoint* checkpoint(int index) const;
+};
+
+}  // namespace tune

@@ -1,0 +1,117 @@
+// The seam between loop and processes: launch, talk, end, and wait for what happens, in batches.
+// Knows launches, not what a trial is. Implementations: process_executor (real children),
+// simulated ones in tests.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "trainable/protocol.h"
+#include "tuner/core/clock.h"
+#include "tuner/core/metrics.h"
+
+namespace tune {
+
+/// One process that was or is to be started; never used twice.
+enum class LaunchId : std::uint64_t {};
+
+struct LaunchSpec {
+  std::vector<std::string> argv;  ///< argv[0] as the user gave it; never through a shell
+  std::vector<std::string>
+      environment;                  ///< "NAME=value", added to the driver's own, which it wins over
+  std::filesystem::path directory;  ///< working directory; exists
+  std::filesystem::path stdout_path;  ///< appended to
+  std::filesystem::path stderr_path;  ///< equal to stdout_path: one file, interleaving kept
+};
+
+// What can happen to a launch. The order is that in which it happened, for each launch.
+
+/// The process runs.
+struct Launched {
+  LaunchId launch{};
+  std::int64_t pid = 0;
+  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat
+};
+
+/// It could not be started; nothing is left of it and nothing more will come.
+struct LaunchFailed {
+  LaunchId launch{};
+  std::string reason;  ///< a sentence: which program, why
+};
+
+/// The trainable said hello.
+struct Greeted {
+  LaunchId launch{};
+  protocol::Hello hello;
+};
+
+/// It reported a result.
+struct Reported {
+  LaunchId launch{};
+  std::optional<Metrics> metrics;  ///< nothing: no new iteration, only `done`
+  bool done = false;
+  bool should_checkpoint = false;
+  std::optional<std::string> checkpoint;  ///< function API: a directory handed over
+};
+
+/// It answered a Save.
+struct SaveAnswered {
+  LaunchId launch{};
+  std::optional<std::string> error;
+};
+
+/// It said that it failed, or said something that is not the protocol. It will be ended by the
+/// loop.
+struct Faulted {
+  LaunchId launch{};
+  std::string reason;  ///< a sentence
+};
+
+/// It closed its end of the socket. It may live on.
+struct Disconnected {
+  LaunchId launch{};
+};
+
+/// The process is gone, reaped, and so is everything in its process group; nothing more will come.
+/// Comes after all it said.
+struct Exited {
+  LaunchId launch{};
+  int exit_code = 0;  ///< valid if `signal` is 0
+  int signal = 0;     ///< that killed it; 0: it exited
+};
+
+/// The driver itself got this signal.
+struct Interrupted {
+  int signal = 0;
+};
+
+using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Reported, SaveAnswered, Faulted,
+                            Disconnected, Exited, Interrupted>;
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Starts a process; Launched or LaunchFailed will say how it went. Does not block.
+  virtual void launch(LaunchId launch, LaunchSpec spec) = 0;
+
+  /// Queues a command; what is queued for a launch goes out as one write at the next `wait`. To a
+  /// launch that is gone or has disconnected: ignored. Does not block, however slow the other end.
+  virtual void send(LaunchId launch, const protocol::Command& command) = 0;
+
+  /// Sends `signal` to the whole process group (SIGTERM, SIGKILL). To one that is gone: ignored.
+  virtual void signal(LaunchId launch, int signal) = 0;
+
+  /// Blocks until something happened, `wake` was called, or `deadline` (steady time, see Clock)
+  /// has passed; appends what happened to `wakeups`, perhaps nothing.
+  virtual void wait(Seconds deadline, std::vector<Wakeup>& wakeups) = 0;
+
+  /// Makes the current or next `wait` return. From any thread.
+  virtual void wake() noexcept = 0;
+};
+
+}  // namespace tune

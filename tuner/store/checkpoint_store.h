@@ -1,0 +1,72 @@
+// Checkpoint directories: written aside, given a manifest, synced, renamed; verified before use.
+// Decides nothing: what to keep is core/retention.h's business.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "trainable/values.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+/// What the manifest says besides the files.
+struct ManifestHeader {
+  std::string trial_id;
+  int index = 0;
+  int attempt = 0;
+  std::int64_t iteration = 0;
+  std::string metrics = "{}";  ///< JSON text of the result that it belongs to
+  std::string config = "{}";   ///< JSON text
+};
+
+struct CommittedCheckpoint {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+};
+
+/// All calls block on the disk: run them on the I/O pool. Errors are Error (machine).
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(FileSystem& files) : files_(files) {}
+
+  /// An empty directory aside, for a trainable to write into; what a dead attempt left there is
+  /// removed.
+  std::filesystem::path begin(const std::filesystem::path& trial_dir, int index, int attempt);
+
+  /// Makes what was written aside a checkpoint: checksums, manifest, sync of every file and
+  /// directory, rename, sync of the parent. When it returns, power may fail. An empty directory is
+  /// an Error: nothing was saved. Links and devices in it are refused.
+  CommittedCheckpoint commit(const std::filesystem::path& aside,
+                             const std::filesystem::path& trial_dir, const ManifestHeader& header);
+
+  /// Takes over a directory that a function trainable wrote: moves it aside first (renames; copies
+  /// if it lies on another file system), then commits.
+  CommittedCheckpoint adopt(const std::filesystem::path& written,
+                            const std::filesystem::path& trial_dir, const ManifestHeader& header);
+
+  /// Why `checkpoint` cannot be trusted (manifest missing or unreadable, a file missing, of another
+  /// size or checksum), as a sentence; nothing if it is whole.
+  std::optional<std::string> verify(const std::filesystem::path& checkpoint);
+
+  /// The manifest's whole JSON.
+  Json read_manifest(const std::filesystem::path& checkpoint);
+
+  void set_aside(const std::filesystem::path& trial_dir, int index);  ///< renames to .corrupt
+  void remove(const std::filesystem::path& trial_dir, int index);
+  void discard(const std::filesystem::path& aside);
+
+  /// Removes what no record names: checkpoint directories whose index is not in `known`, and
+  /// everything written aside. Answers the names. For recovery only.
+  std::vector<std::string> sweep(const std::filesystem::path& trial_dir,
+                                 const std::set<int>& known);
+
+ private:
+  FileSystem& files_;
+};
+
+}  // namespace tune

@@ -1,0 +1,65 @@
+// The one door to the disk. The real one is PosixFileSystem; tests have one in memory that forgets
+// what was not synced, fills up and tears writes.
+// Knows nothing of journals and checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tune {
+
+/// A file that is only ever appended to. Closed by the destructor.
+class AppendFile {
+ public:
+  virtual ~AppendFile() = default;
+  /// All of `bytes`, or Error; after an Error nothing is known about the end of the file.
+  virtual void append(std::string_view bytes) = 0;
+  /// Blocks until all that was appended before is on disk (fdatasync). From any thread, also while
+  /// another appends.
+  virtual void sync() = 0;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;
+  bool is_regular = false;  ///< neither: a link, a socket, ...
+  std::uint64_t bytes = 0;
+};
+
+/// All errors are thrown as Error (machine), with path and reason. From any thread.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  /// Opens for appending; creates it if it is not there. Close-on-exec.
+  virtual std::unique_ptr<AppendFile> open_append(const std::filesystem::path& file) = 0;
+  virtual std::string read(const std::filesystem::path& file) = 0;
+  /// Calls `sink` with consecutive pieces of the file, at most 1 MiB each.
+  virtual void read_pieces(const std::filesystem::path& file,
+                           const std::function<void(std::string_view)>& sink) = 0;
+  virtual void truncate(const std::filesystem::path& file, std::uint64_t bytes) = 0;
+  /// `file` has `content` or, after a crash at any moment, what it had before: written aside,
+  /// synced, renamed, directory synced.
+  virtual void replace(const std::filesystem::path& file, std::string_view content) = 0;
+  /// Creates `file` with `content`, synced; false if it exists already (nothing is changed).
+  virtual bool create_exclusive(const std::filesystem::path& file, std::string_view content) = 0;
+
+  virtual bool exists(const std::filesystem::path& path) = 0;
+  virtual std::vector<DirectoryEntry> list(const std::filesystem::path& directory) = 0;
+  virtual void make_directories(const std::filesystem::path& directory) = 0;
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  virtual void remove_file(const std::filesystem::path& file) = 0;       ///< absent is fine
+  virtual void remove_tree(const std::filesystem::path& directory) = 0;  ///< absent is fine
+  virtual void sync_file(const std::filesystem::path& file) = 0;
+  virtual void sync_directory(const std::filesystem::path& directory) = 0;
+  virtual std::uint64_t free_bytes(const std::filesystem::path& path) = 0;
+};
+
+std::unique_ptr<FileSystem> make_posix_file_system();
+
+}  // namespace tune

@@ -1,0 +1,31 @@
+// Every file and directory name of an experiment, in one place. docs/file_formats.md is the
+// reference.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tuner/core/trial.h"
+
+namespace tune::paths {
+
+using std::filesystem::path;
+
+path spec(const path& experiment);     ///< experiment.json
+path lock(const path& experiment);     ///< LOCK
+path current(const path& experiment);  ///< CURRENT
+path journal(const path& experiment, int generation);
+path trial(const path& experiment, TrialId trial);  ///< trial_00012
+path standard_output(const path& trial);            ///< stdout.log
+path standard_error(const path& trial);
+path checkpoint(const path& trial, int index);                     ///< checkpoint_000001
+path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpoint_000001.tmp-2
+path checkpoint_corrupt(const path& trial, int index);             ///< checkpoint_000001.corrupt
+path manifest(const path& checkpoint);                             ///< manifest.json
+
+/// The index if `name` is a committed checkpoint's directory name.
+std::optional<int> parse_checkpoint(std::string_view name);
+
+}  // namespace tune::paths
