@@ -68,8 +68,6 @@ class SearchSpace {
 
   const Json& json() const { return json_; }
 
-  /// Sizes of the grid dimensions, in the order of their pointers. Nested grids inside a choice or
-  /// another grid's values are counted where they can be reached.
   /// Number of grid points; 1 without grids. A grid nested in a grid counts per value.
   std::uint64_t grid_size() const;
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainable/values.h"
 #include "tuner/core/checkpoint.h"
 #include "tuner/core/resources.h"
 #include "tuner/core/result.h"
