@@ -1,0 +1,130 @@
+#include "tuner/core/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tuner/core/nearest_name.h"
+
+namespace tune {
+
+namespace {
+
+const Json no_options = Json::object();
+
+std::string pointer_to(const std::string& name) {
+  return (Json::json_pointer() / name).to_string();
+}
+
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+[[noreturn]] void wrong(const std::string& name, const std::string& expected, const Json& value) {
+  throw OptionError(pointer_to(name),
+                    "'" + name + "' must be " + expected + ", got " + shown(value));
+}
+
+template <class Int>
+Int to_integer(const std::string& name, const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (std::in_range<Int>(number)) return static_cast<Int>(number);
+  } else if (value.is_number_integer()) {
+    const auto number = value.get<std::int64_t>();
+    if (std::in_range<Int>(number)) return static_cast<Int>(number);
+  } else if (value.is_number_float()) {
+    constexpr double exact_up_to = 0x1p53;
+    const double number = value.get<double>();
+    const bool is_whole = std::abs(number) <= exact_up_to && number == std::trunc(number);
+    if (is_whole && std::in_range<Int>(static_cast<std::int64_t>(number))) {
+      return static_cast<Int>(number);
+    }
+  }
+  wrong(name, std::is_unsigned_v<Int> ? "a whole number from 0" : "a whole number", value);
+}
+
+}  // namespace
+
+OptionReader::OptionReader(const Json& options)
+    : options_(options.is_null() ? no_options : options) {
+  if (!options_.is_object()) {
+    throw OptionError("", "options must be an object, got " + shown(options_));
+  }
+}
+
+const Json* OptionReader::find(const std::string& name) {
+  known_.push_back(name);
+  const auto found = options_.find(name);
+  return found == options_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void OptionReader::missing(const std::string& name) const {
+  throw OptionError("", "'" + name + "' is needed here and has no default");
+}
+
+void OptionReader::require(bool holds, const std::string& name, const std::string& expected) const {
+  if (!holds) wrong(name, expected, options_.value(name, Json()));
+}
+
+void OptionReader::finish() const {
+  for (const auto& [name, value] : options_.items()) {
+    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    throw OptionError(pointer_to(name), unknown_name("option", name, known_));
+  }
+}
+
+template <>
+bool OptionReader::convert(const std::string& name, const Json& value) {
+  if (!value.is_boolean()) wrong(name, "true or false", value);
+  return value.get<bool>();
+}
+
+template <>
+int OptionReader::convert(const std::string& name, const Json& value) {
+  return to_integer<int>(name, value);
+}
+
+template <>
+std::int64_t OptionReader::convert(const std::string& name, const Json& value) {
+  return to_integer<std::int64_t>(name, value);
+}
+
+template <>
+std::uint64_t OptionReader::convert(const std::string& name, const Json& value) {
+  return to_integer<std::uint64_t>(name, value);
+}
+
+template <>
+double OptionReader::convert(const std::string& name, const Json& value) {
+  if (!value.is_number() || !std::isfinite(value.get<double>())) wrong(name, "a number", value);
+  return value.get<double>();
+}
+
+template <>
+std::string OptionReader::convert(const std::string& name, const Json& value) {
+  if (!value.is_string()) wrong(name, "a string", value);
+  return value.get<std::string>();
+}
+
+template <>
+Mode OptionReader::convert(const std::string& name, const Json& value) {
+  const auto mode = value.is_string() ? parse_mode(value.get<std::string>()) : std::nullopt;
+  if (!mode) wrong(name, "\"min\" or \"max\"", value);
+  return *mode;
+}
+
+template <>
+Json OptionReader::convert(const std::string&, const Json& value) {
+  return value;
+}
+
+template <>
+std::vector<std::string> OptionReader::convert(const std::string& name, const Json& value) {
+  const bool is_ours = value.is_array() && std::all_of(value.begin(), value.end(),
+                                                       [](const Json& v) { return v.is_string(); });
+  if (!is_ours) wrong(name, "a list of strings", value);
+  return value.get<std::vector<std::string>>();
+}
+
+}  // namespace tune
