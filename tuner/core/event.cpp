@@ -1,0 +1,340 @@
+#include "tuner/core/event.h"
+
+#include <stdexcept>
+
+#include "tuner/core/json_text.h"
+#include "tuner/core/metrics_dom.h"
+
+namespace tune {
+
+namespace {
+
+// ------------------------------------------------------------------------------------- writing
+
+void put(std::string& out, std::string_view name, std::string_view text) {
+  append_key(out, name);
+  append_string(out, text);
+}
+void put(std::string& out, std::string_view name, std::int64_t value) {
+  append_key(out, name);
+  append_integer(out, value);
+}
+void put_number(std::string& out, std::string_view name, double value) {
+  append_key(out, name);
+  append_number(out, value);
+}
+void put_if(std::string& out, std::string_view name, const std::optional<double>& value) {
+  if (value) put_number(out, name, *value);
+}
+void put_if(std::string& out, std::string_view name, bool value) {
+  if (!value) return;
+  append_key(out, name);
+  out += "true";
+}
+void put_if(std::string& out, std::string_view name, const std::string& text) {
+  if (!text.empty()) put(out, name, text);
+}
+void put(std::string& out, std::string_view name, const std::vector<int>& values) {
+  append_key(out, name);
+  out += '[';
+  for (const int value : values) {
+    if (out.back() != '[') out += ',';
+    append_integer(out, value);
+  }
+  out += ']';
+}
+/// JSON text that is embedded as it is. Always the last member, see `raw_member`.
+void put_raw(std::string& out, std::string_view name, std::string_view json) {
+  append_key(out, name);
+  out += json;
+}
+void put(std::string& out, TrialId trial) {
+  put(out, "trial", static_cast<std::int64_t>(index_of(trial)));
+}
+
+void write(std::string& out, const SessionStarted& event) {
+  put(out, "host", event.host);
+  put(out, "pid", event.pid);
+  put(out, "version", event.version);
+}
+void write(std::string& out, const TrialAdded& event) {
+  put(out, event.trial);
+  put_if(out, "tag", event.tag);
+  put_if(out, "start_checkpoint", event.start_checkpoint);
+  put_raw(out, "config", event.config);
+}
+void write(std::string& out, const AttemptStarted& event) {
+  put(out, event.trial);
+  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
+  if (event.checkpoint != 0) put(out, "checkpoint", static_cast<std::int64_t>(event.checkpoint));
+  if (!event.gpus.empty()) put(out, "gpus", event.gpus);
+}
+void write(std::string& out, const ProcessStarted& event) {
+  put(out, event.trial);
+  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
+  put(out, "pid", event.pid);
+  put(out, "start_ticks", static_cast<std::int64_t>(event.start_ticks));
+}
+void write(std::string& out, const ResultReported& event) {
+  const Result& result = event.result;
+  put(out, event.trial);
+  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
+  put(out, "iteration", result.training_iteration);
+  put_number(out, "this_s", result.time_this_iter_s);
+  put_number(out, "total_s", result.time_total_s);
+  put_number(out, "since_restore_s", result.time_since_restore);
+  put(out, "since_restore", result.iterations_since_restore);
+  put_if(out, "timesteps", result.timesteps_total);
+  put_if(out, "episodes", result.episodes_total);
+  put_if(out, "done", result.done);
+  put_if(out, "should_checkpoint", result.should_checkpoint);
+  if (event.decision.action != Action::proceed) {
+    put(out, "action", std::string_view(event.decision.action == Action::stop ? "stop" : "pause"));
+  }
+  put_if(out, "save", event.decision.checkpoint);
+  put_raw(out, "metrics", result.metrics.text);
+}
+void write(std::string& out, const CheckpointCommitted& event) {
+  const Checkpoint& checkpoint = event.checkpoint;
+  put(out, event.trial);
+  put(out, "index", static_cast<std::int64_t>(checkpoint.index));
+  put(out, "iteration", checkpoint.iteration);
+  put_number(out, "total_s", checkpoint.time_total_s);
+  put_if(out, "timesteps", checkpoint.timesteps_total);
+  put_if(out, "episodes", checkpoint.episodes_total);
+  put_number(out, "score", checkpoint.score);
+  put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
+  put_number(out, "save_s", checkpoint.save_s);
+  put_number(out, "commit_s", checkpoint.commit_s);
+}
+void write(std::string& out, const CheckpointFailed& event) {
+  put(out, event.trial);
+  put(out, "index", static_cast<std::int64_t>(event.index));
+  put(out, "reason", event.reason);
+}
+void write(std::string& out, const CheckpointsDropped& event) {
+  put(out, event.trial);
+  put(out, "indices", event.indices);
+}
+void write(std::string& out, const CheckpointDamaged& event) {
+  put(out, event.trial);
+  put(out, "index", static_cast<std::int64_t>(event.index));
+  put(out, "reason", event.reason);
+}
+constexpr std::pair<Outcome, std::string_view> outcome_names[] = {
+    {Outcome::completed, "completed"},
+    {Outcome::paused, "paused"},
+    {Outcome::failed, "failed"},
+    {Outcome::interrupted, "interrupted"},
+};
+void write(std::string& out, const AttemptEnded& event) {
+  put(out, event.trial);
+  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
+  for (const auto& [outcome, name] : outcome_names) {
+    if (outcome == event.outcome) put(out, "outcome", name);
+  }
+  put_if(out, "reason", event.reason);
+  put_if(out, "retry", event.retry);
+  if (event.not_before != 0) put_number(out, "not_before", event.not_before);
+}
+void write(std::string& out, const StopRequested& event) { put(out, "reason", event.reason); }
+void write(std::string& out, const SessionEnded& event) { put(out, "reason", event.reason); }
+
+constexpr std::string_view type_names[] = {
+    "session",           "trial",   "attempt", "process", "result", "checkpoint",
+    "checkpoint_failed", "dropped", "damaged", "end",     "stop",   "session_end",
+};
+static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
+
+// ------------------------------------------------------------------------------------- reading
+
+/// Typed access to a record's members; a missing or ill-typed one is a broken record.
+class Fields {
+ public:
+  Fields(std::string_view text, simdjson::dom::object object) : text_(text), object_(object) {}
+
+  std::int64_t integer(const char* name) const {
+    std::int64_t value = 0;
+    if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
+    return value;
+  }
+  std::int64_t integer(const char* name, std::int64_t otherwise) const {
+    return has(name) ? integer(name) : otherwise;
+  }
+  int small(const char* name, int otherwise) const {
+    return static_cast<int>(integer(name, otherwise));
+  }
+  double number(const char* name) const {
+    double value = 0;
+    if (object_[name].get(value) == simdjson::SUCCESS) return value;
+    std::vector<Metric> numbers;
+    flatten(object_, numbers);
+    for (const auto& metric : numbers) {
+      if (metric.name == name) return metric.value;
+    }
+    fail(name);
+  }
+  std::optional<double> number_if(const char* name) const {
+    if (!has(name)) return std::nullopt;
+    return number(name);
+  }
+  std::string text(const char* name) const {
+    std::string_view value;
+    if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
+    return std::string(value);
+  }
+  std::string text_if(const char* name) const { return has(name) ? text(name) : std::string(); }
+  bool flag(const char* name) const {
+    bool value = false;
+    return object_[name].get(value) == simdjson::SUCCESS && value;
+  }
+  std::vector<int> integers(const char* name) const {
+    simdjson::dom::array array;
+    std::vector<int> values;
+    if (object_[name].get(array) != simdjson::SUCCESS) return values;
+    for (const auto element : array) {
+      std::int64_t value = 0;
+      if (element.get(value) != simdjson::SUCCESS) fail(name);
+      values.push_back(static_cast<int>(value));
+    }
+    return values;
+  }
+  TrialId trial() const { return TrialId{static_cast<std::uint32_t>(integer("trial"))}; }
+  int attempt() const { return small("attempt", 0); }
+  simdjson::dom::object object(const char* name) const {
+    simdjson::dom::object value;
+    if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
+    return value;
+  }
+  /// The text of the last member. Quotes inside JSON strings are escaped, so the first `"name":`
+  /// is the key itself.
+  std::string raw_last(const std::string& name) const {
+    const std::string key = "\"" + name + "\":";
+    const auto at = text_.find(key);
+    if (at == std::string_view::npos) fail(name.c_str());
+    const auto end = text_.find_last_of('}');
+    return std::string(text_.substr(at + key.size(), end - at - key.size()));
+  }
+
+ private:
+  bool has(const char* name) const { return object_[name].error() == simdjson::SUCCESS; }
+  [[noreturn]] static void fail(const char* name) {
+    throw std::invalid_argument(std::string("the record lacks a valid '") + name + "'");
+  }
+  std::string_view text_;
+  simdjson::dom::object object_;
+};
+
+Result read_result(const Fields& fields) {
+  Result result;
+  result.training_iteration = fields.integer("iteration");
+  result.timestamp = fields.number("t");
+  result.time_this_iter_s = fields.number("this_s");
+  result.time_total_s = fields.number("total_s");
+  result.time_since_restore = fields.number("since_restore_s");
+  result.iterations_since_restore = fields.integer("since_restore");
+  result.timesteps_total = fields.number_if("timesteps");
+  result.episodes_total = fields.number_if("episodes");
+  result.done = fields.flag("done");
+  result.should_checkpoint = fields.flag("should_checkpoint");
+  result.metrics.text = fields.raw_last("metrics");
+  flatten(fields.object("metrics"), result.metrics.numbers);
+  return result;
+}
+
+Decision read_decision(const Fields& fields) {
+  const std::string action = fields.text_if("action");
+  if (!action.empty() && action != "stop" && action != "pause") {
+    throw std::invalid_argument("unknown action '" + action + "'");
+  }
+  return {action.empty()      ? Action::proceed
+          : action == "pause" ? Action::pause
+                              : Action::stop,
+          fields.flag("save")};
+}
+
+Checkpoint read_checkpoint(const Fields& fields) {
+  Checkpoint checkpoint;
+  checkpoint.index = static_cast<int>(fields.integer("index"));
+  checkpoint.iteration = fields.integer("iteration");
+  checkpoint.time_total_s = fields.number("total_s");
+  checkpoint.timesteps_total = fields.number_if("timesteps");
+  checkpoint.episodes_total = fields.number_if("episodes");
+  checkpoint.score = fields.number("score");
+  checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
+  checkpoint.save_s = fields.number("save_s");
+  checkpoint.commit_s = fields.number("commit_s");
+  return checkpoint;
+}
+
+Outcome read_outcome(const Fields& fields) {
+  const std::string text = fields.text("outcome");
+  for (const auto& [outcome, name] : outcome_names) {
+    if (name == text) return outcome;
+  }
+  throw std::invalid_argument("unknown outcome '" + text + "'");
+}
+
+EventBody read_body(std::string_view type, const Fields& f) {
+  if (type == "result") {
+    return ResultReported{f.trial(), f.attempt(), read_result(f), read_decision(f)};
+  }
+  if (type == "session") {
+    return SessionStarted{f.text("host"), f.integer("pid"), f.text("version")};
+  }
+  if (type == "trial") {
+    return TrialAdded{f.trial(), f.raw_last("config"), f.text_if("tag"),
+                      f.text_if("start_checkpoint")};
+  }
+  if (type == "attempt") {
+    return AttemptStarted{f.trial(), f.attempt(), f.small("checkpoint", 0), f.integers("gpus")};
+  }
+  if (type == "process") {
+    return ProcessStarted{f.trial(), f.attempt(), f.integer("pid"),
+                          static_cast<std::uint64_t>(f.integer("start_ticks"))};
+  }
+  if (type == "checkpoint") return CheckpointCommitted{f.trial(), read_checkpoint(f)};
+  if (type == "checkpoint_failed") {
+    return CheckpointFailed{f.trial(), f.small("index", 0), f.text("reason")};
+  }
+  if (type == "dropped") return CheckpointsDropped{f.trial(), f.integers("indices")};
+  if (type == "damaged") {
+    return CheckpointDamaged{f.trial(), f.small("index", 0), f.text("reason")};
+  }
+  if (type == "end") {
+    return AttemptEnded{f.trial(),       f.attempt(),
+                        read_outcome(f), f.text_if("reason"),
+                        f.flag("retry"), f.number_if("not_before").value_or(0)};
+  }
+  if (type == "stop") return StopRequested{f.text("reason")};
+  if (type == "session_end") return SessionEnded{f.text("reason")};
+  throw std::invalid_argument("unknown event '" + std::string(type) + "'");
+}
+
+}  // namespace
+
+void append_json(std::string& out, const Event& event) {
+  out += '{';
+  put(out, "n", static_cast<std::int64_t>(event.number));
+  put_number(out, "t", event.time);
+  put(out, "e", type_names[event.body.index()]);
+  std::visit([&out](const auto& body) { write(out, body); }, event.body);
+  out += '}';
+}
+
+Event parse_event(std::string_view text) {
+  simdjson::dom::object object;
+  const auto error = json_parser().parse(text.data(), text.size()).get(object);
+  if (error != simdjson::SUCCESS) {
+    throw std::invalid_argument(std::string("not a JSON object: ") +
+                                simdjson::error_message(error));
+  }
+  const Fields fields(text, object);
+  Event event;
+  event.number = static_cast<std::uint64_t>(fields.integer("n"));
+  event.time = fields.number("t");
+  event.body = read_body(fields.text("e"), fields);
+  return event;
+}
+
+}  // namespace tune

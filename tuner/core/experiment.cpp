@@ -1,0 +1,263 @@
+#include "tuner/core/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+[[noreturn]] void contradiction(const std::string& sentence) {
+  throw std::invalid_argument(sentence);
+}
+
+void take_in(MetricSummary& summary, double value) {
+  summary.last = value;
+  summary.recent[summary.seen % summary.recent.size()] = value;
+  ++summary.seen;
+  if (std::isnan(value)) return;
+  summary.min = summary.count == 0 ? value : std::min(summary.min, value);
+  summary.max = summary.count == 0 ? value : std::max(summary.max, value);
+  summary.sum += value;
+  ++summary.count;
+}
+
+/// The summary of `metric`; results mostly repeat their order, so `hint` is tried first.
+MetricSummary& summary_of(Trial& trial, const std::string& metric, std::size_t hint) {
+  auto& summaries = trial.summaries;
+  if (hint < summaries.size() && summaries[hint].name == metric) return summaries[hint];
+  for (auto& summary : summaries) {
+    if (summary.name == metric) return summary;
+  }
+  summaries.emplace_back();
+  summaries.back().name = metric;
+  return summaries.back();
+}
+
+void require_running(const Trial& trial, int attempt, const char* what) {
+  if (trial.state == TrialState::running && trial.attempt == attempt) return;
+  contradiction(std::string(what) + " of attempt " + std::to_string(attempt) + " of " +
+                to_string(trial.id) + ", which is " + to_string(trial.state) + " at attempt " +
+                std::to_string(trial.attempt));
+}
+
+}  // namespace
+
+void Experiment::apply(const Event& event) {
+  if (event.number != last_event_ + 1) {
+    contradiction("record " + std::to_string(event.number) + " follows record " +
+                  std::to_string(last_event_));
+  }
+  std::visit([&](const auto& body) { on(body, event.time); }, event.body);
+  last_event_ = event.number;
+  last_time_ = event.time;
+}
+
+const Trial& Experiment::trial(TrialId id) const {
+  ensure(index_of(id) < trials_.size(), "a trial that is asked for exists");
+  return trials_[index_of(id)];
+}
+
+Trial& Experiment::find(TrialId id) {
+  if (index_of(id) >= trials_.size()) contradiction("unknown " + to_string(id));
+  return trials_[index_of(id)];
+}
+
+std::size_t Experiment::count(TrialState state) const {
+  switch (state) {
+    case TrialState::pending:
+      return pending_.size();
+    case TrialState::running:
+      return running_.size();
+    case TrialState::paused:
+      return paused_.size();
+    case TrialState::terminated:
+      return terminated_;
+    case TrialState::error:
+      return errors_;
+  }
+  return 0;
+}
+
+Seconds Experiment::running_s(Seconds now) const {
+  const bool in_session = session_started_ != 0;
+  return earlier_sessions_s_ + (in_session ? std::max(0.0, now - session_started_) : 0);
+}
+
+void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
+  const auto queued = queued_.find(trial.id);
+  if (queued != queued_.end()) {
+    auto& queue = trial.state == TrialState::pending ? pending_ : paused_;
+    queue.erase({queued->second, trial.id});
+    queued_.erase(queued);
+  }
+  running_.erase(trial.id);
+  trial.state = state;
+  const std::uint64_t place = last_event_ + 1;
+  switch (state) {
+    case TrialState::pending:
+      pending_.insert({place, trial.id});
+      queued_[trial.id] = place;
+      break;
+    case TrialState::paused:
+      paused_.insert({place, trial.id});
+      queued_[trial.id] = place;
+      break;
+    case TrialState::running:
+      running_.insert(trial.id);
+      break;
+    case TrialState::terminated:
+      ++terminated_;
+      trial.ended = time;
+      break;
+    case TrialState::error:
+      ++errors_;
+      trial.ended = time;
+      break;
+  }
+}
+
+void Experiment::on(const SessionStarted&, Seconds time) {
+  // A session that has no end of its own died at about its last record.
+  earlier_sessions_s_ = running_s(last_time_);
+  session_started_ = time;
+  if (started_ == 0) started_ = time;
+  ++sessions_;
+  // Whatever made an earlier session end does not bind this one.
+  stop_reason_.clear();
+}
+
+void Experiment::on(const TrialAdded& event, Seconds time) {
+  if (index_of(event.trial) != trials_.size()) {
+    contradiction(to_string(event.trial) + " is added as number " + std::to_string(trials_.size()));
+  }
+  Trial trial;
+  trial.id = event.trial;
+  trial.config = event.config;
+  trial.tag = event.tag;
+  trial.start_checkpoint = event.start_checkpoint;
+  trials_.push_back(std::move(trial));
+  set_state(trials_.back(), TrialState::pending, time);
+}
+
+void Experiment::on(const AttemptStarted& event, Seconds time) {
+  Trial& trial = find(event.trial);
+  if (trial.state != TrialState::pending && trial.state != TrialState::paused) {
+    contradiction("an attempt of " + to_string(trial.id) + ", which is " + to_string(trial.state));
+  }
+  const Checkpoint* const checkpoint =
+      event.checkpoint == 0 ? nullptr : trial.checkpoint(event.checkpoint);
+  if (event.checkpoint != 0 && checkpoint == nullptr) {
+    contradiction("an attempt from checkpoint " + std::to_string(event.checkpoint) + " that " +
+                  to_string(trial.id) + " does not have");
+  }
+  set_state(trial, TrialState::running, time);
+  trial.attempt = event.attempt;
+  trial.not_before = 0;
+  trial.iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
+  trial.time_total_s = checkpoint != nullptr ? checkpoint->time_total_s : 0;
+  trial.timesteps_total = checkpoint != nullptr ? checkpoint->timesteps_total : std::nullopt;
+  trial.episodes_total = checkpoint != nullptr ? checkpoint->episodes_total : std::nullopt;
+  trial.restored_iteration = trial.iteration;
+  trial.restored_time_s = trial.time_total_s;
+  if (trial.started == 0) trial.started = time;
+}
+
+void Experiment::on(const ProcessStarted& event, Seconds) {
+  require_running(find(event.trial), event.attempt, "a process");
+  processes_[event.trial] = event;
+}
+
+void Experiment::on(const ResultReported& event, Seconds) {
+  Trial& trial = find(event.trial);
+  require_running(trial, event.attempt, "a result");
+  const Result& result = event.result;
+  if (result.training_iteration <= trial.iteration) {
+    contradiction("iteration " + std::to_string(result.training_iteration) + " of " +
+                  to_string(trial.id) + " after iteration " + std::to_string(trial.iteration));
+  }
+  trial.iteration = result.training_iteration;
+  trial.time_total_s = result.time_total_s;
+  trial.timesteps_total = result.timesteps_total;
+  trial.episodes_total = result.episodes_total;
+  trial.last_metrics = result.metrics.text;
+  std::size_t hint = 0;
+  for (const auto& metric : result.metrics.numbers) {
+    take_in(summary_of(trial, metric.name, hint++), metric.value);
+  }
+  trial.stopping = event.decision.action == Action::stop;
+  ++results_;
+}
+
+void Experiment::on(const CheckpointCommitted& event, Seconds) {
+  Trial& trial = find(event.trial);
+  if (trial.checkpoint(event.checkpoint.index) != nullptr) {
+    contradiction("checkpoint " + std::to_string(event.checkpoint.index) + " of " +
+                  to_string(trial.id) + " is committed twice");
+  }
+  auto& checkpoints = trial.checkpoints;
+  const auto after = std::find_if(checkpoints.begin(), checkpoints.end(), [&](const auto& other) {
+    return other.index > event.checkpoint.index;
+  });
+  checkpoints.insert(after, event.checkpoint);
+  trial.saves = std::max(trial.saves, event.checkpoint.index);
+  trial.failed_saves_in_a_row = 0;
+}
+
+void Experiment::on(const CheckpointFailed& event, Seconds) {
+  Trial& trial = find(event.trial);
+  trial.saves = std::max(trial.saves, event.index);
+  ++trial.failed_saves;
+  ++trial.failed_saves_in_a_row;
+}
+
+void Experiment::on(const CheckpointsDropped& event, Seconds) {
+  Trial& trial = find(event.trial);
+  for (const int index : event.indices) {
+    if (std::erase_if(trial.checkpoints, [&](const auto& c) { return c.index == index; }) != 1) {
+      contradiction("checkpoint " + std::to_string(index) + ", which " + to_string(trial.id) +
+                    " does not have, is dropped");
+    }
+  }
+}
+
+void Experiment::on(const CheckpointDamaged& event, Seconds) {
+  Trial& trial = find(event.trial);
+  std::erase_if(trial.checkpoints, [&](const auto& c) { return c.index == event.index; });
+}
+
+void Experiment::on(const AttemptEnded& event, Seconds time) {
+  Trial& trial = find(event.trial);
+  require_running(trial, event.attempt, "the end");
+  processes_.erase(event.trial);
+  switch (event.outcome) {
+    case Outcome::completed:
+      trial.error.clear();
+      set_state(trial, TrialState::terminated, time);
+      break;
+    case Outcome::paused:
+      set_state(trial, TrialState::paused, time);
+      break;
+    case Outcome::interrupted:
+      set_state(trial, trial.stopping ? TrialState::terminated : TrialState::pending, time);
+      break;
+    case Outcome::failed:
+      trial.error = event.reason;
+      ++trial.failures;
+      trial.not_before = event.not_before;
+      set_state(trial, event.retry ? TrialState::pending : TrialState::error, time);
+      break;
+  }
+}
+
+void Experiment::on(const StopRequested& event, Seconds) { stop_reason_ = event.reason; }
+
+void Experiment::on(const SessionEnded&, Seconds time) {
+  earlier_sessions_s_ = running_s(time);
+  session_started_ = 0;
+}
+
+}  // namespace tune

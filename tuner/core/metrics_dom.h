@@ -1,0 +1,19 @@
+// The part of metrics.cpp that event.cpp shares: numbers out of a parsed object. Not for others:
+// it lets simdjson through.
+#pragma once
+
+#include <simdjson.h>
+
+#include <vector>
+
+#include "tuner/core/metrics.h"
+
+namespace tune {
+
+/// Appends the numbers in `object`, flattened, to `numbers`.
+void flatten(simdjson::dom::object object, std::vector<Metric>& numbers);
+
+/// This thread's parser: its buffers are worth keeping between lines.
+simdjson::dom::parser& json_parser();
+
+}  // namespace tune

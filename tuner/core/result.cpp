@@ -1,0 +1,17 @@
+#include "tuner/core/result.h"
+
+namespace tune {
+
+std::optional<double> Result::find(std::string_view name) const {
+  if (name == "training_iteration") return static_cast<double>(training_iteration);
+  if (name == "time_total_s") return time_total_s;
+  if (name == "time_this_iter_s") return time_this_iter_s;
+  if (name == "timestamp") return timestamp;
+  if (name == "time_since_restore") return time_since_restore;
+  if (name == "iterations_since_restore") return static_cast<double>(iterations_since_restore);
+  if (name == "timesteps_total") return timesteps_total;
+  if (name == "episodes_total") return episodes_total;
+  return metrics.find(name);
+}
+
+}  // namespace tune

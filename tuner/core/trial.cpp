@@ -1,0 +1,85 @@
+#include "tuner/core/trial.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace tune {
+
+namespace {
+constexpr std::string_view id_prefix = "trial_";
+constexpr std::pair<TrialState, std::string_view> state_names[] = {
+    {TrialState::pending, "PENDING"}, {TrialState::running, "RUNNING"},
+    {TrialState::paused, "PAUSED"},   {TrialState::terminated, "TERMINATED"},
+    {TrialState::error, "ERROR"},
+};
+}  // namespace
+
+std::string to_string(TrialId id) {
+  char buffer[24];
+  std::snprintf(buffer, sizeof buffer, "trial_%05zu", index_of(id));
+  return buffer;
+}
+
+std::optional<TrialId> parse_trial_id(std::string_view text) {
+  if (text.starts_with(id_prefix)) text.remove_prefix(id_prefix.size());
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return TrialId{number};
+}
+
+const char* to_string(TrialState state) {
+  for (const auto& [value, name] : state_names) {
+    if (value == state) return name.data();
+  }
+  return "?";
+}
+
+std::optional<TrialState> parse_trial_state(std::string_view text) {
+  for (const auto& [value, name] : state_names) {
+    if (name == text) return value;
+  }
+  return std::nullopt;
+}
+
+double MetricSummary::average() const {
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+double MetricSummary::average_of_last(std::size_t n) const {
+  double total = 0;
+  std::size_t numbers = 0;
+  const std::size_t available = std::min<std::size_t>({n, seen, recent.size()});
+  for (std::size_t back = 1; back <= available; ++back) {
+    const double value = recent[(seen - back) % recent.size()];
+    if (std::isnan(value)) continue;
+    total += value;
+    ++numbers;
+  }
+  return numbers > 0 ? total / static_cast<double>(numbers)
+                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+const MetricSummary* Trial::summary(std::string_view metric) const {
+  for (const auto& summary : summaries) {
+    if (summary.name == metric) return &summary;
+  }
+  return nullptr;
+}
+
+const Checkpoint* Trial::latest_checkpoint() const {
+  return checkpoints.empty() ? nullptr : &checkpoints.back();
+}
+
+const Checkpoint* Trial::checkpoint(int index) const {
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.index == index) return &checkpoint;
+  }
+  return nullptr;
+}
+
+}  // namespace tune
