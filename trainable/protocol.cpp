@@ -1,0 +1,201 @@
+// Messages as lines of text, and commands out of them.
+// Knows no socket and no trial's life.
+#include "trainable/protocol.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace tune::protocol {
+namespace {
+
+constexpr std::string_view step_line = R"({"type":"step"})";
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+/// True if `encode_numbers` would change `value`, which lies `depth` levels deep in its message.
+/// Throws std::invalid_argument if something in it lies deeper than a message may go.
+bool needs_encoding(const Json& value, int depth) {
+  if (value.is_number_float()) return !std::isfinite(value.get<double>());
+  if (!value.is_structured()) return false;
+  if (depth > max_depth) {
+    refuse("values are nested deeper than the " + std::to_string(max_depth) +
+           " levels that a message may have");
+  }
+  bool needed = false;
+  for (const Json& element : value) needed = needs_encoding(element, depth + 1) || needed;
+  return needed;
+}
+
+/// One message being written, "type" first, so that a person finds it.
+class Line {
+ public:
+  explicit Line(std::string_view type) : type_(type) {
+    text_.append(R"({"type":")").append(type).append("\"");
+  }
+
+  Line& add(std::string_view name, const Json& value) {
+    text_.append(",\"").append(name).append("\":");
+    text_.append(needs_encoding(value, 2) ? dump(encode_numbers(value)) : dump(value));
+    return *this;
+  }
+
+  std::string finish() {
+    text_.append("}\n");
+    if (text_.size() > max_line_bytes) {
+      throw std::length_error("the message \"" + std::string(type_) + "\" has " +
+                              std::to_string(text_.size()) + " bytes, and a line may have " +
+                              std::to_string(max_line_bytes));
+    }
+    return std::move(text_);
+  }
+
+ private:
+  std::string_view type_;
+  std::string text_;
+};
+
+std::string line_of(const Start& start) {
+  return Line(start.reset ? "reset" : "start")
+      .add("trial_id", start.trial_id)
+      .add("trial_dir", start.trial_dir)
+      .add("config", start.config)
+      .add("checkpoint", start.checkpoint ? Json(*start.checkpoint) : Json())
+      .add("iteration", start.iteration)
+      .add("rank", start.rank)
+      .add("world_size", start.world_size)
+      .finish();
+}
+
+std::string line_of(const Step&) { return Line("step").finish(); }
+
+std::string line_of(const Save& save) {
+  return Line("save").add("directory", save.directory).finish();
+}
+
+std::string line_of(const Stop&) { return Line("stop").finish(); }
+
+std::string line_of(const Hello& hello) {
+  Line line("hello");
+  line.add("protocol", hello.protocol)
+      .add("pid", hello.pid)
+      .add("api", hello.api == Api::class_api ? "class" : "function")
+      .add("can_reset", hello.can_reset);
+  if (hello.reset_refused) line.add("reset_refused", true);
+  return line.finish();
+}
+
+std::string line_of(const Result& result) {
+  Line line("result");
+  line.add("metrics", result.metrics);
+  if (result.done) line.add("done", true);
+  if (result.should_checkpoint) line.add("should_checkpoint", true);
+  if (result.checkpoint) line.add("checkpoint", *result.checkpoint);
+  return line.finish();
+}
+
+std::string line_of(const Saved& saved) {
+  Line line("saved");
+  if (saved.error) line.add("error", *saved.error);
+  return line.finish();
+}
+
+std::string line_of(const Failure& failure) {
+  return Line("error").add("message", failure.message).add("trace", failure.trace).finish();
+}
+
+/// The fields of one command, with what to say when one is not as it should be.
+class Fields {
+ public:
+  Fields(const Json& message, std::string_view type) : message_(message), type_(type) {}
+
+  std::string text(const char* name) const {
+    const auto field = message_.find(name);
+    if (field == message_.end() || !field->is_string()) wrong(name, "a string");
+    return field->get<std::string>();
+  }
+
+  std::optional<std::string> text_or_null(const char* name) const {
+    const auto field = message_.find(name);
+    if (field == message_.end() || field->is_null()) return std::nullopt;
+    if (!field->is_string()) wrong(name, "a string or null");
+    return field->get<std::string>();
+  }
+
+  Json object(const char* name) const {
+    const auto field = message_.find(name);
+    if (field == message_.end() || !field->is_object()) wrong(name, "an object");
+    return *field;
+  }
+
+  template <class Integer>
+  Integer integer(const char* name, Integer least, Integer otherwise) const {
+    const auto field = message_.find(name);
+    if (field == message_.end()) return otherwise;
+    const auto value = field->is_number_integer() ? field->get<std::int64_t>() : -1;
+    if (value < least || value > std::numeric_limits<Integer>::max()) {
+      wrong(name, "an integer, " + std::to_string(least) + " or more");
+    }
+    return static_cast<Integer>(value);
+  }
+
+ private:
+  [[noreturn]] void wrong(const char* name, const std::string& expected) const {
+    const auto field = message_.find(name);
+    const std::string found =
+        field == message_.end() ? "is missing" : "is " + dump(*field).substr(0, 80);
+    refuse("in the command \"" + type_ + "\" the field \"" + name + "\" " + found +
+           ", and it must be " + expected);
+  }
+
+  const Json& message_;
+  std::string type_;
+};
+
+Start parse_start(const Fields& fields, bool reset) {
+  Start start;
+  start.reset = reset;
+  start.trial_id = fields.text("trial_id");
+  start.trial_dir = fields.text("trial_dir");
+  start.config = fields.object("config");
+  start.checkpoint = fields.text_or_null("checkpoint");
+  start.iteration = fields.integer<std::int64_t>("iteration", 0, 0);
+  start.rank = fields.integer<int>("rank", 0, 0);
+  start.world_size = fields.integer<int>("world_size", 1, 1);
+  return start;
+}
+
+}  // namespace
+
+std::string format(const Command& command) {
+  return std::visit([](const auto& message) { return line_of(message); }, command);
+}
+
+std::string format(const Answer& answer) {
+  return std::visit([](const auto& message) { return line_of(message); }, answer);
+}
+
+Command parse_command(std::string_view line) {
+  if (line == step_line) return Step{};
+  const Json message = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const std::string shown = "'" + std::string(line.substr(0, 80)) + "'";
+  if (message.is_discarded() || !message.is_object()) refuse(shown + " is not a JSON object");
+  const auto type = message.find("type");
+  if (type == message.end() || !type->is_string()) refuse(shown + " has no \"type\"");
+
+  const std::string& name = type->get_ref<const std::string&>();
+  const Fields fields(message, name);
+  if (name == "start" || name == "reset") return parse_start(fields, name == "reset");
+  if (name == "step") return Step{};
+  if (name == "save") return Save{fields.text("directory")};
+  if (name == "stop") return Stop{};
+  refuse("the type of " + shown + " is unknown: start, step, save, reset or stop was expected");
+}
+
+}  // namespace tune::protocol
