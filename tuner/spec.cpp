@@ -1,0 +1,287 @@
+#include "tuner/spec.h"
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include "tuner/spec_parts.h"
+#include "tuner/spec_policy.h"
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t most_samples = 1'000'000'000;
+constexpr std::size_t longest_name = 100;
+
+std::optional<std::string> to_name(const Json& json) {
+  auto name = to_text(json);
+  if (!name || name->size() > longest_name || name->front() == '.') return std::nullopt;
+  const bool is_plain = std::all_of(name->begin(), name->end(), [](unsigned char c) {
+    return (c < 128 && std::isalnum(c)) || c == '.' || c == '_' || c == '-';
+  });
+  return is_plain ? name : std::nullopt;
+}
+
+std::optional<std::int64_t> to_num_samples(const Json& json) {
+  const auto number = to_integer(json, -1);
+  return !number || *number == 0 || *number > most_samples ? std::nullopt : number;
+}
+
+std::optional<std::uint64_t> to_seed(const Json& json) {
+  if (json.is_number_unsigned()) return json.get<std::uint64_t>();
+  return to_integer(json, 0);
+}
+
+std::optional<Mode> to_mode(const Json& json) {
+  return json.is_string() ? parse_mode(json.get<std::string>()) : std::nullopt;
+}
+
+std::optional<FailFast> to_fail_fast(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>() ? FailFast::yes : FailFast::no;
+  if (json == "raise") return FailFast::raise;
+  return std::nullopt;
+}
+
+Json from_fail_fast(FailFast fail_fast) {
+  return fail_fast == FailFast::raise ? Json("raise") : Json(fail_fast == FailFast::yes);
+}
+
+/// One parse of one spec: each member reads a part of it.
+class SpecParser {
+ public:
+  SpecParser(const Json& json, const fs::path& base, const Catalogue& catalogue,
+             std::vector<Problem>& problems)
+      : base_(base), catalogue_(catalogue), problems_(problems), top_(json, "", problems) {}
+
+  ExperimentSpec parse() {
+    parse_paths();
+    parse_trainable(top_, base_, spec_, problems_);
+    // A policy made in a broken context would complain about what is not its user's mistake.
+    const std::size_t before = problems_.size();
+    const SearchSpace space = parse_param_space();
+    parse_objective();
+    top_.read("num_samples", "a positive integer or -1 (endless)", to_num_samples,
+              spec_.num_samples);
+    is_context_good_ = problems_.size() == before;
+    parse_limits();
+    parse_resources(top_, spec_, problems_);
+    parse_checkpoint_config();
+    parse_failure_config();
+    parse_policies({space, spec_.objective, spec_.num_samples, spec_.seed});
+    return std::move(spec_);
+  }
+
+ private:
+  void parse_paths() {
+    spec_.name = "experiment";
+    top_.read("name", "1 to 100 letters, digits, '.', '_' or '-' without a leading '.'", to_name,
+              spec_.name);
+    spec_.storage_path = "results";
+    top_.read("storage_path", "the path of a directory", to_text, spec_.storage_path);
+    std::optional<std::string> checkpoint;
+    top_.read("resume_from_checkpoint", "the path of a checkpoint", to_text, checkpoint);
+    if (!checkpoint) return;
+    spec_.resume_from_checkpoint = resolve(base_, *checkpoint);
+    std::error_code ignored;
+    if (!fs::is_directory(spec_.resume_from_checkpoint, ignored)) {
+      top_.complain("resume_from_checkpoint",
+                    "resume_from_checkpoint must be a directory that exists, got " +
+                        describe(spec_.resume_from_checkpoint.string()));
+    }
+  }
+
+  SearchSpace parse_param_space() {
+    const Json* json = top_.find("param_space");
+    if (!json) return {};
+    if (!json->is_object()) {
+      top_.wrong("param_space", "an object of hyperparameters", *json);
+      return {};
+    }
+    spec_.param_space = *json;
+    return SearchSpace::parse(*json, "/param_space", problems_);
+  }
+
+  void parse_objective() {
+    std::optional<std::string> metric;
+    std::optional<Mode> mode;
+    const std::size_t before = problems_.size();
+    top_.read("metric", "the name of a metric", to_text, metric);
+    top_.read("mode", "\"min\" or \"max\"", to_mode, mode);
+    if (problems_.size() > before) return;
+    if (metric && !mode) {
+      top_.complain("mode", "metric " + quote(*metric) +
+                                " needs a mode that says which values are better, "
+                                "\"min\" or \"max\", got nothing");
+    }
+    if (mode && !metric) top_.complain("metric", "mode needs the name of a metric, got nothing");
+    if (metric && mode) spec_.objective = Objective{*metric, *mode};
+  }
+
+  void parse_limits() {
+    const std::string seconds = "a positive number of seconds up to 1e9";
+    const auto to_count = [](const Json& json) { return to_int(json, 1); };
+    top_.read("max_concurrent_trials", "a positive integer", to_count, spec_.max_concurrent_trials);
+    top_.read("time_budget_s", seconds, to_seconds, spec_.time_budget_s);
+    top_.read("snapshot_period_s", seconds, to_seconds, spec_.snapshot_period_s);
+    top_.read("launch_timeout_s", seconds, to_seconds, spec_.launch_timeout_s);
+    top_.read("trial_timeout_s", seconds, to_seconds, spec_.trial_timeout_s);
+    top_.read("stop_grace_s", seconds, to_seconds, spec_.stop_grace_s);
+    top_.read("seed", "an integer from 0 to 18446744073709551615", to_seed, spec_.seed);
+    top_.read("reuse_processes", "true or false", to_flag, spec_.reuse_processes);
+  }
+
+  /// Reads the object of that name; nothing if there is none.
+  std::optional<FieldReader> fields_of(const std::string& name) {
+    const Json* json = top_.find(name);
+    if (!json) return std::nullopt;
+    if (!json->is_object()) {
+      top_.wrong(name, "an object", *json);
+      return std::nullopt;
+    }
+    return FieldReader(*json, append_pointer("", name), problems_);
+  }
+
+  void parse_checkpoint_config() {
+    const auto fields = fields_of("checkpoint_config");
+    if (!fields) return;
+    const auto to_keep = [](const Json& json) { return to_int(json, 0); };
+    const auto to_frequency = [](const Json& json) { return to_integer(json, 0); };
+    CheckpointConfig& config = spec_.checkpoint_config;
+    fields->read("num_to_keep", "an integer from 0, or null (keep all)", to_keep,
+                 config.num_to_keep);
+    fields->read("checkpoint_score_attribute", "the name of a metric", to_text,
+                 config.checkpoint_score_attribute);
+    fields->read("checkpoint_score_order", "\"min\" or \"max\"", to_mode,
+                 config.checkpoint_score_order);
+    fields->read("checkpoint_frequency", "an integer from 0", to_frequency,
+                 config.checkpoint_frequency);
+    fields->read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
+  }
+
+  void parse_failure_config() {
+    const auto fields = fields_of("failure_config");
+    if (!fields) return;
+    const auto to_retries = [](const Json& json) { return to_int(json, -1); };
+    FailureConfig& config = spec_.failure_config;
+    fields->read("max_failures", "an integer from 0, or -1 (forever)", to_retries,
+                 config.max_failures);
+    fields->read("fail_fast", "false, true or \"raise\"", to_fail_fast, config.fail_fast);
+    if (config.fail_fast != FailFast::no && config.max_failures != 0) {
+      fields->complain("fail_fast",
+                       "fail_fast ends everything at the first failure, so max_failures must be 0 "
+                       "or left out, got " +
+                           std::to_string(config.max_failures));
+    }
+  }
+
+  void parse_policies(const PolicyContext& context) {
+    const Json random = "random";
+    const Json fifo = "fifo";
+    const Json* searcher = top_.find("searcher");
+    const Json* scheduler = top_.find("scheduler");
+    spec_.searcher = parse_typed(searcher ? *searcher : random, "/searcher", "searcher",
+                                 catalogue_.searchers, context);
+    spec_.scheduler = parse_typed(scheduler ? *scheduler : fifo, "/scheduler", "scheduler",
+                                  catalogue_.schedulers, context);
+    if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
+    if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
+    if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);
+  }
+
+  void parse_callbacks(const Json& callbacks, const PolicyContext& context) {
+    if (!callbacks.is_array()) {
+      top_.wrong("callbacks", "a list of names or of objects with a \"type\"", callbacks);
+      return;
+    }
+    for (std::size_t i = 0; i < callbacks.size(); ++i) {
+      spec_.callbacks.push_back(parse_typed(callbacks[i],
+                                            append_pointer("/callbacks", std::to_string(i)),
+                                            "callback", catalogue_.callbacks, context));
+    }
+  }
+
+  /// "asha" or {"type": "asha"} as the latter, checked by making one.
+  template <class Policy>
+  Json parse_typed(const Json& json, const std::string& pointer, const std::string& kind,
+                   const std::map<std::string, Factory<Policy>>& factories,
+                   const PolicyContext& context) {
+    const Json typed = json.is_string() ? Json{{"type", json}} : json;
+    if (!typed.is_object()) {
+      problems_.push_back(
+          {pointer,
+           "a " + kind + " must be a name or an object with a \"type\", got " + describe(json)});
+    } else if (is_context_good_) {
+      make_policy(typed, pointer, kind, factories, context, problems_);
+    } else {
+      find_factory(typed, pointer, kind, factories, problems_);
+    }
+    return typed;
+  }
+
+  const fs::path& base_;
+  const Catalogue& catalogue_;
+  std::vector<Problem>& problems_;
+  const FieldReader top_;
+  ExperimentSpec spec_;
+  bool is_context_good_ = false;
+};
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace
+
+ExperimentSpec parse_spec(const Json& json, const fs::path& base, const Catalogue& catalogue,
+                          std::vector<Problem>& problems) {
+  if (!json.is_object()) {
+    problems.push_back({"", "the spec must be an object, got " + describe(json)});
+    return {};
+  }
+  return SpecParser(json, base, catalogue, problems).parse();
+}
+
+Json to_json(const ExperimentSpec& spec) {
+  const CheckpointConfig& checkpoints = spec.checkpoint_config;
+  const fs::path& start = spec.resume_from_checkpoint;
+  return {
+      {"name", spec.name},
+      {"storage_path", spec.storage_path.string()},
+      {"trainable",
+       {{"command", spec.command}, {"env", spec.env}, {"merge_output", spec.merge_output}}},
+      {"param_space", spec.param_space},
+      {"metric", spec.objective ? Json(spec.objective->metric) : Json()},
+      {"mode", spec.objective ? Json(to_string(spec.objective->mode)) : Json()},
+      {"num_samples", spec.num_samples},
+      {"max_concurrent_trials", or_null(spec.max_concurrent_trials)},
+      {"resources_per_trial", spec.resources_per_trial},
+      {"resources", spec.resources},
+      {"time_budget_s", or_null(spec.time_budget_s)},
+      {"stop", spec.stop},
+      {"seed", spec.seed},
+      {"searcher", spec.searcher},
+      {"scheduler", spec.scheduler},
+      {"checkpoint_config",
+       {{"num_to_keep", or_null(checkpoints.num_to_keep)},
+        {"checkpoint_score_attribute", or_null(checkpoints.checkpoint_score_attribute)},
+        {"checkpoint_score_order", to_string(checkpoints.checkpoint_score_order)},
+        {"checkpoint_frequency", checkpoints.checkpoint_frequency},
+        {"checkpoint_at_end", checkpoints.checkpoint_at_end}}},
+      {"failure_config",
+       {{"max_failures", spec.failure_config.max_failures},
+        {"fail_fast", from_fail_fast(spec.failure_config.fail_fast)}}},
+      {"callbacks", spec.callbacks},
+      {"reuse_processes", spec.reuse_processes},
+      {"snapshot_period_s", or_null(spec.snapshot_period_s)},
+      {"launch_timeout_s", spec.launch_timeout_s},
+      {"trial_timeout_s", or_null(spec.trial_timeout_s)},
+      {"stop_grace_s", spec.stop_grace_s},
+      {"resume_from_checkpoint", start.empty() ? Json() : Json(start.string())},
+  };
+}
+
+}  // namespace tune

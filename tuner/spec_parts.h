@@ -1,0 +1,23 @@
+// The parts of parse_spec that have a file of their own. Knows nothing beside the spec; private to
+// this room.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "tuner/spec.h"
+#include "tuner/spec_fields.h"
+
+namespace tune {
+
+/// `path` as seen from `base`, absolute. ".." stays: behind a symbolic link it leads elsewhere.
+std::filesystem::path resolve(const std::filesystem::path& base, const std::filesystem::path& path);
+
+/// Fills in command, env and merge_output.
+void parse_trainable(const FieldReader& top, const std::filesystem::path& base,
+                     ExperimentSpec& spec, std::vector<Problem>& problems);
+
+/// Fills in resources and resources_per_trial; max_concurrent_trials must be there already.
+void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
+
+}  // namespace tune
