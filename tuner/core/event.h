@@ -71,7 +71,8 @@ struct CheckpointsDropped {
   std::vector<int> indices;
 };
 
-/// Verification before a restore found it broken; it was set aside.
+/// Verification before a restore found it broken; it was set aside. An attempt that has just been
+/// started from it starts from the one before instead.
 struct CheckpointDamaged {
   TrialId trial{};
   int index = 0;

@@ -37,6 +37,16 @@ MetricSummary& summary_of(Trial& trial, const std::string& metric, std::size_t h
   return summaries.back();
 }
 
+/// The driver's view of the trial goes back to `checkpoint`, or to the start.
+void rewind(Trial& trial, const Checkpoint* checkpoint) {
+  trial.iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
+  trial.time_total_s = checkpoint != nullptr ? checkpoint->time_total_s : 0;
+  trial.timesteps_total = checkpoint != nullptr ? checkpoint->timesteps_total : std::nullopt;
+  trial.episodes_total = checkpoint != nullptr ? checkpoint->episodes_total : std::nullopt;
+  trial.restored_iteration = trial.iteration;
+  trial.restored_time_s = trial.time_total_s;
+}
+
 void require_running(const Trial& trial, int attempt, const char* what) {
   if (trial.state == TrialState::running && trial.attempt == attempt) return;
   contradiction(std::string(what) + " of attempt " + std::to_string(attempt) + " of " +
@@ -157,12 +167,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
   trial.not_before = 0;
-  trial.iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
-  trial.time_total_s = checkpoint != nullptr ? checkpoint->time_total_s : 0;
-  trial.timesteps_total = checkpoint != nullptr ? checkpoint->timesteps_total : std::nullopt;
-  trial.episodes_total = checkpoint != nullptr ? checkpoint->episodes_total : std::nullopt;
-  trial.restored_iteration = trial.iteration;
-  trial.restored_time_s = trial.time_total_s;
+  rewind(trial, checkpoint);
   if (trial.started == 0) trial.started = time;
 }
 
@@ -227,6 +232,9 @@ void Experiment::on(const CheckpointsDropped& event, Seconds) {
 void Experiment::on(const CheckpointDamaged& event, Seconds) {
   Trial& trial = find(event.trial);
   std::erase_if(trial.checkpoints, [&](const auto& c) { return c.index == event.index; });
+  // It was to be restored from it, and is from the one before instead.
+  const bool just_started = trial.iteration == trial.restored_iteration;
+  if (trial.state == TrialState::running && just_started) rewind(trial, trial.latest_checkpoint());
 }
 
 void Experiment::on(const AttemptEnded& event, Seconds time) {

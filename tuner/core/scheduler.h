@@ -38,9 +38,10 @@ class Scheduler {
   /// The trial reached a final state: TERMINATED or ERROR (see `trial.state`), for whatever reason.
   virtual void on_trial_end(const Trial& trial) { (void)trial; }
 
-  /// Which PENDING or PAUSED trial should run next, given that resources are free; nothing if none
-  /// should. The default is first come first served: PENDING before PAUSED.
-  virtual std::optional<TrialId> choose(const Experiment& experiment) const;
+  /// Which PENDING or PAUSED trial should run next, given that resources are free at `now` (Unix
+  /// time); nothing if none should. Never one whose `not_before` lies ahead. The default is first
+  /// come first served: PENDING before PAUSED.
+  virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now) const;
 
   /// Everything needed so that a fresh object after `load` gives the same answers to the same
   /// future. `load` throws Error if `state` is not its own.

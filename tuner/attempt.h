@@ -1,0 +1,67 @@
+// What the loop keeps for each live process and each attempt that it works for.
+#pragma once
+
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "tuner/core/event.h"
+#include "tuner/core/resources.h"
+#include "tuner/exec/executor.h"
+#include "tuner/saver.h"
+
+namespace tune {
+
+inline constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
+
+/// How an attempt ends, once that is known. The record follows when its process is out of the way
+/// and its checkpoints are committed.
+struct Ending {
+  Outcome outcome = Outcome::completed;
+  std::string reason;
+};
+
+/// One launch of a trial, as the loop sees it.
+struct Attempt {
+  enum class Phase {
+    preparing,  ///< its directory is made and its checkpoint verified
+    starting,   ///< its process was launched or reset, and has not said hello
+    training,   ///< was told to step
+    saving,     ///< was told to save, or the directory for that is being made
+    waiting,    ///< has answered; what follows is held back until a commit is done
+    ending,     ///< `ending` is set
+  };
+  TrialId trial{};
+  int number = 0;
+  Allocation allocation;
+  Phase phase = Phase::preparing;
+  std::optional<LaunchId> process;
+  int restored_checkpoint = 0;      ///< pinned until the first result; 0: none
+  Seconds told_at = 0;              ///< steady; when it was last told to do something
+  bool has_result = false;          ///< in this attempt
+  bool said_start = false;          ///< its process knows config and checkpoint
+  bool save_failed = false;         ///< the last one
+  bool gives_back_process = false;  ///< to the next trial, when it ends (`reuse_processes`)
+  Save save;                        ///< the last result as a checkpoint would have it, and its save
+  int pending_work = 0;             ///< commits and look-ups on the I/O pool that its end waits for
+  Action next = Action::proceed;    ///< carried out when the save is answered
+  std::optional<Ending> ending;
+};
+
+/// One live process.
+struct Process {
+  LaunchId id{};
+  std::optional<TrialId> trial;  ///< nothing: idle, or on its way out
+  Allocation allocation;         ///< of an idle process, kept for its next trial
+  std::int64_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  bool is_function = false;
+  bool can_reset = false;
+  bool idle = false;
+  bool disconnected = false;
+  Seconds deadline = never_s;  ///< steady; see Loop::on_deadline
+  enum class Leaving { no, asked, terminated, killed } leaving = Leaving::no;
+};
+
+}  // namespace tune

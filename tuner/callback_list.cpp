@@ -1,0 +1,23 @@
+#include "tuner/callback_list.h"
+
+#include <iostream>
+
+namespace tune {
+
+void CallbackList::notice(const std::string& sentence) {
+  if (callbacks_.empty()) std::cerr << "tune: " << sentence << '\n';
+  call("on_notice", [&](Callback& callback) { callback.on_notice(sentence); });
+}
+
+void CallbackList::drop(std::size_t position, const char* hook_name, const std::string& what) {
+  const auto dropped = std::move(callbacks_[position]);
+  callbacks_.erase(callbacks_.begin() + static_cast<std::ptrdiff_t>(position));
+  std::string name = "?";
+  try {
+    name = dropped->name();
+  } catch (...) {
+  }
+  notice("callback '" + name + "' failed in " + hook_name + " and is no longer called: " + what);
+}
+
+}  // namespace tune

@@ -1,0 +1,42 @@
+// The callbacks of a run, called one after another; one that throws is named, dropped, and the run
+// goes on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/core/callback.h"
+
+namespace tune {
+
+class CallbackList {
+ public:
+  explicit CallbackList(std::vector<std::unique_ptr<Callback>> callbacks)
+      : callbacks_(std::move(callbacks)) {}
+
+  /// Calls `hook(callback)` for each.
+  template <class Hook>
+  void call(const char* hook_name, const Hook& hook) {
+    for (std::size_t i = 0; i < callbacks_.size();) {
+      try {
+        hook(*callbacks_[i]);
+        ++i;
+      } catch (const std::exception& error) {
+        drop(i, hook_name, error.what());
+      } catch (...) {
+        drop(i, hook_name, "an exception of an unknown type");
+      }
+    }
+  }
+
+  /// A sentence for the user, to every callback.
+  void notice(const std::string& sentence);
+
+ private:
+  void drop(std::size_t position, const char* hook_name, const std::string& what);
+  std::vector<std::unique_ptr<Callback>> callbacks_;
+};
+
+}  // namespace tune

@@ -1,0 +1,84 @@
+#include "tuner/ledger.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
+               const Clock& clock)
+    : experiment_(experiment),
+      policies_(policies),
+      store_(store),
+      pool_(pool),
+      clock_(clock),
+      synced_(store.written()) {}
+
+Seconds Ledger::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
+
+void Ledger::commit(EventBody body) {
+  const Event event{experiment_.last_event() + 1, now(), std::move(body)};
+  store_.append(event);
+  experiment_.apply(event);
+  policies_.learn(experiment_, event);
+}
+
+void Ledger::write() {
+  if (!sync_error_.empty()) throw machine_error(sync_error_);
+  const bool was_synced = synced_ == store_.written();
+  if (store_.written() != experiment_.last_event()) store_.write();
+  if (synced_ == store_.written()) return;
+  if (was_synced) unsynced_since_ = clock_.steady();
+  if (!syncing_ && deadline() <= clock_.steady()) start_sync();
+}
+
+void Ledger::when_durable(std::function<void()> action) {
+  waiting_.push_back({experiment_.last_event(), std::move(action)});
+}
+
+Seconds Ledger::deadline() const {
+  if (syncing_ || is_settled()) return std::numeric_limits<Seconds>::infinity();
+  return waiting_.empty() ? unsynced_since_ + sync_window_s : 0;
+}
+
+bool Ledger::is_settled() const {
+  return synced_ == experiment_.last_event() && waiting_.empty() && !syncing_;
+}
+
+void Ledger::start_sync() {
+  struct SyncOutcome {
+    double seconds = 0;
+    std::string error;
+  };
+  syncing_ = true;
+  const std::uint64_t target = store_.written();
+  pool_.post(
+      [this] {
+        const Seconds started = clock_.steady();
+        SyncOutcome outcome;
+        try {
+          store_.sync();
+        } catch (const Error& error) {
+          outcome.error = error.what();
+        }
+        outcome.seconds = clock_.steady() - started;
+        return outcome;
+      },
+      [this, target](const SyncOutcome& outcome) {
+        syncing_ = false;
+        store_.count_sync(outcome.seconds);
+        sync_error_ = outcome.error;
+        if (!sync_error_.empty()) return;
+        synced_ = target;
+        unsynced_since_ = clock_.steady();
+        while (!waiting_.empty() && waiting_.front().event <= synced_) {
+          const auto action = std::move(waiting_.front().action);
+          waiting_.pop_front();
+          action();
+        }
+      });
+}
+
+}  // namespace tune

@@ -1,0 +1,66 @@
+// The one way to change an experiment while it runs: commit an event. Memory follows at once, the
+// journal in one write at the end of the turn, the disk within the sync window.
+// Knows no process and no decision's reason.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "tuner/core/clock.h"
+#include "tuner/core/experiment.h"
+#include "tuner/policies.h"
+#include "tuner/store/experiment_store.h"
+#include "tuner/store/io_pool.h"
+
+namespace tune {
+
+class Ledger {
+ public:
+  /// Results may be this long in the kernel's hands alone: what a power loss can cost.
+  static constexpr Seconds sync_window_s = 0.2;
+
+  Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
+         const Clock& clock);
+
+  /// Numbers and dates the event, applies it, and tells the policies.
+  void commit(EventBody body);
+
+  /// Hands the turn's events to the kernel and starts a sync if one is due. Error if the journal
+  /// cannot be written: then nothing that was committed in this turn may be acted on.
+  void write();
+
+  /// Runs `action` on the loop's thread once everything committed so far is on disk.
+  void when_durable(std::function<void()> action);
+
+  /// Steady time at which `write` wants to be called again, to start a sync.
+  Seconds deadline() const;
+
+  /// Nothing waits to be written or synced.
+  bool is_settled() const;
+
+  const Experiment& experiment() const { return experiment_; }
+  Seconds now() const;  ///< Unix time in whole microseconds, as records have it
+  Seconds steady() const { return clock_.steady(); }  ///< from any thread
+
+ private:
+  void start_sync();
+
+  Experiment& experiment_;
+  Policies& policies_;
+  ExperimentStore& store_;
+  IoPool& pool_;
+  const Clock& clock_;
+
+  struct Waiting {
+    std::uint64_t event;
+    std::function<void()> action;
+  };
+  std::deque<Waiting> waiting_;  ///< by event, ascending
+  std::uint64_t synced_;
+  bool syncing_ = false;
+  Seconds unsynced_since_ = 0;  ///< steady; meaningful while something written is not synced
+  std::string sync_error_;
+};
+
+}  // namespace tune

@@ -1,0 +1,189 @@
+#include "tuner/loop.h"
+
+#include <csignal>
+#include <cstring>
+
+namespace tune {
+
+Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
+           Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks)
+    : spec_(spec),
+      options_(std::move(options)),
+      ledger_(ledger),
+      policies_(policies),
+      executor_(executor),
+      pool_(pool),
+      saver_(saver),
+      callbacks_(callbacks),
+      resources_(options_.resources) {}
+
+LoopEnd Loop::run() {
+  check_stop_all();
+  fill();
+  act();
+  while (!is_finished()) turn();
+  LoopEnd end;
+  if (winding_ == Winding::interrupted) {
+    end = {LoopEnd::Kind::interrupted, strsignal(interrupt_signal_)};
+  } else if (winding_ == Winding::stopping) {
+    end = {LoopEnd::Kind::stopped, ledger_.experiment().stop_reason()};
+  }
+  finish(end);
+  return end;
+}
+
+void Loop::turn() {
+  wakeups_.clear();
+  executor_.wait(next_deadline(), wakeups_);
+  callbacks_.call("on_step_begin",
+                  [this](Callback& callback) { callback.on_step_begin(ledger_.experiment()); });
+  for (auto& wakeup : wakeups_) {
+    std::visit([this](auto& what) { on(what); }, wakeup);
+  }
+  pool_.run_completions();
+  const Seconds now = ledger_.steady();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    Process& process = *find_process(deadlines_.begin()->second);
+    set_deadline(process, never_s);
+    on_deadline(process);
+  }
+  if (wind_down_deadline_ <= now) end_by_force();
+  check_stop_all();
+  fill();
+  act();
+  callbacks_.call("on_step_end",
+                  [this](Callback& callback) { callback.on_step_end(ledger_.experiment()); });
+}
+
+/// Commands to trainables wait in the executor until its next `wait`, so they too come after this.
+void Loop::act() {
+  ledger_.write();
+  for (auto& [launch, spec] : launches_) executor_.launch(launch, std::move(spec));
+  launches_.clear();
+  // A hook may be dropped and say so, but none can add to this list.
+  for (auto& [name, hook] : tellings_) callbacks_.call(name, hook);
+  tellings_.clear();
+}
+
+bool Loop::is_finished() const {
+  return attempts_.empty() && processes_.empty() && (nothing_left_ || winding_ != Winding::no) &&
+         pool_.outstanding() == 0 && ledger_.is_settled();
+}
+
+Seconds Loop::next_deadline() const {
+  Seconds deadline = std::min(ledger_.deadline(), wind_down_deadline_);
+  if (!deadlines_.empty()) deadline = std::min(deadline, deadlines_.begin()->first);
+  if (winding_ != Winding::no) return deadline;
+  const Seconds steady = ledger_.steady();
+  if (retry_at_ != never_s) deadline = std::min(deadline, steady + retry_at_ - ledger_.now());
+  if (spec_.time_budget_s) {
+    const Seconds left = *spec_.time_budget_s - ledger_.experiment().running_s(ledger_.now());
+    deadline = std::min(deadline, steady + left);
+  }
+  return deadline;
+}
+
+void Loop::fill() {
+  nothing_left_ = false;
+  retry_at_ = never_s;
+  while (winding_ == Winding::no && start_next()) {
+  }
+  if (nothing_left_ || winding_ != Winding::no) stop_idle_processes();
+}
+
+void Loop::check_stop_all() {
+  if (winding_ != Winding::no || policies_.stopper == nullptr) return;
+  const Seconds running = ledger_.experiment().running_s(ledger_.now());
+  if (const auto reason = policies_.stopper->should_stop_all(running)) request_stop(*reason);
+}
+
+void Loop::request_stop(const std::string& reason) {
+  if (winding_ != Winding::no) return;
+  ledger_.commit(StopRequested{reason});
+  callbacks_.notice("the experiment is ending: " + reason);
+  winding_ = Winding::stopping;
+  wind_down_deadline_ = ledger_.steady() + spec_.stop_grace_s;
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    Attempt& attempt = (at++)->second;  // ending one may erase it
+    if (!attempt.has_result) {
+      end(attempt, Outcome::interrupted, reason);
+    } else if (attempt.phase == Attempt::Phase::waiting) {
+      carry_out(attempt);
+    }
+  }
+}
+
+void Loop::interrupt(int signal) {
+  if (winding_ == Winding::interrupted) {
+    end_by_force();
+    return;
+  }
+  interrupt_signal_ = signal;
+  winding_ = Winding::interrupted;
+  wind_down_deadline_ = ledger_.steady() + options_.interrupt_grace_s;
+  if (!attempts_.empty()) {
+    callbacks_.notice(std::string(strsignal(signal)) + ": " + std::to_string(attempts_.size()) +
+                      " running trials are asked for a last save; once more to leave at once");
+  }
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    Attempt& attempt = (at++)->second;  // ending one may erase it
+    const bool has_nothing_to_save =
+        !attempt.has_result && attempt.phase != Attempt::Phase::training;
+    if (has_nothing_to_save) {
+      end(attempt, Outcome::interrupted, "interrupted");
+    } else if (attempt.phase == Attempt::Phase::waiting) {
+      carry_out(attempt);
+    }
+  }
+}
+
+void Loop::end_by_force() {
+  wind_down_deadline_ = never_s;
+  const bool stopping = winding_ == Winding::stopping;
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    Attempt& attempt = (at++)->second;  // ending one may erase it
+    end(attempt, stopping ? Outcome::completed : Outcome::interrupted,
+        stopping ? ledger_.experiment().stop_reason() : "interrupted");
+  }
+  for (auto& [id, process] : processes_) leave(process, Process::Leaving::killed);
+}
+
+void Loop::finish(const LoopEnd& end) {
+  ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? "finished" : end.reason});
+  ledger_.when_durable([] {});
+  for (act(); !ledger_.is_settled(); act()) {
+    wakeups_.clear();
+    executor_.wait(ledger_.deadline(), wakeups_);
+    pool_.run_completions();
+  }
+  callbacks_.call("on_experiment_end",
+                  [this](Callback& callback) { callback.on_experiment_end(ledger_.experiment()); });
+}
+
+Attempt* Loop::find_attempt(TrialId trial) {
+  const auto found = attempts_.find(trial);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+Process* Loop::find_process(LaunchId launch) {
+  const auto found = processes_.find(launch);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+Attempt* Loop::attempt_of(LaunchId launch) {
+  const Process* const process = find_process(launch);
+  return process != nullptr && process->trial ? find_attempt(*process->trial) : nullptr;
+}
+
+void Loop::set_deadline(Process& process, Seconds deadline) {
+  if (process.deadline == deadline) return;
+  if (process.deadline != never_s) deadlines_.erase({process.deadline, process.id});
+  process.deadline = deadline;
+  if (deadline != never_s) deadlines_.insert({deadline, process.id});
+}
+
+void Loop::tell(const char* hook_name, std::function<void(Callback&)> hook) {
+  tellings_.emplace_back(hook_name, std::move(hook));
+}
+
+}  // namespace tune

@@ -1,0 +1,144 @@
+// The event loop: ask, commit, act. It orders work and does none: policies decide, the ledger
+// remembers, the saver keeps checkpoints, the executor has the processes.
+// Knows no concrete policy, callback or executor.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tuner/attempt.h"
+#include "tuner/callback_list.h"
+#include "tuner/exec/executor.h"
+#include "tuner/ledger.h"
+#include "tuner/saver.h"
+#include "tuner/spec.h"
+
+namespace tune {
+
+struct LoopOptions {
+  std::filesystem::path experiment_dir;  ///< absolute
+  Resources resources;                   ///< totals
+  std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
+  Seconds interrupt_grace_s = 30;        ///< for last saves after an interrupt
+};
+
+/// Why the loop ended.
+struct LoopEnd {
+  enum class Kind {
+    finished,     ///< nothing is left to do
+    stopped,      ///< by a stopper, a budget or fail_fast
+    interrupted,  ///< by a signal; `tune resume` goes on
+  };
+  Kind kind = Kind::finished;
+  std::string reason;
+};
+
+class Loop {
+ public:
+  /// All parts outlive the loop.
+  Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
+       Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks);
+
+  /// Runs until nothing is left to do. Error: the journal cannot be written, `fail_fast: raise`, or
+  /// a spec that does not fit the trainable; the processes are then the executor's to end.
+  LoopEnd run();
+
+ private:
+  // loop.cpp: the order of a turn.
+  void turn();
+  void act();
+  void fill();
+  bool is_finished() const;
+  Seconds next_deadline() const;
+  void check_stop_all();
+  void request_stop(const std::string& reason);
+  void interrupt(int signal);
+  void end_by_force();
+  void finish(const LoopEnd& end);
+
+  // loop_launch.cpp: from a chosen trial to its first step.
+  bool start_next();
+  std::optional<TrialId> choose_trial();
+  void start_attempt(TrialId trial, Allocation allocation, std::optional<LaunchId> idle);
+  void prepared(TrialId trial, int number, std::optional<LaunchId> idle, int checkpoint,
+                const std::string& error);
+  void launch(Attempt& attempt);
+  void say_start(Attempt& attempt, bool reset);
+  LaunchSpec launch_spec(const Attempt& attempt) const;
+
+  // loop_wakeups.cpp: what a process did.
+  void on(const Launched& wakeup);
+  void on(const LaunchFailed& wakeup);
+  void on(const Greeted& wakeup);
+  void refused_reset(Process& process, Attempt& attempt);
+  void on(Reported& wakeup);
+  void on(const SaveAnswered& wakeup);
+  void on(const Faulted& wakeup);
+  void on(const Disconnected& wakeup);
+  void on(const Exited& wakeup);
+  void on(const Interrupted& wakeup);
+  void on_deadline(Process& process);
+
+  // loop_results.cpp: a result and what follows from it.
+  Result make_result(const Attempt& attempt, Reported& reported) const;
+  bool wants_checkpoint(const Attempt& attempt, const Result& result, Decision decision) const;
+  void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
+  void begin_save(Attempt& attempt);
+  void commit_save(Attempt& attempt, Save save);
+  void carry_out(Attempt& attempt);
+  void step(Attempt& attempt);
+
+  // loop_endings.cpp: how attempts and processes end.
+  void end(Attempt& attempt, Outcome outcome, const std::string& reason);
+  void judge_exit(Attempt& attempt, const Exited& exit);
+  bool will_retry(const Trial& trial) const;
+  void after_failure(TrialId trial);
+  void try_to_close(Attempt& attempt);
+  void close(Attempt& attempt);
+  void tell_end(TrialId trial, const AttemptEnded& ended);
+  void leave(Process& process, Process::Leaving how);
+  void stop_idle_processes();
+
+  Attempt* find_attempt(TrialId trial);
+  Attempt* attempt_of(LaunchId launch);
+  Process* find_process(LaunchId launch);
+  void set_deadline(Process& process, Seconds deadline);
+  void tell(const char* hook_name, std::function<void(Callback&)> hook);
+  const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
+
+  const ExperimentSpec& spec_;
+  LoopOptions options_;
+  Ledger& ledger_;
+  Policies& policies_;
+  Executor& executor_;
+  IoPool& pool_;
+  Saver& saver_;
+  CallbackList& callbacks_;
+
+  ResourcePool resources_;
+  std::map<TrialId, Attempt> attempts_;
+  std::unordered_map<LaunchId, Process> processes_;
+  std::vector<LaunchId> idle_;
+  std::set<std::pair<Seconds, LaunchId>> deadlines_;
+  std::uint64_t last_launch_ = 0;
+  bool nothing_left_ = false;   ///< no trial to start, now or later
+  Seconds retry_at_ = never_s;  ///< Unix time at which a backed-off trial may run
+
+  std::vector<Wakeup> wakeups_;
+  Result told_result_;  ///< the copy that callbacks may write to
+
+  // What a turn has decided and acts on after the write.
+  std::vector<std::pair<LaunchId, LaunchSpec>> launches_;
+  std::vector<std::pair<const char*, std::function<void(Callback&)>>> tellings_;
+
+  enum class Winding { no, stopping, interrupted } winding_ = Winding::no;
+  int interrupt_signal_ = 0;
+  Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
+  int failures_in_a_row_ = 0;
+};
+
+}  // namespace tune

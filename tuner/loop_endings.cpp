@@ -1,0 +1,158 @@
+// Loop: how attempts and processes end.
+#include <csignal>
+#include <cstring>
+
+#include "tuner/loop.h"
+#include "tuner/store/log_tail.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+/// Decides how the attempt ends and gets its process out of the way. May erase the attempt.
+void Loop::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
+  if (attempt.ending) return;
+  const bool was_starting = attempt.phase == Attempt::Phase::starting;
+  attempt.ending = Ending{outcome, reason};
+  attempt.phase = Attempt::Phase::ending;
+  if (outcome == Outcome::failed) {
+    // What the program itself said last is mostly what the user wants to know.
+    const auto log = launch_spec(attempt).stderr_path;
+    ++attempt.pending_work;
+    pool_.post([log] { return last_line(log); },
+               [this, id = attempt.trial, log](const std::string& line) {
+                 Attempt& failed = *find_attempt(id);
+                 --failed.pending_work;
+                 std::string& text = failed.ending->reason;
+                 if (!line.empty()) text += "; the last line of its stderr: " + line;
+                 text += "; see " + log.string();
+                 try_to_close(failed);
+               });
+  }
+  Process* const process = attempt.process ? find_process(*attempt.process) : nullptr;
+  if (process != nullptr) {
+    attempt.gives_back_process = spec_.reuse_processes && process->can_reset &&
+                                 outcome != Outcome::failed && outcome != Outcome::interrupted &&
+                                 winding_ == Winding::no &&
+                                 process->leaving == Process::Leaving::no;
+    if (!attempt.gives_back_process) {
+      const bool in_order = outcome != Outcome::failed && !was_starting;
+      leave(*process, in_order ? Process::Leaving::asked : Process::Leaving::terminated);
+    }
+  }
+  try_to_close(attempt);
+}
+
+void Loop::judge_exit(Attempt& attempt, const Exited& exit) {
+  if (exit.signal != 0) {
+    end(attempt, Outcome::failed,
+        "it was killed by signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) +
+            ")");
+  } else if (exit.exit_code != 0) {
+    end(attempt, Outcome::failed, "it exited with code " + std::to_string(exit.exit_code));
+  } else if (attempt.has_result) {
+    end(attempt, Outcome::completed, "");
+  } else {
+    end(attempt, Outcome::failed,
+        attempt.said_start ? "it exited with code 0 before it reported a result"
+                           : "it exited with code 0 before it said hello: does it speak the "
+                             "protocol?");
+  }
+}
+
+/// Records the end once its process is out of the way and its checkpoints are committed.
+void Loop::try_to_close(Attempt& attempt) {
+  const bool process_is_away = !attempt.process || attempt.gives_back_process;
+  if (attempt.ending && attempt.pending_work == 0 && process_is_away) close(attempt);
+}
+
+void Loop::close(Attempt& attempt) {
+  const TrialId id = attempt.trial;
+  AttemptEnded ended{id, attempt.number, attempt.ending->outcome, attempt.ending->reason};
+  if (ended.outcome == Outcome::failed && will_retry(trial(id))) {
+    // 1, 2, 4 ... 60 s: what is wrong with a machine is rarely over at once.
+    const int doublings = std::min(trial(id).failures, 6);
+    ended.retry = true;
+    ended.not_before = ledger_.now() + std::min(60.0, static_cast<double>(1 << doublings));
+  }
+  if (attempt.gives_back_process) {
+    Process& process = *find_process(*attempt.process);
+    process.trial.reset();
+    process.idle = true;
+    process.allocation = std::move(attempt.allocation);
+    idle_.push_back(process.id);
+    set_deadline(process, never_s);
+  } else {
+    resources_.release(attempt.allocation);
+  }
+  const int restored = attempt.restored_checkpoint;
+  attempts_.erase(id);
+  ledger_.commit(ended);
+  if (restored != 0) saver_.unpin(id, restored);
+  saver_.apply_retention(id);
+  tell_end(id, ended);
+  if (ended.outcome == Outcome::failed) after_failure(id);
+  if (ended.outcome == Outcome::completed) failures_in_a_row_ = 0;
+}
+
+bool Loop::will_retry(const Trial& failed) const {
+  const FailureConfig& config = spec_.failure_config;
+  if (winding_ != Winding::no || config.fail_fast != FailFast::no) return false;
+  return config.max_failures < 0 || failed.failures < config.max_failures;
+}
+
+void Loop::tell_end(TrialId id, const AttemptEnded& ended) {
+  if (ended.outcome == Outcome::failed) {
+    if (ended.retry) {
+      tell("on_trial_recover", [this, id](Callback& c) { c.on_trial_recover(trial(id)); });
+    } else {
+      tell("on_trial_error", [this, id](Callback& c) { c.on_trial_error(trial(id)); });
+    }
+  } else if (trial(id).state == TrialState::terminated) {
+    tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
+  }
+}
+
+void Loop::after_failure(TrialId id) {
+  if (spec_.failure_config.fail_fast != FailFast::no) {
+    request_stop(to_string(id) + " failed (fail_fast): " + trial(id).error);
+    if (spec_.failure_config.fail_fast == FailFast::raise) end_by_force();
+  }
+  // An endless search over a program that cannot run would never end.
+  constexpr int hopeless = 20;
+  if (++failures_in_a_row_ >= hopeless && spec_.num_samples < 0) {
+    request_stop(std::to_string(hopeless) +
+                 " attempts in a row have failed, the last: " + trial(id).error);
+  }
+}
+
+/// Asks a process to leave, or makes it. Each step is taken further when its grace is over.
+void Loop::leave(Process& process, Process::Leaving how) {
+  if (how <= process.leaving) return;
+  process.leaving = how;
+  if (process.idle) {
+    process.idle = false;
+    std::erase(idle_, process.id);
+    resources_.release(process.allocation);
+  }
+  switch (how) {
+    case Process::Leaving::no:
+      break;
+    case Process::Leaving::asked:
+      executor_.send(process.id, protocol::Stop{});
+      break;
+    case Process::Leaving::terminated:
+      executor_.signal(process.id, SIGTERM);
+      break;
+    case Process::Leaving::killed:
+      executor_.signal(process.id, SIGKILL);
+      break;
+  }
+  const bool last = how == Process::Leaving::killed;
+  set_deadline(process, last ? never_s : ledger_.steady() + spec_.stop_grace_s);
+}
+
+void Loop::stop_idle_processes() {
+  while (!idle_.empty()) leave(*find_process(idle_.back()), Process::Leaving::asked);
+}
+
+}  // namespace tune

@@ -1,0 +1,179 @@
+// Loop: from a chosen trial to its first step.
+#include <algorithm>
+
+#include "tuner/core/error.h"
+#include "tuner/loop.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+/// Starts one more trial; false if there is none, or nothing to run it on.
+bool Loop::start_next() {
+  const auto limit = spec_.max_concurrent_trials;
+  if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) return false;
+  std::optional<Allocation> allocation;
+  std::optional<LaunchId> idle;
+  if (!idle_.empty()) {
+    idle = idle_.back();
+    allocation = find_process(*idle)->allocation;
+  } else {
+    allocation = resources_.acquire(spec_.resources_per_trial);
+  }
+  if (!allocation) return false;
+  const auto trial = choose_trial();
+  if (!trial) {
+    if (!idle) resources_.release(*allocation);
+    return false;
+  }
+  if (idle) {
+    idle_.pop_back();
+    find_process(*idle)->idle = false;
+  }
+  start_attempt(*trial, std::move(*allocation), idle);
+  return true;
+}
+
+std::optional<TrialId> Loop::choose_trial() {
+  const Experiment& experiment = ledger_.experiment();
+  const Seconds now = ledger_.now();
+  if (const auto chosen = policies_.scheduler->choose(experiment, now)) return chosen;
+  for (const auto& [place, id] : experiment.pending()) {
+    retry_at_ = std::min(retry_at_, std::max(trial(id).not_before, now));
+  }
+  const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
+  auto answer = policies_.searcher->suggest(id);
+  if (auto* const suggestion = std::get_if<Suggestion>(&answer)) {
+    ledger_.commit(TrialAdded{id, encode_numbers(std::move(suggestion->config)).dump(),
+                              std::move(suggestion->tag), spec_.resume_from_checkpoint.string()});
+    return id;
+  }
+  nothing_left_ = attempts_.empty() && retry_at_ == never_s;
+  if (nothing_left_ && std::holds_alternative<NothingNow>(answer)) {
+    callbacks_.notice("the searcher waits for results, but no trial is left that could give one");
+  }
+  return std::nullopt;
+}
+
+void Loop::start_attempt(TrialId id, Allocation allocation, std::optional<LaunchId> idle) {
+  const Trial& chosen = trial(id);
+  const bool was_started = chosen.attempt > 0;
+  const Checkpoint* const latest = chosen.latest_checkpoint();
+  Attempt attempt;
+  attempt.trial = id;
+  attempt.number = chosen.attempt + 1;
+  attempt.allocation = std::move(allocation);
+  attempt.save.trial = id;
+  attempt.save.attempt = attempt.number;
+  ledger_.commit(AttemptStarted{id, attempt.number, latest != nullptr ? latest->index : 0,
+                                attempt.allocation.gpus});
+  const int number = attempt.number;
+  attempts_.emplace(id, std::move(attempt));
+  tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
+  pool_.post(
+      [this, directory = paths::trial(options_.experiment_dir, id)]() -> std::string {
+        std::error_code error;
+        std::filesystem::create_directories(directory, error);
+        return error ? "cannot create " + directory.string() + ": " + error.message() : "";
+      },
+      [this, id, number, idle, was_started](const std::string& error) {
+        saver_.find_restorable(id, [this, id, number, idle, was_started, error](int index) {
+          if (was_started) {
+            tell("on_trial_restore", [this, id, index](Callback& callback) {
+              callback.on_trial_restore(trial(id), trial(id).checkpoint(index));
+            });
+          }
+          prepared(id, number, idle, index, error);
+        });
+      });
+}
+
+void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int checkpoint,
+                    const std::string& error) {
+  Attempt* const attempt = find_attempt(id);
+  if (attempt == nullptr || attempt->number != number || attempt->ending) {
+    // It was ended meanwhile; the process that it would have had is nobody's.
+    if (idle && find_process(*idle) != nullptr)
+      leave(*find_process(*idle), Process::Leaving::asked);
+    return;
+  }
+  if (checkpoint != 0) saver_.pin(id, checkpoint);
+  attempt->restored_checkpoint = checkpoint;
+  attempt->phase = Attempt::Phase::starting;
+  if (!error.empty()) {
+    if (idle && find_process(*idle) != nullptr)
+      leave(*find_process(*idle), Process::Leaving::asked);
+    end(*attempt, Outcome::failed, error);
+    return;
+  }
+  Process* const process = idle ? find_process(*idle) : nullptr;
+  if (process == nullptr) {
+    launch(*attempt);
+    return;
+  }
+  process->trial = id;
+  attempt->process = process->id;
+  ledger_.commit(ProcessStarted{id, number, process->pid, process->start_ticks});
+  say_start(*attempt, true);
+  set_deadline(*process, ledger_.steady() + spec_.launch_timeout_s);
+}
+
+void Loop::launch(Attempt& attempt) {
+  const LaunchId id{++last_launch_};
+  Process& process = processes_[id];
+  process.id = id;
+  process.trial = attempt.trial;
+  attempt.process = id;
+  attempt.phase = Attempt::Phase::starting;
+  launches_.emplace_back(id, launch_spec(attempt));
+  set_deadline(process, ledger_.steady() + spec_.launch_timeout_s);
+}
+
+LaunchSpec Loop::launch_spec(const Attempt& attempt) const {
+  LaunchSpec launch;
+  launch.argv = spec_.command;
+  launch.directory = paths::trial(options_.experiment_dir, attempt.trial);
+  launch.stdout_path = paths::standard_output(launch.directory);
+  launch.stderr_path =
+      spec_.merge_output ? launch.stdout_path : paths::standard_error(launch.directory);
+  const auto add = [&launch](const std::string& name, const std::string& value) {
+    launch.environment.push_back(name + "=" + value);
+  };
+  for (const auto& [name, value] : spec_.env) add(name, value);
+  add(protocol::env_socket_fd, std::to_string(protocol::socket_fd));
+  add(protocol::env_version, std::to_string(protocol::version));
+  add(protocol::env_experiment, spec_.name);
+  add(protocol::env_experiment_dir, options_.experiment_dir.string());
+  add(protocol::env_trial_id, to_string(attempt.trial));
+  add(protocol::env_trial_dir, launch.directory.string());
+  add(protocol::env_attempt, std::to_string(attempt.number));
+  // Without gpus on the machine the variable stays as the user has it.
+  if (!options_.gpu_names.empty()) {
+    std::string devices;
+    for (const int gpu : attempt.allocation.gpus) {
+      if (!devices.empty()) devices += ',';
+      devices += options_.gpu_names[static_cast<std::size_t>(gpu)];
+    }
+    add("CUDA_VISIBLE_DEVICES", devices);
+  }
+  return launch;
+}
+
+void Loop::say_start(Attempt& attempt, bool reset) {
+  const Trial& started = trial(attempt.trial);
+  const auto directory = paths::trial(options_.experiment_dir, attempt.trial);
+  protocol::Start start;
+  start.reset = reset;
+  start.trial_id = to_string(attempt.trial);
+  start.trial_dir = directory.string();
+  start.config = Json::parse(started.config);
+  start.iteration = started.iteration;
+  if (attempt.restored_checkpoint != 0) {
+    start.checkpoint = paths::checkpoint(directory, attempt.restored_checkpoint).string();
+  } else if (!started.start_checkpoint.empty()) {
+    start.checkpoint = started.start_checkpoint;
+  }
+  executor_.send(*attempt.process, start);
+  attempt.said_start = true;
+}
+
+}  // namespace tune

@@ -1,0 +1,190 @@
+// Loop: a result and what follows from it. Stopper, scheduler, searcher and callbacks are asked,
+// the record is committed, then the save and the decision are carried out.
+#include <cmath>
+#include <stdexcept>
+
+#include "tuner/loop.h"
+
+namespace tune {
+
+namespace {
+
+/// A sum that starts when it is first reported; a total that the user reports wins.
+std::optional<double> total(const Metrics& metrics, const char* total_name, const char* this_name,
+                            std::optional<double> before) {
+  if (const auto given = metrics.find(total_name)) return given;
+  const auto more = metrics.find(this_name);
+  return more ? before.value_or(0) + *more : before;
+}
+
+std::string names_of(const Metrics& metrics) {
+  std::string names;
+  for (const auto& metric : metrics.numbers) {
+    if (!names.empty()) names += ", ";
+    names += metric.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+/// The driver's fields around the reported metrics. Throws std::invalid_argument for a result that
+/// cannot be taken in.
+Result Loop::make_result(const Attempt& attempt, Reported& reported) const {
+  const Trial& before = trial(attempt.trial);
+  Result result;
+  result.metrics = std::move(*reported.metrics);
+  result.done = reported.done;
+  result.should_checkpoint = reported.should_checkpoint;
+  result.training_iteration = before.iteration + 1;
+  if (const auto given = result.metrics.find("training_iteration")) {
+    if (!(*given > static_cast<double>(before.iteration)) || std::floor(*given) != *given ||
+        *given > 9e15) {
+      throw std::invalid_argument("it reported training_iteration " + std::to_string(*given) +
+                                  " after " + std::to_string(before.iteration) +
+                                  ": expected a larger whole number");
+    }
+    result.training_iteration = static_cast<std::int64_t>(*given);
+  }
+  if (spec_.objective && !result.find(spec_.objective->metric)) {
+    throw std::invalid_argument("the result of iteration " +
+                                std::to_string(result.training_iteration) + " lacks the metric '" +
+                                spec_.objective->metric + "'; it has: " + names_of(result.metrics));
+  }
+  result.timestamp = ledger_.now();
+  result.time_this_iter_s =
+      result.metrics.find("time_this_iter_s").value_or(ledger_.steady() - attempt.told_at);
+  result.time_total_s = before.time_total_s + result.time_this_iter_s;
+  result.time_since_restore = result.time_total_s - before.restored_time_s;
+  result.iterations_since_restore = result.training_iteration - before.restored_iteration;
+  result.timesteps_total =
+      total(result.metrics, "timesteps_total", "timesteps_this_iter", before.timesteps_total);
+  result.episodes_total =
+      total(result.metrics, "episodes_total", "episodes_this_iter", before.episodes_total);
+  return result;
+}
+
+bool Loop::wants_checkpoint(const Attempt& attempt, const Result& result, Decision decision) const {
+  const CheckpointConfig& config = spec_.checkpoint_config;
+  if (processes_.at(*attempt.process).is_function) return false;
+  const bool is_due = config.checkpoint_frequency > 0 &&
+                      result.training_iteration % config.checkpoint_frequency == 0;
+  const bool is_end = decision.action == Action::stop && config.checkpoint_at_end;
+  const bool is_leaving = decision.action == Action::pause || winding_ == Winding::interrupted;
+  return is_due || is_end || result.should_checkpoint || decision.checkpoint ||
+         (is_leaving && decision.action != Action::stop);
+}
+
+void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over) {
+  const Trial& before = trial(attempt.trial);
+  Decision decision = policies_.decide(ledger_.experiment(), before, result);
+  told_result_ = result;
+  callbacks_.call("on_trial_result",
+                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
+  result.should_checkpoint = result.should_checkpoint || told_result_.should_checkpoint;
+  decision.checkpoint = handed_over || wants_checkpoint(attempt, result, decision);
+
+  Checkpoint& checkpoint = attempt.save.checkpoint;
+  checkpoint = Checkpoint{};
+  checkpoint.iteration = result.training_iteration;
+  checkpoint.time_total_s = result.time_total_s;
+  checkpoint.timesteps_total = result.timesteps_total;
+  checkpoint.episodes_total = result.episodes_total;
+  if (const auto& attribute = spec_.checkpoint_config.checkpoint_score_attribute) {
+    checkpoint.score = result.find(*attribute).value_or(checkpoint.score);
+  }
+  ledger_.commit(ResultReported{attempt.trial, attempt.number, std::move(result), decision});
+
+  if (!attempt.has_result && attempt.restored_checkpoint != 0) {
+    saver_.unpin(attempt.trial, attempt.restored_checkpoint);
+    attempt.restored_checkpoint = 0;
+  }
+  attempt.has_result = true;
+  attempt.next = decision.action;
+  attempt.save_failed = false;
+  if (handed_over) {
+    Save save = attempt.save;
+    save.directory = *handed_over;
+    save.handed_over = true;
+    save.checkpoint.index = saver_.take_index(attempt.trial);
+    commit_save(attempt, std::move(save));
+    carry_out(attempt);
+  } else if (decision.checkpoint) {
+    begin_save(attempt);
+  } else {
+    carry_out(attempt);
+  }
+}
+
+void Loop::begin_save(Attempt& attempt) {
+  attempt.phase = Attempt::Phase::saving;
+  attempt.save.checkpoint.index = saver_.take_index(attempt.trial);
+  const TrialId id = attempt.trial;
+  tell("on_trial_save", [this, id](Callback& callback) { callback.on_trial_save(trial(id)); });
+  saver_.begin(id, attempt.number, attempt.save.checkpoint.index,
+               [this, id, number = attempt.number](std::optional<std::filesystem::path> directory) {
+                 Attempt* const saving = find_attempt(id);
+                 if (saving == nullptr || saving->number != number || saving->ending) return;
+                 if (!directory) {
+                   saving->save_failed = true;
+                   carry_out(*saving);
+                   return;
+                 }
+                 saving->save.directory = *directory;
+                 executor_.send(*saving->process, protocol::Save{directory->string()});
+                 saving->told_at = ledger_.steady();
+                 if (spec_.trial_timeout_s) {
+                   set_deadline(*find_process(*saving->process),
+                                saving->told_at + *spec_.trial_timeout_s);
+                 }
+               });
+}
+
+void Loop::commit_save(Attempt& attempt, Save save) {
+  save.metrics = trial(attempt.trial).last_metrics;
+  ++attempt.pending_work;
+  saver_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
+    Attempt& saved = *find_attempt(id);  // it cannot end before its commits
+    --saved.pending_work;
+    if (!committed) saved.save_failed = true;
+    if (saved.phase == Attempt::Phase::waiting) {
+      carry_out(saved);
+    } else {
+      try_to_close(saved);
+    }
+  });
+}
+
+/// What was decided with the last result, once its save is out of the trainable's hands.
+void Loop::carry_out(Attempt& attempt) {
+  if (attempt.next == Action::stop) {
+    end(attempt, Outcome::completed, "");
+  } else if (winding_ == Winding::interrupted) {
+    end(attempt, Outcome::interrupted, "interrupted");
+  } else if (winding_ == Winding::stopping) {
+    end(attempt, Outcome::completed, ledger_.experiment().stop_reason());
+  } else if (attempt.next == Action::pause && attempt.pending_work > 0) {
+    attempt.phase = Attempt::Phase::waiting;  // only what is committed can be gone back to
+  } else if (attempt.next == Action::pause && !attempt.save_failed) {
+    end(attempt, Outcome::paused, "");
+  } else {
+    step(attempt);
+  }
+}
+
+void Loop::step(Attempt& attempt) {
+  // Where the disk is slower than the training, training waits: saves must not pile up.
+  constexpr int max_commits_under_way = 2;
+  if (attempt.pending_work >= max_commits_under_way) {
+    attempt.next = Action::proceed;
+    attempt.phase = Attempt::Phase::waiting;
+    return;
+  }
+  executor_.send(*attempt.process, protocol::Step{});
+  attempt.phase = Attempt::Phase::training;
+  attempt.told_at = ledger_.steady();
+  Process& process = *find_process(*attempt.process);
+  set_deadline(process, spec_.trial_timeout_s ? attempt.told_at + *spec_.trial_timeout_s : never_s);
+}
+
+}  // namespace tune

@@ -1,0 +1,75 @@
+#include "tuner/policies.h"
+
+namespace tune {
+
+namespace {
+
+const char* name_of(Action action) {
+  switch (action) {
+    case Action::proceed:
+      return "continue";
+    case Action::pause:
+      return "pause";
+    case Action::stop:
+      return "stop";
+  }
+  return "?";
+}
+
+std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
+  const Answer answer = policies.searcher->suggest(recorded.trial);
+  const auto* const suggestion = std::get_if<Suggestion>(&answer);
+  if (suggestion != nullptr && suggestion->config == Json::parse(recorded.config)) return {};
+  return "the searcher would now suggest " +
+         (suggestion != nullptr ? encode_numbers(suggestion->config).dump() : "nothing") + " for " +
+         to_string(recorded.trial) + ", recorded was " + recorded.config;
+}
+
+std::optional<std::string> differs(Policies& policies, const Experiment& experiment,
+                                   const ResultReported& recorded) {
+  const Decision answer =
+      policies.decide(experiment, experiment.trial(recorded.trial), recorded.result);
+  if (answer.action == recorded.decision.action) return {};
+  return std::string("the decision would now be '") + name_of(answer.action) + "' at iteration " +
+         std::to_string(recorded.result.training_iteration) + " of " + to_string(recorded.trial) +
+         ", recorded was '" + name_of(recorded.decision.action) + "'";
+}
+
+}  // namespace
+
+Decision Policies::decide(const Experiment& experiment, const Trial& trial, const Result& result) {
+  const bool stop = stopper != nullptr && stopper->should_stop(trial, result);
+  const bool all_stop = !experiment.stop_reason().empty();
+  if (stop || all_stop || result.done) return {Action::stop, false};
+  const Decision decision = scheduler->on_result(trial, result);
+  if (decision.action != Action::stop) searcher->on_result(trial, result);
+  return decision;
+}
+
+void Policies::learn(const Experiment& experiment, const Event& event) {
+  if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
+    scheduler->on_trial_add(experiment.trial(added->trial));
+  } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
+    const Trial& trial = experiment.trial(ended->trial);
+    if (!is_final(trial.state)) return;
+    if (stopper != nullptr) stopper->on_trial_end(trial);
+    scheduler->on_trial_end(trial);
+    searcher->on_trial_end(trial);
+  }
+}
+
+std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event) {
+  std::optional<std::string> difference;
+  if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
+    difference = differs(policies, *added);
+  } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
+    if (index_of(reported->trial) < experiment.trials().size()) {
+      difference = differs(policies, experiment, *reported);
+    }
+  }
+  experiment.apply(event);
+  policies.learn(experiment, event);
+  return difference;
+}
+
+}  // namespace tune

@@ -1,0 +1,36 @@
+// Searcher, scheduler and stopper of one experiment, and the one way in which they learn anything.
+// The loop and recovery call the same functions in the same order: that is what makes the policies
+// a fold of the journal. Knows no process, file or clock.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tuner/core/experiment.h"
+#include "tuner/core/scheduler.h"
+#include "tuner/core/searcher.h"
+#include "tuner/core/stopper.h"
+
+namespace tune {
+
+struct Policies {
+  std::unique_ptr<Searcher> searcher;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<Stopper> stopper;  ///< null: nothing stops by rule
+
+  /// What stoppers and scheduler answer to a result of `trial`, which is as before it: stopper,
+  /// then scheduler, then searcher. While the whole experiment is stopping, every result ends its
+  /// trial. `decision.checkpoint` is the scheduler's wish only.
+  Decision decide(const Experiment& experiment, const Trial& trial, const Result& result);
+
+  /// Tells the policies what `event` has made of `experiment`, which has just applied it.
+  void learn(const Experiment& experiment, const Event& event);
+};
+
+/// Takes in a recorded event: asks the policies what they would have answered, applies the record,
+/// tells the policies. Where their answer differs the record wins; the first difference is returned
+/// as a sentence, so that the user can be warned that a policy or the spec has changed.
+std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event);
+
+}  // namespace tune

@@ -1,0 +1,197 @@
+#include "tuner/saver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tuner/core/error.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+using std::filesystem::path;
+
+Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CallbackList& callbacks,
+             path experiment_dir, const CheckpointConfig& config)
+    : ledger_(ledger),
+      pool_(pool),
+      store_(files),
+      callbacks_(callbacks),
+      experiment_dir_(std::move(experiment_dir)),
+      config_(config),
+      retention_(make_retention(config)) {}
+
+path Saver::trial_dir(TrialId trial) const { return paths::trial(experiment_dir_, trial); }
+
+int Saver::take_index(TrialId trial) {
+  int& last = indices_[trial];
+  last = std::max(last, ledger_.experiment().trial(trial).saves) + 1;
+  return last;
+}
+
+void Saver::begin(TrialId trial, int attempt, int index,
+                  std::function<void(std::optional<path>)> then) {
+  struct Begun {
+    path directory;
+    std::string error;
+  };
+  pool_.post(
+      [this, trial, attempt, index]() -> Begun {
+        try {
+          return {store_.begin(trial_dir(trial), index, attempt), ""};
+        } catch (const Error& error) {
+          return {{}, error.what()};
+        }
+      },
+      [this, trial, index, then = std::move(then)](const Begun& begun) {
+        if (!begun.error.empty()) {
+          record_failure(trial, index, begun.error);
+          then(std::nullopt);
+        } else {
+          then(begun.directory);
+        }
+      });
+}
+
+void Saver::commit(Save save, std::function<void(bool)> then) {
+  struct Committed {
+    Save save;
+    std::string error;
+  };
+  ManifestHeader header{.trial_id = to_string(save.trial),
+                        .index = save.checkpoint.index,
+                        .attempt = save.attempt,
+                        .iteration = save.checkpoint.iteration,
+                        .metrics = save.metrics,
+                        .config = ledger_.experiment().trial(save.trial).config};
+  const Seconds posted = ledger_.steady();
+  pool_.post(
+      [this, header = std::move(header), save = std::move(save), posted]() mutable -> Committed {
+        Committed committed{std::move(save), ""};
+        const path directory = trial_dir(committed.save.trial);
+        try {
+          const auto commit =
+              committed.save.handed_over ? &CheckpointStore::adopt : &CheckpointStore::commit;
+          const auto done = (store_.*commit)(committed.save.directory, directory, header);
+          committed.save.checkpoint.bytes = done.bytes;
+          committed.save.checkpoint.commit_s = ledger_.steady() - posted;
+        } catch (const Error& error) {
+          committed.error = error.what();
+        }
+        return committed;
+      },
+      [this, then = std::move(then)](const Committed& committed) {
+        const Save& done = committed.save;
+        if (!committed.error.empty()) {
+          record_failure(done.trial, done.checkpoint.index, committed.error);
+          then(false);
+          return;
+        }
+        ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
+        ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
+          callbacks_.call("on_checkpoint", [&](Callback& callback) {
+            callback.on_checkpoint(ledger_.experiment().trial(trial), checkpoint);
+          });
+        });
+        apply_retention(done.trial);
+        then(true);
+      });
+}
+
+void Saver::fail(const Save& save, const std::string& reason) {
+  record_failure(save.trial, save.checkpoint.index, reason);
+  pool_.post(
+      [this, directory = save.directory] {
+        try {
+          store_.discard(directory);
+        } catch (const Error&) {
+          // Recovery sweeps what stays behind.
+        }
+      },
+      [] {});
+}
+
+void Saver::record_failure(TrialId trial, int index, const std::string& reason) {
+  ledger_.commit(CheckpointFailed{trial, index, reason});
+  const int in_a_row = ledger_.experiment().trial(trial).failed_saves_in_a_row;
+  callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(trial) +
+                    " could not be saved" +
+                    (in_a_row > 1 ? " (" + std::to_string(in_a_row) + " in a row)" : "") +
+                    ", training goes on: " + reason);
+}
+
+void Saver::pin(TrialId trial, int index) { pins_[trial].insert(index); }
+
+void Saver::unpin(TrialId trial, int index) {
+  const auto pins = pins_.find(trial);
+  if (pins == pins_.end()) return;
+  const auto pin = pins->second.find(index);
+  if (pin != pins->second.end()) pins->second.erase(pin);
+  if (pins->second.empty()) pins_.erase(pins);
+  apply_retention(trial);
+}
+
+void Saver::apply_retention(TrialId id) {
+  const Trial& trial = ledger_.experiment().trial(id);
+  const bool ended = is_final(trial.state);
+  if (ended) indices_.erase(id);
+  if (trial.checkpoints.empty()) return;
+  auto keep = retention_->keep(trial.checkpoints);
+  // What a retry, a resume or an unpause would start from.
+  keep.back() = true;
+  if (ended && config_.num_to_keep == 0) keep.assign(keep.size(), false);
+  const auto pins = pins_.find(id);
+  CheckpointsDropped dropped{id, {}};
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    const int index = trial.checkpoints[i].index;
+    const bool pinned = pins != pins_.end() && pins->second.contains(index);
+    if (!keep[i] && !pinned) dropped.indices.push_back(index);
+  }
+  if (dropped.indices.empty()) return;
+  ledger_.commit(dropped);
+  ledger_.when_durable([this, dropped] {
+    pool_.post(
+        [this, dropped]() -> std::string {
+          try {
+            for (const int index : dropped.indices) store_.remove(trial_dir(dropped.trial), index);
+          } catch (const Error& error) {
+            return error.what();
+          }
+          return {};
+        },
+        [this](const std::string& error) {
+          if (!error.empty()) callbacks_.notice(error);
+        });
+  });
+}
+
+void Saver::find_restorable(TrialId id, std::function<void(int)> then) {
+  const Checkpoint* const latest = ledger_.experiment().trial(id).latest_checkpoint();
+  if (latest == nullptr) {
+    then(0);
+    return;
+  }
+  pool_.post(
+      [this, id, index = latest->index]() -> std::optional<std::string> {
+        try {
+          const auto damage = store_.verify(paths::checkpoint(trial_dir(id), index));
+          if (damage) store_.set_aside(trial_dir(id), index);
+          return damage;
+        } catch (const Error& error) {
+          return error.what();
+        }
+      },
+      [this, id, index = latest->index,
+       then = std::move(then)](const std::optional<std::string>& damage) {
+        if (!damage) {
+          then(index);
+          return;
+        }
+        callbacks_.notice(
+            "checkpoint " + std::to_string(index) + " of " + to_string(id) +
+            " cannot be trusted and is set aside, the one before is used: " + *damage);
+        ledger_.commit(CheckpointDamaged{id, index, *damage});
+        find_restorable(id, then);
+      });
+}
+
+}  // namespace tune

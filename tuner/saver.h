@@ -1,0 +1,77 @@
+// Checkpoints on their way: a directory aside, the commit on the I/O pool, the record, retention
+// with pins, deletion after the record is on disk.
+// Knows no process: who writes the directory is the loop's business.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tuner/callback_list.h"
+#include "tuner/core/retention.h"
+#include "tuner/ledger.h"
+#include "tuner/store/checkpoint_store.h"
+#include "tuner/store/io_pool.h"
+
+namespace tune {
+
+/// One save, from the wish to the record.
+struct Save {
+  TrialId trial{};
+  int attempt = 0;
+  std::filesystem::path directory;  ///< aside, or the one that a function trainable handed over
+  bool handed_over = false;
+  Checkpoint checkpoint;       ///< index, iteration, times, score, save_s; the rest comes at commit
+  std::string metrics = "{}";  ///< of the result that it belongs to
+};
+
+class Saver {
+ public:
+  Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CallbackList& callbacks,
+        std::filesystem::path experiment_dir, const CheckpointConfig& config);
+
+  /// The index of the trial's next save, and from now on used.
+  int take_index(TrialId trial);
+
+  /// Makes the directory that a trainable is to write into; `then` gets it, or nothing if that
+  /// failed, which has then been recorded as a failed save.
+  void begin(TrialId trial, int attempt, int index,
+             std::function<void(std::optional<std::filesystem::path>)> then);
+
+  /// Makes it a checkpoint, records that and what retention drops; `then` gets whether it worked.
+  void commit(Save save, std::function<void(bool)> then);
+
+  /// The trainable could not write it: records the failed save, throws the directory away.
+  void fail(const Save& save, const std::string& reason);
+
+  /// A pinned checkpoint is not dropped. Pins count.
+  void pin(TrialId trial, int index);
+  void unpin(TrialId trial, int index);
+
+  /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
+  void apply_retention(TrialId trial);
+
+  /// Finds the newest checkpoint of `trial` that is whole, records the damaged ones and sets them
+  /// aside; `then` gets its index, or 0 if there is none.
+  void find_restorable(TrialId trial, std::function<void(int)> then);
+
+ private:
+  std::filesystem::path trial_dir(TrialId trial) const;
+  void record_failure(TrialId trial, int index, const std::string& reason);
+
+  Ledger& ledger_;
+  IoPool& pool_;
+  CheckpointStore store_;
+  CallbackList& callbacks_;
+  std::filesystem::path experiment_dir_;
+  CheckpointConfig config_;
+  std::unique_ptr<Retention> retention_;
+  std::map<TrialId, int> indices_;  ///< the last one taken, for trials with saves under way
+  std::map<TrialId, std::multiset<int>> pins_;
+};
+
+}  // namespace tune
