@@ -1,0 +1,76 @@
+// What came out of an experiment: one result a trial, and the best of them.
+// Knows no running driver: it is made from the experiment's state and directory alone.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/core/experiment.h"
+#include "tuner/core/objective.h"
+#include "tuner/spec.h"
+
+namespace tune {
+
+/// Over which of a trial's results a metric is taken.
+enum class Scope {
+  last,         ///< the last result
+  all,          ///< the best of all results (min or max, by mode)
+  avg,          ///< the mean of all results
+  last_5_avg,   ///< the mean of the last five
+  last_10_avg,  ///< the mean of the last ten
+};
+const char* to_string(Scope scope);  ///< "last", "all", "avg", "last-5-avg", "last-10-avg"
+std::optional<Scope> parse_scope(const std::string& text);
+
+/// `metric` of `trial` in `scope`; NaN if it was never reported as a number.
+double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope scope);
+
+struct CheckpointPath {
+  std::filesystem::path path;
+  std::int64_t iteration = 0;
+  double score = 0;  ///< of checkpoint_score_attribute; NaN if there is none
+};
+
+/// One trial's outcome.
+struct TrialResult {
+  std::string trial_id;
+  TrialState state = TrialState::pending;
+  Json config;
+  Json metrics;  ///< of the last result, with training_iteration and time_total_s; null: none
+  std::optional<std::filesystem::path> checkpoint;  ///< the latest
+  std::vector<CheckpointPath> best_checkpoints;     ///< what retention kept, best first
+  std::string error;                                ///< of the last failure; empty if it ended well
+  std::filesystem::path path;                       ///< the trial's directory
+};
+
+class ResultGrid {
+ public:
+  ResultGrid(Experiment experiment, ExperimentSpec spec, std::filesystem::path directory);
+
+  /// Reads a finished or running experiment; changes nothing. Error if there is none.
+  static ResultGrid load(const std::filesystem::path& directory);
+
+  std::size_t size() const { return experiment_.trials().size(); }
+  TrialResult operator[](std::size_t i) const;
+  std::vector<TrialResult> errors() const;  ///< trials in state ERROR
+
+  /// The trial with the best value; NaN and missing are worst. Metric and mode default to the
+  /// experiment's own; Error (user) if there are none, or if no trial has the metric.
+  TrialResult best_result(std::optional<std::string> metric = {}, std::optional<Mode> mode = {},
+                          Scope scope = Scope::last) const;
+  /// The same as an id; nothing if no trial has a number there.
+  std::optional<TrialId> best_trial(const Objective& objective, Scope scope) const;
+
+  const Experiment& experiment() const { return experiment_; }
+  const ExperimentSpec& spec() const { return spec_; }
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  Experiment experiment_;
+  ExperimentSpec spec_;
+  std::filesystem::path directory_;
+};
+
+}  // namespace tune

@@ -1,0 +1,57 @@
+// One run of the engine: what the library's Tuner and the command line both stand on.
+// Wires store, processes, policies and callbacks around the loop.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/core/catalogue.h"
+#include "tuner/exec/detect_resources.h"
+#include "tuner/loop.h"
+#include "tuner/result_grid.h"
+#include "tuner/spec.h"
+
+namespace tune {
+
+struct RunOptions {
+  /// Given besides those that the spec names; asked and told in this order.
+  std::vector<std::unique_ptr<Callback>> callbacks;
+  bool handle_signals = true;  ///< SIGINT, SIGTERM, SIGUSR1, SIGHUP end the run in good order
+  bool strict = false;         ///< at a resume, a policy that answers differently is an Error
+  Seconds interrupt_grace_s = 30;
+};
+
+struct RunOutcome {
+  LoopEnd end;
+  ResultGrid results;
+  StoreStatistics statistics;
+};
+
+/// The experiment's directory: storage_path / name, absolute.
+std::filesystem::path experiment_directory(const ExperimentSpec& spec);
+
+/// What this machine has, with what the spec gives itself taken over.
+Resources total_resources(const ExperimentSpec& spec, const DetectedResources& detected);
+
+/// Everything that can be known to be wrong before anything is touched: the trainable's program
+/// cannot be run, a trial needs more than there is. As problems with pointers into the spec.
+std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected);
+
+/// Starts a new experiment and runs it to its end. Error (user) if the directory holds one already.
+RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
+                          RunOptions options);
+
+/// Goes on with an experiment after its driver ended or died. The spec is the recorded one, after
+/// `change`, if that is given.
+RunOutcome resume_experiment(const std::filesystem::path& directory, const Catalogue& catalogue,
+                             RunOptions options,
+                             const std::function<void(ExperimentSpec&)>& change = {});
+
+/// The catalogue of everything that ships.
+Catalogue built_in_catalogue();
+
+}  // namespace tune
