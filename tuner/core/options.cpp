@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tuner/core/nearest_name.h"
+#include "tuner/core/whole_number.h"
 
 namespace tune {
 
@@ -27,21 +27,10 @@ std::string shown(const Json& value) {
 
 template <class Int>
 Int to_integer(const std::string& name, const Json& value) {
-  if (value.is_number_unsigned()) {
-    const auto number = value.get<std::uint64_t>();
-    if (std::in_range<Int>(number)) return static_cast<Int>(number);
-  } else if (value.is_number_integer()) {
-    const auto number = value.get<std::int64_t>();
-    if (std::in_range<Int>(number)) return static_cast<Int>(number);
-  } else if (value.is_number_float()) {
-    constexpr double exact_up_to = 0x1p53;
-    const double number = value.get<double>();
-    const bool is_whole = std::abs(number) <= exact_up_to && number == std::trunc(number);
-    if (is_whole && std::in_range<Int>(static_cast<std::int64_t>(number))) {
-      return static_cast<Int>(number);
-    }
-  }
-  wrong(name, std::is_unsigned_v<Int> ? "a whole number from 0" : "a whole number", value);
+  const auto number = whole_number<Int>(value);
+  if (!number)
+    wrong(name, std::is_unsigned_v<Int> ? "a whole number from 0" : "a whole number", value);
+  return *number;
 }
 
 }  // namespace

@@ -2,59 +2,18 @@
 // Knows no searcher: how samples and grids are counted is searchers/'s business.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/core/domain.h"
 #include "tuner/core/random.h"
+#include "tuner/core/space_tree.h"
 
 namespace tune {
-
-struct Uniform {
-  double lower, upper, q = 0;
-  bool log = false;
-};  ///< q = 0: no rounding
-struct Normal {
-  double mean, sd, q = 0;
-};
-struct Integer {
-  std::int64_t lower, upper, q = 1;
-  bool log = false;
-};  ///< upper exclusive
-struct Choice {
-  std::vector<Json> values;
-};  ///< values may contain domains
-struct GridSearch {
-  std::vector<Json> values;
-};  ///< values may contain domains
-struct Expression {
-  std::string text;
-};  ///< over other values of the config
-
-using Domain = std::variant<Uniform, Normal, Integer, Choice, GridSearch, Expression>;
-
-/// Something wrong with a JSON document: where, as a JSON pointer, and what, as a sentence.
-struct Problem {
-  std::string pointer;
-  std::string sentence;
-  bool operator==(const Problem&) const = default;
-};
-
-/// The domain that the one-key object `json` stands for ({"uniform": [0, 1]}); nothing if it is a
-/// plain value. What is wrong with it is appended to `problems` with `pointer` as its place.
-std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
-                                   std::vector<Problem>& problems);
-
-/// One number, or a choice's index resolved to its value (which may contain further domains).
-/// Not for GridSearch and Expression.
-Json draw(const Domain& domain, Random& random);
-
-/// Whether `value` could have been drawn from `domain`.
-bool contains(const Domain& domain, const Json& value);
 
 /// A parsed and checked param space.
 class SearchSpace {
@@ -68,27 +27,46 @@ class SearchSpace {
 
   const Json& json() const { return json_; }
 
-  /// Number of grid points; 1 without grids. A grid nested in a grid counts per value.
-  std::uint64_t grid_size() const;
+  /// Number of grid points, at most 2^63; 1 without grids. A grid nested in a grid counts per
+  /// value, a grid value that `preset` fixes counts once.
+  std::uint64_t grid_size(const Json& preset = nullptr) const;
+  bool has_grid() const { return tree_.has_grid; }
 
-  /// The config at `grid_point` (0 <= grid_point < grid_size(); the first grid by pointer order
-  /// varies fastest), all else drawn from `random`; expressions evaluated last. `preset`: values
-  /// that are fixed instead of drawn (an object that mirrors the space; `points_to_evaluate`).
+  /// The config at `grid_point` (0 <= grid_point < grid_size(preset); the first grid by pointer
+  /// order varies fastest), all else drawn from `random` in pointer order; expressions evaluated
+  /// last. `preset`: values that are fixed instead of drawn (an object that mirrors the space;
+  /// `points_to_evaluate`); check_preset must have found nothing wrong with it.
   /// Throws std::invalid_argument if an expression cannot be evaluated.
   Json sample(std::uint64_t grid_point, Random& random, const Json& preset = nullptr) const;
+
+  /// What can be drawn, for searchers that model it. A leaf's number is its place here.
+  const std::vector<SpaceLeaf>& leaves() const { return tree_.leaves; }
+
+  /// Answers with the value of a leaf: a number in its domain, or for a Choice the index of a
+  /// value. Asked in pointer order, only for leaves that the config has.
+  using Draw = std::function<Json(std::size_t leaf)>;
+  /// As `sample`, with the caller's way of drawing.
+  Json assemble(std::uint64_t grid_point, const Draw& draw, const Json& preset = nullptr) const;
+
+  /// The inverse of `assemble`: by leaf, what must have been drawn for `config` (for a Choice the
+  /// index of a value); null for leaves that it does not have.
+  std::vector<Json> leaf_values(const Json& config) const;
 
   /// "lr=0.0012,hidden=32": the drawn values of `config`, pointers shortened to their last part
   /// where that is unique, floats with 4 significant digits; at most 100 characters.
   std::string tag(const Json& config) const;
 
   /// Whether every value is a grid or fixed, so that sampling twice gives the same configs.
-  bool is_deterministic() const;
+  bool is_deterministic() const { return tree_.leaves.empty(); }
 
-  /// The parts of `preset` that are unknown to the space or outside of their domain, as sentences.
+  /// The parts of `preset` that are unknown to the space or outside of their domain, as sentences
+  /// with pointers into `preset`. A preset may leave out anything, and may give the values of
+  /// expressions: so a whole config of this space is a preset.
   std::vector<Problem> check_preset(const Json& preset) const;
 
  private:
   Json json_ = Json::object();
+  SpaceTree tree_;
 };
 
 }  // namespace tune

@@ -1,0 +1,105 @@
+#include "tuner/core/expression.h"
+
+#include <muParser.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <regex>
+#include <stdexcept>
+
+namespace tune {
+
+namespace {
+
+constexpr const char* name_characters =
+    "0123456789_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+double power(double base, double exponent) { return std::pow(base, exponent); }
+double floor_of(double x) { return std::floor(x); }
+double ceil_of(double x) { return std::ceil(x); }
+double round_of(double x) { return std::round(x); }
+
+std::invalid_argument syntax_error(const std::string& text, const std::string& reason,
+                                   int position) {
+  std::string sentence = "'" + text + "' is not an expression: " + reason;
+  if (position >= 0) {
+    const auto end = static_cast<int>(text.size());
+    sentence += " at character " + std::to_string(std::min(position, end) + 1);
+  }
+  return std::invalid_argument(sentence);
+}
+
+/// muparser's "=" assigns to a variable; nobody who writes a filter or a formula wants that.
+void refuse_assignment(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '=') continue;
+    if (i + 1 < text.size() && text[i + 1] == '=') {
+      ++i;
+    } else if (i == 0 || std::string("<>!").find(text[i - 1]) == std::string::npos) {
+      throw syntax_error(text, "'=' assigns, write '==' to compare", static_cast<int>(i));
+    }
+  }
+}
+
+/// muparser's message without its own mention of the place, which counts from 0.
+std::string reason_of(const mu::ParserError& error) {
+  static const std::regex place(" (found )?at (expression )?position \\$?[0-9]+");
+  static const std::regex full_stop("\\.$");
+  std::string reason = std::regex_replace(error.GetMsg(), place, "");
+  reason = std::regex_replace(reason, full_stop, "");
+  if (!reason.empty()) reason[0] = static_cast<char>(std::tolower(reason[0]));
+  return reason;
+}
+
+}  // namespace
+
+struct Expression::Parsed {
+  std::string text;
+  std::vector<std::string> names;
+  std::vector<double> values;  ///< what the parser's variables point at
+  mu::Parser parser;
+};
+
+Expression::Expression(const std::string& text) : parsed_(std::make_unique<Parsed>()) {
+  refuse_assignment(text);
+  Parsed& parsed = *parsed_;
+  parsed.text = text;
+  try {
+    parsed.parser.DefineNameChars(name_characters);
+    parsed.parser.DefineFun("pow", power);
+    parsed.parser.DefineFun("floor", floor_of);
+    parsed.parser.DefineFun("ceil", ceil_of);
+    parsed.parser.DefineFun("round", round_of);
+    parsed.parser.SetExpr(text);
+    for (const auto& [name, unused] : parsed.parser.GetUsedVar()) parsed.names.push_back(name);
+    parsed.values.resize(parsed.names.size());
+    for (std::size_t i = 0; i < parsed.names.size(); ++i) {
+      parsed.parser.DefineVar(parsed.names[i], &parsed.values[i]);
+    }
+    parsed.parser.Eval();
+  } catch (const mu::ParserError& error) {
+    throw syntax_error(text, reason_of(error), error.GetPos());
+  }
+  if (parsed.parser.GetNumResults() != 1) throw syntax_error(text, "it has several values", -1);
+}
+
+Expression::Expression(const Expression& other) : Expression(other.text()) {}
+Expression& Expression::operator=(const Expression& other) { return *this = Expression(other); }
+Expression::Expression(Expression&&) noexcept = default;
+Expression& Expression::operator=(Expression&&) noexcept = default;
+Expression::~Expression() = default;
+
+const std::string& Expression::text() const { return parsed_->text; }
+const std::vector<std::string>& Expression::variables() const { return parsed_->names; }
+
+std::optional<double> Expression::evaluate(const Lookup& lookup) const {
+  for (std::size_t i = 0; i < parsed_->names.size(); ++i) {
+    const std::optional<double> value = lookup(parsed_->names[i]);
+    if (!value) return std::nullopt;
+    parsed_->values[i] = *value;
+  }
+  return parsed_->parser.Eval();
+}
+
+}  // namespace tune

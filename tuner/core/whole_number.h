@@ -1,0 +1,32 @@
+// Integers out of JSON, where people also write 1e3. Knows nothing of what they mean.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "trainable/values.h"
+
+namespace tune {
+
+/// The integer in `value` if there is one and Int can hold it: a JSON integer, or a float without a
+/// fraction up to 2^53.
+template <class Int>
+std::optional<Int> whole_number(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (std::in_range<Int>(number)) return static_cast<Int>(number);
+  } else if (value.is_number_integer()) {
+    const auto number = value.get<std::int64_t>();
+    if (std::in_range<Int>(number)) return static_cast<Int>(number);
+  } else if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (std::abs(number) <= 0x1p53 && number == std::trunc(number)) {
+      return whole_number<Int>(Json(static_cast<std::int64_t>(number)));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tune
