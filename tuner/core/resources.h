@@ -19,7 +19,7 @@ struct Allocation {
 
 /// Hands out resources. "gpu" is kept per device: a request below 1 shares the device that is
 /// already shared the most and still fits, a whole-number request takes free devices. Requests for
-/// more than one gpu must be whole numbers.
+/// more than one gpu must be whole numbers. Amounts are compared with a tolerance of 1e-9.
 class ResourcePool {
  public:
   explicit ResourcePool(const Resources& totals);
@@ -28,6 +28,7 @@ class ResourcePool {
   /// can. A name that the totals lack counts as 0 there.
   std::optional<std::string> impossible(const Resources& request) const;
 
+  /// Nothing if `request` does not fit beside what is in use, and then nothing is taken.
   std::optional<Allocation> acquire(const Resources& request);
   void release(const Allocation& allocation);
 
@@ -35,6 +36,8 @@ class ResourcePool {
   Resources used() const;
 
  private:
+  std::optional<std::vector<int>> find_gpus(double amount) const;
+
   Resources totals_;
   Resources used_;
   std::vector<double> gpu_used_;  ///< by device, 0..1

@@ -1,0 +1,109 @@
+#include "tuner/core/resources.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+/// Ten tenths are one, whatever binary fractions say.
+constexpr double tolerance = 1e-9;
+
+const std::string gpu = "gpu";
+
+bool is_whole(double amount) { return std::abs(amount - std::round(amount)) <= tolerance; }
+
+double amount_of(const Resources& resources, const std::string& name) {
+  const auto found = resources.find(name);
+  return found == resources.end() ? 0 : found->second;
+}
+
+std::string show(double amount) {
+  std::ostringstream text;
+  text << amount;
+  return text.str();
+}
+
+/// Takes `amount` off and leaves no dust of rounding behind.
+void give_back(double& used, double amount) {
+  ensure(used - amount >= -tolerance, "no more resources are released than were acquired");
+  used -= amount;
+  if (std::abs(used) <= tolerance) used = 0;
+}
+
+}  // namespace
+
+ResourcePool::ResourcePool(const Resources& totals) : totals_(totals) {
+  for (const auto& [name, amount] : totals_) used_[name] = 0;
+  const double devices = std::floor(amount_of(totals_, gpu) + tolerance);
+  gpu_used_.resize(static_cast<std::size_t>(std::max(devices, 0.0)));
+}
+
+std::optional<std::string> ResourcePool::impossible(const Resources& request) const {
+  for (const auto& [name, amount] : request) {
+    if (name == gpu && amount > 1 && !is_whole(amount)) {
+      return show(amount) + " gpu is wanted, but more than one gpu must be a whole number";
+    }
+    const double total = amount_of(totals_, name);
+    if (amount > total + tolerance) {
+      return show(amount) + " " + name + " is wanted, but there is " + show(total) + " in all";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Allocation> ResourcePool::acquire(const Resources& request) {
+  if (impossible(request)) return std::nullopt;
+  for (const auto& [name, amount] : request) {
+    if (amount > 0 && used_[name] + amount > totals_[name] + tolerance) return std::nullopt;
+  }
+  Allocation allocation;
+  const auto gpus = find_gpus(amount_of(request, gpu));
+  if (!gpus) return std::nullopt;
+  allocation.gpus = *gpus;
+  for (const auto& [name, amount] : request) {
+    if (amount <= 0) continue;
+    allocation.amounts[name] = amount;
+    used_[name] += amount;
+  }
+  for (const int device : allocation.gpus) {
+    gpu_used_[device] += allocation.amounts[gpu] / static_cast<double>(allocation.gpus.size());
+  }
+  return allocation;
+}
+
+std::optional<std::vector<int>> ResourcePool::find_gpus(double amount) const {
+  std::vector<int> devices;
+  if (amount <= 0) return devices;
+  const int count = static_cast<int>(gpu_used_.size());
+  if (amount < 1 - tolerance) {
+    int most_shared = -1;
+    for (int i = 0; i < count; ++i) {
+      if (gpu_used_[i] + amount > 1 + tolerance) continue;
+      if (most_shared < 0 || gpu_used_[i] > gpu_used_[most_shared]) most_shared = i;
+    }
+    if (most_shared < 0) return std::nullopt;
+    devices.push_back(most_shared);
+    return devices;
+  }
+  const auto wanted = static_cast<std::size_t>(std::round(amount));
+  for (int i = 0; i < count && devices.size() < wanted; ++i) {
+    if (gpu_used_[i] <= tolerance) devices.push_back(i);
+  }
+  return devices.size() == wanted ? std::optional(devices) : std::nullopt;
+}
+
+void ResourcePool::release(const Allocation& allocation) {
+  for (const auto& [name, amount] : allocation.amounts) give_back(used_[name], amount);
+  const double share =
+      amount_of(allocation.amounts, gpu) / std::max<double>(1, allocation.gpus.size());
+  for (const int device : allocation.gpus) give_back(gpu_used_[device], share);
+}
+
+Resources ResourcePool::used() const { return used_; }
+
+}  // namespace tune

@@ -1,0 +1,289 @@
+#include "tuner/core/stopper.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+double population_deviation(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  double mean = 0;
+  for (const double value : values) mean += value / count;
+  double variance = 0;
+  for (const double value : values) variance += (value - mean) * (value - mean) / count;
+  return std::sqrt(variance);
+}
+
+/// Runs `read` on a state that may have been written by something else.
+template <class Read>
+void load_state(const std::string& owner, Read read) {
+  try {
+    read();
+  } catch (const Json::exception&) {
+    throw user_error("the saved state of " + owner + " is not its own");
+  }
+}
+
+double load_number(const Json& json) {
+  const auto number = decode_number(json);
+  return number ? *number : json.get<double>();
+}
+
+class MetricBound : public Stopper {
+ public:
+  MetricBound(std::string metric, Comparison comparison, double bound)
+      : metric_(std::move(metric)), comparison_(comparison), bound_(bound) {}
+
+  bool should_stop(const Trial&, const Result& result) override {
+    const auto value = result.find(metric_);
+    if (!value || std::isnan(*value)) return false;
+    switch (comparison_) {
+      case Comparison::less:
+        return *value < bound_;
+      case Comparison::less_equal:
+        return *value <= bound_;
+      case Comparison::greater_equal:
+        return *value >= bound_;
+      case Comparison::greater:
+        return *value > bound_;
+    }
+    return false;
+  }
+
+ private:
+  std::string metric_;
+  Comparison comparison_;
+  double bound_;
+};
+
+class MaxIteration : public Stopper {
+ public:
+  explicit MaxIteration(std::int64_t iterations) : iterations_(iterations) {}
+
+  bool should_stop(const Trial&, const Result& result) override {
+    return result.training_iteration >= iterations_;
+  }
+
+ private:
+  std::int64_t iterations_;
+};
+
+class TimeBudget : public Stopper {
+ public:
+  explicit TimeBudget(Seconds budget_s) : budget_s_(budget_s) {}
+
+  bool should_stop(const Trial&, const Result&) override { return false; }
+
+  std::optional<std::string> should_stop_all(Seconds running_s) const override {
+    if (running_s < budget_s_) return std::nullopt;
+    std::ostringstream sentence;
+    sentence << "the time budget of " << budget_s_ << " s is used up";
+    return sentence.str();
+  }
+
+ private:
+  Seconds budget_s_;
+};
+
+class TrialPlateau : public Stopper {
+ public:
+  explicit TrialPlateau(TrialPlateauOptions options) : options_(std::move(options)) {}
+
+  bool should_stop(const Trial& trial, const Result& result) override {
+    const auto value = result.find(options_.metric);
+    if (!value) return false;
+    Window& window = windows_[trial.id];
+    ++window.results;
+    window.last.push_back(*value);
+    const auto wanted = static_cast<std::size_t>(options_.num_results);
+    if (window.last.size() > wanted) window.last.erase(window.last.begin());
+    const bool stops = window.last.size() == wanted && window.results >= options_.grace_period &&
+                       is_past_threshold(*value) &&
+                       population_deviation(window.last) <= options_.std;
+    if (stops) windows_.erase(trial.id);
+    return stops;
+  }
+
+  void on_trial_end(const Trial& trial) override { windows_.erase(trial.id); }
+
+  Json save() const override {
+    Json trials = Json::array();
+    for (const auto& [id, window] : windows_) {
+      trials.push_back({index_of(id), window.results, window.last});
+    }
+    return encode_numbers({{"trials", std::move(trials)}});
+  }
+
+  void load(const Json& state) override {
+    std::map<TrialId, Window> windows;
+    load_state("the stopper trial_plateau", [&] {
+      for (const Json& trial : state.at("trials")) {
+        Window& window = windows[TrialId(trial.at(0).get<std::uint32_t>())];
+        window.results = trial.at(1).get<std::int64_t>();
+        for (const Json& value : trial.at(2)) window.last.push_back(load_number(value));
+      }
+    });
+    windows_ = std::move(windows);
+  }
+
+ private:
+  struct Window {
+    std::int64_t results = 0;
+    std::vector<double> last;  ///< of `num_results` values at most, oldest first
+  };
+
+  bool is_past_threshold(double value) const {
+    if (!options_.metric_threshold) return true;
+    return value == *options_.metric_threshold ||
+           better(options_.mode, value, *options_.metric_threshold);
+  }
+
+  TrialPlateauOptions options_;
+  std::map<TrialId, Window> windows_;
+};
+
+class ExperimentPlateau : public Stopper {
+ public:
+  explicit ExperimentPlateau(ExperimentPlateauOptions options) : options_(std::move(options)) {}
+
+  bool should_stop(const Trial& trial, const Result& result) override {
+    const auto value = result.find(options_.metric);
+    if (!value || std::isnan(*value)) return false;
+    take_in(trial.id, *value);
+    settled_results_ = has_settled() ? settled_results_ + 1 : 0;
+    return false;
+  }
+
+  std::optional<std::string> should_stop_all(Seconds) const override {
+    if (settled_results_ <= options_.patience) return std::nullopt;
+    return "the best " + std::to_string(options_.top) + " values of '" + options_.metric +
+           "' have settled";
+  }
+
+  Json save() const override {
+    Json best = Json::array();
+    for (const auto& [value, id] : best_) best.push_back({value, index_of(id)});
+    return encode_numbers({{"best", std::move(best)}, {"settled_results", settled_results_}});
+  }
+
+  void load(const Json& state) override {
+    std::vector<std::pair<double, TrialId>> best;
+    std::int64_t settled_results = 0;
+    load_state("the stopper experiment_plateau", [&] {
+      for (const Json& entry : state.at("best")) {
+        best.emplace_back(load_number(entry.at(0)), TrialId(entry.at(1).get<std::uint32_t>()));
+      }
+      settled_results = state.at("settled_results").get<std::int64_t>();
+    });
+    best_ = std::move(best);
+    settled_results_ = settled_results;
+  }
+
+ private:
+  /// A trial that has dropped out of the best needs no memory: to come back it must beat the worst
+  /// of them, which its earlier values did not.
+  void take_in(TrialId id, double value) {
+    const auto known = std::find_if(best_.begin(), best_.end(),
+                                    [&](const auto& entry) { return entry.second == id; });
+    if (known != best_.end()) {
+      if (!better(options_.mode, value, known->first)) return;
+      best_.erase(known);
+    }
+    const auto place = std::find_if(best_.begin(), best_.end(), [&](const auto& entry) {
+      return better(options_.mode, value, entry.first);
+    });
+    best_.emplace(place, value, id);
+    if (best_.size() > static_cast<std::size_t>(options_.top)) best_.pop_back();
+  }
+
+  bool has_settled() const {
+    if (best_.size() < static_cast<std::size_t>(options_.top)) return false;
+    std::vector<double> values;
+    for (const auto& entry : best_) values.push_back(entry.first);
+    return population_deviation(values) <= options_.std;
+  }
+
+  ExperimentPlateauOptions options_;
+  std::vector<std::pair<double, TrialId>> best_;  ///< best first, one for each trial
+  std::int64_t settled_results_ = 0;              ///< in a row
+};
+
+class AnyOf : public Stopper {
+ public:
+  explicit AnyOf(std::vector<std::unique_ptr<Stopper>> stoppers) : stoppers_(std::move(stoppers)) {}
+
+  bool should_stop(const Trial& trial, const Result& result) override {
+    bool stops = false;
+    for (const auto& stopper : stoppers_) stops = stopper->should_stop(trial, result) || stops;
+    return stops;
+  }
+
+  void on_trial_end(const Trial& trial) override {
+    for (const auto& stopper : stoppers_) stopper->on_trial_end(trial);
+  }
+
+  std::optional<std::string> should_stop_all(Seconds running_s) const override {
+    for (const auto& stopper : stoppers_) {
+      if (auto reason = stopper->should_stop_all(running_s)) return reason;
+    }
+    return std::nullopt;
+  }
+
+  Json save() const override {
+    Json states = Json::array();
+    for (const auto& stopper : stoppers_) states.push_back(stopper->save());
+    return {{"stoppers", std::move(states)}};
+  }
+
+  void load(const Json& state) override {
+    const auto states = state.is_object() ? state.find("stoppers") : state.end();
+    const bool is_ours =
+        states != state.end() && states->is_array() && states->size() == stoppers_.size();
+    if (!is_ours) {
+      throw user_error("the saved state of the stoppers is not that of " +
+                       std::to_string(stoppers_.size()) + " stoppers");
+    }
+    for (std::size_t i = 0; i < stoppers_.size(); ++i) stoppers_[i]->load((*states)[i]);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Stopper>> stoppers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stopper> make_metric_bound(std::string metric, Comparison comparison,
+                                           double bound) {
+  return std::make_unique<MetricBound>(std::move(metric), comparison, bound);
+}
+
+std::unique_ptr<Stopper> make_max_iteration(std::int64_t iterations) {
+  return std::make_unique<MaxIteration>(iterations);
+}
+
+std::unique_ptr<Stopper> make_time_budget(Seconds budget_s) {
+  return std::make_unique<TimeBudget>(budget_s);
+}
+
+std::unique_ptr<Stopper> make_trial_plateau(TrialPlateauOptions options) {
+  ensure(options.num_results >= 1, "a trial plateau is seen in at least one result");
+  return std::make_unique<TrialPlateau>(std::move(options));
+}
+
+std::unique_ptr<Stopper> make_experiment_plateau(ExperimentPlateauOptions options) {
+  ensure(options.top >= 1, "an experiment plateau is seen in at least one value");
+  return std::make_unique<ExperimentPlateau>(std::move(options));
+}
+
+std::unique_ptr<Stopper> make_any_of(std::vector<std::unique_ptr<Stopper>> stoppers) {
+  return std::make_unique<AnyOf>(std::move(stoppers));
+}
+
+}  // namespace tune
