@@ -19,6 +19,9 @@ class Stopper {
   /// Whether the trial ends with this result. Asked once for each accepted result.
   virtual bool should_stop(const Trial& trial, const Result& result) = 0;
 
+  /// The trial reached a final state: what is kept for it can go.
+  virtual void on_trial_end(const Trial& trial) { (void)trial; }
+
   /// Why the whole experiment should end now, as a sentence for the user; nothing to go on.
   /// `running_s` is the experiment's running time over all sessions, without the time between.
   virtual std::optional<std::string> should_stop_all(Seconds running_s) const {
