@@ -69,22 +69,14 @@ void Loop::start_attempt(TrialId id, Allocation allocation, std::optional<Launch
   const int number = attempt.number;
   attempts_.emplace(id, std::move(attempt));
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
-  pool_.post(
-      [this, directory = paths::trial(options_.experiment_dir, id)]() -> std::string {
-        std::error_code error;
-        std::filesystem::create_directories(directory, error);
-        return error ? "cannot create " + directory.string() + ": " + error.message() : "";
-      },
-      [this, id, number, idle, was_started](const std::string& error) {
-        saver_.find_restorable(id, [this, id, number, idle, was_started, error](int index) {
-          if (was_started) {
-            tell("on_trial_restore", [this, id, index](Callback& callback) {
-              callback.on_trial_restore(trial(id), trial(id).checkpoint(index));
-            });
-          }
-          prepared(id, number, idle, index, error);
-        });
+  saver_.prepare(id, [this, id, number, idle, was_started](int index, const std::string& error) {
+    if (was_started) {
+      tell("on_trial_restore", [this, id, index](Callback& callback) {
+        callback.on_trial_restore(trial(id), trial(id).checkpoint(index));
       });
+    }
+    prepared(id, number, idle, index, error);
+  });
 }
 
 void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int checkpoint,

@@ -14,6 +14,7 @@ Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CallbackList& call
              path experiment_dir, const CheckpointConfig& config)
     : ledger_(ledger),
       pool_(pool),
+      files_(files),
       store_(files),
       callbacks_(callbacks),
       experiment_dir_(std::move(experiment_dir)),
@@ -164,33 +165,36 @@ void Saver::apply_retention(TrialId id) {
   });
 }
 
-void Saver::find_restorable(TrialId id, std::function<void(int)> then) {
+void Saver::prepare(TrialId id, std::function<void(int, const std::string&)> then) {
+  struct Prepared {
+    std::string error;
+    std::optional<std::string> damage;
+  };
   const Checkpoint* const latest = ledger_.experiment().trial(id).latest_checkpoint();
-  if (latest == nullptr) {
-    then(0);
-    return;
-  }
+  const int index = latest != nullptr ? latest->index : 0;
   pool_.post(
-      [this, id, index = latest->index]() -> std::optional<std::string> {
+      [this, id, index]() -> Prepared {
+        Prepared prepared;
         try {
-          const auto damage = store_.verify(paths::checkpoint(trial_dir(id), index));
-          if (damage) store_.set_aside(trial_dir(id), index);
-          return damage;
+          files_.make_directories(trial_dir(id));
+          if (index == 0) return prepared;
+          prepared.damage = store_.verify(paths::checkpoint(trial_dir(id), index));
+          if (prepared.damage) store_.set_aside(trial_dir(id), index);
         } catch (const Error& error) {
-          return error.what();
+          prepared.error = error.what();
         }
+        return prepared;
       },
-      [this, id, index = latest->index,
-       then = std::move(then)](const std::optional<std::string>& damage) {
-        if (!damage) {
-          then(index);
+      [this, id, index, then = std::move(then)](const Prepared& prepared) {
+        if (!prepared.damage) {
+          then(index, prepared.error);
           return;
         }
         callbacks_.notice(
             "checkpoint " + std::to_string(index) + " of " + to_string(id) +
-            " cannot be trusted and is set aside, the one before is used: " + *damage);
-        ledger_.commit(CheckpointDamaged{id, index, *damage});
-        find_restorable(id, then);
+            " cannot be trusted and is set aside, the one before is used: " + *prepared.damage);
+        ledger_.commit(CheckpointDamaged{id, index, *prepared.damage});
+        prepare(id, then);
       });
 }
 

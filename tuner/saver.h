@@ -55,9 +55,10 @@ class Saver {
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
 
-  /// Finds the newest checkpoint of `trial` that is whole, records the damaged ones and sets them
-  /// aside; `then` gets its index, or 0 if there is none.
-  void find_restorable(TrialId trial, std::function<void(int)> then);
+  /// Before a launch: makes the trial's directory and finds its newest checkpoint that is whole;
+  /// damaged ones are recorded and set aside. `then` gets the index, 0 if there is none, and why
+  /// the directory cannot be made, which is empty if it can.
+  void prepare(TrialId trial, std::function<void(int, const std::string&)> then);
 
  private:
   std::filesystem::path trial_dir(TrialId trial) const;
@@ -65,6 +66,7 @@ class Saver {
 
   Ledger& ledger_;
   IoPool& pool_;
+  FileSystem& files_;
   CheckpointStore store_;
   CallbackList& callbacks_;
   std::filesystem::path experiment_dir_;

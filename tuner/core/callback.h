@@ -19,6 +19,7 @@ struct RunInfo {
   std::optional<Objective> objective;
   std::optional<std::uint64_t> total_trials;  ///< if known beforehand
   Resources resources;                        ///< totals
+  Resources resources_per_trial;
   bool resumed = false;
 };
 

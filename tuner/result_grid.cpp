@@ -1,0 +1,149 @@
+#include "tuner/result_grid.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tuner/core/error.h"
+#include "tuner/store/experiment_store.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::pair<Scope, const char*> scope_names[] = {
+    {Scope::last, "last"},
+    {Scope::all, "all"},
+    {Scope::avg, "avg"},
+    {Scope::last_5_avg, "last-5-avg"},
+    {Scope::last_10_avg, "last-10-avg"},
+};
+
+/// Only what the state needs: the recorded spec was checked when it was recorded, and its policies
+/// may come from a plugin that is not here.
+ExperimentSpec recorded_spec(const Json& json) {
+  ExperimentSpec spec;
+  std::vector<Problem> ignored;
+  spec = parse_spec(json, {}, Catalogue{}, ignored);
+  return spec;
+}
+
+}  // namespace
+
+const char* to_string(Scope scope) {
+  for (const auto& [value, name] : scope_names) {
+    if (value == scope) return name;
+  }
+  return "?";
+}
+
+std::optional<Scope> parse_scope(const std::string& text) {
+  for (const auto& [value, name] : scope_names) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope scope) {
+  const MetricSummary* const summary = trial.summary(metric);
+  if (summary == nullptr) {
+    // The driver's own counters have a last value only.
+    if (metric == "training_iteration") return static_cast<double>(trial.iteration);
+    if (metric == "time_total_s") return trial.time_total_s;
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  switch (scope) {
+    case Scope::last:
+      return summary->last;
+    case Scope::all:
+      if (summary->count == 0) break;
+      return mode == Mode::max ? summary->max : summary->min;
+    case Scope::avg:
+      return summary->average();
+    case Scope::last_5_avg:
+      return summary->average_of_last(5);
+    case Scope::last_10_avg:
+      return summary->average_of_last(10);
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+ResultGrid::ResultGrid(Experiment experiment, ExperimentSpec spec, std::filesystem::path directory)
+    : experiment_(std::move(experiment)),
+      spec_(std::move(spec)),
+      directory_(std::move(directory)) {}
+
+ResultGrid ResultGrid::load(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system();
+  const auto absolute = std::filesystem::absolute(directory);
+  const Json spec = ExperimentStore::read_spec(*files, absolute);
+  Experiment experiment;
+  std::vector<std::string> notices;
+  ExperimentStore::read(
+      *files, absolute, [&](Event&& event) { experiment.apply(event); }, notices);
+  return {std::move(experiment), recorded_spec(spec), absolute};
+}
+
+TrialResult ResultGrid::operator[](std::size_t i) const {
+  const Trial& trial = experiment_.trials().at(i);
+  TrialResult result;
+  result.trial_id = to_string(trial.id);
+  result.state = trial.state;
+  result.config = Json::parse(trial.config);
+  result.path = paths::trial(directory_, trial.id);
+  result.error = trial.error;
+  if (!trial.last_metrics.empty()) {
+    result.metrics = Json::parse(trial.last_metrics);
+    result.metrics["training_iteration"] = trial.iteration;
+    result.metrics["time_total_s"] = trial.time_total_s;
+  }
+  if (const Checkpoint* const latest = trial.latest_checkpoint()) {
+    result.checkpoint = paths::checkpoint(result.path, latest->index);
+  }
+  for (const auto position : rank_checkpoints(trial.checkpoints, spec_.checkpoint_config)) {
+    const Checkpoint& checkpoint = trial.checkpoints[position];
+    result.best_checkpoints.push_back(
+        {paths::checkpoint(result.path, checkpoint.index), checkpoint.iteration, checkpoint.score});
+  }
+  return result;
+}
+
+std::vector<TrialResult> ResultGrid::errors() const {
+  std::vector<TrialResult> failed;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (experiment_.trials()[i].state == TrialState::error) failed.push_back((*this)[i]);
+  }
+  return failed;
+}
+
+std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope scope) const {
+  std::optional<TrialId> best;
+  double best_value = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& trial : experiment_.trials()) {
+    const double value = value_of(trial, objective.metric, objective.mode, scope);
+    if (!better(objective.mode, value, best_value)) continue;
+    best = trial.id;
+    best_value = value;
+  }
+  return best;
+}
+
+TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::optional<Mode> mode,
+                                    Scope scope) const {
+  const auto& own = spec_.objective;
+  if (!metric && !own) {
+    throw user_error("the experiment has no metric of its own: say which metric and which mode");
+  }
+  if (!mode && metric && (!own || own->metric != *metric)) {
+    throw user_error("say whether '" + *metric + "' is to be min or max");
+  }
+  const Objective objective{metric ? *metric : own->metric, mode ? *mode : own->mode};
+  const auto best = best_trial(objective, scope);
+  if (!best) {
+    throw user_error("no trial in " + directory_.string() + " has reported a number for '" +
+                     objective.metric + "'");
+  }
+  return (*this)[index_of(*best)];
+}
+
+}  // namespace tune

@@ -1,0 +1,277 @@
+#include "tuner/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <set>
+
+#include "callbacks/callbacks.h"
+#include "schedulers/schedulers.h"
+#include "searchers/searchers.h"
+#include "tuner/core/error.h"
+#include "tuner/core/stopper_catalogue.h"
+#include "tuner/exec/process_executor.h"
+#include "tuner/exec/program.h"
+#include "tuner/exec/system_clock.h"
+#include "tuner/policies.h"
+#include "tuner/store/paths.h"
+#include "tuner/version.h"
+
+namespace tune {
+
+namespace {
+
+/// More threads than two do not make one disk faster, fewer let a large hash hold up a sync.
+constexpr int io_threads = 3;
+
+void throw_if_any(const std::vector<Problem>& problems) {
+  if (problems.empty()) return;
+  std::string text;
+  for (const auto& [pointer, sentence] : problems) {
+    if (!text.empty()) text += "\n";
+    text += (pointer.empty() ? std::string("spec") : pointer) + ": " + sentence;
+  }
+  throw user_error(text);
+}
+
+Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
+                       const Catalogue& catalogue) {
+  std::vector<Problem> problems;
+  PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  const auto make = [&](const auto& factories, Json described, const char* pointer) {
+    const std::string type = described.at("type");
+    described.erase("type");
+    const auto factory = factories.find(type);
+    if (factory == factories.end()) {
+      throw user_error(std::string(pointer) + ": there is no '" + type +
+                       "' here; is it from a plugin that was not given?");
+    }
+    try {
+      return factory->second(described, context);
+    } catch (const OptionError& error) {
+      throw user_error(pointer + error.pointer + ": " + error.what());
+    }
+  };
+  Policies policies;
+  policies.searcher = make(catalogue.searchers, spec.searcher, "/searcher");
+  // Two policies with one seed would draw the same numbers.
+  context.seed = spec.seed + 0x9e3779b97f4a7c15u;
+  policies.scheduler = make(catalogue.schedulers, spec.scheduler, "/scheduler");
+  policies.stopper = make_stopper(spec, catalogue, context, problems);
+  throw_if_any(problems);
+  return policies;
+}
+
+std::vector<std::unique_ptr<Callback>> make_callbacks(
+    const ExperimentSpec& spec, const SearchSpace& space, const Catalogue& catalogue,
+    std::vector<std::unique_ptr<Callback>> given) {
+  const PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  const auto add = [&](Json described) {
+    const std::string type = described.at("type");
+    described.erase("type");
+    const auto factory = catalogue.callbacks.find(type);
+    if (factory == catalogue.callbacks.end())
+      throw user_error("there is no callback '" + type + "'");
+    given.push_back(factory->second(described, context));
+  };
+  for (const auto& described : spec.callbacks) add(described);
+  for (const char* const always : {"params", "json", "csv"}) {
+    const auto is_given = [&](const Json& described) { return described.at("type") == always; };
+    if (std::none_of(spec.callbacks.begin(), spec.callbacks.end(), is_given)) {
+      add({{"type", always}});
+    }
+  }
+  return given;
+}
+
+/// The parts of one run, in the order in which they depend on each other.
+struct Engine {
+  Engine(const ExperimentSpec& the_spec, const Catalogue& catalogue, RunOptions& the_options,
+         std::filesystem::path the_directory)
+      : spec(the_spec),
+        options(the_options),
+        directory(std::move(the_directory)),
+        detected(detect_resources()),
+        space(SearchSpace::parse(spec.param_space, "/param_space", problems)),
+        policies(make_policies(spec, space, catalogue)),
+        callbacks(make_callbacks(spec, space, catalogue, std::move(options.callbacks))) {
+    throw_if_any(problems);
+    throw_if_any(preflight(spec, detected));
+  }
+
+  void set_up_callbacks(bool resumed) {
+    const RunInfo info{.name = spec.name,
+                       .directory = directory,
+                       .objective = spec.objective,
+                       .total_trials = policies.searcher->total(),
+                       .resources = total_resources(spec, detected),
+                       .resources_per_trial = spec.resources_per_trial,
+                       .resumed = resumed};
+    callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
+  }
+
+  RunOutcome run(ExperimentStore store) {
+    ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
+    // Last in, first out: the pool ends before what its work refers to.
+    std::unique_ptr<Saver> saver;
+    std::unique_ptr<Ledger> ledger;
+    IoPool pool(io_threads, [&executor] { executor.wake(); });
+    ledger = std::make_unique<Ledger>(experiment, policies, store, pool, *clock);
+    saver = std::make_unique<Saver>(*ledger, pool, *files, callbacks, directory,
+                                    spec.checkpoint_config);
+    start_session(*ledger);
+    Loop loop(spec,
+              {.experiment_dir = directory,
+               .resources = total_resources(spec, detected),
+               .gpu_names = detected.gpus,
+               .interrupt_grace_s = options.interrupt_grace_s},
+              *ledger, policies, executor, pool, *saver, callbacks);
+    LoopEnd end = loop.run();
+    return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.statistics()};
+  }
+
+  void start_session(Ledger& ledger) {
+    const LockOwner self = this_process(clock->now());
+    ledger.commit(SessionStarted{self.host, self.pid, version()});
+    for (const auto& notice : detected.notices) callbacks.notice(notice);
+    // What an earlier driver left running is ended before anything is started in its place.
+    for (const auto& [trial, process] : experiment.processes()) {
+      if (process_start_ticks(process.pid) == process.start_ticks) {
+        ::kill(static_cast<pid_t>(-process.pid), SIGKILL);
+        callbacks.notice("ended process " + std::to_string(process.pid) + " of " +
+                         to_string(trial) + ", which an earlier driver had left behind");
+      }
+    }
+    const auto running = experiment.running();
+    for (const TrialId trial : running) {
+      ledger.commit(AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted,
+                                 "its driver died"});
+    }
+    ledger.write();
+  }
+
+  const ExperimentSpec& spec;
+  RunOptions& options;
+  std::filesystem::path directory;
+  DetectedResources detected;
+  std::vector<Problem> problems;
+  SearchSpace space;
+  Policies policies;
+  CallbackList callbacks;
+  std::unique_ptr<FileSystem> files = make_posix_file_system();
+  std::unique_ptr<Clock> clock = make_system_clock();
+  Experiment experiment;
+};
+
+/// Why the trainable's program cannot be started; nothing if it can.
+std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
+  LaunchSpec launch;
+  launch.argv = spec.command;
+  for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);
+  try {
+    const Program program = resolve_program(launch, inherited_environment());
+    if (::access(program.path.c_str(), X_OK) == 0) return std::nullopt;
+    return "cannot run '" + spec.command.front() + "': " + std::strerror(errno);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// Whatever a record does not name is what a crash has left: half-written checkpoints, and those
+/// whose deletion was decided.
+void sweep(Engine& engine) {
+  CheckpointStore store(*engine.files);
+  for (const auto& trial : engine.experiment.trials()) {
+    const auto directory = paths::trial(engine.directory, trial.id);
+    if (!engine.files->exists(directory)) continue;
+    std::set<int> known;
+    for (const auto& checkpoint : trial.checkpoints) known.insert(checkpoint.index);
+    store.sweep(directory, known);
+  }
+}
+
+}  // namespace
+
+std::filesystem::path experiment_directory(const ExperimentSpec& spec) {
+  return std::filesystem::absolute(spec.storage_path / spec.name).lexically_normal();
+}
+
+Resources total_resources(const ExperimentSpec& spec, const DetectedResources& detected) {
+  Resources totals = detected.totals();
+  for (const auto& [name, amount] : spec.resources) totals[name] = amount;
+  return totals;
+}
+
+std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected) {
+  std::vector<Problem> problems;
+  if (const auto reason = cannot_run(spec)) problems.push_back({"/trainable/command/0", *reason});
+  const ResourcePool pool(total_resources(spec, detected));
+  if (const auto reason = pool.impossible(spec.resources_per_trial)) {
+    problems.push_back({"/resources_per_trial", *reason});
+  }
+  return problems;
+}
+
+RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
+                          RunOptions options) {
+  Engine engine(spec, catalogue, options, experiment_directory(spec));
+  auto store = ExperimentStore::create(*engine.files, engine.directory, to_json(spec),
+                                       this_process(engine.clock->now()));
+  engine.set_up_callbacks(false);
+  return engine.run(std::move(store));
+}
+
+RunOutcome resume_experiment(const std::filesystem::path& directory, const Catalogue& catalogue,
+                             RunOptions options,
+                             const std::function<void(ExperimentSpec&)>& change) {
+  const auto absolute = std::filesystem::absolute(directory).lexically_normal();
+  const auto files = make_posix_file_system();
+  std::vector<Problem> problems;
+  ExperimentSpec spec =
+      parse_spec(ExperimentStore::read_spec(*files, absolute), absolute, catalogue, problems);
+  throw_if_any(problems);
+  if (change) change(spec);
+  Engine engine(spec, catalogue, options, absolute);
+  std::vector<std::string> notices;
+  std::optional<std::string> first_difference;
+  const auto take_in = [&](Event&& event) {
+    if (event.number == 1) engine.set_up_callbacks(true);
+    const auto difference = replay(engine.policies, engine.experiment, event);
+    if (difference && !first_difference) first_difference = difference;
+    const auto* const reported = std::get_if<ResultReported>(&event.body);
+    if (reported == nullptr) return;
+    const Trial& trial = engine.experiment.trial(reported->trial);
+    engine.callbacks.call("on_trial_replay", [&](Callback& callback) {
+      callback.on_trial_replay(trial, reported->result);
+    });
+  };
+  auto store = ExperimentStore::open(*engine.files, absolute, this_process(engine.clock->now()),
+                                     take_in, notices);
+  if (engine.experiment.last_event() == 0) engine.set_up_callbacks(true);
+  for (const auto& notice : notices) engine.callbacks.notice(notice);
+  if (first_difference) {
+    const std::string sentence =
+        "a policy answers the journal differently than it did, the record "
+        "wins: " +
+        *first_difference;
+    if (options.strict) throw user_error(sentence);
+    engine.callbacks.notice(sentence);
+  }
+  if (change) store.write_spec(to_json(spec));
+  sweep(engine);
+  return engine.run(std::move(store));
+}
+
+Catalogue built_in_catalogue() {
+  Catalogue catalogue;
+  add_schedulers(catalogue);
+  add_searchers(catalogue);
+  add_stoppers(catalogue);
+  add_callbacks(catalogue);
+  return catalogue;
+}
+
+}  // namespace tune
