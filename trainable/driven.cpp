@@ -117,9 +117,14 @@ int fail(Connection& connection, const std::string& called_last) {
   return exit_failed;
 }
 
-void continue_output_in(const char* file, int fd) {
+/// The regular file behind `fd`, if that is what is behind it.
+std::optional<struct stat> regular_file(int fd) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return status;
+}
+
+void continue_output_in(const char* file, int fd) {
   const int opened = ::open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (opened < 0) throw std::system_error(errno, std::generic_category(), file);
   const int copied = ::dup2(opened, fd);
@@ -136,8 +141,11 @@ void move_to(const std::string& trial_dir) {
   if (::chdir(trial_dir.c_str()) != 0) {
     throw std::system_error(errno, std::generic_category(), trial_dir);
   }
-  continue_output_in("stdout.log", STDOUT_FILENO);
-  continue_output_in("stderr.log", STDERR_FILENO);
+  const auto out = regular_file(STDOUT_FILENO);
+  const auto err = regular_file(STDERR_FILENO);
+  const bool merged = out && err && out->st_dev == err->st_dev && out->st_ino == err->st_ino;
+  if (out) continue_output_in("stdout.log", STDOUT_FILENO);
+  if (err) continue_output_in(merged ? "stdout.log" : "stderr.log", STDERR_FILENO);
 }
 
 protocol::Saved save(TrainableRunner& runner, const std::string& directory) {

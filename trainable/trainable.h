@@ -39,21 +39,23 @@ class Trainable {
   virtual Json step() = 0;
 
   /// Writes everything that `load_checkpoint` needs into `directory`, which exists and is empty.
-  /// May return before the bytes are on disk: the driver syncs them.
+  /// May return before the bytes are on disk: the driver syncs them. Regular files and directories
+  /// only, at least one, none called manifest.json at the top. The default throws.
   virtual void save_checkpoint(const std::filesystem::path& directory);
 
   /// Reads what `save_checkpoint` wrote. The directory may have moved since, belongs to somebody
-  /// else perhaps (an exploited trial), and must not be changed.
+  /// else perhaps (an exploited trial), and must not be changed. The default throws.
   virtual void load_checkpoint(const std::filesystem::path& directory);
 
   /// Makes this object ready for another trial with `config`, as good as new, and answers true;
   /// or answers false, and the driver starts a fresh process instead. Used with `reuse_processes`.
+  /// `context()`, working directory and log files are the new trial's already.
   virtual bool reset_config(const Json& config) {
     (void)config;
     return false;
   }
 
-  /// Called before the process ends in good order.
+  /// Called before the process ends in good order, and when the driver is gone.
   virtual void cleanup() {}
 
   const TrialContext& context() const { return context_; }

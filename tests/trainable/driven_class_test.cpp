@@ -263,6 +263,21 @@ TEST_CASE("A reset trainable is another trial, in another place", "[process][cla
   CHECK_FALSE(std::filesystem::exists(toy.dir / "cleaned_up"));
 }
 
+TEST_CASE("Output that went into one file goes into one file after a reset", "[process][class]") {
+  ScratchDir scratch;
+  const auto other = scratch.make("other");
+  TrainableProcess process({TOY_TRAINABLE, "class"}, scratch.make("trial"), Output::merged);
+  process.start_and_step({});
+  process.send(
+      process.start({{"fail_in", "step"}}, {{"type", "reset"}, {"trial_dir", other.string()}}) +
+      step);
+  CHECK(process.receive()["type"] == "hello");
+  CHECK(process.receive()["type"] == "error");
+  CHECK(process.wait() == 1);
+  CHECK(read_text(other / "stdout.log").find("told to fail") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(other / "stderr.log"));
+}
+
 TEST_CASE("A refused reset is said in hello, and then the trainable waits for stop",
           "[process][class]") {
   for (const bool told_to_stop : {true, false}) {

@@ -1,9 +1,12 @@
 // The text of every message, and what is said of a command that makes no sense.
 #include "trainable/protocol.h"
 
+#include <fstream>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/support/catch.h"
 
@@ -103,6 +106,33 @@ TEST_CASE("Unknown fields of a command are ignored", "[unit][protocol]") {
   CHECK(std::holds_alternative<Step>(parse_command(R"({"type":"step","hint":{"a":[1]}})")));
   CHECK(std::get<Save>(parse_command(R"({"x":1,"type":"save","directory":"/d"})")).directory ==
         "/d");
+}
+
+TEST_CASE("The session in the documentation is the protocol", "[unit][protocol]") {
+  std::ifstream page(PROTOCOL_PAGE);
+  std::vector<std::string> messages;
+  bool in_session = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("< ") || line.starts_with("> ")) {
+      messages.push_back(line);
+      in_session = true;
+    } else if (in_session && line.starts_with("   ")) {
+      messages.back() += line;  // a folded line goes on
+    } else {
+      in_session = false;
+    }
+  }
+  REQUIRE(messages.size() == 9);
+  for (const std::string& message : messages) {
+    INFO(message);
+    const std::string text = message.substr(2);
+    if (message[0] == '>') {
+      CHECK(Json::parse(format(parse_command(text))) == Json::parse(text));
+    } else {
+      CHECK(std::set<std::string>{"hello", "result", "saved"}.count(Json::parse(text)["type"]) ==
+            1);
+    }
+  }
 }
 
 TEST_CASE("A command that makes no sense is refused with what is wrong", "[unit][protocol]") {

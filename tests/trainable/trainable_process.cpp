@@ -32,12 +32,13 @@ void open_as(const char* file, int fd) {
 }
 
 /// Forks and execs in `directory`; `socket` becomes the child's descriptor 3 unless it is -1.
-int launch(const std::vector<std::string>& arguments, const fs::path& directory, int socket) {
+int launch(const std::vector<std::string>& arguments, const fs::path& directory, int socket,
+           Output output) {
   const int pid = ::fork();
   if (pid != 0) return pid;
   fs::current_path(directory);
   open_as("stdout.log", STDOUT_FILENO);
-  open_as("stderr.log", STDERR_FILENO);
+  open_as(output == Output::merged ? "stdout.log" : "stderr.log", STDERR_FILENO);
   ::unsetenv(protocol::env_socket_fd);
   if (socket >= 0) {
     if (socket == protocol::socket_fd) {
@@ -87,14 +88,15 @@ std::string read_text(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-TrainableProcess::TrainableProcess(std::vector<std::string> arguments, fs::path trial_dir)
+TrainableProcess::TrainableProcess(std::vector<std::string> arguments, fs::path trial_dir,
+                                   Output output)
     : trial_dir_(std::move(trial_dir)) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("socketpair failed");
   }
   fd_ = ends[0];
-  pid_ = launch(arguments, trial_dir_, ends[1]);
+  pid_ = launch(arguments, trial_dir_, ends[1], output);
   ::close(ends[1]);
 }
 
@@ -168,7 +170,7 @@ Json TrainableProcess::start_and_step(const Json& config) {
 }
 
 Finished run_standalone(std::vector<std::string> arguments, const fs::path& directory) {
-  const int exit_code = exit_code_of(launch(arguments, directory, -1));
+  const int exit_code = exit_code_of(launch(arguments, directory, -1, Output::apart));
   return {exit_code, read_text(directory / "stdout.log"), read_text(directory / "stderr.log")};
 }
 

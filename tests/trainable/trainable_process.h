@@ -27,11 +27,15 @@ class ScratchDir {
 
 std::string read_text(const std::filesystem::path& file);
 
+enum class Output { apart, merged };
+
 /// Launched as the driver does it: the socket as descriptor 3, named in the environment; working
-/// in `trial_dir`, with stdout.log and stderr.log there. Killed if a test leaves it alive.
+/// in `trial_dir`, with its output in stdout.log and stderr.log there, or all of it in the first.
+/// Killed if a test leaves it alive.
 class TrainableProcess {
  public:
-  TrainableProcess(std::vector<std::string> arguments, std::filesystem::path trial_dir);
+  TrainableProcess(std::vector<std::string> arguments, std::filesystem::path trial_dir,
+                   Output output = Output::apart);
   ~TrainableProcess();
   TrainableProcess(const TrainableProcess&) = delete;
   TrainableProcess& operator=(const TrainableProcess&) = delete;
