@@ -206,6 +206,8 @@ TEST_CASE("A trainable that is stuck in a step does not outlive its driver", "[p
   toy.process.send(toy.process.start({{"block", true}}) + step);
   toy.process.close();
   CHECK(toy.process.wait() == 3);
+  CHECK(std::filesystem::exists(toy.dir / "blocked"));
+  CHECK_FALSE(std::filesystem::exists(toy.dir / "cleaned_up"));
 }
 
 TEST_CASE("A command that makes no sense ends the trainable with exit code 2", "[process][class]") {
