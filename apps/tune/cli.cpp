@@ -1,0 +1,287 @@
+#include "apps/tune/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "apps/tune/commands.h"
+#include "tuner/core/error.h"
+#include "tuner/core/nearest_name.h"
+#include "tuner/version.h"
+
+namespace tune {
+
+namespace {
+
+/// What the command line can say, filled in by the parser.
+struct Line {
+  SpecSource spec;
+  RunStyle style;
+  ResumeRequest resume;
+  ListRequest list;
+  BestRequest best;
+  CheckpointsRequest checkpoints;
+  std::string directory;
+  std::string init_file = "spec.json";
+  bool json = false;
+};
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
+                      const std::string& examples) {
+  CLI::App* const command = app.add_subcommand(name, what);
+  command->footer("Examples:\n" + examples);
+  return command;
+}
+
+void add_directory(CLI::App& command, std::string& directory) {
+  command.add_option("DIR", directory, "The experiment's directory")->required();
+}
+
+void add_plugins(CLI::App& command, std::vector<std::string>& plugins) {
+  command
+      .add_option("--plugin", plugins,
+                  "A shared library with more searchers, schedulers, stoppers or callbacks; may be "
+                  "given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
+void add_style(CLI::App& command, RunStyle& style) {
+  command
+      .add_option("--progress", style.progress,
+                  "A live table, plain lines, nothing, or what fits the terminal")
+      ->check(CLI::IsMember({"auto", "table", "lines", "none"}))
+      ->capture_default_str();
+  command
+      .add_option("--grace", style.grace_s,
+                  "After an interrupt, the time that trials have for a last checkpoint")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command.add_flag("--strict", style.strict,
+                   "At a resume, a policy that answers differently than it did is an error");
+}
+
+/// The spec's file and the options that win over it.
+void add_spec(CLI::App& command, SpecSource& spec) {
+  command.add_option("SPEC", spec.file, "The experiment's spec, a JSON file");
+  command.add_option("--param-space", spec.param_space, "A JSON file with the param space alone")
+      ->type_name("FILE");
+  for (const auto& option : spec_options()) {
+    if (option.kind == ValueKind::flag) {
+      command.add_flag(option.name, option.help)->group("Spec");
+      continue;
+    }
+    CLI::Option* const added = command.add_option(option.name, option.help);
+    added->type_name(option.placeholder)->group("Spec");
+    if (option.kind == ValueKind::item || option.kind == ValueKind::variable) {
+      added->expected(1, -1)->allow_extra_args(false);
+    } else {
+      added->expected(1);
+    }
+  }
+  command
+      .add_option("--set", spec.settings,
+                  "Anything in the spec: searcher/gamma=0.25, param_space/lr={\"uniform\":[0,1]}; "
+                  "may be given several times")
+      ->type_name("PATH=JSON")
+      ->allow_extra_args(false)
+      ->group("Spec");
+  add_plugins(command, spec.plugins);
+}
+
+/// What was given of `spec_options`; several words of one option are several options.
+void collect_options(const CLI::App& command, SpecSource& spec) {
+  for (const auto& option : spec_options()) {
+    for (const auto& value : command.get_option(option.name)->results()) {
+      spec.options.push_back({&option, value});
+    }
+  }
+}
+
+void require_trainable(const SpecSource& spec) {
+  if (spec.file.empty() && spec.command.empty()) {
+    throw user_error("give a spec file, or after '--' the command to run: "
+                     "tune run --param-space space.json -- python3 train.py");
+  }
+}
+
+void add_run_commands(CLI::App& app, Line& line) {
+  CLI::App* const run = add_command(
+      app, "run", "Start an experiment and run it to its end",
+      "  tune run spec.json\n"
+      "  tune run spec.json --num-samples 100 --scheduler asha --max-concurrent-trials 8\n"
+      "  tune run --param-space space.json --metric loss --mode min --num-samples 20 \\\n"
+      "           --stop training_iteration=50 -- python3 train.py --data digits\n");
+  add_spec(*run, line.spec);
+  add_style(*run, line.style);
+  CLI::App* const resume =
+      add_command(app, "resume", "Go on with an experiment whose driver ended or died",
+                  "  tune resume results/digits\n"
+                  "  tune resume results/digits --strict --progress lines\n");
+  add_directory(*resume, line.resume.directory);
+  add_plugins(*resume, line.resume.plugins);
+  add_style(*resume, line.style);
+}
+
+void add_spec_commands(CLI::App& app, Line& line) {
+  add_spec(*add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
+                        "  tune validate spec.json\n"
+                        "  tune validate spec.json --searcher '{\"type\": \"random\"}'\n"),
+           line.spec);
+  CLI::App* const preview =
+      add_command(app, "preview", "Show what a run would do: configs, resources; runs nothing",
+                  "  tune preview spec.json\n"
+                  "  tune preview spec.json --seed 7 --json\n");
+  add_spec(*preview, line.spec);
+  preview->add_flag("--json", line.json, "As one JSON object");
+  CLI::App* const init = add_command(app, "init", "Write a commented spec to start from",
+                                     "  tune init\n  tune init digits.json\n");
+  init->add_option("FILE", line.init_file, "The file to write")->capture_default_str();
+}
+
+void add_list(CLI::App& app, Line& line) {
+  CLI::App* const list = add_command(
+      app, "ls", "List the trials",
+      "  tune ls results/digits --sort accuracy --desc --limit 10\n"
+      "  tune ls results/digits --filter 'accuracy > 0.9 && config.lr < 0.01'\n"
+      "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
+      "  tune ls results/digits --csv > trials.csv\n");
+  ListRequest& request = line.list;
+  add_directory(*list, request.directory);
+  list->add_option("--sort", request.sort, "Metric, config value or field to sort by")
+      ->type_name("NAME");
+  list->add_flag("--desc", request.descending, "Largest first");
+  list->add_option("--filter", request.filter,
+                   "Only trials of which this is true: an expression over metrics, config values "
+                   "and fields; '.' stands for '/'")
+      ->type_name("EXPR");
+  list->add_option("--state", request.states, "Only trials in these states")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("STATE,...");
+  list->add_option("--columns", request.columns, "What to show of each trial")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  list->add_option("--limit", request.limit, "At most so many trials")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  CLI::Option* const json = list->add_flag("--json", request.json, "As a JSON list of objects");
+  list->add_flag("--csv", request.csv, "As CSV, with all there is unless --columns says less")
+      ->excludes(json);
+}
+
+void add_look_commands(CLI::App& app, Line& line) {
+  CLI::App* const status = add_command(app, "status", "Show how an experiment is doing",
+                                       "  tune status results/digits\n"
+                                       "  tune status results/digits --json\n");
+  add_directory(*status, line.directory);
+  status->add_flag("--json", line.json, "As one JSON object");
+
+  add_list(app, line);
+
+  CLI::App* const best = add_command(
+      app, "best", "Show the best trial",
+      "  tune best results/digits\n"
+      "  tune best results/digits --metric loss --mode min --scope all\n"
+      "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
+  add_directory(*best, line.best.directory);
+  best->add_option("--metric", line.best.metric, "Instead of the experiment's own")
+      ->type_name("NAME");
+  best->add_option("--mode", line.best.mode, "Which values are better")->type_name("min|max");
+  best->add_option("--scope", line.best.scope,
+                   "Over which of a trial's results: last, all, avg, last-5-avg, last-10-avg")
+      ->type_name("SCOPE")
+      ->capture_default_str();
+  best->add_flag("--json", line.best.json, "As one JSON object");
+
+  CLI::App* const checkpoints =
+      add_command(app, "checkpoints", "List the checkpoints, and verify them",
+                  "  tune checkpoints results/digits --trial 3\n"
+                  "  tune checkpoints results/digits --verify\n");
+  add_directory(*checkpoints, line.checkpoints.directory);
+  checkpoints->add_option("--trial", line.checkpoints.trial, "Of this trial only: 3 or trial_00003")
+      ->type_name("ID");
+  checkpoints->add_flag("--verify", line.checkpoints.verify,
+                        "Compare every file with its checksum; exit code 3 if any is damaged");
+  checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
+}
+
+int carry_out(const CLI::App& command, Line& line) {
+  const std::string name = command.get_name();
+  if (name == "resume") return resume_command(line.resume, line.style);
+  if (name == "init") return init_command(line.init_file);
+  if (name == "status") return status_command(line.directory, line.json);
+  if (name == "ls") return list_command(line.list);
+  if (name == "best") return best_command(line.best);
+  if (name == "checkpoints") return checkpoints_command(line.checkpoints);
+  collect_options(command, line.spec);
+  require_trainable(line.spec);
+  if (name == "validate") return validate_command(line.spec);
+  if (name == "preview") return preview_command(line.spec, line.json);
+  return run_command(line.spec, line.style);
+}
+
+/// "--num-sampels" as the sentence that helps; empty if `word` is no option.
+std::string about_unknown(const CLI::App& app, const std::string& word) {
+  const bool is_option = word.starts_with("-");
+  std::vector<std::string> known;
+  const auto chosen = app.get_subcommands();
+  if (is_option) {
+    for (const auto* const option : (chosen.empty() ? &app : chosen.front())->get_options()) {
+      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
+    }
+  } else if (chosen.empty()) {
+    for (const auto* const command : app.get_subcommands(nullptr)) {
+      known.push_back(command->get_name());
+    }
+  } else {
+    return "unexpected argument '" + word + "'";
+  }
+  return unknown_name(is_option ? "option" : "command", word.substr(0, word.find('=')), known);
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  const auto chosen = app.get_subcommands();
+  const std::string help =
+      "tune " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
+  std::vector<std::string> extra = app.remaining(true);
+  std::string sentence = error.what();
+  if (!extra.empty()) sentence = about_unknown(app, extra.front());
+  std::cerr << "tune: " << sentence << "\nsee: " << help << "\n";
+  return exit_bad_input;
+}
+
+}  // namespace
+
+int run_command_line(std::vector<std::string> arguments) {
+  Line line;
+  // The trainable's own words are nobody else's options.
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  const bool has_command = dashes != arguments.end();
+  if (has_command) line.spec.command.assign(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+
+  CLI::App app("Search for hyperparameters: many trials of a training program, steered, saved and "
+               "resumable.",
+               "tune");
+  app.set_version_flag("--version", std::string("tune ") + version());
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
+             "machine or a damaged\ncheckpoint, 130 interrupted.\n\n"
+             "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
+  add_run_commands(app, line);
+  add_spec_commands(app, line);
+  add_look_commands(app, line);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+  return carry_out(*app.get_subcommands().front(), line);
+}
+
+}  // namespace tune

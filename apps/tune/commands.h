@@ -1,0 +1,75 @@
+// The commands of `tune`: what each was given, and the functions that carry them out and answer
+// with the exit code. Knows nothing of how a command line is parsed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/tune/spec_options.h"
+
+namespace tune {
+
+/// Exit codes beside those of an Error: 2 for bad input, 3 for a fault of the machine.
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_trials_failed = 1;
+inline constexpr int exit_bad_input = 2;
+inline constexpr int exit_damaged = 3;
+inline constexpr int exit_interrupted = 130;
+
+/// How a run behaves, whatever it runs.
+struct RunStyle {
+  std::string progress = "auto";  ///< auto, table, lines, none
+  bool strict = false;
+  double grace_s = 30;
+};
+
+/// Starts an experiment and runs it to its end.
+int run_command(const SpecSource& source, const RunStyle& style);
+
+struct ResumeRequest {
+  std::string directory;
+  std::vector<std::string> plugins;
+};
+int resume_command(const ResumeRequest& request, const RunStyle& style);
+
+/// Says whether the spec is good, or everything that is wrong with it.
+int validate_command(const SpecSource& source);
+/// Shows what a run would do; starts and writes nothing.
+int preview_command(const SpecSource& source, bool json);
+/// Writes a spec to start from; never over a file that exists.
+int init_command(const std::string& file);
+
+int status_command(const std::string& directory, bool json);
+
+struct ListRequest {
+  std::string directory;
+  std::string sort;  ///< empty: by trial
+  bool descending = false;
+  std::string filter;                ///< an expression; empty: none
+  std::vector<std::string> states;   ///< empty: all
+  std::vector<std::string> columns;  ///< empty: a good choice
+  std::uint64_t limit = 0;           ///< 0: none
+  bool json = false;
+  bool csv = false;
+};
+int list_command(const ListRequest& request);
+
+struct BestRequest {
+  std::string directory;
+  std::string metric;  ///< empty: the experiment's own
+  std::string mode;
+  std::string scope = "last";
+  bool json = false;
+};
+int best_command(const BestRequest& request);
+
+struct CheckpointsRequest {
+  std::string directory;
+  std::string trial;  ///< empty: all
+  bool verify = false;
+  bool json = false;
+};
+int checkpoints_command(const CheckpointsRequest& request);
+
+}  // namespace tune

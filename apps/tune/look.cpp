@@ -1,0 +1,70 @@
+#include "apps/tune/look.h"
+
+#include <algorithm>
+
+#include "tuner/core/error.h"
+#include "tuner/store/experiment_store.h"
+
+namespace tune {
+
+namespace {
+
+void count(SaveStatistics& saves, const Event& event) {
+  if (const auto* const committed = std::get_if<CheckpointCommitted>(&event.body)) {
+    const Checkpoint& checkpoint = committed->checkpoint;
+    ++saves.committed;
+    saves.bytes += checkpoint.bytes;
+    saves.save_s += checkpoint.save_s;
+    saves.commit_s += checkpoint.commit_s;
+    saves.max_save_s = std::max(saves.max_save_s, checkpoint.save_s);
+    saves.max_commit_s = std::max(saves.max_commit_s, checkpoint.commit_s);
+  } else if (std::holds_alternative<CheckpointFailed>(event.body)) {
+    ++saves.failed;
+  } else if (const auto* const dropped = std::get_if<CheckpointsDropped>(&event.body)) {
+    saves.dropped += dropped->indices.size();
+  }
+}
+
+}  // namespace
+
+Look look_at(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system();
+  auto absolute = std::filesystem::absolute(directory).lexically_normal();
+  if (!absolute.has_filename()) absolute = absolute.parent_path();
+  const Json json = ExperimentStore::read_spec(*files, absolute);
+  // Without a catalogue: policies may come from a plugin that nobody needs for looking. What they
+  // lack is a problem only for who wants to run them.
+  std::vector<Problem> ignored;
+  ExperimentSpec spec = parse_spec(json, absolute, Catalogue{}, ignored);
+  Experiment experiment;
+  SaveStatistics saves;
+  std::vector<std::string> torn_end;  // Ordinary while a driver writes.
+  ExperimentStore::read(
+      *files, absolute,
+      [&](Event&& event) {
+        experiment.apply(event);
+        count(saves, event);
+      },
+      torn_end);
+  return {ResultGrid(std::move(experiment), std::move(spec), absolute), saves,
+          ExperimentStore::driver(*files, absolute)};
+}
+
+Objective objective_for(const ResultGrid& grid, const std::string& metric,
+                        const std::string& mode) {
+  const auto& own = grid.spec().objective;
+  if (metric.empty() && !own) {
+    throw user_error("the experiment has no metric of its own: give --metric and --mode");
+  }
+  const std::string name = metric.empty() ? own->metric : metric;
+  if (mode.empty()) {
+    if (own && own->metric == name) return *own;
+    throw user_error("give --mode too: it is not known whether a small or a large '" + name +
+                     "' is better");
+  }
+  const auto parsed = parse_mode(mode);
+  if (!parsed) throw user_error("--mode must be min or max, got '" + mode + "'");
+  return {name, *parsed};
+}
+
+}  // namespace tune

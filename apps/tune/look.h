@@ -1,0 +1,38 @@
+// An experiment as it is on disk right now, for the commands that only look.
+// Knows no output; locks and changes nothing, also while a driver runs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "tuner/result_grid.h"
+#include "tuner/store/lock.h"
+
+namespace tune {
+
+/// What saving checkpoints has cost so far, those that are deleted included.
+struct SaveStatistics {
+  std::uint64_t committed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t dropped = 0;  ///< deleted again by retention
+  std::uint64_t bytes = 0;    ///< ever written
+  double save_s = 0;          ///< sums; in the trainable
+  double commit_s = 0;        ///< beside training
+  double max_save_s = 0;
+  double max_commit_s = 0;
+};
+
+struct Look {
+  ResultGrid grid;
+  SaveStatistics saves;
+  std::optional<LockOwner> driver;  ///< who drives it now
+};
+
+/// Reads the journal once. Error (user) if there is no experiment in `directory`.
+Look look_at(const std::filesystem::path& directory);
+
+/// The experiment's metric and mode where none are given. Error (user) if that is not enough.
+Objective objective_for(const ResultGrid& grid, const std::string& metric, const std::string& mode);
+
+}  // namespace tune

@@ -1,0 +1,22 @@
+// The program `tune`. Knows the command line and what an error costs.
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "apps/tune/cli.h"
+#include "tuner/core/error.h"
+
+int main(int argc, char** argv) {
+  // A closed pipe is an answer of write(), not the end of a driver.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return tune::run_command_line({argv + 1, argv + argc});
+  } catch (const tune::Error& error) {
+    std::fprintf(stderr, "tune: %s\n", error.what());
+    return error.fault() == tune::Fault::user ? 2 : 3;
+  } catch (const std::exception& error) {
+    // Out of memory, out of threads: whatever no Error was made of.
+    std::fprintf(stderr, "tune: %s\n", error.what());
+    return 3;
+  }
+}

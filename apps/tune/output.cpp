@@ -1,0 +1,103 @@
+#include "apps/tune/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <limits>
+
+#include "callbacks/terminal.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+TextArea area() {
+  if (stdout_is_terminal()) return {stdout_size().width, locale_is_utf8()};
+  return {std::numeric_limits<int>::max(), true};
+}
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, format, values...);
+  return buffer;
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  while (!text.empty()) {
+    const auto wrote = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (wrote >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(wrote));
+    } else if (errno == EPIPE) {
+      return;
+    } else if (errno != EINTR) {
+      throw file_error("cannot write to", "standard output", errno);
+    }
+  }
+}
+
+void print_json(const Json& json) {
+  print(encode_numbers(json).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void print_table(const std::vector<TableColumn>& columns,
+                 const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (const auto& line : render_table(columns, rows, area())) text += line + '\n';
+  print(text);
+}
+
+void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::size_t width = 0;
+  for (const auto& [key, value] : pairs) width = std::max(width, key.size());
+  std::string text;
+  for (const auto& [key, value] : pairs) {
+    text += fit(key + std::string(width - key.size() + 2, ' ') + value, area()) + '\n';
+  }
+  print(text);
+}
+
+std::string format_bytes(double bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(units)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return formatted(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+std::string format_seconds(double seconds) { return formatted("%.3f s", seconds); }
+
+std::string format_time(double unix_time) {
+  const auto whole = static_cast<std::time_t>(unix_time);
+  std::tm local{};
+  localtime_r(&whole, &local);
+  char buffer[32];
+  std::strftime(buffer, sizeof buffer, "%F %T", &local);
+  return buffer;
+}
+
+std::string count_of(std::uint64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string shell_word(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("/._-+=:,@").find(static_cast<char>(c)) !=
+                                  std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace tune

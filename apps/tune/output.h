@@ -1,0 +1,37 @@
+// Standard output of the commands: text, aligned tables, JSON.
+// Knows no experiment.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "callbacks/console_table.h"
+#include "trainable/values.h"
+
+namespace tune {
+
+/// Writes all of `text` to standard output. Whoever closed the other end (`tune ls | head`) has
+/// seen enough: that is no error. Error (machine) if it cannot be written for another reason.
+void print(std::string_view text);
+
+/// `json` indented, with a newline.
+void print_json(const Json& json);
+
+/// Aligned, as wide as the terminal; in a pipe as wide as it has to be.
+void print_table(const std::vector<TableColumn>& columns,
+                 const std::vector<std::vector<std::string>>& rows);
+
+/// "key  value" lines with the values below each other, cut to the terminal's width.
+void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
+
+std::string format_bytes(double bytes);      ///< "1.5 MiB"
+std::string format_seconds(double seconds);  ///< "0.012 s"
+std::string format_time(double unix_time);   ///< local time, "2025-01-31 12:00:00"
+/// "1 trial", "2 trials"
+std::string count_of(std::uint64_t count, const std::string& noun);
+/// As a word that a shell takes as it is.
+std::string shell_word(const std::filesystem::path& path);
+
+}  // namespace tune

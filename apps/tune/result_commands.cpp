@@ -1,0 +1,183 @@
+// `tune best` and `tune checkpoints`: what came out, and what of it is on disk.
+// Changes nothing.
+#include <algorithm>
+#include <cmath>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "tuner/core/error.h"
+#include "tuner/core/nearest_name.h"
+#include "tuner/store/checkpoint_store.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+Scope scope_of(const std::string& name) {
+  if (const auto scope = parse_scope(name)) return *scope;
+  const std::vector<std::string> known = {"last", "all", "avg", "last-5-avg", "last-10-avg"};
+  throw user_error(unknown_name("scope", name, known));
+}
+
+/// One checkpoint of one trial, and what looking at its files has found.
+struct Listed {
+  const Trial* trial = nullptr;
+  const Checkpoint* checkpoint = nullptr;
+  std::filesystem::path path;
+  std::size_t rank = 0;            ///< 1: the best of its trial
+  std::string verified;            ///< "ok" or what is wrong; empty: not looked at
+  bool is_damaged = false;
+};
+
+const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
+  const auto id = parse_trial_id(text);
+  if (!id || index_of(*id) >= grid.size()) {
+    throw user_error("there is no trial '" + text + "' in " + grid.directory().string() +
+                     ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
+  }
+  return grid.experiment().trial(*id);
+}
+
+void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
+  const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
+  const auto trial_dir = paths::trial(grid.directory(), trial.id);
+  for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
+    const auto rank = std::find(order.begin(), order.end(), i) - order.begin();
+    listed.push_back({&trial, &trial.checkpoints[i],
+                      paths::checkpoint(trial_dir, trial.checkpoints[i].index),
+                      static_cast<std::size_t>(rank) + 1, "", false});
+  }
+}
+
+void verify(const Look& look, std::vector<Listed>& listed) {
+  const auto files = make_posix_file_system();
+  CheckpointStore store(*files);
+  for (auto& one : listed) {
+    const auto damage = store.verify(one.path);
+    // A driver that runs may have deleted it since its journal was read.
+    const bool is_gone = look.driver && !files->exists(one.path);
+    one.is_damaged = damage && !is_gone;
+    one.verified = is_gone ? "deleted meanwhile" : damage.value_or("ok");
+  }
+}
+
+Json to_json(const Listed& one, bool was_verified) {
+  const Checkpoint& checkpoint = *one.checkpoint;
+  Json json = {{"trial_id", to_string(one.trial->id)},
+               {"index", checkpoint.index},
+               {"training_iteration", checkpoint.iteration},
+               {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)},
+               {"rank", one.rank},
+               {"is_latest", &checkpoint == one.trial->latest_checkpoint()},
+               {"bytes", checkpoint.bytes},
+               {"save_s", checkpoint.save_s},
+               {"commit_s", checkpoint.commit_s},
+               {"path", one.path.string()}};
+  if (was_verified) {
+    json["is_damaged"] = one.is_damaged;
+    json["verified"] = one.verified;
+  }
+  return json;
+}
+
+void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
+  std::vector<TableColumn> columns = {{"trial"},      {"checkpoint"},    {"iteration", true},
+                                      {"score", true}, {"rank", true},   {"size", true},
+                                      {"save", true}, {"commit", true}};
+  if (was_verified) columns.push_back({"verified"});
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& one : listed) {
+    const Checkpoint& checkpoint = *one.checkpoint;
+    auto& row = rows.emplace_back(std::vector<std::string>{
+        to_string(one.trial->id), one.path.filename().string(),
+        std::to_string(checkpoint.iteration),
+        std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
+        std::to_string(one.rank), format_bytes(static_cast<double>(checkpoint.bytes)),
+        format_seconds(checkpoint.save_s), format_seconds(checkpoint.commit_s)});
+    if (was_verified) row.push_back(one.verified);
+  }
+  print_table(columns, rows);
+}
+
+Json best_checkpoints_json(const TrialResult& result) {
+  Json list = Json::array();
+  for (const auto& checkpoint : result.best_checkpoints) {
+    list.push_back({{"path", checkpoint.path.string()},
+                    {"training_iteration", checkpoint.iteration},
+                    {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+int best_command(const BestRequest& request) {
+  const Scope scope = scope_of(request.scope);
+  const Look look = look_at(request.directory);
+  const ResultGrid& grid = look.grid;
+  const Objective objective = objective_for(grid, request.metric, request.mode);
+  const TrialResult best = grid.best_result(objective.metric, objective.mode, scope);
+  const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
+  const double value = value_of(trial, objective.metric, objective.mode, scope);
+  if (request.json) {
+    print_json({{"trial_id", best.trial_id},
+                {"state", to_string(best.state)},
+                {"metric", objective.metric},
+                {"mode", to_string(objective.mode)},
+                {"scope", to_string(scope)},
+                {"value", value},
+                {"config", best.config},
+                {"metrics", best.metrics},
+                {"checkpoint", best.checkpoint ? Json(best.checkpoint->string()) : Json()},
+                {"best_checkpoints", best_checkpoints_json(best)},
+                {"path", best.path.string()}});
+    return exit_ok;
+  }
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"trial", best.trial_id + ", " + to_string(best.state)},
+      {objective.metric, format_metric(value) + " (" + to_string(objective.mode) + ", " +
+                             to_string(scope) + ")"},
+      {"iterations", std::to_string(trial.iteration)},
+      {"config", best.config.dump()},
+      {"metrics", best.metrics.dump()},
+      {"checkpoint", best.checkpoint ? best.checkpoint->string() : "none"},
+  };
+  for (const auto& checkpoint : best.best_checkpoints) {
+    const bool is_first = &checkpoint == &best.best_checkpoints.front();
+    lines.emplace_back(is_first ? "best ones" : "",
+                       checkpoint.path.string() +
+                           (std::isnan(checkpoint.score)
+                                ? ""
+                                : ", score " + format_metric(checkpoint.score)));
+  }
+  lines.emplace_back("directory", best.path.string());
+  print_pairs(lines);
+  return exit_ok;
+}
+
+int checkpoints_command(const CheckpointsRequest& request) {
+  const Look look = look_at(request.directory);
+  std::vector<Listed> listed;
+  if (request.trial.empty()) {
+    for (const auto& trial : look.grid.experiment().trials()) list_trial(look.grid, trial, listed);
+  } else {
+    list_trial(look.grid, find_trial(look.grid, request.trial), listed);
+  }
+  if (request.verify) verify(look, listed);
+  if (request.json) {
+    Json list = Json::array();
+    for (const auto& one : listed) list.push_back(to_json(one, request.verify));
+    print_json(list);
+  } else if (listed.empty()) {
+    print("no checkpoints\n");
+  } else {
+    print_checkpoints(listed, request.verify);
+  }
+  const bool is_damaged = std::any_of(listed.begin(), listed.end(),
+                                      [](const Listed& one) { return one.is_damaged; });
+  return is_damaged ? exit_damaged : exit_ok;
+}
+
+}  // namespace tune

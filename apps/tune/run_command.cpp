@@ -1,0 +1,165 @@
+// `tune run` and `tune resume`: from a spec to a driver, and what to say when it is done.
+// Knows no trial's process and no file of an experiment.
+#include <chrono>
+#include <cstdio>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/output.h"
+#include "apps/tune/plugins.h"
+#include "callbacks/callbacks.h"
+#include "tuner/core/error.h"
+#include "tuner/run.h"
+#include "tuner/store/experiment_store.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t most_named_failures = 10;
+
+/// For a run without a console: warnings still reach the user.
+class NoticePrinter final : public Callback {
+ public:
+  std::string name() const override { return "notices"; }
+  void on_notice(const std::string& sentence) override {
+    std::fprintf(stderr, "tune: notice: %s\n", sentence.c_str());
+  }
+};
+
+RunOptions run_options(const RunStyle& style) {
+  RunOptions options;
+  options.strict = style.strict;
+  options.interrupt_grace_s = style.grace_s;
+  if (style.progress == "none") {
+    options.callbacks.push_back(std::make_unique<NoticePrinter>());
+    return options;
+  }
+  ConsoleOptions console;
+  if (style.progress == "table") console.style = ConsoleStyle::table;
+  if (style.progress == "lines") console.style = ConsoleStyle::lines;
+  options.callbacks.push_back(make_console(console));
+  return options;
+}
+
+std::string headline(const RunOutcome& outcome) {
+  const Experiment& experiment = outcome.results.experiment();
+  std::string text = count_of(outcome.results.size(), "trial");
+  for (const auto state : {TrialState::terminated, TrialState::error, TrialState::paused,
+                           TrialState::pending, TrialState::running}) {
+    const std::size_t count = experiment.count(state);
+    if (count > 0) text += ", " + std::to_string(count) + " " + to_string(state);
+  }
+  return text;
+}
+
+std::string ending(const LoopEnd& end) {
+  switch (end.kind) {
+    case LoopEnd::Kind::finished:
+      return "finished";
+    case LoopEnd::Kind::stopped:
+      return "stopped: " + end.reason;
+    case LoopEnd::Kind::interrupted:
+      return "interrupted: " + end.reason;
+  }
+  return "";
+}
+
+/// What keeping the state has cost, of `wall_s` seconds.
+std::string cost_of_state(const StoreStatistics& statistics, double wall_s) {
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f %%", 100 * statistics.write_s / wall_s);
+  return count_of(statistics.events, "event") + ", " +
+         format_bytes(static_cast<double>(statistics.bytes)) + ", written in " + share +
+         " of the time, " + count_of(statistics.syncs, "sync");
+}
+
+void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
+  const auto& objective = results.spec().objective;
+  if (!objective) return;
+  const auto best = results.best_trial(*objective, Scope::last);
+  if (!best) {
+    lines.emplace_back("best trial", "none has reported a number for " + objective->metric);
+    return;
+  }
+  const Trial& trial = results.experiment().trial(*best);
+  const TrialResult result = results[index_of(*best)];
+  lines.emplace_back("best trial", result.trial_id);
+  lines.emplace_back(objective->metric,
+                     format_metric(value_of(trial, objective->metric, objective->mode,
+                                            Scope::last)) +
+                         " at iteration " + std::to_string(trial.iteration));
+  lines.emplace_back("config", result.config.dump());
+  lines.emplace_back("checkpoint", result.checkpoint ? result.checkpoint->string() : "none");
+}
+
+void name_failures(const ResultGrid& results) {
+  std::size_t named = 0;
+  for (const auto& failed : results.errors()) {
+    if (++named > most_named_failures) break;
+    std::fprintf(stderr, "tune: %s failed: %s\n", failed.trial_id.c_str(), failed.error.c_str());
+  }
+  const std::size_t count = results.experiment().count(TrialState::error);
+  if (count > most_named_failures) {
+    std::fprintf(stderr, "tune: and %zu more trials failed: tune ls %s --state ERROR "
+                 "--columns trial_id,error\n",
+                 count - most_named_failures, shell_word(results.directory()).c_str());
+  }
+}
+
+int conclude(const RunOutcome& outcome, double wall_s) {
+  const ResultGrid& results = outcome.results;
+  const std::string directory = shell_word(results.directory());
+  const bool is_interrupted = outcome.end.kind == LoopEnd::Kind::interrupted;
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"experiment", results.spec().name + " " + ending(outcome.end)},
+      {"trials", headline(outcome)},
+  };
+  add_best(results, lines);
+  lines.emplace_back("state kept", cost_of_state(outcome.statistics, wall_s));
+  if (is_interrupted) lines.emplace_back("go on", "tune resume " + directory);
+  lines.emplace_back("look further", "tune status " + directory);
+  lines.emplace_back("", "tune ls " + directory);
+  if (results.spec().objective) lines.emplace_back("", "tune best " + directory);
+  print("\n");
+  print_pairs(lines);
+  name_failures(results);
+  if (is_interrupted) return exit_interrupted;
+  return results.experiment().count(TrialState::error) > 0 ? exit_trials_failed : exit_ok;
+}
+
+template <class Run>
+int run_and_conclude(const Run& run) {
+  const auto start = std::chrono::steady_clock::now();
+  const RunOutcome outcome = run();
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  return conclude(outcome, wall.count());
+}
+
+void refuse_existing(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system();
+  if (!ExperimentStore::exists(*files, directory)) return;
+  const std::string word = shell_word(directory);
+  throw user_error(directory.string() +
+                   " holds an experiment already. Either\n"
+                   "  go on with it:        tune resume " + word + "\n" +
+                   "  or use another name:  tune run ... --name OTHER\n"
+                   "  or remove it:         rm -r " + word);
+}
+
+}  // namespace
+
+int run_command(const SpecSource& source, const RunStyle& style) {
+  const Catalogue catalogue = catalogue_with(source.plugins);
+  const auto spec = check_spec(assemble_spec(source), catalogue);
+  if (!spec) return exit_bad_input;
+  refuse_existing(experiment_directory(*spec));
+  return run_and_conclude([&] { return run_experiment(*spec, catalogue, run_options(style)); });
+}
+
+int resume_command(const ResumeRequest& request, const RunStyle& style) {
+  const Catalogue catalogue = catalogue_with(request.plugins);
+  return run_and_conclude(
+      [&] { return resume_experiment(request.directory, catalogue, run_options(style)); });
+}
+
+}  // namespace tune

@@ -1,0 +1,193 @@
+// `tune validate`, `tune preview` and `tune init`: about a spec, before anything runs.
+// Starts no process; only init writes, one file.
+#include <algorithm>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/output.h"
+#include "apps/tune/plugins.h"
+#include "tuner/core/error.h"
+#include "tuner/core/resources.h"
+#include "tuner/run.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+namespace {
+
+constexpr int shown_configs = 5;
+
+/// What a run would do.
+struct Preview {
+  std::optional<std::uint64_t> trials;  ///< nothing: the searcher does not know beforehand
+  std::vector<Suggestion> first;
+  std::uint64_t at_once = 0;
+};
+
+/// How many trials run at one time.
+std::uint64_t trials_at_once(const ExperimentSpec& spec, const Resources& totals,
+                             std::uint64_t most) {
+  if (spec.max_concurrent_trials) {
+    most = std::min<std::uint64_t>(most, static_cast<std::uint64_t>(*spec.max_concurrent_trials));
+  }
+  constexpr std::uint64_t enough_to_count = 100'000;
+  most = std::min(most, enough_to_count);
+  ResourcePool pool(totals);
+  std::uint64_t count = 0;
+  while (count < most && pool.acquire(spec.resources_per_trial)) ++count;
+  return count;
+}
+
+Preview look_ahead(const ExperimentSpec& spec, const Catalogue& catalogue,
+                   const Resources& totals) {
+  std::vector<Problem> none;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", none);
+  Json options = spec.searcher;
+  const std::string type = options.at("type");
+  options.erase("type");
+  // As the engine makes it, so that these are the first trials of a run.
+  const auto searcher = catalogue.searchers.at(type)(
+      options, PolicyContext{space, spec.objective, spec.num_samples, spec.seed});
+  Preview preview;
+  preview.trials = searcher->total();
+  for (std::uint32_t i = 0; i < shown_configs; ++i) {
+    Answer answer = searcher->suggest(TrialId{i});
+    auto* const suggestion = std::get_if<Suggestion>(&answer);
+    if (suggestion == nullptr) break;
+    preview.first.push_back(std::move(*suggestion));
+  }
+  preview.at_once = trials_at_once(spec, totals, preview.trials.value_or(UINT64_MAX));
+  return preview;
+}
+
+std::string amounts_text(const Resources& resources) {
+  std::string text;
+  for (const auto& [name, amount] : resources) {
+    text += (text.empty() ? "" : ", ") + name + " " + format_metric(amount);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+/// Where the total of a resource comes from.
+std::string origin_of(const std::string& name, const ExperimentSpec& spec,
+                      const DetectedResources& detected) {
+  if (spec.resources.contains(name)) return "given in the spec";
+  if (name == "cpu") return detected.cpus_from;
+  return detected.gpus_from;
+}
+
+void print_preview(const ExperimentSpec& spec, const Preview& preview, const Resources& totals,
+                   const DetectedResources& detected) {
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"experiment", experiment_directory(spec).string()},
+      {"trials", preview.trials ? std::to_string(*preview.trials) : "as many as time allows"},
+      {"searcher", spec.searcher.dump()},
+      {"scheduler", spec.scheduler.dump()},
+  };
+  for (const auto& [name, amount] : totals) {
+    lines.emplace_back("total " + name,
+                       format_metric(amount) + " (" + origin_of(name, spec, detected) + ")");
+  }
+  if (!totals.contains("gpu")) lines.emplace_back("total gpu", "0 (" + detected.gpus_from + ")");
+  lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
+  lines.emplace_back("at one time", count_of(preview.at_once, "trial"));
+  for (const auto& notice : detected.notices) lines.emplace_back("notice", notice);
+  print_pairs(lines);
+  print("\nThe first configs:\n");
+  std::vector<std::vector<std::string>> rows;
+  for (std::uint32_t i = 0; i < preview.first.size(); ++i) {
+    rows.push_back({to_string(TrialId{i}), preview.first[i].config.dump()});
+  }
+  print_table({{"trial"}, {"config"}}, rows);
+}
+
+void print_preview_json(const ExperimentSpec& spec, const Preview& preview,
+                        const Resources& totals, const DetectedResources& detected) {
+  Json configs = Json::array();
+  for (const auto& suggestion : preview.first) configs.push_back(suggestion.config);
+  Json resources = Json::object();
+  for (const auto& [name, amount] : totals) {
+    resources[name] = {{"total", amount}, {"from", origin_of(name, spec, detected)}};
+  }
+  print_json({{"directory", experiment_directory(spec).string()},
+              {"trials", preview.trials ? Json(*preview.trials) : Json()},
+              {"configs", configs},
+              {"resources", resources},
+              {"resources_per_trial", spec.resources_per_trial},
+              {"at_once", preview.at_once}});
+}
+
+constexpr std::string_view starter = R"(// An experiment: what to run, what to try, what counts.
+//   tune validate FILE    is it right?       tune preview FILE    what would it do?
+//   tune run FILE         do it
+{
+  // The training program, started once for each trial. It is given its config and reports metrics
+  // over a socket: a few lines with the trainable library, or by the protocol in any language.
+  "trainable": {"command": ["python3", "train.py"]},
+
+  // How each hyperparameter is drawn. Plain values are passed on as they are.
+  "param_space": {
+    "lr": {"loguniform": [1e-4, 1e-1]},
+    "layers": {"choice": [1, 2, 3]},
+    "dropout": {"uniform": [0.0, 0.5]},
+    "batch_size": 64
+  },
+
+  // The metric that counts, as the program reports it, and which values of it are better.
+  "metric": "loss",
+  "mode": "min",
+
+  // How many configs to draw, and from what seed.
+  "num_samples": 20,
+  "seed": 0,
+
+  // What each trial takes; as many run at one time as fit on this machine.
+  "resources_per_trial": {"cpu": 1},
+
+  // A trial ends after so many iterations.
+  "stop": {"training_iteration": 50},
+
+  // When to save, and how many of a trial's checkpoints to keep: the best two and the latest.
+  "checkpoint_config": {
+    "checkpoint_frequency": 10,
+    "num_to_keep": 2,
+    "checkpoint_score_attribute": "loss",
+    "checkpoint_score_order": "min"
+  },
+
+  // A failed trial is tried again so often, from its latest checkpoint.
+  "failure_config": {"max_failures": 1}
+}
+)";
+
+}  // namespace
+
+int validate_command(const SpecSource& source) {
+  const Catalogue catalogue = catalogue_with(source.plugins);
+  if (!check_spec(assemble_spec(source), catalogue)) return exit_bad_input;
+  print("valid\n");
+  return exit_ok;
+}
+
+int preview_command(const SpecSource& source, bool json) {
+  const Catalogue catalogue = catalogue_with(source.plugins);
+  const auto spec = check_spec(assemble_spec(source), catalogue);
+  if (!spec) return exit_bad_input;
+  const DetectedResources detected = detect_resources();
+  const Resources totals = total_resources(*spec, detected);
+  const Preview preview = look_ahead(*spec, catalogue, totals);
+  (json ? print_preview_json : print_preview)(*spec, preview, totals, detected);
+  return exit_ok;
+}
+
+int init_command(const std::string& file) {
+  const auto files = make_posix_file_system();
+  if (!files->create_exclusive(file, starter)) {
+    throw user_error(file + " exists already and is left as it is: give another name");
+  }
+  const std::string word = shell_word(file);
+  print("wrote " + file + "; edit it, then: tune validate " + word + "; tune preview " + word +
+        "; tune run " + word + "\n");
+  return exit_ok;
+}
+
+}  // namespace tune

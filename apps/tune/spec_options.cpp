@@ -1,0 +1,242 @@
+#include "apps/tune/spec_options.h"
+
+#include <cstdio>
+
+#include "tuner/core/error.h"
+#include "tuner/run.h"
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr SpecOption options[] = {
+    {"--name", "/name", ValueKind::text, "NAME",
+     "Name of the experiment and of its directory [the spec file's name without its ending]"},
+    {"--storage-path", "/storage_path", ValueKind::text, "DIR", "Where experiments go [results]"},
+    {"--metric", "/metric", ValueKind::text, "NAME", "The metric that counts"},
+    {"--mode", "/mode", ValueKind::text, "min|max", "Which values of it are better"},
+    {"--num-samples", "/num_samples", ValueKind::json, "N",
+     "How many configs to draw, -1: endless [1]"},
+    {"--max-concurrent-trials", "/max_concurrent_trials", ValueKind::json, "N",
+     "Trials at one time, if not as many as fit"},
+    {"--resources-per-trial", "/resources_per_trial", ValueKind::amounts, "cpu=1,gpu=0.5",
+     "What each trial takes [cpu=1]"},
+    {"--resources", "/resources", ValueKind::amounts, "cpu=8,gpu=2",
+     "What there is, instead of what is found"},
+    {"--time-budget-s", "/time_budget_s", ValueKind::json, "SECONDS",
+     "Ends everything after so much running time"},
+    {"--stop", "/stop", ValueKind::amounts, "METRIC=BOUND",
+     "Ends a trial that reaches it: training_iteration=20, or JSON"},
+    {"--seed", "/seed", ValueKind::json, "N", "Of everything random [0]"},
+    {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON",
+     "Which config comes next [random]"},
+    {"--scheduler", "/scheduler", ValueKind::typed, "NAME|JSON",
+     "Which trials go on, pause or end [fifo]"},
+    {"--checkpoint-frequency", "/checkpoint_config/checkpoint_frequency", ValueKind::json, "N",
+     "A checkpoint every N iterations [0: none]"},
+    {"--checkpoint-at-end", "/checkpoint_config/checkpoint_at_end", ValueKind::flag, "",
+     "A checkpoint when a trial ends"},
+    {"--num-to-keep", "/checkpoint_config/num_to_keep", ValueKind::json, "K",
+     "Checkpoints to keep of a trial: the best K and the latest [all]"},
+    {"--checkpoint-score-attribute", "/checkpoint_config/checkpoint_score_attribute",
+     ValueKind::text, "METRIC", "What makes a checkpoint better [the newest are best]"},
+    {"--checkpoint-score-order", "/checkpoint_config/checkpoint_score_order", ValueKind::text,
+     "min|max", "Which scores are better [max]"},
+    {"--max-failures", "/failure_config/max_failures", ValueKind::json, "N",
+     "Retries of a failed trial, -1: for ever [0]"},
+    {"--fail-fast", "/failure_config/fail_fast", ValueKind::flag, "",
+     "The first failure ends all trials; --fail-fast=raise: at once"},
+    {"--callback", "/callbacks", ValueKind::item, "NAME|JSON",
+     "One more callback; may be given several times"},
+    {"--reuse-processes", "/reuse_processes", ValueKind::flag, "",
+     "A trial takes over the process of one that ended"},
+    {"--snapshot-period-s", "/snapshot_period_s", ValueKind::json, "SECONDS",
+     "Between snapshots of the whole state [adapts]"},
+    {"--launch-timeout-s", "/launch_timeout_s", ValueKind::json, "SECONDS",
+     "From a trial's launch to its hello [60]"},
+    {"--trial-timeout-s", "/trial_timeout_s", ValueKind::json, "SECONDS",
+     "A trial that is silent for so long has failed [never]"},
+    {"--stop-grace-s", "/stop_grace_s", ValueKind::json, "SECONDS",
+     "From \"stop\" to SIGTERM, and from there to SIGKILL [10]"},
+    {"--merge-output", "/trainable/merge_output", ValueKind::flag, "",
+     "A trial's stderr goes into its stdout.log"},
+    {"--env", "/trainable/env", ValueKind::variable, "NAME=VALUE",
+     "One more environment variable of the trials; may be given several times"},
+    {"--resume-from-checkpoint", "/resume_from_checkpoint", ValueKind::path, "DIR",
+     "The checkpoint that every trial starts from"},
+};
+
+Json json_or_text(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false, true);
+  return json.is_discarded() ? Json(text) : json;
+}
+
+/// `text` if it must be JSON, because it begins like an object or a list.
+std::optional<Json> structured(const std::string& name, const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string::npos || (text[first] != '{' && text[first] != '[')) return {};
+  try {
+    return Json::parse(text, nullptr, true, true);
+  } catch (const Json::parse_error& error) {
+    throw user_error(name + ": this is no JSON, at byte " + std::to_string(error.byte) + ": " +
+                     text);
+  }
+}
+
+std::pair<std::string, std::string> split_at_equals(const std::string& name,
+                                                    const std::string& text,
+                                                    const std::string& expected) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw user_error(name + " must be " + expected + ", got '" + text + "'");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Json amounts(const SpecOption& option, const std::string& text) {
+  if (auto json = structured(option.name, text)) return *std::move(json);
+  Json object = Json::object();
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto [key, value] = split_at_equals(option.name, text.substr(begin, end - begin),
+                                              std::string("like ") + option.placeholder +
+                                                  " or JSON");
+    object[key] = json_or_text(value);
+    begin = end + 1;
+  }
+  return object;
+}
+
+Json to_json_value(const SpecOption& option, const std::string& text) {
+  switch (option.kind) {
+    case ValueKind::text:
+    case ValueKind::variable:
+      return text;
+    case ValueKind::path:
+      return fs::absolute(text).string();
+    case ValueKind::json:
+    case ValueKind::flag:
+      return json_or_text(text);
+    case ValueKind::typed:
+    case ValueKind::item:
+      return structured(option.name, text).value_or(text);
+    case ValueKind::amounts:
+      return amounts(option, text);
+  }
+  return nullptr;
+}
+
+/// Puts `value` where `pointer` says, through objects that are made on the way.
+void put(Json& document, const std::string& name, const std::string& pointer, Json value) {
+  try {
+    document[Json::json_pointer(pointer)] = std::move(value);
+  } catch (const Json::exception&) {
+    throw user_error(name + ": the spec has no place for '" + pointer +
+                     "': a part of it is no object, or no such item of a list");
+  }
+}
+
+void apply(SpecDocument& document, const GivenOption& given) {
+  const SpecOption& option = *given.option;
+  std::string pointer = option.pointer;
+  Json value;
+  if (option.kind == ValueKind::variable) {
+    const auto [name, text] = split_at_equals(option.name, given.value, "NAME=VALUE");
+    pointer = append_pointer(pointer, name);
+    value = text;
+  } else {
+    value = to_json_value(option, given.value);
+  }
+  if (option.kind == ValueKind::item) {
+    const Json* const list =
+        document.json.contains("callbacks") ? &document.json["callbacks"] : nullptr;
+    pointer = append_pointer(pointer, list && list->is_array() ? std::to_string(list->size()) : "0");
+    if (list == nullptr) document.json["callbacks"] = Json::array();
+  }
+  put(document.json, option.name, pointer, std::move(value));
+  document.origins.emplace_back(pointer, option.name);
+}
+
+void set(SpecDocument& document, const std::string& setting) {
+  const auto [path, text] = split_at_equals("--set", setting, "like searcher/gamma=0.25");
+  const std::string pointer = path.front() == '/' ? path : "/" + path;
+  // A policy that is only named takes options too.
+  for (const char* const policy : {"searcher", "scheduler"}) {
+    const bool is_below = pointer.starts_with(std::string("/") + policy + "/");
+    const auto found = document.json.find(policy);
+    if (is_below && found != document.json.end() && found->is_string()) {
+      *found = Json{{"type", *found}};
+    }
+  }
+  put(document.json, "--set " + path, pointer, json_or_text(text));
+  document.origins.emplace_back(pointer, "--set " + path);
+}
+
+/// A program given by a path is one of the working directory, wherever the spec lies.
+Json command_of(std::vector<std::string> command) {
+  std::string& program = command.front();
+  if (program.find('/') != std::string::npos) program = fs::absolute(program).string();
+  return command;
+}
+
+}  // namespace
+
+std::span<const SpecOption> spec_options() { return options; }
+
+SpecDocument assemble_spec(const SpecSource& source) {
+  SpecDocument document;
+  document.json = Json::object();
+  document.base = fs::current_path();
+  document.label = "command line";
+  if (!source.file.empty()) {
+    const fs::path file = source.file;
+    document.json = read_json_file(file);
+    document.base = fs::absolute(file).parent_path();
+    document.label = source.file;
+    // Not an object: parse_spec says so, and nothing can be put into it.
+    if (!document.json.is_object()) return document;
+    if (!document.json.contains("name")) document.json["name"] = file.stem().string();
+  }
+  if (!source.param_space.empty()) {
+    document.json["param_space"] = read_json_file(source.param_space);
+    document.origins.emplace_back("/param_space", source.param_space);
+  }
+  if (!source.command.empty()) {
+    put(document.json, "the command", "/trainable/command", command_of(source.command));
+    document.origins.emplace_back("/trainable/command", "command line");
+  }
+  for (const auto& given : source.options) apply(document, given);
+  for (const auto& setting : source.settings) set(document, setting);
+  return document;
+}
+
+std::string to_line(const SpecDocument& document, const Problem& problem) {
+  for (auto origin = document.origins.rbegin(); origin != document.origins.rend(); ++origin) {
+    const auto& [pointer, name] = *origin;
+    const bool is_below = problem.pointer.starts_with(pointer) &&
+                          (problem.pointer.size() == pointer.size() ||
+                           problem.pointer[pointer.size()] == '/');
+    if (!is_below) continue;
+    const std::string rest = problem.pointer.substr(pointer.size());
+    return name + ": " + (rest.empty() ? "" : rest + ": ") + problem.sentence;
+  }
+  const std::string pointer = problem.pointer.empty() ? "" : problem.pointer + ": ";
+  return document.label + ": " + pointer + problem.sentence;
+}
+
+std::optional<ExperimentSpec> check_spec(const SpecDocument& document,
+                                         const Catalogue& catalogue) {
+  std::vector<Problem> problems;
+  ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
+  if (problems.empty()) problems = preflight(spec, detect_resources());
+  for (const auto& problem : problems) {
+    std::fprintf(stderr, "%s\n", to_line(document, problem).c_str());
+  }
+  if (!problems.empty()) return std::nullopt;
+  return spec;
+}
+
+}  // namespace tune

@@ -1,0 +1,72 @@
+// The command line's way to say a spec: a file, options that win over it, `--set` for the rest.
+// Knows where a value goes in the spec's JSON, not what it means: parse_spec checks it all.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tuner/spec.h"
+
+namespace tune {
+
+/// How the text of an option becomes JSON.
+enum class ValueKind {
+  text,      ///< as it is
+  path,      ///< of the working directory, made absolute
+  json,      ///< JSON; what is none is taken as text
+  flag,      ///< the same, "true" if no value is given
+  typed,     ///< a policy's name or a JSON object
+  amounts,   ///< cpu=1,gpu=0.5 or a JSON object or list
+  item,      ///< `typed`, added to a list
+  variable,  ///< NAME=VALUE, added to an object
+};
+
+struct SpecOption {
+  const char* name;     ///< "--num-samples"
+  const char* pointer;  ///< "/num_samples"
+  ValueKind kind;
+  const char* placeholder;
+  const char* help;
+};
+
+/// One option for each field of the spec.
+std::span<const SpecOption> spec_options();
+
+struct GivenOption {
+  const SpecOption* option;
+  std::string value;
+};
+
+/// What the command line says of the spec.
+struct SpecSource {
+  std::string file;                   ///< empty: none
+  std::string param_space;            ///< file; empty: none
+  std::vector<std::string> command;   ///< after "--"; empty: the file's
+  std::vector<GivenOption> options;   ///< in the order of `spec_options`
+  std::vector<std::string> settings;  ///< of --set: "a/b=json"
+  std::vector<std::string> plugins;
+};
+
+/// The spec before it is checked, and where its parts come from.
+struct SpecDocument {
+  Json json;
+  std::filesystem::path base;  ///< directory of the file: relative paths in it start there
+  std::string label;           ///< for messages: the file as the user named it
+  /// Pointers that did not come from the file, and the option they came from; the last wins.
+  std::vector<std::pair<std::string, std::string>> origins;
+};
+
+/// Error (user) if a file cannot be read or an option has no place in the spec.
+SpecDocument assemble_spec(const SpecSource& source);
+
+/// "spec.json: /param_space/lr: sentence", or "--num-samples: sentence".
+std::string to_line(const SpecDocument& document, const Problem& problem);
+
+/// The checked spec; nothing, after every problem has been printed to standard error, one a line,
+/// if there are any, those that only this machine has included.
+std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue);
+
+}  // namespace tune

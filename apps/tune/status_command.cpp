@@ -1,0 +1,172 @@
+// `tune status`: one experiment at one glance.
+// Knows no journal: look_at has read it.
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+constexpr TrialState states[] = {TrialState::pending, TrialState::running, TrialState::paused,
+                                 TrialState::terminated, TrialState::error};
+
+std::uint64_t journal_bytes(const std::filesystem::path& directory) {
+  std::uint64_t bytes = 0;
+  for (int generation = 1;; ++generation) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(paths::journal(directory, generation), error);
+    if (error) return bytes;
+    bytes += size;
+  }
+}
+
+double mean(double sum, std::uint64_t count) {
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+/// Of a running experiment up to now, else up to its last event.
+double running_s(const Look& look) {
+  const Experiment& experiment = look.grid.experiment();
+  const auto now = std::chrono::duration<double>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return experiment.running_s(look.driver ? now.count() : experiment.last_time());
+}
+
+Json best_json(const ResultGrid& grid) {
+  const auto& objective = grid.spec().objective;
+  const auto best = objective ? grid.best_trial(*objective, Scope::last) : std::nullopt;
+  if (!best) return nullptr;
+  const Trial& trial = grid.experiment().trial(*best);
+  return {{"trial_id", to_string(trial.id)},
+          {"metric", objective->metric},
+          {"mode", to_string(objective->mode)},
+          {"value", value_of(trial, objective->metric, objective->mode, Scope::last)},
+          {"training_iteration", trial.iteration},
+          {"tag", trial.tag}};
+}
+
+Json checkpoints_json(const Look& look) {
+  const SaveStatistics& saves = look.saves;
+  return {{"committed", saves.committed},
+          {"kept", saves.committed - std::min(saves.dropped, saves.committed)},
+          {"failed", saves.failed},
+          {"bytes", saves.bytes},
+          {"save_s_mean", mean(saves.save_s, saves.committed)},
+          {"save_s_max", saves.max_save_s},
+          {"commit_s_mean", mean(saves.commit_s, saves.committed)},
+          {"commit_s_max", saves.max_commit_s}};
+}
+
+Json status_json(const Look& look) {
+  const Experiment& experiment = look.grid.experiment();
+  Json counts = Json::object();
+  for (const auto state : states) counts[to_string(state)] = experiment.count(state);
+  Json driver;
+  if (look.driver) {
+    driver = {{"host", look.driver->host},
+              {"pid", look.driver->pid},
+              {"since", look.driver->since}};
+  }
+  return {{"name", look.grid.spec().name},
+          {"directory", look.grid.directory().string()},
+          {"trials", look.grid.size()},
+          {"states", counts},
+          {"best", best_json(look.grid)},
+          {"driver", driver},
+          {"stop_reason", experiment.stop_reason()},
+          {"started", experiment.started()},
+          {"running_s", running_s(look)},
+          {"sessions", experiment.sessions()},
+          {"results", experiment.results()},
+          {"events", experiment.last_event()},
+          {"journal_bytes", journal_bytes(look.grid.directory())},
+          {"checkpoints", checkpoints_json(look)}};
+}
+
+std::string driver_text(const Look& look) {
+  if (look.driver) {
+    return "process " + std::to_string(look.driver->pid) + " on " + look.driver->host + " since " +
+           format_time(look.driver->since);
+  }
+  const Experiment& experiment = look.grid.experiment();
+  const bool is_unfinished = experiment.count(TrialState::pending) > 0 ||
+                             experiment.count(TrialState::running) > 0 ||
+                             experiment.count(TrialState::paused) > 0;
+  if (!is_unfinished) return "none";
+  return "none; to go on: tune resume " + shell_word(look.grid.directory());
+}
+
+std::string states_text(const Experiment& experiment) {
+  std::string text;
+  for (const auto state : states) {
+    const std::size_t count = experiment.count(state);
+    if (count == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(state);
+  }
+  return text.empty() ? "none yet" : text;
+}
+
+std::string best_text(const ResultGrid& grid) {
+  const Json best = best_json(grid);
+  if (best.is_null()) return grid.spec().objective ? "no result yet" : "the spec names no metric";
+  const std::string tag = best["tag"];
+  return best["trial_id"].get<std::string>() + ", " + best["metric"].get<std::string>() + " " +
+         format_metric(best["value"]) + " at iteration " + best["training_iteration"].dump() +
+         (tag.empty() ? "" : " (" + tag + ")");
+}
+
+std::string saves_text(const SaveStatistics& saves) {
+  if (saves.committed + saves.failed == 0) return "none";
+  const auto mean_bytes = mean(static_cast<double>(saves.bytes), saves.committed);
+  return std::to_string(saves.committed) + " saved, " +
+         std::to_string(saves.committed - std::min(saves.dropped, saves.committed)) + " kept, " +
+         std::to_string(saves.failed) + " failed; " +
+         format_bytes(static_cast<double>(saves.bytes)) + " written, " + format_bytes(mean_bytes) +
+         " each";
+}
+
+std::string seconds_text(double sum, std::uint64_t count, double largest) {
+  return "mean " + format_seconds(mean(sum, count)) + ", max " + format_seconds(largest);
+}
+
+}  // namespace
+
+int status_command(const std::string& directory, bool json) {
+  const Look look = look_at(directory);
+  if (json) {
+    print_json(status_json(look));
+    return exit_ok;
+  }
+  const Experiment& experiment = look.grid.experiment();
+  const SaveStatistics& saves = look.saves;
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"experiment", look.grid.spec().name + " in " + look.grid.directory().string()},
+      {"trials", states_text(experiment)},
+      {"best", best_text(look.grid)},
+      {"driver", driver_text(look)},
+  };
+  if (!experiment.stop_reason().empty()) lines.emplace_back("stopped", experiment.stop_reason());
+  lines.emplace_back("running time", format_duration(running_s(look)) + " in " +
+                                         count_of(static_cast<std::uint64_t>(experiment.sessions()),
+                                                  "session"));
+  lines.emplace_back("results", std::to_string(experiment.results()));
+  lines.emplace_back("journal",
+                     format_bytes(static_cast<double>(journal_bytes(look.grid.directory()))) +
+                         ", " + count_of(experiment.last_event(), "event"));
+  lines.emplace_back("checkpoints", saves_text(saves));
+  if (saves.committed > 0) {
+    lines.emplace_back("  saving", seconds_text(saves.save_s, saves.committed, saves.max_save_s));
+    lines.emplace_back("  committing",
+                       seconds_text(saves.commit_s, saves.committed, saves.max_commit_s));
+  }
+  print_pairs(lines);
+  return exit_ok;
+}
+
+}  // namespace tune
