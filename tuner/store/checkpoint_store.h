@@ -1,13 +1,13 @@
 // Checkpoint directories: written aside, given a manifest, synced, renamed; verified before use.
-// Decides nothing: what to keep is core/retention.h's business.
+// Decides nothing: what to keep is core/retention.h's business. docs/checkpoints.md is the guide.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "trainable/values.h"
 #include "tuner/store/file_system.h"
@@ -20,8 +20,8 @@ struct ManifestHeader {
   int index = 0;
   int attempt = 0;
   std::int64_t iteration = 0;
-  std::string metrics = "{}";  ///< JSON text of the result that it belongs to
-  std::string config = "{}";   ///< JSON text
+  std::string metrics = "{}";  ///< JSON text of the result that it belongs to; empty: none
+  std::string config = "{}";   ///< JSON text; empty: none
 };
 
 struct CommittedCheckpoint {
@@ -40,23 +40,26 @@ class CheckpointStore {
 
   /// Makes what was written aside a checkpoint: checksums, manifest, sync of every file and
   /// directory, rename, sync of the parent. When it returns, power may fail. An empty directory is
-  /// an Error: nothing was saved. Links and devices in it are refused.
+  /// an Error: nothing was saved. Links and devices in it are refused, and a file manifest.json of
+  /// the trainable's own at the top. After an Error there is no checkpoint: `discard` what is left.
   CommittedCheckpoint commit(const std::filesystem::path& aside,
                              const std::filesystem::path& trial_dir, const ManifestHeader& header);
 
   /// Takes over a directory that a function trainable wrote: moves it aside first (renames; copies
-  /// if it lies on another file system), then commits.
+  /// and removes if it lies on another file system), then commits. A link is refused.
   CommittedCheckpoint adopt(const std::filesystem::path& written,
                             const std::filesystem::path& trial_dir, const ManifestHeader& header);
 
   /// Why `checkpoint` cannot be trusted (manifest missing or unreadable, a file missing, of another
-  /// size or checksum), as a sentence; nothing if it is whole.
+  /// size or checksum), as a sentence; nothing if it is whole. Files that the manifest does not
+  /// name are no damage. A manifest of a newer program is an Error (user).
   std::optional<std::string> verify(const std::filesystem::path& checkpoint);
 
   /// The manifest's whole JSON.
   Json read_manifest(const std::filesystem::path& checkpoint);
 
-  void set_aside(const std::filesystem::path& trial_dir, int index);  ///< renames to .corrupt
+  /// Renames a damaged one to checkpoint_000001.corrupt, for its owner to look at. Absent is fine.
+  void set_aside(const std::filesystem::path& trial_dir, int index);
   void remove(const std::filesystem::path& trial_dir, int index);
   void discard(const std::filesystem::path& aside);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,16 +14,9 @@
 #include "tuner/core/clock.h"
 #include "tuner/core/event.h"
 #include "tuner/store/file_system.h"
+#include "tuner/store/lock.h"
 
 namespace tune {
-
-/// Which process holds an experiment's lock.
-struct LockOwner {
-  std::string host;
-  std::int64_t pid = 0;
-  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: a pid is used again, this is not
-  Seconds since = 0;              ///< Unix time
-};
 
 /// What keeping the state has cost so far.
 struct StoreStatistics {

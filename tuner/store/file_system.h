@@ -11,7 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/core/error.h"
+
 namespace tune {
+
+/// A rename between two file systems, which only a copy can do.
+class CrossDeviceError : public Error {
+ public:
+  explicit CrossDeviceError(const Error& error) : Error(error) {}
+};
 
 /// A file that is only ever appended to. Closed by the destructor.
 class AppendFile {
@@ -46,15 +54,22 @@ class FileSystem {
   /// `file` has `content` or, after a crash at any moment, what it had before: written aside,
   /// synced, renamed, directory synced.
   virtual void replace(const std::filesystem::path& file, std::string_view content) = 0;
-  /// Creates `file` with `content`, synced; false if it exists already (nothing is changed).
+  /// Creates `file` with `content`, synced; false if it exists already (nothing is changed). Never
+  /// seen half-written, also on NFS; only where the file system knows no hard links can a crash
+  /// leave it empty. After an Error it has not been created.
   virtual bool create_exclusive(const std::filesystem::path& file, std::string_view content) = 0;
 
+  /// Whether something has that name, be it a link that leads nowhere.
   virtual bool exists(const std::filesystem::path& path) = 0;
+  /// Sorted by name. Links are not followed.
   virtual std::vector<DirectoryEntry> list(const std::filesystem::path& directory) = 0;
+  /// Those that are missing; not synced.
   virtual void make_directories(const std::filesystem::path& directory) = 0;
+  /// CrossDeviceError if the two lie on different file systems; then nothing is changed.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
-  virtual void remove_file(const std::filesystem::path& file) = 0;       ///< absent is fine
-  virtual void remove_tree(const std::filesystem::path& directory) = 0;  ///< absent is fine
+  virtual void remove_file(const std::filesystem::path& file) = 0;  ///< absent is fine
+  /// Absent is fine. Links in it are removed, not followed.
+  virtual void remove_tree(const std::filesystem::path& directory) = 0;
   virtual void sync_file(const std::filesystem::path& file) = 0;
   virtual void sync_directory(const std::filesystem::path& directory) = 0;
   virtual std::uint64_t free_bytes(const std::filesystem::path& path) = 0;

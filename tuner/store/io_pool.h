@@ -6,8 +6,13 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace tune {
@@ -23,9 +28,13 @@ class IoPool {
   IoPool(const IoPool&) = delete;
   IoPool& operator=(const IoPool&) = delete;
 
-  /// `work` runs on a pool thread and must not throw; then `completion` runs in the thread that
-  /// calls `run_completions`. Work of different posts runs in any order.
-  void post(std::function<void()> work, std::function<void()> completion);
+  /// `work` runs on a pool thread and must not throw; then `completion`, given what `work` returned
+  /// (nothing if that is void), runs in the thread that calls `run_completions`. Work of different
+  /// posts runs in any order.
+  template <class Work, class Completion>
+  void post(Work work, Completion completion) {
+    enqueue(std::make_unique<JobOf<Work, Completion>>(std::move(work), std::move(completion)));
+  }
 
   /// Runs the completions of all work finished so far; answers how many.
   std::size_t run_completions();
@@ -34,16 +43,47 @@ class IoPool {
   std::size_t outstanding() const;
 
  private:
-  struct Task {
-    std::function<void()> work;
-    std::function<void()> completion;
+  struct Job {
+    virtual ~Job() = default;
+    virtual void work() = 0;
+    virtual void complete() = 0;
   };
+
+  template <class Work, class Completion>
+  struct JobOf final : Job {
+    using Product = std::invoke_result_t<Work>;
+    static constexpr bool is_void = std::is_void_v<Product>;
+
+    JobOf(Work w, Completion c) : worker(std::move(w)), completion(std::move(c)) {}
+    void work() override {
+      if constexpr (is_void) {
+        (*worker)();
+      } else {
+        product.emplace((*worker)());
+      }
+      worker.reset();  // what it captured is released before the loop hears that it is done
+    }
+    void complete() override {
+      if constexpr (is_void) {
+        completion();
+      } else {
+        completion(std::move(*product));
+      }
+    }
+
+    std::optional<Work> worker;
+    Completion completion;
+    std::optional<std::conditional_t<is_void, std::monostate, Product>> product;
+  };
+
+  void enqueue(std::unique_ptr<Job> job);
   void run();
+  void finish(std::unique_ptr<Job> job) noexcept;
 
   mutable std::mutex mutex_;
   std::condition_variable has_work_;
-  std::deque<Task> queue_;
-  std::vector<std::function<void()>> done_;
+  std::deque<std::unique_ptr<Job>> queue_;
+  std::deque<std::unique_ptr<Job>> done_;
   std::size_t outstanding_ = 0;
   bool ending_ = false;
   std::function<void()> on_done_;

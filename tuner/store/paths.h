@@ -27,5 +27,8 @@ path manifest(const path& checkpoint);                             ///< manifest
 
 /// The index if `name` is a committed checkpoint's directory name.
 std::optional<int> parse_checkpoint(std::string_view name);
+/// Whether `name` is that of a checkpoint being written: by a trainable on our behalf
+/// (`checkpoint_aside`), or by a function trainable (.reported_checkpoint_3).
+bool is_checkpoint_aside(std::string_view name);
 
 }  // namespace tune::paths

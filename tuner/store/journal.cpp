@@ -1,0 +1,190 @@
+// Reading and writing the checksummed lines of a journal.
+// Knows lines of text, not events.
+#include "tuner/store/journal.h"
+
+#include <optional>
+#include <utility>
+
+#include "trainable/values.h"
+#include "tuner/core/error.h"
+#include "tuner/store/checksum.h"
+
+namespace tune {
+
+namespace {
+
+constexpr int journal_format = 1;
+constexpr std::size_t checksum_chars = std::tuple_size_v<ChecksumDigits>;
+/// A batch of one huge line must not hold its memory for good.
+constexpr std::size_t kept_batch_bytes = 1 << 20;
+
+/// The text of `line` (without its newline), or nothing if it is damaged.
+std::optional<std::string_view> checked_text(std::string_view line) {
+  if (line.size() < checksum_chars + 1 || line[checksum_chars] != ' ') return std::nullopt;
+  const std::string_view text = line.substr(checksum_chars + 1);
+  const ChecksumDigits expected = checksum(text);
+  if (line.substr(0, checksum_chars) != std::string_view(expected.data(), expected.size())) {
+    return std::nullopt;
+  }
+  return text;
+}
+
+Error damaged(const std::filesystem::path& file, const JournalPlace& place,
+              const std::string& intact) {
+  return machine_error("the journal " + file.native() + " is damaged in line " +
+                       std::to_string(place.line) + ", at byte " + std::to_string(place.byte) +
+                       "; " + intact + "; restore the file from a backup, or cut it off there");
+}
+
+JournalHeader parse_header(const std::filesystem::path& file, std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  // `value` throws if the key is there with another type.
+  try {
+    const int format = json.at("journal").get<int>();
+    if (format > journal_format) {
+      throw user_error("the journal " + file.native() + " has format " + std::to_string(format) +
+                       ", this program understands up to " + std::to_string(journal_format) +
+                       ": use a newer one");
+    }
+    return {json.at("generation").get<int>(), json.at("first").get<std::uint64_t>()};
+  } catch (const Json::exception&) {
+    throw machine_error(file.native() + " is not a journal: its first line has no header");
+  }
+}
+
+/// Takes the file in pieces, gives out whole lines, holds back one bad line until it is known
+/// whether it is the last.
+class LineReader {
+ public:
+  using Visit = std::function<void(std::string_view, const JournalPlace&)>;
+  LineReader(const std::filesystem::path& file, const Visit& visit) : file_(file), visit_(visit) {}
+
+  void take(std::string_view piece) {
+    for (;;) {
+      const std::size_t newline = piece.find('\n');
+      if (newline == std::string_view::npos) break;
+      if (partial_.empty()) {
+        line(piece.substr(0, newline));
+      } else {
+        partial_ += piece.substr(0, newline);
+        line(partial_);
+        partial_.clear();
+      }
+      piece.remove_prefix(newline + 1);
+    }
+    partial_ += piece;
+  }
+
+  JournalEnd finish() {
+    if (place_.line == 1) throw damaged(file_, place_, "it does not even have a header");
+    if (bad_bytes_ > 0 && !partial_.empty()) throw middle_damaged();
+    end_.torn_bytes = bad_bytes_ + partial_.size();
+    return end_;
+  }
+
+ private:
+  void line(std::string_view line) {
+    if (bad_bytes_ > 0) throw middle_damaged();
+    const std::optional<std::string_view> text = checked_text(line);
+    const std::uint64_t bytes = line.size() + 1;
+    if (!text) {
+      // The header was on disk before the journal was named: it cannot be torn.
+      if (place_.line == 1) throw damaged(file_, place_, "that is its header");
+      bad_bytes_ = bytes;
+      return;
+    }
+    if (place_.line == 1) {
+      end_.header = parse_header(file_, *text);
+    } else {
+      visit_(*text, place_);
+      ++end_.records;
+    }
+    ++place_.line;
+    place_.byte += bytes;
+    end_.intact_bytes = place_.byte;
+  }
+
+  Error middle_damaged() const {
+    return damaged(file_, place_,
+                   end_.records == 0 ? "that is its first event"
+                                     : "everything before it is intact, up to event " +
+                                           std::to_string(end_.header.first + end_.records - 1));
+  }
+
+  const std::filesystem::path& file_;
+  const Visit& visit_;
+  std::string partial_;
+  JournalPlace place_;
+  std::uint64_t bad_bytes_ = 0;  ///< of the bad line at `place_`, if there is one
+  JournalEnd end_;
+};
+
+}  // namespace
+
+void append_journal_line(std::string& out, std::string_view text) {
+  ensure(text.find('\n') == std::string_view::npos, "a journal's record is one line");
+  const ChecksumDigits digits = checksum(text);
+  out.append(digits.data(), digits.size());
+  out += ' ';
+  out += text;
+  out += '\n';
+}
+
+JournalEnd read_journal(FileSystem& files, const std::filesystem::path& file,
+                        const std::function<void(std::string_view, const JournalPlace&)>& visit) {
+  LineReader reader(file, visit);
+  files.read_pieces(file, [&](std::string_view piece) { reader.take(piece); });
+  return reader.finish();
+}
+
+void create_journal(FileSystem& files, const std::filesystem::path& file,
+                    const JournalHeader& header) {
+  std::string line;
+  append_journal_line(line, "{\"journal\":" + std::to_string(journal_format) +
+                                ",\"generation\":" + std::to_string(header.generation) +
+                                ",\"first\":" + std::to_string(header.first) + "}");
+  files.replace(file, line);
+}
+
+Journal::Journal(FileSystem& files, std::filesystem::path file)
+    : file_(std::move(file)), out_(files.open_append(file_)) {}
+
+void Journal::append(std::string_view text) {
+  refuse_if_broken();
+  append_journal_line(batch_, text);
+}
+
+std::uint64_t Journal::write() {
+  refuse_if_broken();
+  if (batch_.empty()) return 0;
+  try {
+    out_->append(batch_);
+  } catch (...) {
+    broken_ = true;
+    throw;
+  }
+  const std::uint64_t bytes = batch_.size();
+  batch_.clear();
+  if (batch_.capacity() > kept_batch_bytes) batch_.shrink_to_fit();
+  return bytes;
+}
+
+void Journal::sync() {
+  refuse_if_broken();
+  try {
+    out_->sync();
+  } catch (...) {
+    // The kernel reports a failed write-back once and forgets it: a second sync that succeeds
+    // would prove nothing.
+    broken_ = true;
+    throw;
+  }
+}
+
+void Journal::refuse_if_broken() const {
+  if (!broken_) return;
+  throw machine_error("the journal " + file_.native() +
+                      " is not written any more after the error before");
+}
+
+}  // namespace tune

@@ -1,0 +1,75 @@
+// The journal: a file of checksummed lines that is only ever appended to.
+// Knows lines of text, not events; not who may write.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+/// The first line of every journal. Files of format 1 are all there are.
+struct JournalHeader {
+  int generation = 1;
+  std::uint64_t first = 1;  ///< number of the first record after it
+};
+
+/// Where a record stands, for messages.
+struct JournalPlace {
+  std::uint64_t line = 1;  ///< from 1, which is the header
+  std::uint64_t byte = 0;  ///< offset of the line in the file
+};
+
+/// What reading a journal to its end found.
+struct JournalEnd {
+  JournalHeader header;
+  std::uint64_t records = 0;       ///< good ones, without the header
+  std::uint64_t intact_bytes = 0;  ///< up to here all is good
+  std::uint64_t torn_bytes = 0;    ///< what follows: the end of a write that never was completed
+};
+
+/// Appends `text` (one line, no newline) to `out` as a line of a journal: 16 hexadecimal digits of
+/// its XXH3-64, a space, itself, a newline.
+void append_journal_line(std::string& out, std::string_view text);
+
+/// Gives the text of every record after the header to `visit`, in order and in one pass, whatever
+/// the size of the file. A bad *last* line is torn: it is not visited and nothing is changed. A bad
+/// line before that is an Error (machine) with file, line and byte; a newer format is one (user)
+/// with both numbers.
+JournalEnd read_journal(FileSystem& files, const std::filesystem::path& file,
+                        const std::function<void(std::string_view, const JournalPlace&)>& visit);
+
+/// Makes `file` a journal without records, durably. A crash leaves what was there before.
+void create_journal(FileSystem& files, const std::filesystem::path& file,
+                    const JournalHeader& header);
+
+/// The writing end. `sync` is for any thread, all else for one.
+class Journal {
+ public:
+  /// `file` must end after a whole line: cut off what `read_journal` found torn.
+  Journal(FileSystem& files, std::filesystem::path file);
+
+  /// Adds a line to the batch in memory.
+  void append(std::string_view text);
+  /// Appends the batch to the file in one write; answers its bytes. After an Error, of this or of
+  /// `sync`, the end of the file is unknown: everything is refused from then on.
+  std::uint64_t write();
+  /// Puts on disk all that was written before the call.
+  void sync();
+
+ private:
+  void refuse_if_broken() const;
+
+  std::filesystem::path file_;
+  std::unique_ptr<AppendFile> out_;
+  std::string batch_;
+  std::atomic<bool> broken_ = false;
+};
+
+}  // namespace tune

@@ -1,0 +1,294 @@
+// The real disk: every call is checked, every short write and interruption handled.
+// Knows nothing of journals and checkpoints.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+
+#include "tuner/core/error.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::size_t piece_bytes = 1 << 20;
+
+/// `call` until it is not interrupted by a signal.
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto answer = call();
+    if (answer != -1 || errno != EINTR) return answer;
+  }
+}
+
+class Descriptor {
+ public:
+  Descriptor(const path& file, int flags, std::string_view purpose)
+      : Descriptor(file, open(file, flags)) {
+    if (!holds()) throw file_error(purpose, file.native(), errno);
+  }
+  /// Creates `file`; holds nothing if there is one already.
+  static Descriptor create(const path& file) {
+    const int fd = open(file, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd == -1 && errno != EEXIST) throw file_error("cannot create", file.native(), errno);
+    return {file, fd};
+  }
+  ~Descriptor() {
+    if (holds()) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  bool holds() const { return fd_ != -1; }
+  int get() const { return fd_; }
+  const path& file() const { return file_; }
+
+ private:
+  Descriptor(const path& file, int fd) : file_(file), fd_(fd) {}
+  static int open(const path& file, int flags) {
+    return uninterrupted([&] { return ::open(file.c_str(), flags | O_CLOEXEC, 0666); });
+  }
+
+  path file_;
+  int fd_;
+};
+
+void write_all(const Descriptor& to, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = uninterrupted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
+    // No error and no byte is a file system that lies; asking again would never end.
+    if (n <= 0) throw file_error("cannot write", to.file().native(), n < 0 ? errno : EIO);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+std::size_t read_some(const Descriptor& from, char* to, std::size_t bytes) {
+  const ssize_t n = uninterrupted([&] { return ::read(from.get(), to, bytes); });
+  if (n < 0) throw file_error("cannot read", from.file().native(), errno);
+  return static_cast<std::size_t>(n);
+}
+
+void sync_all(const Descriptor& file) {
+  if (uninterrupted([&] { return ::fsync(file.get()); }) == -1) {
+    throw file_error("cannot sync", file.file().native(), errno);
+  }
+}
+
+path parent_of(const path& file) { return file.has_parent_path() ? file.parent_path() : "."; }
+
+void fill_and_sync(const Descriptor& created, std::string_view content) {
+  try {
+    write_all(created, content);
+    sync_all(created);
+  } catch (...) {
+    ::unlink(created.file().c_str());
+    throw;
+  }
+}
+
+/// A new file beside `file`, with `content` on disk.
+path write_aside(const path& file, std::string_view content) {
+  static std::atomic<unsigned> counter = 0;
+  for (;;) {
+    const path aside =
+        parent_of(file) / ("." + file.filename().native() + ".tmp-" + std::to_string(::getpid()) +
+                           "-" + std::to_string(counter++));
+    // Taken: by a dead process of the same number, or by one of another host.
+    const Descriptor created = Descriptor::create(aside);
+    if (!created.holds()) continue;
+    fill_and_sync(created, content);
+    return aside;
+  }
+}
+
+/// Gives `aside` the name `file` as well, unless that exists.
+enum class Linked { yes, exists, unsupported };
+Linked link_to(const path& aside, const path& file) {
+  if (::link(aside.c_str(), file.c_str()) == 0) return Linked::yes;
+  const int error = errno;
+  // On NFS the answer to a link that succeeded can get lost: the count of names tells.
+  struct stat status {};
+  if (::stat(aside.c_str(), &status) == 0 && status.st_nlink == 2) return Linked::yes;
+  if (error == EEXIST) return Linked::exists;
+  if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS) return Linked::unsupported;
+  throw file_error("cannot create", file.native(), error);
+}
+
+class PosixAppendFile : public AppendFile {
+ public:
+  explicit PosixAppendFile(const path& file)
+      : descriptor_(file, O_WRONLY | O_APPEND | O_CREAT, "cannot open") {}
+
+  void append(std::string_view bytes) override { write_all(descriptor_, bytes); }
+
+  void sync() override {
+    if (uninterrupted([&] { return ::fdatasync(descriptor_.get()); }) == -1) {
+      throw file_error("cannot sync", descriptor_.file().native(), errno);
+    }
+  }
+
+ private:
+  Descriptor descriptor_;
+};
+
+void throw_if(const std::error_code& error, std::string_view what, const path& file) {
+  if (error) throw machine_error(std::string(what) + " " + file.native() + ": " + error.message());
+}
+
+class PosixFileSystem : public FileSystem {
+ public:
+  std::unique_ptr<AppendFile> open_append(const path& file) override {
+    return std::make_unique<PosixAppendFile>(file);
+  }
+
+  std::string read(const path& file) override {
+    std::string content;
+    read_pieces(file, [&](std::string_view piece) { content += piece; });
+    return content;
+  }
+
+  void read_pieces(const path& file, const std::function<void(std::string_view)>& sink) override {
+    const Descriptor in(file, O_RDONLY, "cannot open");
+    const auto piece = std::make_unique_for_overwrite<char[]>(piece_bytes);
+    while (const std::size_t n = read_some(in, piece.get(), piece_bytes)) {
+      sink({piece.get(), n});
+    }
+  }
+
+  void truncate(const path& file, std::uint64_t bytes) override {
+    if (uninterrupted([&] { return ::truncate(file.c_str(), static_cast<off_t>(bytes)); }) == -1) {
+      throw file_error("cannot truncate", file.native(), errno);
+    }
+  }
+
+  void replace(const path& file, std::string_view content) override {
+    const path aside = write_aside(file, content);
+    try {
+      rename(aside, file);
+    } catch (...) {
+      ::unlink(aside.c_str());
+      throw;
+    }
+    sync_directory(parent_of(file));
+  }
+
+  bool create_exclusive(const path& file, std::string_view content) override {
+    const path aside = write_aside(file, content);
+    Linked linked = Linked::unsupported;
+    try {
+      linked = link_to(aside, file);
+    } catch (...) {
+      ::unlink(aside.c_str());
+      throw;
+    }
+    ::unlink(aside.c_str());
+    if (linked == Linked::exists) return false;
+    if (linked == Linked::unsupported) {
+      const Descriptor created = Descriptor::create(file);
+      if (!created.holds()) return false;
+      fill_and_sync(created, content);
+    }
+    try {
+      sync_directory(parent_of(file));
+    } catch (...) {
+      ::unlink(file.c_str());
+      throw;
+    }
+    return true;
+  }
+
+  bool exists(const path& file) override {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    throw file_error("cannot look at", file.native(), errno);
+  }
+
+  std::vector<DirectoryEntry> list(const path& directory) override {
+    const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
+    if (!open) throw file_error("cannot list", directory.native(), errno);
+    std::vector<DirectoryEntry> entries;
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(open.get());
+      if (entry == nullptr) {
+        if (errno != 0) throw file_error("cannot list", directory.native(), errno);
+        break;
+      }
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      struct stat status {};
+      if (::fstatat(::dirfd(open.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == -1) {
+        if (errno == ENOENT) continue;  // gone since
+        throw file_error("cannot look at", (directory / name).native(), errno);
+      }
+      entries.push_back({name, S_ISDIR(status.st_mode), S_ISREG(status.st_mode),
+                         static_cast<std::uint64_t>(status.st_size)});
+    }
+    std::sort(entries.begin(), entries.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  void make_directories(const path& directory) override {
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    throw_if(error, "cannot create directory", directory);
+  }
+
+  void rename(const path& from, const path& to) override {
+    if (::rename(from.c_str(), to.c_str()) == 0) return;
+    const int reason = errno;
+    const Error error = file_error("cannot rename " + from.native() + " to", to.native(), reason);
+    if (reason == EXDEV) throw CrossDeviceError(error);
+    throw error;
+  }
+
+  void remove_file(const path& file) override {
+    if (::unlink(file.c_str()) == -1 && errno != ENOENT) {
+      throw file_error("cannot remove", file.native(), errno);
+    }
+  }
+
+  void remove_tree(const path& directory) override {
+    std::error_code error;
+    std::filesystem::remove_all(directory, error);
+    throw_if(error, "cannot remove", directory);
+  }
+
+  void sync_file(const path& file) override {
+    sync_all(Descriptor(file, O_RDONLY | O_NOFOLLOW, "cannot open"));
+  }
+
+  void sync_directory(const path& directory) override {
+    const Descriptor open(directory, O_RDONLY | O_DIRECTORY, "cannot open");
+    if (uninterrupted([&] { return ::fsync(open.get()); }) == -1 && errno != EINVAL) {
+      // EINVAL: a file system (some FUSE ones) that has no such thing as syncing a directory.
+      throw file_error("cannot sync directory", directory.native(), errno);
+    }
+  }
+
+  std::uint64_t free_bytes(const path& file) override {
+    struct statvfs status {};
+    if (uninterrupted([&] { return ::statvfs(file.c_str(), &status); }) == -1) {
+      throw file_error("cannot ask for the free space of", file.native(), errno);
+    }
+    return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FileSystem> make_posix_file_system() { return std::make_unique<PosixFileSystem>(); }
+
+}  // namespace tune
