@@ -1,0 +1,292 @@
+// The one contract of the real disk and of the one in memory, and what only the real one has.
+// Works in a directory of its own.
+#include "tuner/store/file_system.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace tune {
+namespace {
+
+using Catch::Matchers::Contains;
+using std::filesystem::path;
+
+/// A directory that is gone afterwards.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "tune-store-XXXXXX").native();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    name_ = name;
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(name_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const path& name() const { return name_; }
+
+ private:
+  path name_;
+};
+
+std::vector<std::string> names_in(FileSystem& files, const path& directory) {
+  std::vector<std::string> names;
+  for (const DirectoryEntry& entry : files.list(directory)) names.push_back(entry.name);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+TEST_CASE("A file system, real or in memory, keeps its contract", "[file_system][contract]") {
+  const TemporaryDirectory temporary;
+  const bool real = GENERATE(true, false);
+  CAPTURE(real);
+  const std::unique_ptr<FileSystem> files =
+      real ? make_posix_file_system() : std::make_unique<MemoryFileSystem>();
+  const path top = temporary.name();
+  files->make_directories(top / "a/b");
+  const path file = top / "a/file";
+
+  SECTION("appending") {
+    {
+      const auto out = files->open_append(file);
+      out->append("one ");
+      out->append("");
+      out->sync();
+    }
+    const auto out = files->open_append(file);
+    out->append("two");
+    CHECK(files->read(file) == "one two");
+    files->truncate(file, 3);
+    files->sync_file(file);
+    out->append("!");
+    CHECK(files->read(file) == "one!");
+  }
+  SECTION("reading in pieces of at most a MiB") {
+    const std::string content(2'500'000, 'x');
+    files->replace(file, content);
+    std::uint64_t bytes = 0;
+    std::size_t largest = 0;
+    files->read_pieces(file, [&](std::string_view piece) {
+      bytes += piece.size();
+      largest = std::max(largest, piece.size());
+    });
+    CHECK(bytes == content.size());
+    CHECK(largest <= 1 << 20);
+  }
+  SECTION("replacing") {
+    files->replace(file, "old");
+    files->replace(file, "new");
+    CHECK(files->read(file) == "new");
+    CHECK(names_in(*files, top / "a") == Names{"b", "file"});
+  }
+  SECTION("creating once") {
+    CHECK(files->create_exclusive(file, "mine"));
+    CHECK(!files->create_exclusive(file, "yours"));
+    CHECK(files->read(file) == "mine");
+    CHECK(names_in(*files, top / "a") == Names{"b", "file"});
+  }
+  SECTION("listing, sorted and with sizes") {
+    files->replace(top / "a/z", "12345");
+    files->replace(top / "a/.hidden", "");
+    const auto entries = files->list(top / "a");
+    REQUIRE(entries.size() == 3);
+    CHECK(entries[0].name == ".hidden");
+    CHECK((entries[1].name == "b" && entries[1].is_directory && !entries[1].is_regular));
+    CHECK((entries[2].name == "z" && entries[2].is_regular && !entries[2].is_directory));
+    CHECK(entries[2].bytes == 5);
+  }
+  SECTION("renaming files and directories") {
+    files->replace(top / "a/b/inner", "x");
+    files->rename(top / "a/b", top / "c");
+    CHECK(files->read(top / "c/inner") == "x");
+    CHECK(!files->exists(top / "a/b"));
+    files->make_directories(top / "full");
+    files->replace(top / "full/file", "");
+    CHECK_THROWS_AS(files->rename(top / "c", top / "full"), Error);
+    CHECK_THROWS_WITH(files->rename(top / "absent", top / "d"),
+                      Contains("absent") && Contains("No such file"));
+  }
+  SECTION("removing, also what is not there") {
+    files->replace(top / "a/b/inner", "x");
+    files->remove_file(top / "a/b/inner");
+    files->remove_file(top / "a/b/inner");
+    CHECK(!files->exists(top / "a/b/inner"));
+    files->replace(top / "a/b/inner", "x");
+    files->remove_tree(top / "a");
+    files->remove_tree(top / "a");
+    CHECK(names_in(*files, top).empty());
+  }
+  SECTION("making directories that are there, or cannot be") {
+    files->make_directories(top / "a/b");
+    files->replace(file, "");
+    CHECK_THROWS_WITH(files->make_directories(file / "x"), Contains("cannot create directory"));
+    CHECK(!files->exists(file / "x"));
+  }
+  SECTION("complaining by path and reason") {
+    CHECK_THROWS_WITH(files->read(top / "absent"), Contains("absent: No such file"));
+    CHECK_THROWS_WITH(files->list(top / "absent"), Contains("absent: No such file"));
+    CHECK_THROWS_WITH(files->open_append(top / "no/file"), Contains("No such file"));
+    CHECK_THROWS_WITH(files->replace(top / "no/file", ""), Contains("No such file"));
+    CHECK_THROWS_WITH(files->sync_file(top / "absent"), Contains("No such file"));
+    CHECK_THROWS_WITH(files->sync_directory(top / "absent"), Contains("No such file"));
+    CHECK_THROWS_WITH(files->truncate(top / "absent", 0), Contains("No such file"));
+    CHECK_THROWS_AS(files->open_append(top / "a"), Error);
+    CHECK_THROWS_AS(files->read(top / "a"), Error);
+  }
+  CHECK(files->free_bytes(top) > 0);
+}
+
+TEST_CASE("The real disk: links are neither followed nor files", "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path top = temporary.name();
+  files->make_directories(top / "kept");
+  files->replace(top / "kept/file", "precious");
+  files->make_directories(top / "tree");
+  std::filesystem::create_symlink(top / "kept", top / "tree/link");
+  std::filesystem::create_symlink("nowhere", top / "dangling");
+  CHECK(files->exists(top / "dangling"));
+  for (const DirectoryEntry& entry : files->list(top / "tree")) {
+    CHECK((!entry.is_directory && !entry.is_regular));
+  }
+  files->remove_tree(top / "tree");
+  CHECK(files->read(top / "kept/file") == "precious");
+}
+
+TEST_CASE("The real disk: sockets and pipes are neither files nor directories",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  REQUIRE(::mkfifo((temporary.name() / "pipe").c_str(), 0600) == 0);
+  const auto entries = files->list(temporary.name());
+  REQUIRE(entries.size() == 1);
+  CHECK((!entries[0].is_directory && !entries[0].is_regular));
+}
+
+TEST_CASE("The real disk: a full one is an error, and what was there before stays",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  files->replace(file, "before");
+  struct rlimit before {};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_action = std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit limit = before;
+  limit.rlim_cur = 1000;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::string replaced, created, appended;
+  const auto message_of = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string too_much(5000, 'x');
+  replaced = message_of([&] { files->replace(file, too_much); });
+  created = message_of([&] { files->create_exclusive(temporary.name() / "new", too_much); });
+  appended = message_of([&] { files->open_append(file)->append(too_much); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_action);
+  CHECK_THAT(replaced, Contains("cannot write") && Contains("File too large"));
+  CHECK_THAT(created, Contains("cannot write"));
+  CHECK_THAT(appended, Contains("cannot write " + file.native()));
+  CHECK(names_in(*files, temporary.name()) == Names{"file"});
+  CHECK_THAT(files->read(file), Catch::Matchers::StartsWith("before"));
+}
+
+TEST_CASE("The real disk: no descriptor outlives its use or reaches a child",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  const auto open_now = [&] { return files->list("/proc/self/fd").size(); };
+  files->replace(file, "x");
+  const std::size_t before = open_now();
+  files->read(file);
+  files->replace(file, "y");
+  files->create_exclusive(file, "z");
+  files->list(temporary.name());
+  files->sync_file(file);
+  files->sync_directory(temporary.name());
+  CHECK_THROWS(files->read(temporary.name()));
+  CHECK(open_now() == before);
+  const auto out = files->open_append(file);
+  int inherited = 0;
+  for (int fd = 3; fd < 1024; ++fd) {
+    std::error_code ignored;
+    const auto target =
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), ignored);
+    if (target == file && (::fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0) ++inherited;
+  }
+  CHECK(open_now() == before + 1);
+  CHECK(inherited == 0);
+}
+
+TEST_CASE("The real disk: of many that create one file exactly one does", "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "LOCK";
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<int> winners = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] { winners += files->create_exclusive(file, std::to_string(i)); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    REQUIRE(winners == 1);
+    REQUIRE(names_in(*files, temporary.name()) == Names{"LOCK"});
+    files->remove_file(file);
+  }
+}
+
+TEST_CASE("The disk in memory forgets what was not synced and nothing else",
+          "[file_system][fake]") {
+  MemoryFileSystem files;
+  files.make_directories("/d");
+  files.sync_directory("/");
+  const auto out = files.open_append("/d/a");
+  out->append("one");
+  SECTION("a new name counts only after its directory is synced") {
+    out->sync();
+    files.crash();
+    CHECK(!files.exists("/d/a"));
+  }
+  SECTION("content counts only after its file is synced") {
+    files.sync_directory("/d");
+    files.crash();
+    CHECK(files.read("/d/a").empty());
+  }
+  SECTION("both synced, it stays; what came after does not") {
+    out->sync();
+    files.sync_directory("/d");
+    out->append("two");
+    files.rename("/d/a", "/d/b");
+    files.crash();
+    CHECK(files.read("/d/a") == "one");
+    CHECK(!files.exists("/d/b"));
+  }
+  SECTION("the death of the process loses nothing") {
+    files.die_at_operation(2, 1);
+    out->append("two");
+    CHECK_THROWS_AS(out->append("three"), Error);
+    CHECK_THROWS_AS(files.read("/d/a"), Error);
+    files.restart();
+    CHECK(files.read("/d/a") == "onetwot");
+  }
+}
+
+}  // namespace
+}  // namespace tune

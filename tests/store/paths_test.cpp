@@ -1,0 +1,47 @@
+// The names in an experiment's directory.
+// Needs no disk.
+#include "tuner/store/paths.h"
+
+#include "tests/support/catch.h"
+
+namespace tune {
+namespace {
+
+TEST_CASE("Names of an experiment's files are those of the reference page", "[paths][unit]") {
+  CHECK(paths::spec("/e") == "/e/experiment.json");
+  CHECK(paths::lock("/e") == "/e/LOCK");
+  CHECK(paths::current("/e") == "/e/CURRENT");
+  CHECK(paths::journal("/e", 3) == "/e/journal-3.jsonl");
+  CHECK(paths::trial("/e", TrialId{12}) == "/e/trial_00012");
+  CHECK(paths::standard_output("/e/t") == "/e/t/stdout.log");
+  CHECK(paths::standard_error("/e/t") == "/e/t/stderr.log");
+  CHECK(paths::checkpoint("/t", 1) == "/t/checkpoint_000001");
+  CHECK(paths::checkpoint("/t", 1234567) == "/t/checkpoint_1234567");
+  CHECK(paths::checkpoint_aside("/t", 1, 2) == "/t/.checkpoint_000001.tmp-2");
+  CHECK(paths::checkpoint_corrupt("/t", 1) == "/t/checkpoint_000001.corrupt");
+  CHECK(paths::manifest("/t/c") == "/t/c/manifest.json");
+}
+
+TEST_CASE("Only the name of a committed checkpoint parses as one", "[paths][unit]") {
+  for (const int index : {1, 42, 999999, 1000000, 2147483647}) {
+    CHECK(paths::parse_checkpoint(paths::checkpoint("", index).native()) == index);
+  }
+  for (const char* name :
+       {"", "checkpoint_", "checkpoint_1", "checkpoint_000000", "checkpoint_-00001",
+        "checkpoint_0000001", "checkpoint_000001.corrupt", ".checkpoint_000001.tmp-1",
+        "checkpoint_000001x", "checkpoint_99999999999", "Checkpoint_000001"}) {
+    CAPTURE(name);
+    CHECK(!paths::parse_checkpoint(name));
+  }
+}
+
+TEST_CASE("A checkpoint being written is known by its name", "[paths][unit]") {
+  CHECK(paths::is_checkpoint_aside(paths::checkpoint_aside("", 7, 1).native()));
+  CHECK(paths::is_checkpoint_aside(".reported_checkpoint_3"));
+  CHECK(!paths::is_checkpoint_aside("checkpoint_000007"));
+  CHECK(!paths::is_checkpoint_aside("checkpoint_000007.corrupt"));
+  CHECK(!paths::is_checkpoint_aside("stdout.log"));
+}
+
+}  // namespace
+}  // namespace tune

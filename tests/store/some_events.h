@@ -1,0 +1,39 @@
+// Events without a meaning, and a reader that remembers their numbers.
+// For tests of the store, which does not ask what an event means.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tuner/store/experiment_store.h"
+
+namespace tune {
+
+inline void append_events(ExperimentStore& store, std::uint64_t first, std::uint64_t last) {
+  for (std::uint64_t n = first; n <= last; ++n) {
+    store.append({n, 1000.5, StopRequested{"event " + std::to_string(n)}});
+  }
+}
+
+inline std::vector<std::uint64_t> numbers(std::uint64_t first, std::uint64_t last) {
+  std::vector<std::uint64_t> all(last + 1 - first);
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
+
+struct Replayed {
+  std::vector<std::uint64_t> numbers;
+  std::vector<std::string> reasons;
+
+  std::function<void(Event&&)> visit() {
+    return [this](Event&& event) {
+      numbers.push_back(event.number);
+      reasons.push_back(std::get<StopRequested>(event.body).reason);
+    };
+  }
+};
+
+}  // namespace tune
