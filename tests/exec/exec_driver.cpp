@@ -1,0 +1,79 @@
+// A small driver to be run by the tests: for what can only be seen from outside of a driver.
+// Knows the executor and how to say hello to whoever started it.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tuner/exec/process_executor.h"
+
+namespace {
+
+constexpr double no_deadline = std::numeric_limits<double>::infinity();
+
+struct Farewell {
+  ~Farewell() { std::fputs("farewell\n", stdout); }
+} farewell;
+
+tune::LaunchSpec spec_of(std::vector<std::string> argv) {
+  const auto here = std::filesystem::current_path();
+  return {std::move(argv), {}, here, here / "inner.log", here / "inner.log"};
+}
+
+template <class Kind>
+Kind wait_for(tune::Executor& executor) {
+  for (std::vector<tune::Wakeup> wakeups;; wakeups.clear()) {
+    executor.wait(no_deadline, wakeups);
+    for (const auto& wakeup : wakeups) {
+      if (const auto* wanted = std::get_if<Kind>(&wakeup)) return *wanted;
+    }
+  }
+}
+
+/// Leaves something in stdio's buffer while programs fail to start.
+int fail_to_launch(int count) {
+  std::fputs("buffered\n", stdout);
+  tune::ProcessExecutor executor;
+  for (int i = 0; i < count; ++i) {
+    executor.launch(tune::LaunchId(i), spec_of({"/nonexistent/program"}));
+    wait_for<tune::LaunchFailed>(executor);
+  }
+  return 0;
+}
+
+/// Starts `program`, says its number, and waits to be killed.
+int await_death(const std::string& program) {
+  tune::ProcessExecutor executor;
+  executor.launch(tune::LaunchId(1), spec_of({program, "stay"}));
+  const auto launched = wait_for<tune::Launched>(executor);
+  const std::string line =
+      R"({"type":"hello","protocol":1,"pid":)" + std::to_string(launched.pid) + "}\n";
+  ::send(3, line.data(), line.size(), MSG_NOSIGNAL);
+  wait_for<tune::Exited>(executor);
+  return 1;
+}
+
+/// Starts `program` with the standard descriptors closed, as some daemons do.
+int launch_without_standard_descriptors(const std::string& program) {
+  for (int fd = 0; fd < 4; ++fd) ::close(fd);
+  tune::ProcessExecutor executor;
+  executor.launch(tune::LaunchId(1), spec_of({program, "describe"}));
+  return wait_for<tune::Exited>(executor).exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string mode = argv[1];
+  if (mode == "fail-to-launch") return fail_to_launch(std::stoi(argv[2]));
+  if (mode == "await-death") return await_death(argv[2]);
+  if (mode == "closed") return launch_without_standard_descriptors(argv[2]);
+  return 2;
+}

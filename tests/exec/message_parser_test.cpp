@@ -1,0 +1,135 @@
+// Lines and what they mean.
+// Knows no process.
+#include "tuner/exec/message_parser.h"
+
+#include <cmath>
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+constexpr LaunchId launch{7};
+
+Wakeup parse(const std::string& line) {
+  // Behind a line there may be anything, and nothing of it may matter.
+  const std::string padded = line + "\n{\"type\":\"saved\"}" + std::string(64, '"');
+  return MessageParser().parse(launch, std::string_view(padded).substr(0, line.size()));
+}
+
+std::string fault_of(const std::string& line) {
+  const auto wakeup = parse(line);
+  REQUIRE(std::holds_alternative<Faulted>(wakeup));
+  CHECK(std::get<Faulted>(wakeup).launch == launch);
+  return std::get<Faulted>(wakeup).reason;
+}
+
+template <class Kind>
+Kind read_as(const std::string& line) {
+  auto wakeup = parse(line);
+  if (const auto* fault = std::get_if<Faulted>(&wakeup)) INFO(fault->reason);
+  REQUIRE(std::holds_alternative<Kind>(wakeup));
+  return std::get<Kind>(wakeup);
+}
+
+}  // namespace
+
+TEST_CASE("Every answer that a trainable formats is read as it was meant", "[unit][protocol]") {
+  const auto hello = read_as<Greeted>(protocol::format(
+      protocol::Hello{.pid = 12, .api = protocol::Api::function_api, .can_reset = true}));
+  CHECK(hello.hello.pid == 12);
+  CHECK(hello.hello.api == protocol::Api::function_api);
+  CHECK(hello.hello.can_reset);
+  CHECK_FALSE(hello.hello.reset_refused);
+  CHECK(read_as<Greeted>(protocol::format(protocol::Hello{.reset_refused = true}))
+            .hello.reset_refused);
+
+  protocol::Result result{{{"loss", 0.5}}, false, true, "/a \"b\"\n\xC3\xA9"};
+  const auto reported = read_as<Reported>(protocol::format(result));
+  REQUIRE(reported.metrics.has_value());
+  CHECK(reported.metrics->text == R"({"loss":0.5})");
+  CHECK(reported.metrics->find("loss") == 0.5);
+  CHECK_FALSE(reported.done);
+  CHECK(reported.should_checkpoint);
+  CHECK(reported.checkpoint == "/a \"b\"\n\xC3\xA9");
+
+  const auto last =
+      read_as<Reported>(protocol::format(protocol::Result{.metrics = {}, .done = true}));
+  CHECK_FALSE(last.metrics.has_value());
+  CHECK(last.done);
+
+  CHECK_FALSE(read_as<SaveAnswered>(protocol::format(protocol::Saved{})).error.has_value());
+  CHECK(read_as<SaveAnswered>(protocol::format(protocol::Saved{"full"})).error == "full");
+  CHECK(fault_of(protocol::format(protocol::Failure{"bad luck", "here\nand there"})) ==
+        "bad luck\nhere\nand there");
+}
+
+TEST_CASE("Fields may come in any order, and unknown ones are ignored", "[unit][protocol]") {
+  const auto reported = read_as<Reported>(
+      R"( {"new":{"done":[1,{"type":3}]},"metrics" : {"a":{"b":1}} ,"done":true,"type":"result"} )");
+  CHECK(reported.done);
+  CHECK(reported.metrics->text == R"({"a":{"b":1}})");
+  CHECK(reported.metrics->find("a/b") == 1);
+  CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","metrics":17,"done":"x"})").error);
+}
+
+TEST_CASE("NaN and infinities are values, quoted or as Python writes them", "[unit][protocol]") {
+  const std::string line =
+      GENERATE(R"({"type":"result","metrics":{"a":"NaN","b":-1,"c":"-Infinity"}})",
+               R"({"type":"result","metrics":{"a":NaN,"b":-1,"c":-Infinity}})",
+               R"({"metrics":{"a":NaN,"b":-1,"c":-Infinity},"type":"result","extra":Infinity})");
+  const auto reported = read_as<Reported>(line);
+  CHECK(std::isnan(*reported.metrics->find("a")));
+  CHECK(reported.metrics->find("b") == -1);
+  CHECK(reported.metrics->find("c") == -INFINITY);
+  CHECK(reported.metrics->text == R"({"a":"NaN","b":-1,"c":"-Infinity"})");
+}
+
+TEST_CASE("Whatever is not the protocol is a fault that says why", "[unit][protocol]") {
+  const auto [line, why] = GENERATE(table<std::string, std::string>({
+      {"epoch 3 done", "not a JSON object"},
+      {"{", "not JSON"},
+      {R"({"type":"saved")", "not JSON"},
+      {R"({"type":"saved"}})", "more than one"},
+      {R"({"type":"saved"} {"type":"saved"})", "more than one"},
+      {R"({"type":"saved","error":"\x"})", "not JSON"},
+      {R"({"type":"result","metrics":{"a":1,}})", "not JSON"},
+      {R"({"type":"result","metrics":{"a":nul}})", "not JSON"},
+      {"{\"type\":\"saved\",\"error\":\"\xFF\"}", "UTF-8"},
+      {"[1]", "not a JSON object"},
+      {"3", "not a JSON object"},
+      {"null", "not a JSON object"},
+      {"{}", "without \"type\""},
+      {R"({"type":3})", "\"type\" must be a string"},
+      {R"({"type":"step"})", "unknown type"},
+      {R"({"type":"result"})", "neither"},
+      {R"({"type":"result","metrics":null,"done":false})", "neither"},
+      {R"({"type":"result","metrics":[1]})", "\"metrics\" must be an object"},
+      {R"({"type":"result","metrics":3})", "\"metrics\" must be an object"},
+      {R"({"type":"result","metrics":{},"done":1})", "\"done\" must be true or false"},
+      {R"({"type":"result","metrics":{},"checkpoint":1})", "\"checkpoint\" must be a string"},
+      {R"({"type":"hello"})", "without \"protocol\""},
+      {R"({"type":"hello","protocol":"1"})", "\"protocol\" must be an integer"},
+      {R"({"type":"hello","protocol":1.5})", "\"protocol\" must be an integer"},
+      {R"({"type":"hello","protocol":2})", "it speaks protocol 2, and this driver speaks 1"},
+      {R"({"type":"hello","protocol":1,"api":"other"})", "\"api\" must be"},
+  }));
+  CAPTURE(line);
+  const auto reason = fault_of(line);
+  CAPTURE(reason);
+  CHECK(reason.find("not the protocol: ") == 0);
+  CHECK(reason.find(why) != reason.npos);
+}
+
+TEST_CASE("Nesting beyond the limit is a fault, and not a crash", "[unit][protocol]") {
+  const std::size_t depth = 200'000;
+  const auto nested = std::string(depth, '[') + std::string(depth, ']');
+  fault_of(R"({"type":"result","metrics":{"a":)" + nested + "}}");
+  CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","a":)" + nested + "}").error);
+}
+
+TEST_CASE("A fault quotes at most 100 characters, and only printable ones", "[unit][protocol]") {
+  const auto reason = fault_of("\x01\xC3\xA9" + std::string(97, 'x') + "YZ");
+  CHECK(reason.find("'???" + std::string(97, 'x') + "'...") != reason.npos);
+}

@@ -1,0 +1,197 @@
+// Non-blocking calls on the process's socket and pidfd, made when Asio says that they are ready.
+// Knows no trial.
+#include "tuner/exec/child.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace tune {
+namespace {
+
+namespace asio = boost::asio;
+using Descriptor = asio::posix::stream_descriptor;
+
+constexpr std::size_t share_messages = 64;
+constexpr std::size_t share_bytes = 1024 * 1024;
+constexpr std::size_t kept_buffer_bytes = 64 * 1024;
+
+/// More than a socket holds when its writer is dead; somebody else who holds it may write on.
+constexpr std::size_t drained_bytes = 4 * 1024 * 1024;
+
+void release_if_large(std::string& buffer) {
+  buffer.clear();
+  if (buffer.capacity() > kept_buffer_bytes) buffer.shrink_to_fit();
+}
+
+}  // namespace
+
+Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned)
+    : shared_(shared),
+      launch_(launch),
+      process_(std::move(spawned.process)),
+      start_ticks_(spawned.start_ticks),
+      socket_(shared.context),
+      exit_watch_(shared.context) {
+  socket_.assign(spawned.socket.get());
+  spawned.socket.release();
+  exit_watch_.assign(process_.pidfd());
+}
+
+void Child::start() {
+  shared_.happened.emplace_back(Launched{launch_, process_.pid(), start_ticks_});
+  wait_for_input();
+  wait_for_exit();
+}
+
+void Child::queue(std::string_view lines) {
+  if (socket_.is_open()) outbox_.append(lines);
+}
+
+void Child::flush() {
+  if (write_pending_) return;
+  while (sent_ < outbox_.size() && socket_.is_open()) {
+    const ssize_t count = ::send(socket_.native_handle(), outbox_.data() + sent_,
+                                 outbox_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count >= 0) {
+      sent_ += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      write_pending_ = true;
+      socket_.async_wait(Descriptor::wait_write,
+                         [self = shared_from_this()](boost::system::error_code error) {
+                           self->write_pending_ = false;
+                           if (!error) self->flush();
+                         });
+      return;
+    } else if (errno != EINTR) {
+      break;  // nobody listens; reading will find that out, after what was said before
+    }
+  }
+  sent_ = 0;
+  release_if_large(outbox_);
+}
+
+void Child::resume() {
+  if (socket_.is_open() && !faulted_) wait_for_input();
+}
+
+void Child::close() {
+  socket_.close();
+  if (exit_watch_.is_open()) exit_watch_.release();
+  process_.signal(SIGKILL);
+  process_.reap();
+}
+
+void Child::wait_for_input() {
+  socket_.async_wait(Descriptor::wait_read,
+                     [self = shared_from_this()](boost::system::error_code error) {
+                       if (!error) self->receive();
+                     });
+}
+
+void Child::receive() {
+  if (!socket_.is_open()) return;
+  if (!receive_once() && errno != EAGAIN) return disconnect();
+  if (faulted_) return;
+  if (over_share()) {
+    shared_.paused.push_back(shared_from_this());
+  } else {
+    wait_for_input();
+  }
+}
+
+/// Takes what one call gives. False, with errno, if it gave nothing; errno 0 at the end.
+bool Child::receive_once() {
+  auto& block = shared_.block;
+  const std::size_t room = block.size() - MessageParser::padding_bytes;
+  ssize_t count = -1;
+  do {
+    count = ::recv(socket_.native_handle(), block.data(), room, MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) errno = 0;
+  if (count <= 0) return false;
+  take({block.data(), static_cast<std::size_t>(count)});
+  return true;
+}
+
+void Child::take(std::string_view bytes) {
+  if (batch_ != shared_.batch) {
+    batch_ = shared_.batch;
+    messages_in_batch_ = 0;
+    bytes_in_batch_ = 0;
+  }
+  bytes_in_batch_ += bytes.size();
+  for (auto end = bytes.find('\n'); end != bytes.npos && !faulted_; end = bytes.find('\n')) {
+    if (partial_.empty()) {
+      take_line(bytes.substr(0, end));
+    } else {
+      partial_.append(bytes.substr(0, end));
+      const std::size_t length = partial_.size();
+      partial_.append(MessageParser::padding_bytes, ' ');
+      take_line(std::string_view(partial_).substr(0, length));
+      release_if_large(partial_);
+    }
+    bytes.remove_prefix(end + 1);
+  }
+  if (faulted_) return;
+  partial_.append(bytes);  // copied, since the block is the next child's too
+  if (partial_.size() >= protocol::max_line_bytes) {
+    fault_for_length(partial_);
+    release_if_large(partial_);
+  }
+}
+
+void Child::take_line(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == line.npos) return;
+  if (line.size() >= protocol::max_line_bytes) return fault_for_length(line);
+  ++messages_in_batch_;
+  shared_.happened.push_back(shared_.parser.parse(launch_, line));
+  faulted_ = std::holds_alternative<Faulted>(shared_.happened.back());
+}
+
+void Child::fault_for_length(std::string_view line) {
+  static_assert(protocol::max_line_bytes == 16 * 1024 * 1024);
+  faulted_ = true;
+  shared_.happened.emplace_back(Faulted{
+      launch_, "not the protocol: a line longer than 16 MiB, beginning " + quote_beginning(line)});
+}
+
+void Child::disconnect() {
+  socket_.close();
+  shared_.happened.emplace_back(Disconnected{launch_});
+}
+
+bool Child::over_share() {
+  return batch_ == shared_.batch &&
+         (messages_in_batch_ >= share_messages || bytes_in_batch_ >= share_bytes);
+}
+
+void Child::wait_for_exit() {
+  exit_watch_.async_wait(Descriptor::wait_read,
+                         [self = shared_from_this()](boost::system::error_code error) {
+                           if (!error) self->on_exit_ready();
+                         });
+}
+
+void Child::on_exit_ready() {
+  if (!exit_watch_.is_open()) return;
+  if (!process_.has_exited()) return wait_for_exit();  // readiness may be spurious
+  process_.signal(SIGKILL);  // its group writes no more while we read the rest
+  drain();
+  exit_watch_.release();
+  const auto status = process_.reap();
+  socket_.close();
+  shared_.happened.emplace_back(Exited{launch_, status.exit_code, status.signal});
+  shared_.gone(launch_);
+}
+
+void Child::drain() {
+  if (!socket_.is_open()) return;
+  const std::size_t room = shared_.block.size() - MessageParser::padding_bytes;
+  for (std::size_t taken = 0; taken < drained_bytes && !faulted_; taken += room) {
+    if (!receive_once()) return;
+  }
+}
+
+}  // namespace tune

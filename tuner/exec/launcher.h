@@ -1,0 +1,47 @@
+// A thread that starts processes, so that the loop never waits for a launch.
+// Knows no protocol and nothing of a process after its start.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "tuner/exec/executor.h"
+#include "tuner/exec/spawn.h"
+
+namespace tune {
+
+/// The process, or a sentence why there is none.
+using LaunchOutcome = std::variant<Spawned, std::string>;
+
+/// Launches in the order of the calls. The thread lives as long as the Launcher: the kernel kills
+/// children when the thread that started them ends.
+class Launcher {
+ public:
+  /// Told each outcome, on the launcher's thread. Must not throw.
+  using OnLaunched = std::function<void(LaunchId, LaunchOutcome)>;
+
+  explicit Launcher(OnLaunched on_launched);
+  /// Finishes the launch under way and drops those that wait.
+  ~Launcher();
+
+  void launch(LaunchId launch, LaunchSpec spec);
+
+ private:
+  void run();
+
+  OnLaunched on_launched_;
+  Spawner spawner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<LaunchId, LaunchSpec>> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tune

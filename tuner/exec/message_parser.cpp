@@ -1,0 +1,229 @@
+// simdjson on demand for the envelope, parse_metrics for what is in it.
+// Knows no socket and no trial.
+#include "tuner/exec/message_parser.h"
+
+#include <simdjson.h>
+
+#include <stdexcept>
+
+namespace tune {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+constexpr std::size_t quoted_bytes = 100;
+constexpr std::size_t kept_buffer_bytes = 1024 * 1024;
+
+static_assert(MessageParser::padding_bytes >= simdjson::SIMDJSON_PADDING);
+
+/// Not the protocol; what() says in what way.
+class Violation : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Not JSON, so that a second reading with NaN in quotes may help.
+class NotJson : public Violation {
+ public:
+  using Violation::Violation;
+};
+
+[[noreturn]] void refuse(simdjson::error_code error) {
+  throw NotJson(std::string("not JSON (") + simdjson::error_message(error) + ")");
+}
+
+template <class T>
+T checked(simdjson::simdjson_result<T> result) {
+  T value;
+  const auto error = std::move(result).get(value);
+  if (error) refuse(error);
+  return value;
+}
+
+/// The value of one field, of the type that the protocol wants.
+class Field {
+ public:
+  Field(std::string_view name, ondemand::value value) : name_(name), value_(value) {}
+
+  std::string_view name() const { return name_; }
+
+  std::string text() { return std::string(typed<std::string_view>("a string")); }
+  bool boolean() { return typed<bool>("true or false"); }
+  std::int64_t integer() { return typed<std::int64_t>("an integer"); }
+
+  std::optional<std::string> text_or_null() {
+    if (is_null()) return std::nullopt;
+    return text();
+  }
+
+  std::optional<Metrics> metrics_or_null() {
+    if (is_null()) return std::nullopt;
+    auto object = typed<ondemand::object>("an object or null");
+    const auto raw = checked(object.raw_json());  // and the blanks behind it
+    try {
+      return parse_metrics(raw.substr(0, raw.rfind('}') + 1));
+    } catch (const std::invalid_argument& error) {
+      throw NotJson(std::string("\"metrics\": ") + error.what());
+    }
+  }
+
+ private:
+  bool is_null() { return checked(value_.type()) == ondemand::json_type::null && value_.is_null(); }
+
+  template <class T>
+  T typed(const char* expected) {
+    T value;
+    const auto error = value_.get(value);
+    if (error == simdjson::INCORRECT_TYPE || error == simdjson::NUMBER_ERROR) {
+      throw Violation("\"" + std::string(name_) + "\" must be " + expected);
+    }
+    if (error) refuse(error);
+    return value;
+  }
+
+  std::string_view name_;
+  ondemand::value value_;
+};
+
+/// Calls `take` with every field in turn, and so reads the message to its end.
+template <class Take>
+void for_each_field(ondemand::object& message, Take take) {
+  for (auto result : message) {
+    auto field = checked(std::move(result));
+    const auto name = checked(field.unescaped_key());
+    Field named(name, field.value());
+    take(named);
+  }
+}
+
+Wakeup greeted(LaunchId launch, ondemand::object& message) {
+  Greeted greeted{launch, {}};
+  auto& hello = greeted.hello;
+  std::optional<std::int64_t> spoken;
+  for_each_field(message, [&](Field& field) {
+    if (field.name() == "protocol") spoken = field.integer();
+    if (field.name() == "pid") hello.pid = field.integer();
+    if (field.name() == "can_reset") hello.can_reset = field.boolean();
+    if (field.name() == "reset_refused") hello.reset_refused = field.boolean();
+    if (field.name() == "api") {
+      const auto api = field.text();
+      if (api != "class" && api != "function") {
+        throw Violation("\"api\" must be \"class\" or \"function\"");
+      }
+      hello.api = api == "class" ? protocol::Api::class_api : protocol::Api::function_api;
+    }
+  });
+  if (!spoken) throw Violation("a \"hello\" without \"protocol\"");
+  if (*spoken != protocol::version) {
+    throw Violation("it speaks protocol " + std::to_string(*spoken) + ", and this driver speaks " +
+                    std::to_string(protocol::version));
+  }
+  return greeted;
+}
+
+Wakeup reported(LaunchId launch, ondemand::object& message) {
+  Reported reported{
+      .launch = launch, .metrics = {}, .done = false, .should_checkpoint = false, .checkpoint = {}};
+  for_each_field(message, [&](Field& field) {
+    if (field.name() == "metrics") reported.metrics = field.metrics_or_null();
+    if (field.name() == "done") reported.done = field.boolean();
+    if (field.name() == "should_checkpoint") reported.should_checkpoint = field.boolean();
+    if (field.name() == "checkpoint") reported.checkpoint = field.text_or_null();
+  });
+  if (!reported.metrics && !reported.done) {
+    throw Violation("a \"result\" with neither \"metrics\" nor \"done\"");
+  }
+  return reported;
+}
+
+Wakeup save_answered(LaunchId launch, ondemand::object& message) {
+  SaveAnswered answer{launch, {}};
+  for_each_field(message, [&](Field& field) {
+    if (field.name() == "error") answer.error = field.text_or_null();
+  });
+  return answer;
+}
+
+Wakeup failed(LaunchId launch, ondemand::object& message) {
+  std::string text;
+  std::string trace;
+  for_each_field(message, [&](Field& field) {
+    if (field.name() == "message") text = field.text();
+    if (field.name() == "trace") trace = field.text_or_null().value_or("");
+  });
+  if (text.empty()) text = "the trainable reported an error without a message";
+  if (!trace.empty()) text.append("\n").append(trace);
+  return Faulted{launch, std::move(text)};
+}
+
+Wakeup read_message(ondemand::parser& parser, LaunchId launch, std::string_view line) {
+  auto document =
+      checked(parser.iterate(line.data(), line.size(), line.size() + MessageParser::padding_bytes));
+  ondemand::object message;
+  if (const auto error = document.get_object().get(message)) {
+    if (error == simdjson::INCORRECT_TYPE) throw Violation("not a JSON object");
+    refuse(error);
+  }
+  std::string_view type;
+  const auto error = message.find_field_unordered("type").get(type);
+  if (error == simdjson::NO_SUCH_FIELD) throw Violation("a message without \"type\"");
+  if (error == simdjson::INCORRECT_TYPE) throw Violation("\"type\" must be a string");
+  if (error) refuse(error);
+  if (const auto rewound = message.reset().error()) refuse(rewound);
+
+  Wakeup wakeup = [&]() -> Wakeup {
+    if (type == "result") return reported(launch, message);
+    if (type == "saved") return save_answered(launch, message);
+    if (type == "hello") return greeted(launch, message);
+    if (type == "error") return failed(launch, message);
+    throw Violation("a message of unknown type");
+  }();
+  if (!document.current_location().error()) throw NotJson("more than one JSON value");
+  return wakeup;
+}
+
+}  // namespace
+
+struct MessageParser::Buffers {
+  ondemand::parser parser;
+};
+
+MessageParser::MessageParser() : buffers_(std::make_unique<Buffers>()) {}
+MessageParser::~MessageParser() = default;
+
+Wakeup MessageParser::parse(LaunchId launch, std::string_view line) {
+  const auto fault = [&](const Violation& violation) {
+    return Faulted{launch, "not the protocol: " + std::string(violation.what()) + ", in " +
+                               quote_beginning(line)};
+  };
+  try {
+    if (line.size() > kept_buffer_bytes) {
+      ondemand::parser once;
+      return read_message(once, launch, line);
+    }
+    return read_message(buffers_->parser, launch, line);
+  } catch (const NotJson& first) {
+    std::string quoted = quote_non_finite(line);
+    if (quoted == line) return fault(first);
+    const std::size_t bytes = quoted.size();
+    quoted.append(padding_bytes, ' ');
+    try {
+      ondemand::parser once;
+      return read_message(once, launch, std::string_view(quoted).substr(0, bytes));
+    } catch (const Violation& second) {
+      return fault(second);
+    }
+  } catch (const Violation& violation) {
+    return fault(violation);
+  }
+}
+
+std::string quote_beginning(std::string_view line) {
+  std::string text(line.substr(0, quoted_bytes));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return "'" + text + (line.size() > quoted_bytes ? "'..." : "'");
+}
+
+}  // namespace tune

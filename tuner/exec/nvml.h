@@ -1,0 +1,19 @@
+// Asks NVIDIA's management library which devices there are, if the library is there.
+// Knows no other way of finding out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tune {
+
+struct NvmlAnswer {
+  bool library_found = false;
+  std::vector<std::string> devices;  ///< UUIDs; a device in MIG mode is the UUIDs of its parts
+  std::string problem;               ///< why the library cannot tell; empty: it told
+};
+
+/// Loads `library` (a name or a path) for the time of the call.
+NvmlAnswer ask_nvml(const std::string& library);
+
+}  // namespace tune

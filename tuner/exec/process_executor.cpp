@@ -1,0 +1,234 @@
+// Puts launcher, children and signals on one io_context and hands out what happened in batches.
+// Knows launches, not what a trial is.
+#include "tuner/exec/process_executor.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <iterator>
+#include <unordered_map>
+
+#include "tuner/core/error.h"
+#include "tuner/exec/child.h"
+#include "tuner/exec/launcher.h"
+
+namespace tune {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t block_bytes = 64 * 1024;
+constexpr Seconds endless_s = 1e9;  ///< a steady time that no machine reaches
+
+/// Sets one signal's action and gives the old one back at its end.
+class ScopedAction {
+ public:
+  ScopedAction(int signal, void (*action)(int)) : signal_(signal) {
+    struct sigaction wanted {};
+    wanted.sa_handler = action;
+    ::sigaction(signal, &wanted, &before_);
+  }
+  ~ScopedAction() { ::sigaction(signal_, &before_, nullptr); }
+  ScopedAction(const ScopedAction&) = delete;
+  ScopedAction& operator=(const ScopedAction&) = delete;
+
+ private:
+  int signal_;
+  struct sigaction before_ {};
+};
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+class ProcessExecutor::Loop {
+ public:
+  explicit Loop(Interrupts interrupts)
+      : no_sigpipe_(SIGPIPE, SIG_IGN),
+        exit_codes_kept_(SIGCHLD, SIG_DFL),
+        stay_(shared_.context.get_executor()),
+        signals_(shared_.context) {
+    shared_.block.resize(block_bytes + MessageParser::padding_bytes);
+    shared_.gone = [this](LaunchId launch) { launches_.erase(launch); };
+    if (interrupts == Interrupts::report) {
+      for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+        if (!is_ignored(signal)) signals_.add(signal);
+      }
+      wait_for_signals();
+    }
+    launcher_ = std::make_unique<Launcher>([this](LaunchId launch, LaunchOutcome outcome) {
+      post_outcome(launch, std::move(outcome));
+    });
+  }
+
+  ~Loop() {
+    // First all signals, then all waits, so that many processes end side by side.
+    for (const auto& [launch, state] : launches_) {
+      if (state.child) state.child->signal(SIGKILL);
+    }
+    for (const auto& [launch, state] : launches_) {
+      if (state.child) state.child->close();
+    }
+    launcher_.reset();
+  }
+
+  void launch(LaunchId launch, LaunchSpec spec) {
+    ensure(launches_.try_emplace(launch).second, "a launch id is used once");
+    launcher_->launch(launch, std::move(spec));
+  }
+
+  void send(LaunchId launch, const protocol::Command& command) {
+    const auto it = launches_.find(launch);
+    if (it == launches_.end()) return;
+    auto& state = it->second;
+    try {
+      const std::string line = protocol::format(command);
+      if (state.child) {
+        state.child->queue(line);
+      } else {
+        state.early_lines.append(line);
+      }
+    } catch (const std::exception& error) {
+      shared_.happened.emplace_back(
+          Faulted{launch, std::string("cannot tell it: ") + error.what()});
+      return;
+    }
+    if (state.child && !std::exchange(state.to_flush, true)) to_flush_.push_back(launch);
+  }
+
+  void signal(LaunchId launch, int signal) {
+    const auto it = launches_.find(launch);
+    if (it == launches_.end()) return;
+    if (it->second.child) {
+      it->second.child->signal(signal);
+    } else {
+      it->second.early_signals.push_back(signal);
+    }
+  }
+
+  void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
+    flush();
+    listen_again();
+    shared_.context.poll();
+    while (shared_.happened.empty() && !woken_.load()) {
+      listen_again();  // to one that has filled its share with half a line
+      if (!run_one(deadline)) break;
+      shared_.context.poll();
+    }
+    woken_.store(false);
+    wakeups.insert(wakeups.end(), std::make_move_iterator(shared_.happened.begin()),
+                   std::make_move_iterator(shared_.happened.end()));
+    shared_.happened.clear();
+  }
+
+  void wake() noexcept {
+    if (!woken_.exchange(true)) asio::post(shared_.context, [] {});
+  }
+
+ private:
+  struct LaunchState {
+    std::shared_ptr<Child> child;    ///< none while the launcher has it
+    std::string early_lines;         ///< sent before it ran
+    std::vector<int> early_signals;  ///< the same
+    bool to_flush = false;           ///< it is in to_flush_
+  };
+
+  void post_outcome(LaunchId launch, LaunchOutcome outcome) {
+    asio::post(shared_.context, [this, launch, outcome = std::move(outcome)]() mutable {
+      if (auto* spawned = std::get_if<Spawned>(&outcome)) {
+        on_spawned(launch, std::move(*spawned));
+      } else {
+        on_launch_failed(launch, std::move(std::get<std::string>(outcome)));
+      }
+    });
+  }
+
+  void on_spawned(LaunchId launch, Spawned spawned) {
+    auto& state = launches_.at(launch);
+    try {
+      state.child = std::make_shared<Child>(shared_, launch, std::move(spawned));
+    } catch (const std::exception& error) {
+      return on_launch_failed(launch, std::string("cannot watch the process: ") + error.what());
+    }
+    const auto child = state.child;
+    child->start();
+    child->queue(std::exchange(state.early_lines, {}));
+    child->flush();
+    for (const int signal : std::exchange(state.early_signals, {})) child->signal(signal);
+  }
+
+  void on_launch_failed(LaunchId launch, std::string reason) {
+    launches_.erase(launch);
+    shared_.happened.emplace_back(LaunchFailed{launch, std::move(reason)});
+  }
+
+  void wait_for_signals() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) return;
+      shared_.happened.emplace_back(Interrupted{signal});
+      wait_for_signals();
+    });
+  }
+
+  void flush() {
+    for (const LaunchId launch : to_flush_) {
+      const auto it = launches_.find(launch);
+      if (it == launches_.end()) continue;
+      it->second.to_flush = false;
+      it->second.child->flush();
+    }
+    to_flush_.clear();
+  }
+
+  void listen_again() {
+    ++shared_.batch;
+    for (const auto& child : std::exchange(shared_.paused, {})) child->resume();
+  }
+
+  /// False if the deadline passed first.
+  bool run_one(Seconds deadline) {
+    if (!(deadline < endless_s)) return shared_.context.run_one() > 0;
+    const auto since_epoch = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(std::max(deadline, 0.0)));
+    return shared_.context.run_one_until(std::chrono::steady_clock::time_point(since_epoch)) > 0;
+  }
+
+  ScopedAction no_sigpipe_;
+  ScopedAction exit_codes_kept_;
+  ChildrenShared shared_;
+  asio::executor_work_guard<asio::io_context::executor_type> stay_;
+  asio::signal_set signals_;
+  std::unordered_map<LaunchId, LaunchState> launches_;
+  std::vector<LaunchId> to_flush_;
+  std::atomic<bool> woken_ = false;
+  std::unique_ptr<Launcher> launcher_;  ///< last: its thread uses the others
+};
+
+ProcessExecutor::ProcessExecutor(Interrupts interrupts) try
+    : loop_(std::make_unique<Loop>(interrupts)) {
+} catch (const boost::system::system_error& error) {
+  throw machine_error(std::string("cannot set up the event loop: ") + error.what());
+}
+ProcessExecutor::~ProcessExecutor() = default;
+
+void ProcessExecutor::launch(LaunchId launch, LaunchSpec spec) {
+  loop_->launch(launch, std::move(spec));
+}
+void ProcessExecutor::send(LaunchId launch, const protocol::Command& command) {
+  loop_->send(launch, command);
+}
+void ProcessExecutor::signal(LaunchId launch, int signal) { loop_->signal(launch, signal); }
+void ProcessExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
+  loop_->wait(deadline, wakeups);
+}
+void ProcessExecutor::wake() noexcept { loop_->wake(); }
+
+}  // namespace tune

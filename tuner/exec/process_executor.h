@@ -1,0 +1,38 @@
+// The executor of real processes on this machine: one loop thread (the caller's), one launcher.
+// Knows launches, not what a trial is.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tuner/exec/executor.h"
+
+namespace tune {
+
+/// What to do with SIGINT, SIGTERM, SIGUSR1 and SIGHUP while the executor lives.
+enum class Interrupts {
+  report,      ///< as Interrupted, but for those ignored at the start (nohup); defaults afterwards
+  leave_alone  ///< for whoever has handlers of their own
+};
+
+/// All calls but `wake` from one thread, which should live as long as the executor. While it lives
+/// SIGPIPE is ignored and SIGCHLD is not (an inherited "ignore" would lose exit codes).
+class ProcessExecutor final : public Executor {
+ public:
+  /// Throws Error if the machine has no descriptors left.
+  explicit ProcessExecutor(Interrupts interrupts = Interrupts::report);
+  /// Kills and reaps everything that still runs.
+  ~ProcessExecutor() override;
+
+  void launch(LaunchId launch, LaunchSpec spec) override;
+  void send(LaunchId launch, const protocol::Command& command) override;
+  void signal(LaunchId launch, int signal) override;
+  void wait(Seconds deadline, std::vector<Wakeup>& wakeups) override;
+  void wake() noexcept override;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace tune

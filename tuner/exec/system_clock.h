@@ -1,0 +1,14 @@
+// The machine's clocks.
+// Knows nothing else.
+#pragma once
+
+#include <memory>
+
+#include "tuner/core/clock.h"
+
+namespace tune {
+
+/// `steady` is CLOCK_MONOTONIC in seconds, the time of Executor::wait's deadlines.
+std::unique_ptr<Clock> make_system_clock();
+
+}  // namespace tune
