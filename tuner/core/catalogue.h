@@ -8,9 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "tuner/core/callback.h"
+#include "tuner/core/error.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/scheduler.h"
 #include "tuner/core/search_space.h"
@@ -32,13 +36,21 @@ struct PolicyContext {
 template <class Policy>
 using Factory = std::function<std::unique_ptr<Policy>(const Json& options, const PolicyContext&)>;
 
-/// Names by kind. Filling a name twice is refused.
+/// Names by kind. Fill it with `add_factory`.
 struct Catalogue {
   std::map<std::string, Factory<Searcher>> searchers;
   std::map<std::string, Factory<Scheduler>> schedulers;
   std::map<std::string, Factory<Stopper>> stoppers;
   std::map<std::string, Factory<Callback>> callbacks;
 };
+
+/// Adds a name. Error (user) if it is taken: plugins choose theirs.
+template <class Policy>
+void add_factory(std::map<std::string, Factory<Policy>>& factories, const std::string& name,
+                 std::type_identity_t<Factory<Policy>> factory) {
+  const bool is_new = factories.emplace(name, std::move(factory)).second;
+  if (!is_new) throw user_error("there are two policies with the name '" + name + "'");
+}
 
 /// A bad option: where (JSON pointer below the policy's object) and what, as a sentence.
 struct OptionError : std::runtime_error {

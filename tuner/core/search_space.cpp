@@ -262,6 +262,11 @@ void list_drawn(const SpaceNode& node, const Json& value, const std::string& pat
 
 }  // namespace
 
+Json draw_leaf(const Domain& domain, Random& random) {
+  if (const auto* choice = std::get_if<Choice>(&domain)) return random.below(choice->values.size());
+  return draw(domain, random);
+}
+
 SearchSpace SearchSpace::parse(const Json& json, const std::string& pointer,
                                std::vector<Problem>& problems) {
   SearchSpace space;
@@ -274,9 +279,8 @@ std::uint64_t SearchSpace::grid_size(const Json& preset) const {
   return count_grid(tree_.root, Given(tree_.leaves, preset.is_null() ? nullptr : &preset));
 }
 
-Json SearchSpace::assemble(std::uint64_t grid_point, const Draw& draw_leaf,
-                           const Json& preset) const {
-  Assembler assembler(draw_leaf, grid_point);
+Json SearchSpace::assemble(std::uint64_t grid_point, const Draw& draw, const Json& preset) const {
+  Assembler assembler(draw, grid_point);
   const Given given(tree_.leaves, preset.is_null() ? nullptr : &preset);
   Json config = assembler.build(tree_.root, given);
   evaluate_all(assembler.formulas(), config);
@@ -284,14 +288,10 @@ Json SearchSpace::assemble(std::uint64_t grid_point, const Draw& draw_leaf,
 }
 
 Json SearchSpace::sample(std::uint64_t grid_point, Random& random, const Json& preset) const {
-  const auto draw_leaf = [&](std::size_t leaf) -> Json {
-    const Domain& domain = tree_.leaves[leaf].domain;
-    if (const auto* choice = std::get_if<Choice>(&domain)) {
-      return random.below(choice->values.size());
-    }
-    return draw(domain, random);
+  const auto draw_at = [&](std::size_t leaf) {
+    return draw_leaf(tree_.leaves[leaf].domain, random);
   };
-  return assemble(grid_point, draw_leaf, preset);
+  return assemble(grid_point, draw_at, preset);
 }
 
 std::vector<Json> SearchSpace::leaf_values(const Json& config) const {

@@ -15,6 +15,10 @@
 
 namespace tune {
 
+/// What SearchSpace::Draw answers, drawn at random from `domain`, which is not a grid or
+/// expression.
+Json draw_leaf(const Domain& domain, Random& random);
+
 /// A parsed and checked param space.
 class SearchSpace {
  public:

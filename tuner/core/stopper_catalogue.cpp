@@ -1,13 +1,12 @@
 #include "tuner/core/stopper_catalogue.h"
 
-#include "tuner/core/error.h"
 #include "tuner/core/options.h"
 
 namespace tune {
 
 namespace {
 
-std::unique_ptr<Stopper> from_options_max_iteration(const Json& json, const PolicyContext&) {
+std::unique_ptr<Stopper> max_iteration_from(const Json& json, const PolicyContext&) {
   OptionReader reader(json);
   const auto iterations = reader.get_required<std::int64_t>("iterations");
   reader.require(iterations >= 1, "iterations", "at least 1");
@@ -15,7 +14,7 @@ std::unique_ptr<Stopper> from_options_max_iteration(const Json& json, const Poli
   return make_max_iteration(iterations);
 }
 
-std::unique_ptr<Stopper> from_options_time_budget(const Json& json, const PolicyContext&) {
+std::unique_ptr<Stopper> time_budget_from(const Json& json, const PolicyContext&) {
   OptionReader reader(json);
   const auto seconds = reader.get_required<double>("seconds");
   reader.require(seconds > 0, "seconds", "above 0");
@@ -33,8 +32,7 @@ Mode read_mode(OptionReader& reader, const PolicyContext& context, Mode otherwis
   return reader.get("mode", context.objective ? context.objective->mode : otherwise);
 }
 
-std::unique_ptr<Stopper> from_options_trial_plateau(const Json& json,
-                                                    const PolicyContext& context) {
+std::unique_ptr<Stopper> trial_plateau_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   TrialPlateauOptions options;
   options.metric = read_metric(reader, context);
@@ -50,8 +48,7 @@ std::unique_ptr<Stopper> from_options_trial_plateau(const Json& json,
   return make_trial_plateau(std::move(options));
 }
 
-std::unique_ptr<Stopper> from_options_experiment_plateau(const Json& json,
-                                                         const PolicyContext& context) {
+std::unique_ptr<Stopper> experiment_plateau_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   ExperimentPlateauOptions options;
   options.metric = read_metric(reader, context);
@@ -69,14 +66,10 @@ std::unique_ptr<Stopper> from_options_experiment_plateau(const Json& json,
 }  // namespace
 
 void add_stoppers(Catalogue& catalogue) {
-  const auto add = [&](const char* name, Factory<Stopper> factory) {
-    const bool is_new = catalogue.stoppers.emplace(name, std::move(factory)).second;
-    ensure(is_new, "each stopper has its own name");
-  };
-  add("max_iteration", from_options_max_iteration);
-  add("time_budget", from_options_time_budget);
-  add("trial_plateau", from_options_trial_plateau);
-  add("experiment_plateau", from_options_experiment_plateau);
+  add_factory(catalogue.stoppers, "max_iteration", max_iteration_from);
+  add_factory(catalogue.stoppers, "time_budget", time_budget_from);
+  add_factory(catalogue.stoppers, "trial_plateau", trial_plateau_from);
+  add_factory(catalogue.stoppers, "experiment_plateau", experiment_plateau_from);
 }
 
 }  // namespace tune

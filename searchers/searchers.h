@@ -1,0 +1,33 @@
+// The searchers that ship: their options and how to make them. Knows no scheduler, store or loop.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tuner/core/catalogue.h"
+
+namespace tune {
+
+/// Options of "random" and "grid". Ray's BasicVariantGenerator does the same.
+struct VariantOptions {
+  /// How often the whole grid is run through, all else drawn anew for each trial; -1: endlessly.
+  std::int64_t num_samples = 1;
+  /// Presets (SearchSpace::check_preset finds nothing wrong), the i-th for the i-th sample. What a
+  /// preset leaves open is drawn, or run through if it is a grid.
+  std::vector<Json> points_to_evaluate;
+  /// Draw what is not a grid once per sample instead of once per trial.
+  bool constant_grid_search = false;
+  /// Draw again what was suggested before, and end the search after 1000 draws in vain. Not
+  /// for configs of points_to_evaluate, and not together with constant_grid_search.
+  bool skip_duplicates = false;
+  std::uint64_t seed = 0;
+};
+
+/// Suggests num_samples x grid size configs, sample by sample, grid point by grid point.
+std::unique_ptr<Searcher> make_variants(const SearchSpace& space, VariantOptions options);
+
+/// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
+void add_searchers(Catalogue& catalogue);
+
+}  // namespace tune

@@ -1,0 +1,280 @@
+#include "tuner/core/stopper.h"
+
+#include <limits>
+
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+#include "tuner/core/stopper_catalogue.h"
+
+using namespace tune;
+
+namespace {
+
+const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+const double infinity = std::numeric_limits<double>::infinity();
+
+Trial trial_of(std::uint32_t id) {
+  Trial trial;
+  trial.id = TrialId(id);
+  return trial;
+}
+
+Result result_of(double value, std::int64_t iteration = 1) {
+  Result result;
+  result.training_iteration = iteration;
+  result.metrics.numbers = {{"loss", value}};
+  return result;
+}
+
+/// Which of the values, told one after the other, stop trial `id`: "x", else ".".
+std::string stops(Stopper& stopper, const std::vector<double>& values, std::uint32_t id = 0) {
+  std::string answers;
+  std::int64_t iteration = 0;
+  for (const double value : values) {
+    const bool stop = stopper.should_stop(trial_of(id), result_of(value, ++iteration));
+    answers += stop ? 'x' : '.';
+  }
+  return answers;
+}
+
+bool stops_all(const Stopper& stopper) { return stopper.should_stop_all(0).has_value(); }
+
+/// A stopper like `stopper` that has loaded its state, by way of text.
+template <class Make>
+std::unique_ptr<Stopper> reloaded(const Stopper& stopper, Make make) {
+  auto other = make();
+  other->load(Json::parse(stopper.save().dump()));
+  CHECK(other->save() == stopper.save());
+  return other;
+}
+
+Factory<Stopper> factory_of(const std::string& name) {
+  Catalogue catalogue;
+  add_stoppers(catalogue);
+  return catalogue.stoppers.at(name);
+}
+
+std::string complaint(const std::string& name, const Json& options) {
+  const SearchSpace space;
+  try {
+    factory_of(name)(options, PolicyContext{space, std::nullopt, 1, 0});
+  } catch (const OptionError& error) {
+    return error.pointer + ": " + error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("A metric bound stops at its bound, and never for NaN or a missing metric",
+          "[stopper][unit]") {
+  const auto answers = [](Comparison comparison, double bound) {
+    return stops(*make_metric_bound("loss", comparison, bound),
+                 {0, 1, 2, not_a_number, infinity, -infinity});
+  };
+  CHECK(answers(Comparison::greater_equal, 1) == ".xx.x.");
+  CHECK(answers(Comparison::greater, 1) == "..x.x.");
+  CHECK(answers(Comparison::less_equal, 1) == "xx...x");
+  CHECK(answers(Comparison::less, 1) == "x....x");
+  CHECK(stops(*make_metric_bound("accuracy", Comparison::greater_equal, -infinity), {1, 2}) ==
+        "..");
+}
+
+TEST_CASE("A metric bound also knows the fields that the driver fills in", "[stopper][unit]") {
+  const auto stopper = make_metric_bound("training_iteration", Comparison::greater_equal, 3);
+  CHECK(stops(*stopper, {9, 9, 9, 9}) == "..xx");
+}
+
+TEST_CASE("max_iteration stops at its iteration, also of a trial that was restored",
+          "[stopper][unit]") {
+  const auto stopper = make_max_iteration(3);
+  CHECK(stops(*stopper, {9, 9, 9, 9}) == "..xx");
+  CHECK_FALSE(stopper->should_stop(trial_of(1), result_of(1, 2)));
+  CHECK(stopper->should_stop(trial_of(1), result_of(1, 3)));
+}
+
+TEST_CASE("A time budget ends everything when it is used up", "[stopper][unit]") {
+  const auto stopper = make_time_budget(60);
+  CHECK_FALSE(stopper->should_stop(trial_of(0), result_of(1)));
+  CHECK_FALSE(stopper->should_stop_all(59.9));
+  CHECK(stopper->should_stop_all(60) == "the time budget of 60 s is used up");
+}
+
+TEST_CASE("A trial plateau is a window of values that differ little", "[stopper][unit]") {
+  TrialPlateauOptions options;
+  options.metric = "loss";
+  options.std = 0.1;
+  options.num_results = 3;
+  options.grace_period = 0;
+  CHECK(stops(*make_trial_plateau(options), {1, 1, 1}) == "..x");
+  CHECK(stops(*make_trial_plateau(options), {5, 1, 1.1, 1}) == "...x");
+  CHECK(stops(*make_trial_plateau(options), {1, 2, 3, 4, 5}) == ".....");
+  CHECK(stops(*make_trial_plateau(options), {1, not_a_number, 1, 1, 1}) == "....x");
+  // The population's standard deviation of 0, 0, 3 is the square root of 2.
+  options.std = 1.4142136;
+  CHECK(stops(*make_trial_plateau(options), {0, 0, 3}) == "..x");
+  options.std = 1.4142135;
+  CHECK(stops(*make_trial_plateau(options), {0, 0, 3}) == "...");
+}
+
+TEST_CASE("A trial plateau waits for its grace period and its threshold", "[stopper][unit]") {
+  TrialPlateauOptions options;
+  options.metric = "loss";
+  options.num_results = 2;
+  options.grace_period = 4;
+  CHECK(stops(*make_trial_plateau(options), {1, 1, 1, 1}) == "...x");
+  options.grace_period = 0;
+  options.metric_threshold = 5;
+  options.mode = Mode::max;
+  CHECK(stops(*make_trial_plateau(options), {1, 1, 5, 5}) == "...x");
+  options.mode = Mode::min;
+  CHECK(stops(*make_trial_plateau(options), {6, 6, 5, 5}) == "...x");
+}
+
+TEST_CASE("A trial plateau looks at each trial by itself and forgets those that have ended",
+          "[stopper][unit]") {
+  TrialPlateauOptions options;
+  options.metric = "loss";
+  options.num_results = 2;
+  options.grace_period = 2;
+  const auto stopper = make_trial_plateau(options);
+  CHECK(stops(*stopper, {1}, 0) == ".");
+  CHECK(stops(*stopper, {1}, 1) == ".");
+  CHECK(stopper->save()["trials"].size() == 2);
+  CHECK(stops(*stopper, {1}, 0) == "x");
+  CHECK(stopper->save()["trials"].size() == 1);
+  stopper->on_trial_end(trial_of(1));
+  CHECK(stopper->save()["trials"].empty());
+}
+
+TEST_CASE("An experiment plateau looks at the best value of each trial", "[stopper][unit]") {
+  ExperimentPlateauOptions options;
+  options.metric = "loss";
+  options.top = 2;
+  const auto stopper = make_experiment_plateau(options);
+  CHECK(stops(*stopper, {1, 1, 1, 1}, 0) == "....");
+  CHECK_FALSE(stops_all(*stopper));
+  stops(*stopper, {2}, 1);
+  CHECK_FALSE(stops_all(*stopper));
+  stops(*stopper, {not_a_number}, 2);
+  CHECK_FALSE(stops_all(*stopper));
+  stops(*stopper, {1}, 2);
+  CHECK(stopper->should_stop_all(0) == "the best 2 values of 'loss' have settled");
+  // A new best value breaks the plateau again.
+  stops(*stopper, {0.5}, 1);
+  CHECK_FALSE(stops_all(*stopper));
+}
+
+TEST_CASE("An experiment plateau has patience for further results", "[stopper][unit]") {
+  ExperimentPlateauOptions options;
+  options.metric = "loss";
+  options.mode = Mode::max;
+  options.top = 2;
+  options.patience = 2;
+  const auto stopper = make_experiment_plateau(options);
+  stops(*stopper, {3}, 0);
+  stops(*stopper, {3}, 1);
+  CHECK_FALSE(stops_all(*stopper));
+  stops(*stopper, {1}, 2);
+  CHECK_FALSE(stops_all(*stopper));
+  stops(*stopper, {1}, 3);
+  CHECK(stops_all(*stopper));
+}
+
+TEST_CASE("Saved plateau stoppers give the same answers after loading", "[stopper][unit]") {
+  const auto make_trial = [] {
+    TrialPlateauOptions options;
+    options.metric = "loss";
+    return make_trial_plateau(options);
+  };
+  const auto trial = make_trial();
+  stops(*trial, {1, not_a_number, infinity, 1, 1, 1}, 7);
+  CHECK(stops(*reloaded(*trial, make_trial), {1}, 7) == "x");
+
+  const auto make_experiment = [] {
+    ExperimentPlateauOptions options;
+    options.metric = "loss";
+    options.top = 2;
+    options.patience = 1;
+    return make_experiment_plateau(options);
+  };
+  const auto experiment = make_experiment();
+  stops(*experiment, {1}, 0);
+  stops(*experiment, {1}, 1);
+  CHECK_FALSE(stops_all(*experiment));
+  const auto other = reloaded(*experiment, make_experiment);
+  CHECK_FALSE(stops_all(*other));
+  stops(*other, {5}, 2);
+  CHECK(stops_all(*other));
+}
+
+TEST_CASE("A stopper refuses a state that is not its own and keeps what it has",
+          "[stopper][unit]") {
+  TrialPlateauOptions options;
+  options.metric = "loss";
+  const auto stopper = make_trial_plateau(options);
+  stops(*stopper, {1, 1});
+  const Json before = stopper->save();
+  for (const Json& bad : {Json(nullptr), Json(1), Json{{"trials", 3}},
+                          Json{{"trials", Json::array({Json::array({"x"})})}}}) {
+    INFO(bad.dump());
+    CHECK_THROWS_AS(stopper->load(bad), Error);
+    CHECK(stopper->save() == before);
+  }
+  ExperimentPlateauOptions experiment_options;
+  CHECK_THROWS_AS(make_experiment_plateau(experiment_options)->load(before), Error);
+}
+
+TEST_CASE("make_any_of asks every stopper about every result", "[stopper][unit]") {
+  const auto make = [] {
+    TrialPlateauOptions options;
+    options.metric = "loss";
+    options.num_results = 2;
+    options.grace_period = 0;
+    std::vector<std::unique_ptr<Stopper>> stoppers;
+    stoppers.push_back(make_metric_bound("loss", Comparison::less, 1));
+    stoppers.push_back(make_trial_plateau(options));
+    stoppers.push_back(make_time_budget(10));
+    return make_any_of(std::move(stoppers));
+  };
+  const auto stopper = make();
+  CHECK(stops(*stopper, {0.5}) == "x");
+  CHECK(stops(*reloaded(*stopper, make), {0.5}) == "x");
+  CHECK(stops(*stopper, {2, 4, 4}, 1) == "..x");
+  CHECK_FALSE(stopper->should_stop_all(9));
+  CHECK(stopper->should_stop_all(10));
+  CHECK_THROWS_AS(stopper->load({{"stoppers", Json::array()}}), Error);
+  stopper->on_trial_end(trial_of(0));
+  CHECK(stopper->save()["stoppers"][1]["trials"].empty());
+}
+
+TEST_CASE("Stoppers are made by name with their options", "[stopper][unit]") {
+  const SearchSpace space;
+  const PolicyContext context{space, Objective{"loss", Mode::min}, 1, 0};
+  CHECK(stops(*factory_of("max_iteration")({{"iterations", 2}}, context), {1, 1}) == ".x");
+  CHECK(factory_of("time_budget")({{"seconds", 2}}, context)->should_stop_all(2));
+  const auto plateau =
+      factory_of("trial_plateau")({{"num_results", 2}, {"grace_period", 0}}, context);
+  CHECK(stops(*plateau, {1, 1}) == ".x");
+  const auto all = factory_of("experiment_plateau")({{"metric", "loss"}, {"top", 2}}, context);
+  stops(*all, {1}, 0);
+  stops(*all, {1}, 1);
+  CHECK(stops_all(*all));
+}
+
+TEST_CASE("Bad options of stoppers are refused with a sentence", "[stopper][unit]") {
+  CHECK(complaint("max_iteration", Json::object()) ==
+        ": 'iterations' is needed here and has no default");
+  CHECK(complaint("max_iteration", {{"iterations", 0}}) ==
+        "/iterations: 'iterations' must be at least 1, got 0");
+  CHECK(complaint("time_budget", {{"seconds", 1}, {"minutes", 2}}) ==
+        "/minutes: unknown option 'minutes', expected 'seconds'");
+  CHECK(complaint("trial_plateau", Json::object()) ==
+        ": 'metric' is needed here and has no default");
+  CHECK(complaint("trial_plateau", {{"metric", "loss"}, {"num_results", 1}}) ==
+        "/num_results: 'num_results' must be at least 2, got 1");
+  CHECK(complaint("experiment_plateau", {{"metric", "loss"}, {"pateince", 1}}) ==
+        "/pateince: unknown option 'pateince', did you mean 'patience'?");
+  CHECK(complaint("experiment_plateau", {{"metric", "loss"}, {"top", 1}}) ==
+        "/top: 'top' must be at least 2, got 1");
+}

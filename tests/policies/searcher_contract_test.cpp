@@ -1,0 +1,147 @@
+// What holds for every searcher in the catalogue, whatever it is.
+#include "tests/policies/policies.h"
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+
+using namespace tune;
+
+namespace {
+
+const Json mixed_space = R"({
+  "lr": {"loguniform": [1e-5, 1]}, "units": {"qrandint": [8, 64, 8]},
+  "layers": [{"choice": [{"kind": "a", "p": {"uniform": [0, 1]}}, {"kind": "b"}]}],
+  "decay": {"expr": "lr / 10"}, "batch": {"grid_search": [16, 32, 64]}, "fixed": true})"_json;
+
+std::vector<std::string> searcher_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, factory] : all_policies().searchers) names.push_back(name);
+  return names;
+}
+
+/// Tells the searcher that a trial with this config ended with this loss.
+void tell(Searcher& searcher, std::uint32_t id, const Json& config, double loss) {
+  Trial trial;
+  trial.id = TrialId(id);
+  trial.config = config.dump();
+  Result result;
+  result.training_iteration = 1;
+  result.metrics.numbers = {{"loss", loss}};
+  searcher.on_result(trial, result);
+  trial.state = TrialState::terminated;
+  trial.summaries.push_back({"loss", loss, loss, loss, loss, 1, {loss}, 1});
+  searcher.on_trial_end(trial);
+}
+
+/// Runs `n` trials one after the other and returns their configs.
+std::vector<Json> run(Searcher& searcher, std::uint32_t first, std::uint32_t n) {
+  std::vector<Json> configs;
+  for (std::uint32_t id = first; id < first + n; ++id) {
+    const Json config = next_config(searcher, id);
+    if (config.is_null()) break;
+    tell(searcher, id, config, config["lr"].get<double>());
+    configs.push_back(config);
+  }
+  return configs;
+}
+
+}  // namespace
+
+TEST_CASE("Every searcher gives the same answers to the same seed and others to another",
+          "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const auto one = make_searcher(name, mixed_space, 10, nullptr, 1);
+    const auto two = make_searcher(name, mixed_space, 10, nullptr, 1);
+    const auto other = make_searcher(name, mixed_space, 10, nullptr, 2);
+    const auto configs = run(*one, 0, 20);
+    REQUIRE(configs.size() == 20);
+    CHECK(configs == run(*two, 0, 20));
+    CHECK(configs != run(*other, 0, 20));
+  }
+}
+
+TEST_CASE("Every searcher has the same future after saving and loading", "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const auto one = make_searcher(name, mixed_space, 10);
+    run(*one, 0, 13);
+    const Json state = Json::parse(one->save().dump());
+    const auto two = make_searcher(name, mixed_space, 10, nullptr, 99);
+    two->load(state);
+    CHECK(two->save() == one->save());
+    const auto future = run(*one, 13, 100);
+    CHECK(future.size() == 17);
+    CHECK(future == run(*two, 13, 100));
+    CHECK(two->save() == one->save());
+  }
+}
+
+TEST_CASE("Every searcher refuses a state that is not its own and keeps what it has",
+          "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const auto searcher = make_searcher(name, mixed_space, 10);
+    run(*searcher, 0, 5);
+    const Json before = searcher->save();
+    for (const Json& bad : {Json(nullptr), Json(3), Json::object(), Json{{"sample", "x"}}}) {
+      CHECK_THROWS_AS(searcher->load(bad), Error);
+      CHECK(searcher->save() == before);
+    }
+    // Cut off anywhere, a state is no state.
+    for (const auto& [key, value] : before.items()) {
+      Json part = before;
+      part.erase(key);
+      INFO(key);
+      CHECK_THROWS_AS(searcher->load(part), Error);
+      CHECK(searcher->save() == before);
+    }
+  }
+}
+
+TEST_CASE("Every searcher suggests configs of the space, with a tag", "[searcher][contract]") {
+  const SearchSpace space = space_of(mixed_space);
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const auto searcher = make_searcher(name, mixed_space, 20);
+    for (std::uint32_t id = 0; id < 60; ++id) {
+      const Answer answer = searcher->suggest(TrialId(id));
+      REQUIRE(std::holds_alternative<Suggestion>(answer));
+      const auto& suggestion = std::get<Suggestion>(answer);
+      CHECK(space.check_preset(suggestion.config).empty());
+      CHECK(space.leaf_values(suggestion.config)[0].is_number());
+      CHECK(suggestion.config["decay"].get<double>() ==
+            Approx(suggestion.config["lr"].get<double>() / 10));
+      CHECK(suggestion.tag == space.tag(suggestion.config));
+      tell(*searcher, id, suggestion.config, id);
+    }
+  }
+}
+
+TEST_CASE("Every searcher ends where its total says, and asking on leaves no trace",
+          "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const auto searcher = make_searcher(name, mixed_space, 4);
+    REQUIRE(searcher->total() == 12);
+    CHECK(run(*searcher, 0, 100).size() == 12);
+    const Json before = searcher->save();
+    for (int i = 0; i < 5; ++i) {
+      CHECK_FALSE(std::holds_alternative<Suggestion>(searcher->suggest(TrialId(12))));
+      CHECK(searcher->save() == before);
+    }
+    CHECK(searcher->total() == 12);
+  }
+}
+
+TEST_CASE("Every searcher refuses an unknown option by name", "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    try {
+      make_searcher(name, mixed_space, 1, {{"no_such_option", 1}});
+      FAIL("it was accepted");
+    } catch (const OptionError& error) {
+      CHECK(error.pointer == "/no_such_option");
+      CHECK(std::string(error.what()).find("unknown option 'no_such_option'") == 0);
+    }
+  }
+}
