@@ -96,10 +96,6 @@ class SpecParser {
   SearchSpace parse_param_space() {
     const Json* json = top_.find("param_space");
     if (!json) return {};
-    if (!json->is_object()) {
-      top_.wrong("param_space", "an object of hyperparameters", *json);
-      return {};
-    }
     spec_.param_space = *json;
     return SearchSpace::parse(*json, "/param_space", problems_);
   }

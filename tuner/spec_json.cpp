@@ -1,5 +1,6 @@
 // Reads a JSON file that a person wrote, and says where it is wrong. Knows no spec.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -31,11 +32,13 @@ std::string read_text(const fs::path& file) {
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) throw refuse(errno ? std::strerror(errno) : "it cannot be opened");
-  std::string text(most_bytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::array<char, 1 << 16> block;
+  while (in.read(block.data(), block.size()), in.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most_bytes) throw refuse("it is larger than 64 MiB");
+  }
   if (in.bad()) throw refuse(errno ? std::strerror(errno) : "reading failed");
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > most_bytes) throw refuse("it is larger than 64 MiB");
   return text;
 }
 
