@@ -94,7 +94,7 @@ TEST_CASE("A checkpoint being adopted is whole or not there, whatever happens wh
   CHECK(tried == (written == "/scratch/x" ? 27 : 14));
 }
 
-TEST_CASE("A commit that fails has left no checkpoint behind", "[checkpoint_store][crash]") {
+TEST_CASE("A commit that fails leaves nothing behind", "[checkpoint_store][crash]") {
   int failures = 0;
   for (std::uint64_t k = 1;; ++k, ++failures) {
     CAPTURE(k);
@@ -108,8 +108,6 @@ TEST_CASE("A commit that fails has left no checkpoint behind", "[checkpoint_stor
     try {
       store.commit(aside, trial, header);
     } catch (const Error&) {
-      REQUIRE(!files.exists(first));
-      store.discard(aside);
       REQUIRE(files.names(trial).empty());
     }
     if (files.operations() - before < k) break;
