@@ -100,6 +100,14 @@ void check_is_directory(FileSystem& files, const path& directory) {
   throw machine_error("not a checkpoint: " + directory.native() + " is not a directory");
 }
 
+/// For what is nobody's any more: recovery sweeps what stays behind.
+void remove_quietly(FileSystem& files, const path& directory) noexcept {
+  try {
+    files.remove_tree(directory);
+  } catch (const Error&) {
+  }
+}
+
 void copy_tree(FileSystem& files, const path& from, const path& to) {
   const Tree tree = walk(files, from);
   files.make_directories(to);
@@ -136,6 +144,16 @@ path CheckpointStore::begin(const path& trial_dir, int index, int attempt) {
 
 CommittedCheckpoint CheckpointStore::commit(const path& aside, const path& trial_dir,
                                             const ManifestHeader& header) {
+  try {
+    return publish(aside, trial_dir, header);
+  } catch (const Error&) {
+    remove_quietly(files_, aside);  // the disk may be full
+    throw;
+  }
+}
+
+CommittedCheckpoint CheckpointStore::publish(const path& aside, const path& trial_dir,
+                                             const ManifestHeader& header) {
   check_is_directory(files_, aside);
   const Tree tree = walk(files_, aside);
   if (tree.files.empty()) {
@@ -163,8 +181,7 @@ CommittedCheckpoint CheckpointStore::commit(const path& aside, const path& trial
     files_.sync_directory(trial_dir);
     files_.sync_directory(trial_dir.parent_path());  // the trial's first: its directory is new too
   } catch (const Error&) {
-    // Reported as failed, so it must not be there.
-    files_.remove_tree(checkpoint);
+    files_.rename(checkpoint, aside);
     throw;
   }
   return committed;
@@ -178,11 +195,18 @@ CommittedCheckpoint CheckpointStore::adopt(const path& written, const path& tria
   try {
     files_.rename(written, aside);
   } catch (const CrossDeviceError&) {
-    copy_tree(files_, written, aside);
     copied = true;
   }
+  if (copied) {
+    try {
+      copy_tree(files_, written, aside);
+    } catch (const Error&) {
+      remove_quietly(files_, aside);
+      throw;
+    }
+  }
   const CommittedCheckpoint committed = commit(aside, trial_dir, header);
-  if (copied) files_.remove_tree(written);
+  if (copied) remove_quietly(files_, written);
   return committed;
 }
 

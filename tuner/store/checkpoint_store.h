@@ -41,7 +41,7 @@ class CheckpointStore {
   /// Makes what was written aside a checkpoint: checksums, manifest, sync of every file and
   /// directory, rename, sync of the parent. When it returns, power may fail. An empty directory is
   /// an Error: nothing was saved. Links and devices in it are refused, and a file manifest.json of
-  /// the trainable's own at the top. After an Error there is no checkpoint: `discard` what is left.
+  /// the trainable's own at the top. After an Error there is no checkpoint and nothing aside.
   CommittedCheckpoint commit(const std::filesystem::path& aside,
                              const std::filesystem::path& trial_dir, const ManifestHeader& header);
 
@@ -69,6 +69,9 @@ class CheckpointStore {
                                  const std::set<int>& known);
 
  private:
+  CommittedCheckpoint publish(const std::filesystem::path& aside,
+                              const std::filesystem::path& trial_dir, const ManifestHeader& header);
+
   FileSystem& files_;
 };
 

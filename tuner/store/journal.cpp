@@ -30,10 +30,10 @@ std::optional<std::string_view> checked_text(std::string_view line) {
 }
 
 Error damaged(const std::filesystem::path& file, const JournalPlace& place,
-              const std::string& intact) {
+              const std::string& advice) {
   return machine_error("the journal " + file.native() + " is damaged in line " +
                        std::to_string(place.line) + ", at byte " + std::to_string(place.byte) +
-                       "; " + intact + "; restore the file from a backup, or cut it off there");
+                       "; " + advice);
 }
 
 JournalHeader parse_header(const std::filesystem::path& file, std::string_view text) {
@@ -76,7 +76,8 @@ class LineReader {
   }
 
   JournalEnd finish() {
-    if (place_.line == 1) throw damaged(file_, place_, "it does not even have a header");
+    if (place_.line == 1)
+      throw damaged(file_, place_, "it does not even have a header: restore it from a backup");
     if (bad_bytes_ > 0 && !partial_.empty()) throw middle_damaged();
     end_.torn_bytes = bad_bytes_ + partial_.size();
     return end_;
@@ -89,7 +90,8 @@ class LineReader {
     const std::uint64_t bytes = line.size() + 1;
     if (!text) {
       // The header was on disk before the journal was named: it cannot be torn.
-      if (place_.line == 1) throw damaged(file_, place_, "that is its header");
+      if (place_.line == 1)
+        throw damaged(file_, place_, "that is its header: restore it from a backup");
       bad_bytes_ = bytes;
       return;
     }
@@ -105,10 +107,12 @@ class LineReader {
   }
 
   Error middle_damaged() const {
+    const std::string intact = end_.records == 0
+                                   ? "that is its first event"
+                                   : "everything before it is intact, up to event " +
+                                         std::to_string(end_.header.first + end_.records - 1);
     return damaged(file_, place_,
-                   end_.records == 0 ? "that is its first event"
-                                     : "everything before it is intact, up to event " +
-                                           std::to_string(end_.header.first + end_.records - 1));
+                   intact + "; restore it from a backup, or cut it off at that byte");
   }
 
   const std::filesystem::path& file_;
