@@ -1,0 +1,57 @@
+// The names of the built-in callbacks, and their options as JSON.
+#include <utility>
+
+#include "callbacks/callbacks.h"
+#include "tuner/core/options.h"
+
+namespace tune {
+
+namespace {
+
+using MakeFileLog = std::unique_ptr<Callback> (*)(FileLogOptions);
+
+Factory<Callback> file_log(MakeFileLog make, Notice notice) {
+  return [make, notice = std::move(notice)](const Json& json, const PolicyContext&) {
+    OptionReader reader(json);
+    FileLogOptions options;
+    options.notice = notice;
+    options.flush_period_s = reader.get("flush_period_s", options.flush_period_s);
+    reader.require(options.flush_period_s >= 0, "flush_period_s", "0 or more");
+    constexpr double mib = 1 << 20;
+    const double limit =
+        reader.get("memory_limit_mb", static_cast<double>(options.memory_limit_bytes) / mib);
+    reader.require(limit >= 1 && limit <= 1 << 20, "memory_limit_mb", "between 1 and 1048576");
+    options.memory_limit_bytes = static_cast<std::size_t>(limit * mib);
+    reader.finish();
+    return make(std::move(options));
+  };
+}
+
+std::unique_ptr<Callback> console(const Json& json, const PolicyContext&) {
+  OptionReader reader(json);
+  ConsoleOptions options;
+  const auto style = reader.get<std::string>("style", "auto");
+  reader.require(style == "auto" || style == "table" || style == "lines", "style",
+                 "\"auto\", \"table\" or \"lines\"");
+  if (style == "table") options.style = ConsoleStyle::table;
+  if (style == "lines") options.style = ConsoleStyle::lines;
+  options.redraw_period_s = reader.get("redraw_period_s", options.redraw_period_s);
+  reader.require(options.redraw_period_s >= 0.05, "redraw_period_s", "at least 0.05");
+  options.status_period_s = reader.get("status_period_s", options.status_period_s);
+  reader.require(options.status_period_s > 0, "status_period_s", "above 0");
+  options.best_trials = reader.get("best_trials", options.best_trials);
+  reader.require(options.best_trials >= 0, "best_trials", "0 or more");
+  reader.finish();
+  return make_console(std::move(options));
+}
+
+}  // namespace
+
+void add_callbacks(Catalogue& catalogue, Notice notice) {
+  catalogue.callbacks["json"] = file_log(make_json_logger, notice);
+  catalogue.callbacks["csv"] = file_log(make_csv_logger, notice);
+  catalogue.callbacks["params"] = file_log(make_params_logger, std::move(notice));
+  catalogue.callbacks["console"] = console;
+}
+
+}  // namespace tune

@@ -1,0 +1,323 @@
+// What goes on, for people: a live table on a terminal, plain lines elsewhere.
+// Knows values only; console_table renders and terminal writes.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "callbacks/callbacks.h"
+#include "callbacks/console_table.h"
+#include "callbacks/terminal.h"
+
+namespace tune {
+
+namespace {
+
+/// Routine lines (starts, ends, checkpoints) a second; the rest is counted in the status line.
+constexpr int max_lines_per_s = 20;
+constexpr Seconds rate_window_s = 2;
+constexpr std::size_t max_named_errors = 5;
+
+class SystemClock final : public Clock {
+ public:
+  Seconds now() const override { return since_epoch(std::chrono::system_clock::now()); }
+  Seconds steady() const override { return since_epoch(std::chrono::steady_clock::now()); }
+
+ private:
+  template <class Time>
+  static Seconds since_epoch(Time time) {
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+  }
+};
+
+class Console final : public Callback {
+ public:
+  explicit Console(ConsoleOptions options) : options_(std::move(options)) {
+    if (options_.clock == nullptr) options_.clock = &system_clock_;
+    if (options_.style == ConsoleStyle::automatic) {
+      options_.style =
+          !options_.write && stdout_is_terminal() ? ConsoleStyle::table : ConsoleStyle::lines;
+    }
+    if (!options_.write) {
+      pump_.emplace(STDOUT_FILENO);
+      options_.utf8 = locale_is_utf8();
+    }
+  }
+
+  std::string name() const override { return "console"; }
+
+  void setup(const RunInfo& info, const Experiment& experiment) override;
+  void on_step_end(const Experiment& experiment) override;
+  void on_trial_start(const Trial& trial) override;
+  void on_trial_result(const Trial& trial, Result& result) override;
+  void on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) override;
+  void on_trial_complete(const Trial& trial) override;
+  void on_trial_recover(const Trial& trial) override;
+  void on_trial_error(const Trial& trial) override;
+  void on_experiment_end(const Experiment& experiment) override;
+  void on_notice(const std::string& sentence) override { line("notice: " + sentence); }
+
+ private:
+  Seconds elapsed() const { return options_.clock->steady() - started_; }
+  bool is_table() const { return options_.style == ConsoleStyle::table; }
+  void write(const std::string& text);
+  void line(const std::string& text);
+  void routine_line(const std::string& text);
+  void redraw(const Experiment& experiment);
+  std::string erase() const;
+  TextArea area() const;
+  int height() const;
+  ConsoleView view(const Experiment& experiment, std::size_t rows);
+  void take_in(const Trial& trial, std::int64_t iteration, double value);
+  std::string metric_of(const Trial& trial) const;
+  void summarise(const Experiment& experiment);
+
+  ConsoleOptions options_;
+  SystemClock system_clock_;
+  std::optional<OutputPump> pump_;
+  RunInfo info_;
+  std::optional<BestTrial> best_;
+  Seconds started_ = 0;
+  Seconds next_draw_ = 0;
+  std::size_t frame_lines_ = 0;  ///< of the table that stands on the terminal
+
+  std::int64_t second_ = -1;  ///< that `lines_in_second_` counts
+  int lines_in_second_ = 0;
+  std::uint64_t lines_left_out_ = 0;
+
+  Seconds rate_since_ = 0;
+  std::uint64_t rate_results_ = 0;
+  double rate_ = 0;
+};
+
+void Console::write(const std::string& text) {
+  if (pump_) {
+    pump_->write(text);
+  } else {
+    options_.write(text);
+  }
+}
+
+/// What takes the table off the terminal, so that other text can stand there.
+std::string Console::erase() const {
+  if (frame_lines_ == 0) return {};
+  return "\r\033[" + std::to_string(frame_lines_) + "A\033[J";
+}
+
+void Console::line(const std::string& text) {
+  const std::string clean = fit(text, {static_cast<int>(text.size()), options_.utf8});
+  write(erase() + format_duration(elapsed()) + ' ' + clean + '\n');
+  if (frame_lines_ > 0) next_draw_ = 0;
+  frame_lines_ = 0;
+}
+
+void Console::routine_line(const std::string& text) {
+  if (is_table()) return;
+  const auto second = static_cast<std::int64_t>(elapsed());
+  if (second != second_) {
+    second_ = second;
+    lines_in_second_ = 0;
+  }
+  if (lines_in_second_ == max_lines_per_s) {
+    ++lines_left_out_;
+    return;
+  }
+  ++lines_in_second_;
+  line(text);
+}
+
+void Console::take_in(const Trial& trial, std::int64_t iteration, double value) {
+  const Mode mode = info_.objective->mode;
+  if (best_ ? better(mode, value, best_->value) : value == value) {
+    best_ = BestTrial{to_string(trial.id), trial.tag, iteration, value};
+  }
+}
+
+void Console::setup(const RunInfo& info, const Experiment& experiment) {
+  info_ = info;
+  started_ = options_.clock->steady();
+  rate_since_ = started_;
+  rate_results_ = experiment.results();
+  next_draw_ = started_ + (is_table() ? 0 : options_.status_period_s);
+  if (info_.objective) {
+    const bool is_max = info_.objective->mode == Mode::max;
+    for (const auto& trial : experiment.trials()) {
+      const auto* const summary = trial.summary(info_.objective->metric);
+      if (summary != nullptr && summary->count > 0) {
+        take_in(trial, 0, is_max ? summary->max : summary->min);
+      }
+    }
+  }
+  std::string text = info_.resumed ? "resuming " : "running ";
+  text += info_.name + " in " + info_.directory.string();
+  if (info_.total_trials) text += ", " + std::to_string(*info_.total_trials) + " trials";
+  if (info_.objective) {
+    text += std::string(", ") + to_string(info_.objective->mode) + ' ' + info_.objective->metric;
+  }
+  line(text);
+}
+
+void Console::on_step_end(const Experiment& experiment) {
+  const Seconds now = options_.clock->steady();
+  if (now < next_draw_) return;
+  if (is_table()) {
+    if (pump_ && pump_->busy()) return;
+    next_draw_ = now + options_.redraw_period_s;
+    redraw(experiment);
+    return;
+  }
+  next_draw_ = now + options_.status_period_s;
+  std::string text = status_line(view(experiment, 0));
+  if (lines_left_out_ > 0) {
+    text += " | " + std::to_string(std::exchange(lines_left_out_, 0)) + " lines left out";
+  }
+  line(text);
+}
+
+TextArea Console::area() const {
+  return {options_.width > 0 ? options_.width : stdout_size().width, options_.utf8};
+}
+
+int Console::height() const { return options_.height > 0 ? options_.height : stdout_size().height; }
+
+void Console::redraw(const Experiment& experiment) {
+  // The line below the table, where the cursor rests, is not for text.
+  const int rows = std::max(height() - 1, 1);
+  const auto lines = render_view(view(experiment, static_cast<std::size_t>(rows)), area(), rows);
+  std::string text;
+  if (frame_lines_ > 0) text = "\r\033[" + std::to_string(frame_lines_) + 'A';
+  for (const auto& row : lines) text += row + "\033[K\n";
+  write(text + "\033[J");
+  frame_lines_ = lines.size();
+}
+
+ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
+  const Seconds now = options_.clock->steady();
+  if (now - rate_since_ >= rate_window_s) {
+    rate_ = static_cast<double>(experiment.results() - rate_results_) / (now - rate_since_);
+    rate_since_ = now;
+    rate_results_ = experiment.results();
+  }
+  ConsoleView view;
+  view.name = info_.name;
+  if (info_.objective) view.metric = info_.objective->metric;
+  view.elapsed = elapsed();
+  view.running = experiment.running().size();
+  view.waiting = experiment.count(TrialState::pending) + experiment.count(TrialState::paused);
+  view.finished = experiment.count(TrialState::terminated);
+  view.failed = experiment.count(TrialState::error);
+  view.total = info_.total_trials;
+  view.results_per_s = rate_;
+  for (const auto& [resource, total] : info_.resources) {
+    const auto each = info_.resources_per_trial.find(resource);
+    if (each == info_.resources_per_trial.end()) continue;
+    view.resources.push_back({resource, each->second * static_cast<double>(view.running), total});
+  }
+  view.best = best_;
+  for (const TrialId id : experiment.running()) {
+    if (view.trials.size() == rows) break;
+    const Trial& trial = experiment.trial(id);
+    RunningTrial row{to_string(id), trial.tag, trial.iteration, trial.time_total_s, {}, {}};
+    const auto* const summary = trial.summary(view.metric);
+    if (summary != nullptr) row.value = summary->last;
+    if (const auto* const latest = trial.latest_checkpoint()) row.checkpoint = latest->iteration;
+    view.trials.push_back(std::move(row));
+  }
+  return view;
+}
+
+void Console::on_trial_start(const Trial& trial) {
+  std::string text = to_string(trial.id) + " started";
+  if (trial.attempt > 1) text += ", attempt " + std::to_string(trial.attempt);
+  if (trial.iteration > 0) text += ", from iteration " + std::to_string(trial.iteration);
+  routine_line(trial.tag.empty() ? text : text + ": " + trial.tag);
+}
+
+void Console::on_trial_result(const Trial& trial, Result& result) {
+  if (!info_.objective) return;
+  if (const auto value = result.find(info_.objective->metric)) {
+    take_in(trial, result.training_iteration, *value);
+  }
+}
+
+void Console::on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
+  routine_line(to_string(trial.id) + " saved checkpoint " + std::to_string(checkpoint.index) +
+               " at iteration " + std::to_string(checkpoint.iteration));
+}
+
+std::string Console::metric_of(const Trial& trial) const {
+  if (!info_.objective) return {};
+  const auto* const summary = trial.summary(info_.objective->metric);
+  if (summary == nullptr) return {};
+  return ", " + summary->name + ' ' + format_metric(summary->last);
+}
+
+void Console::on_trial_complete(const Trial& trial) {
+  routine_line(to_string(trial.id) + " finished at iteration " + std::to_string(trial.iteration) +
+               metric_of(trial));
+}
+
+void Console::on_trial_recover(const Trial& trial) {
+  line(to_string(trial.id) + " failed in attempt " + std::to_string(trial.attempt) +
+       " and will be tried again: " + trial.error);
+}
+
+void Console::on_trial_error(const Trial& trial) {
+  line(to_string(trial.id) + " failed: " + trial.error);
+}
+
+void Console::on_experiment_end(const Experiment& experiment) {
+  line(status_line(view(experiment, 0)));
+  summarise(experiment);
+  if (pump_) pump_->flush();
+}
+
+void Console::summarise(const Experiment& experiment) {
+  TextArea wide = area();
+  if (!is_table() && options_.width == 0) wide.width = 200;
+  std::string text;
+  if (info_.objective && best_) {
+    const auto& [metric, mode] = *info_.objective;
+    std::vector<std::pair<double, const Trial*>> ranked;
+    for (const auto& trial : experiment.trials()) {
+      const auto* const summary = trial.summary(metric);
+      if (summary == nullptr || summary->count == 0) continue;
+      ranked.emplace_back(mode == Mode::max ? summary->max : summary->min, &trial);
+    }
+    const auto shown = std::min(ranked.size(), static_cast<std::size_t>(options_.best_trials));
+    const auto end = ranked.begin() + static_cast<std::ptrdiff_t>(shown);
+    std::partial_sort(ranked.begin(), end, ranked.end(), [m = mode](const auto& a, const auto& b) {
+      return better(m, a.first, b.first) || (a.first == b.first && a.second->id < b.second->id);
+    });
+    std::vector<std::vector<std::string>> rows;
+    for (auto row = ranked.begin(); row != end; ++row) {
+      const Trial& trial = *row->second;
+      const auto* const latest = trial.latest_checkpoint();
+      rows.push_back({to_string(trial.id), to_string(trial.state), std::to_string(trial.iteration),
+                      format_metric(row->first), latest ? std::to_string(latest->iteration) : "-",
+                      trial.tag});
+    }
+    const std::vector<TableColumn> columns = {
+        {"trial"}, {"state"}, {"iteration", true}, {metric, true}, {"checkpoint", true},
+        {"config"}};
+    for (const auto& row : render_table(columns, rows, wide)) text += row + '\n';
+  }
+  std::size_t named = 0;
+  if (experiment.count(TrialState::error) > 0) {
+    for (const auto& trial : experiment.trials()) {
+      if (trial.state != TrialState::error || named++ >= max_named_errors) continue;
+      text += fit(to_string(trial.id) + " failed: " + trial.error, wide) + '\n';
+    }
+  }
+  if (!text.empty()) write(text);
+}
+
+}  // namespace
+
+std::unique_ptr<Callback> make_console(ConsoleOptions options) {
+  return std::make_unique<Console>(std::move(options));
+}
+
+}  // namespace tune

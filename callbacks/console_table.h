@@ -1,0 +1,82 @@
+// What the console shows, as lines of text: pure functions of values.
+// Knows no terminal, no clock and no experiment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/core/clock.h"
+
+namespace tune {
+
+/// How wide the lines may be, and of which characters.
+struct TextArea {
+  int width = 80;
+  bool utf8 = false;  ///< else characters beyond ASCII become "?", and "..." stands for a cut
+};
+
+struct TableColumn {
+  std::string title;
+  bool is_number = false;  ///< aligned to the right
+};
+
+/// A title line and one line a row, columns two spaces apart. If it is too wide, the last column is
+/// cut first, then the lines.
+std::vector<std::string> render_table(const std::vector<TableColumn>& columns,
+                                      const std::vector<std::vector<std::string>>& rows,
+                                      const TextArea& area);
+
+/// `text` in at most `area.width` columns, without control characters.
+std::string fit(std::string_view text, const TextArea& area);
+
+std::string format_duration(Seconds seconds);  ///< "1:02:03"
+std::string format_metric(double value);       ///< six significant digits
+
+struct ResourceUse {
+  std::string name;
+  double used = 0;
+  double total = 0;
+};
+
+struct BestTrial {
+  std::string trial;
+  std::string tag;
+  std::int64_t iteration = 0;  ///< 0: not known any more
+  double value = 0;
+};
+
+struct RunningTrial {
+  std::string trial;
+  std::string tag;
+  std::int64_t iteration = 0;
+  double time_s = 0;
+  std::optional<double> value;             ///< the last one of the metric that counts
+  std::optional<std::int64_t> checkpoint;  ///< iteration of the latest
+};
+
+/// One moment of an experiment.
+struct ConsoleView {
+  std::string name;
+  std::string metric;  ///< the one that counts; empty if none does
+  Seconds elapsed = 0;
+  std::size_t running = 0;
+  std::size_t waiting = 0;
+  std::size_t finished = 0;
+  std::size_t failed = 0;
+  std::optional<std::uint64_t> total;
+  double results_per_s = 0;
+  std::vector<ResourceUse> resources;
+  std::optional<BestTrial> best;
+  std::vector<RunningTrial> trials;  ///< of the running ones, those that are to be shown
+};
+
+/// All of the view in one line, for a log.
+std::string status_line(const ConsoleView& view);
+
+/// The view in at most `height` lines.
+std::vector<std::string> render_view(const ConsoleView& view, const TextArea& area, int height);
+
+}  // namespace tune

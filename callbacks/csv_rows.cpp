@@ -1,0 +1,131 @@
+#include "callbacks/csv_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "callbacks/csv_text.h"
+#include "trainable/values.h"
+#include "tuner/core/json_text.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t max_layouts = 16;
+
+void append_csv_number(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value < 0 ? "-inf" : "inf";
+  } else {
+    append_number(out, value);
+  }
+}
+
+std::string cell_text(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return {};
+  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
+  if (!value.is_string()) return value.dump();
+  const auto& text = value.get_ref<const std::string&>();
+  if (const auto number = decode_number(text)) {
+    std::string cell;
+    append_csv_number(cell, *number);
+    return cell;
+  }
+  const bool plain =
+      std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
+  return plain ? text : value.dump();
+}
+
+template <class Cells>
+void flatten(const nlohmann::ordered_json& object, const std::string& prefix, Cells& cells) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) {
+      flatten(value, prefix + key + '/', cells);
+    } else {
+      cells.push_back({prefix + key, cell_text(value)});
+    }
+  }
+}
+
+}  // namespace
+
+CsvRows::Layout CsvRows::make_layout(FieldSet fields, std::vector<std::string> names) {
+  Layout layout{fields, std::move(names), fields, {}, {}};
+  layout.shown.assign(layout.names.size(), true);
+  std::set<std::string_view> seen;
+  for (std::size_t i = layout.names.size(); i-- > 0;) {
+    const auto& name = layout.names[i];
+    layout.shown[i] = name != driver_fields[0] && seen.insert(name).second;
+  }
+  for (std::size_t i = 0; i < driver_fields.size(); ++i) {
+    if (seen.contains(driver_fields[i])) layout.shown_fields[i] = false;
+    if (layout.shown_fields[i]) csv::append_cell(layout.header, driver_fields[i], i == 0);
+  }
+  for (std::size_t i = 0; i < layout.names.size(); ++i) {
+    std::string name = layout.names[i];
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    if (layout.shown[i]) csv::append_cell(layout.header, name, false);
+  }
+  return layout;
+}
+
+template <class Values>
+const CsvRows::Layout& CsvRows::layout_of(FieldSet fields, const Values& values) {
+  const auto fits = [&](const Layout& layout) {
+    return layout.fields == fields &&
+           std::equal(
+               values.begin(), values.end(), layout.names.begin(), layout.names.end(),
+               [](const auto& value, const std::string& name) { return value.name == name; });
+  };
+  const auto found = std::find_if(layouts_.begin(), layouts_.end(), fits);
+  if (found == layouts_.end()) {
+    std::vector<std::string> names;
+    for (const auto& value : values) names.push_back(value.name);
+    if (layouts_.size() == max_layouts) layouts_.pop_back();
+    layouts_.push_front(make_layout(fields, std::move(names)));
+  } else if (found != layouts_.begin()) {
+    std::swap(*found, layouts_.front());
+  }
+  return layouts_.front();
+}
+
+template <class Values, class Append>
+void CsvRows::append_row(const Values& values, Append append_value) {
+  FieldSet fields;
+  for (std::size_t i = 0; i < driver_fields.size(); ++i) fields[i] = !fields_.text(i).empty();
+  const Layout& layout = layout_of(fields, values);
+  layout_ = &layout;
+  row_.clear();
+  for (std::size_t i = 0; i < driver_fields.size(); ++i) {
+    if (layout.shown_fields[i]) csv::append_cell(row_, fields_.text(i), i == 0);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (layout.shown[i]) append_value(values[i]);
+  }
+  row_ += '\n';
+}
+
+CsvRows::Row CsvRows::make(TrialId trial, const Result& result) {
+  fields_.fill(trial, result);
+  const auto& metrics = result.metrics;
+  const auto shape = shape_of(metrics.text);
+  if (!shape.has_lists && shape.values == metrics.numbers.size()) {
+    append_row(metrics.numbers, [&](const Metric& metric) {
+      row_ += ',';
+      append_csv_number(row_, metric.value);
+    });
+  } else {
+    std::vector<Cell> cells;
+    const auto parsed =
+        nlohmann::ordered_json::parse(metrics.text, nullptr, /*allow_exceptions=*/false);
+    if (parsed.is_object()) flatten(parsed, "", cells);
+    append_row(cells, [&](const Cell& cell) { csv::append_cell(row_, cell.text, false); });
+  }
+  return {layout_->header, row_};
+}
+
+}  // namespace tune

@@ -1,0 +1,76 @@
+#include "callbacks/csv_text.h"
+
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace tune::csv {
+
+void append_cell(std::string& line, std::string_view cell, bool first) {
+  if (!first) line += ',';
+  if (cell.find_first_of(",\"\r\n") == std::string_view::npos) {
+    line += cell;
+    return;
+  }
+  line += '"';
+  for (const char c : cell) {
+    if (c == '"') line += '"';
+    line += c;
+  }
+  line += '"';
+}
+
+std::vector<std::string> split(std::string_view line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += c;
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+std::string widened(std::string_view header, std::string_view more) {
+  const auto columns = split(header);
+  std::set<std::string> known(columns.begin(), columns.end());
+  std::string wide(header);
+  for (auto& column : split(more)) {
+    if (known.insert(column).second) append_cell(wide, column, false);
+  }
+  return wide;
+}
+
+std::string moved(std::string_view rows, std::string_view from, std::string_view to) {
+  constexpr auto nowhere = std::numeric_limits<std::size_t>::max();
+  std::unordered_map<std::string, std::size_t> positions;
+  for (auto& column : split(from)) positions.emplace(std::move(column), positions.size());
+  std::vector<std::size_t> sources;
+  for (const auto& column : split(to)) {
+    const auto found = positions.find(column);
+    sources.push_back(found == positions.end() ? nowhere : found->second);
+  }
+  std::string out;
+  while (!rows.empty()) {
+    const auto end = rows.find('\n');
+    const auto cells = split(rows.substr(0, end));
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      append_cell(out, sources[i] < cells.size() ? std::string_view(cells[sources[i]]) : "",
+                  i == 0);
+    }
+    out += '\n';
+    rows.remove_prefix(end == std::string_view::npos ? rows.size() : end + 1);
+  }
+  return out;
+}
+
+}  // namespace tune::csv

@@ -1,0 +1,25 @@
+// Lines of comma-separated values (RFC 4180), one line a row.
+// Knows no files and no metrics.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tune::csv {
+
+/// Appends `cell` to a line, after a comma unless `first`, in quotes if it needs them. The cell
+/// must not contain a line break.
+void append_cell(std::string& line, std::string_view cell, bool first);
+
+/// The cells of a line without its line break.
+std::vector<std::string> split(std::string_view line);
+
+/// The columns of `header`, then those of `more` that are not among them, as one line.
+std::string widened(std::string_view header, std::string_view more);
+
+/// `rows` (whole lines, made for the header `from`) as they stand under the header `to`: cells
+/// moved, empty where `from` lacks a column, left out where `to` does.
+std::string moved(std::string_view rows, std::string_view from, std::string_view to);
+
+}  // namespace tune::csv

@@ -1,0 +1,239 @@
+#include "callbacks/file_writer.h"
+
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+#include "callbacks/quiet_thread.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+/// What an operation takes besides its bytes, roughly: queues of many small ones count too.
+constexpr std::size_t operation_bytes = 256;
+constexpr std::size_t max_reported_files = 20;
+
+std::chrono::steady_clock::duration duration(Seconds seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+FileWriter::FileWriter(FileWriterOptions options)
+    : options_(std::move(options)), files_(options_.format) {
+  thread_ = start_quiet_thread([this] { run(); });
+}
+
+FileWriter::~FileWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  work_.notify_one();
+  thread_.join();
+  std::uint64_t lost = 0;
+  for (const auto& [path, queue] : queues_) {
+    for (const auto& operation : queue.operations) lost += operation.rows;
+  }
+  if (lost > 0) {
+    tell(std::to_string(lost) + " rows of " + std::to_string(queues_.size()) +
+         " files could not be written, among them " + queues_.begin()->first);
+  }
+}
+
+void FileWriter::append(const std::string& path, std::string_view header, std::string_view row) {
+  put(path, Kind::append, 0, header, row);
+}
+
+void FileWriter::mend(const std::string& path, std::string_view header, std::string_view row) {
+  const auto iteration = row_iteration(options_.format, row);
+  ensure(iteration.has_value(), "a row to mend a file with begins with its iteration");
+  put(path, Kind::mend, *iteration, header, row);
+}
+
+void FileWriter::cut(const std::string& path, std::int64_t last_kept) {
+  put(path, Kind::cut, last_kept, {}, {});
+}
+
+void FileWriter::replace(const std::string& path, std::string_view content) {
+  put(path, Kind::replace, 0, {}, content);
+}
+
+/// With the lock held. A cut takes no room: without it, rows would stand twice.
+bool FileWriter::has_room(const std::string& path, Kind kind, std::size_t bytes) {
+  if (kind == Kind::cut) return true;
+  if (bytes_ + bytes > options_.memory_limit_bytes) return false;
+  if (!retries_.contains(path)) return true;
+  return queues_[path].bytes + bytes <= options_.memory_limit_of_failing_file_bytes;
+}
+
+void FileWriter::put(const std::string& path, Kind kind, std::int64_t iteration,
+                     std::string_view header, std::string_view bytes) {
+  bool wake = false;
+  bool overflow = false;
+  {
+    std::unique_lock lock(mutex_);
+    if (kind == Kind::mend) {
+      const std::size_t more = bytes.size() + operation_bytes;
+      // One turn may have begun before this row, and a second one that changes nothing tells that
+      // the files fail.
+      const auto patience = turns_ + 2;
+      progress_.wait(
+          lock, [&] { return bytes_ + more <= options_.memory_limit_bytes || turns_ > patience; });
+    }
+    if (!has_room(path, kind, bytes.size() + operation_bytes)) {
+      ++dropped_;
+      overflow = !retries_.contains(path) && !std::exchange(overflow_reported_, true);
+    } else {
+      Queue& queue = queues_[path];
+      Operation* last = queue.operations.empty() ? nullptr : &queue.operations.back();
+      const bool joins =
+          last != nullptr && last->kind == kind && last->header == header &&
+          (kind == Kind::append || (kind == Kind::mend && last->iteration < iteration));
+      std::size_t more = bytes.size();
+      if (joins) {
+        last->bytes += bytes;
+        last->iteration = iteration;
+        ++last->rows;
+      } else {
+        more += operation_bytes;
+        const std::uint64_t rows = kind == Kind::cut ? 0 : 1;
+        queue.operations.push_back(
+            {kind, iteration, std::string(header), std::string(bytes), rows});
+      }
+      queue.bytes += more;
+      wake = new_bytes_ == 0 ||
+             (new_bytes_ < options_.flush_bytes && new_bytes_ + more >= options_.flush_bytes);
+      new_bytes_ += more;
+      bytes_ += more;
+    }
+  }
+  if (wake) work_.notify_one();
+  if (overflow) {
+    tell("the disk does not keep up: rows are being left out, the first of them of " + path);
+  }
+}
+
+void FileWriter::flush() {
+  std::unique_lock lock(mutex_);
+  const auto wanted = ++flushes_wanted_;
+  work_.notify_one();
+  progress_.wait(lock, [&] { return flushes_done_ >= wanted; });
+}
+
+std::uint64_t FileWriter::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+void FileWriter::run() {
+  std::unique_lock lock(mutex_);
+  const auto urgent = [this] { return ending_ || flushes_wanted_ > flushes_done_; };
+  for (;;) {
+    work_.wait(lock, [&] { return urgent() || bytes_ > 0; });
+    work_.wait_for(lock, duration(options_.flush_period_s),
+                   [&] { return urgent() || new_bytes_ >= options_.flush_bytes; });
+    const bool last_turn = ending_;
+    const auto flushes = flushes_wanted_;
+    Queues due;
+    take_due(due);
+    new_bytes_ = 0;
+    lock.unlock();
+    std::vector<std::string> failed;
+    for (auto& [path, queue] : due) {
+      if (!carry_out(path, queue)) failed.push_back(path);
+    }
+    lock.lock();
+    for (auto& [path, queue] : due) {
+      bytes_ -= queue.bytes;
+      retries_.erase(path);
+    }
+    for (const auto& path : failed) put_back(path, std::move(due[path]));
+    flushes_done_ = flushes;
+    ++turns_;
+    progress_.notify_all();
+    if (last_turn) return;
+  }
+}
+
+/// With the lock held.
+void FileWriter::take_due(Queues& due) {
+  if (retries_.empty() || ending_ || flushes_wanted_ > flushes_done_) {
+    due.swap(queues_);
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  for (auto queue = queues_.begin(); queue != queues_.end();) {
+    const auto retry = retries_.find(queue->first);
+    const auto next = std::next(queue);
+    if (retry == retries_.end() || retry->second <= now) due.insert(queues_.extract(queue));
+    queue = next;
+  }
+}
+
+/// Without the lock. If the file fails, `queue` keeps what is still to do.
+bool FileWriter::carry_out(const std::string& path, Queue& queue) {
+  std::size_t done = 0;
+  try {
+    for (auto& operation : queue.operations) {
+      switch (operation.kind) {
+        case Kind::append:
+          files_.append(path, operation.header, operation.bytes);
+          break;
+        case Kind::mend:
+          files_.mend(path, operation.header, operation.bytes);
+          break;
+        case Kind::cut:
+          files_.cut(path, operation.iteration);
+          break;
+        case Kind::replace:
+          files_.replace(path, operation.bytes);
+          break;
+      }
+      ++done;
+    }
+    return true;
+  } catch (const Error& error) {
+    report(path, error.what());
+  }
+  auto& operations = queue.operations;
+  operations.erase(operations.begin(), operations.begin() + static_cast<std::ptrdiff_t>(done));
+  return false;
+}
+
+/// With the lock held.
+void FileWriter::put_back(const std::string& path, Queue&& queue) {
+  Queue& waiting = queues_[path];
+  const std::size_t newer = waiting.bytes;
+  auto& operations = queue.operations;
+  std::move(waiting.operations.begin(), waiting.operations.end(), std::back_inserter(operations));
+  waiting.operations = std::move(operations);
+  waiting.bytes = 0;
+  for (const auto& operation : waiting.operations) {
+    waiting.bytes += operation.bytes.size() + operation_bytes;
+  }
+  bytes_ = bytes_ - newer + waiting.bytes;
+  retries_[path] = std::chrono::steady_clock::now() + duration(options_.retry_period_s);
+}
+
+void FileWriter::report(const std::string& path, const std::string& reason) {
+  if (reported_.size() > max_reported_files || !reported_.insert(path).second) return;
+  if (reported_.size() > max_reported_files) {
+    tell("more files cannot be written, which are not named any more");
+    return;
+  }
+  tell(reason + "; the run goes on, and writing this file is tried again");
+}
+
+void FileWriter::tell(const std::string& sentence) const {
+  if (options_.notice) {
+    options_.notice(sentence);
+  } else {
+    std::fprintf(stderr, "tune: %s\n", sentence.c_str());
+  }
+}
+
+}  // namespace tune

@@ -1,0 +1,106 @@
+// Writes the files of trials on a thread of its own, so that a hook never waits for a disk.
+// Knows no trial and no metric: paths, headers and rows of text.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "callbacks/row_files.h"
+#include "tuner/core/clock.h"
+
+namespace tune {
+
+struct FileWriterOptions {
+  RowFormat format = RowFormat::text;
+  /// Given one sentence for the user, from the writer's thread or the caller's.
+  std::function<void(std::string)> notice;
+  /// Rows that would make the queue longer than this are left out, with one notice.
+  std::size_t memory_limit_bytes = 64 << 20;
+  /// The same for one file that cannot be written.
+  std::size_t memory_limit_of_failing_file_bytes = 1 << 20;
+  Seconds flush_period_s = 0.1;       ///< rows reach the kernel at most this much later
+  std::size_t flush_bytes = 1 << 20;  ///< or when this many wait
+  Seconds retry_period_s = 1;         ///< of a file that could not be written
+};
+
+/// Operations on one file are carried out in their order. A file that cannot be written (a full
+/// disk, no permission) is named in one notice, its rows are kept and tried again; all other files
+/// go on. From any thread.
+class FileWriter {
+ public:
+  explicit FileWriter(FileWriterOptions options);
+  /// Writes what can be written; what cannot is lost, and a notice says so.
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  // As in RowFiles; `row` is one line with its end.
+  void append(const std::string& path, std::string_view header, std::string_view row);
+  /// Waits while the queue is full and gets shorter: for the time before a run, when there is no
+  /// hurry.
+  void mend(const std::string& path, std::string_view header, std::string_view row);
+  void cut(const std::string& path, std::int64_t last_kept);
+  void replace(const std::string& path, std::string_view content);
+
+  /// Returns when all operations before it have been tried.
+  void flush();
+
+  /// Rows and contents that were left out, so far.
+  std::uint64_t dropped() const;
+
+ private:
+  enum class Kind { append, mend, cut, replace };
+  struct Operation {
+    Kind kind;
+    std::int64_t iteration = 0;  ///< cut: last kept; mend: of the last row
+    std::string header;
+    std::string bytes;
+    std::uint64_t rows = 0;
+  };
+  struct Queue {
+    std::vector<Operation> operations;
+    std::size_t bytes = 0;
+  };
+  using Time = std::chrono::steady_clock::time_point;
+  using Queues = std::unordered_map<std::string, Queue>;
+
+  void put(const std::string& path, Kind kind, std::int64_t iteration, std::string_view header,
+           std::string_view bytes);
+  bool has_room(const std::string& path, Kind kind, std::size_t bytes);
+  void run();
+  void take_due(Queues& due);
+  bool carry_out(const std::string& path, Queue& queue);
+  void put_back(const std::string& path, Queue&& queue);
+  void report(const std::string& path, const std::string& reason);
+  void tell(const std::string& sentence) const;
+
+  const FileWriterOptions options_;
+  RowFiles files_;                            ///< the thread's
+  std::unordered_set<std::string> reported_;  ///< the thread's
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::condition_variable progress_;
+  Queues queues_;
+  std::unordered_map<std::string, Time> retries_;  ///< files that failed: when next to try
+  std::size_t bytes_ = 0;                          ///< in queues_ and with the thread
+  std::size_t new_bytes_ = 0;                      ///< put since the thread last looked
+  std::uint64_t turns_ = 0;                        ///< of the thread
+  std::uint64_t dropped_ = 0;
+  bool overflow_reported_ = false;
+  std::uint64_t flushes_wanted_ = 0;
+  std::uint64_t flushes_done_ = 0;
+  bool ending_ = false;
+  std::thread thread_;  ///< last: it uses all of the above
+};
+
+}  // namespace tune

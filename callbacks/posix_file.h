@@ -1,0 +1,38 @@
+// An open file, as the writer of trial files needs one.
+// Knows no rows and no trials.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tune {
+
+/// All members throw Error (machine) with path and reason. Descriptors are close-on-exec.
+class PosixFile {
+ public:
+  enum class Mode {
+    existing,  ///< for reading and appending; `is_open` is false if the file is not there
+    create,    ///< the same, but made if needed, its directory too (that one level only)
+    fresh,     ///< made, or emptied
+  };
+
+  PosixFile(std::string path, Mode mode);
+  ~PosixFile();
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  std::uint64_t size() const;
+  /// At most `bytes` from `offset` on; shorter only at the end of the file.
+  std::string read(std::uint64_t offset, std::uint64_t bytes) const;
+  /// All of `bytes` or, with an Error, none of them.
+  void append(std::string_view bytes);
+  void truncate(std::uint64_t size);
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace tune

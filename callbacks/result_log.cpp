@@ -1,0 +1,64 @@
+#include "callbacks/result_log.h"
+
+#include <utility>
+
+namespace tune {
+
+ResultLog::ResultLog(std::string name, std::string file_name, RowFormat format, MakeRow make_row,
+                     const FileLogOptions& options)
+    : name_(std::move(name)),
+      file_name_(std::move(file_name)),
+      make_row_(std::move(make_row)),
+      writer_({.format = format,
+               .notice = options.notice,
+               .memory_limit_bytes = options.memory_limit_bytes,
+               .flush_period_s = options.flush_period_s}) {}
+
+void ResultLog::setup(const RunInfo& info, const Experiment& experiment) {
+  directory_ = info.directory.string() + '/';
+  resumed_ = info.resumed;
+  if (!resumed_) return;
+  for (const auto& trial : experiment.trials()) {
+    if (trial.attempt > 0 && !is_final(trial.state)) unsettled_.insert(trial.id);
+  }
+}
+
+const std::string& ResultLog::path_of(TrialId trial) {
+  path_.assign(directory_).append(to_string(trial)).append(file_name_);
+  return path_;
+}
+
+void ResultLog::on_trial_start(const Trial& trial) {
+  unsettled_.erase(trial.id);
+  // The first attempt may have died between a row and its record.
+  if (resumed_ || trial.attempt > 1) writer_.cut(path_of(trial.id), trial.iteration);
+}
+
+void ResultLog::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) {
+  writer_.cut(path_of(trial.id), checkpoint != nullptr ? checkpoint->iteration : 0);
+}
+
+void ResultLog::on_trial_result(const Trial& trial, Result& result) {
+  const auto [header, row] = make_row_(trial.id, result);
+  writer_.append(path_of(trial.id), header, row);
+}
+
+void ResultLog::on_trial_replay(const Trial& trial, const Result& result) {
+  unsettled_.insert(trial.id);
+  const auto [header, row] = make_row_(trial.id, result);
+  writer_.mend(path_of(trial.id), header, row);
+}
+
+/// After the replay, before anything new: what was rewound, or written without ever being
+/// recorded, goes also from the files of trials that will not start again.
+void ResultLog::settle(const Experiment& experiment) {
+  for (const TrialId id : unsettled_) writer_.cut(path_of(id), experiment.trial(id).iteration);
+  unsettled_.clear();
+}
+
+void ResultLog::on_experiment_end(const Experiment& experiment) {
+  settle(experiment);
+  writer_.flush();
+}
+
+}  // namespace tune

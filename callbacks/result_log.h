@@ -1,0 +1,53 @@
+// The callback behind result.json and progress.csv: one row for each accepted iteration, once, over
+// restores, crashes and retries.
+// Knows no row's inside: a maker of rows does.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "callbacks/callbacks.h"
+#include "callbacks/file_writer.h"
+#include "tuner/core/callback.h"
+
+namespace tune {
+
+struct LogRow {
+  std::string_view header;  ///< csv only
+  std::string_view row;     ///< a line with its end; valid until the next one is made
+};
+
+class ResultLog final : public Callback {
+ public:
+  using MakeRow = std::function<LogRow(TrialId, const Result&)>;
+
+  ResultLog(std::string name, std::string file_name, RowFormat format, MakeRow make_row,
+            const FileLogOptions& options);
+
+  std::string name() const override { return name_; }
+  void setup(const RunInfo& info, const Experiment& experiment) override;
+  void on_step_begin(const Experiment& experiment) override { settle(experiment); }
+  void on_trial_start(const Trial& trial) override;
+  void on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) override;
+  void on_trial_result(const Trial& trial, Result& result) override;
+  void on_trial_replay(const Trial& trial, const Result& result) override;
+  void on_experiment_end(const Experiment& experiment) override;
+
+ private:
+  const std::string& path_of(TrialId trial);
+  void settle(const Experiment& experiment);
+
+  const std::string name_;
+  const std::string file_name_;
+  const MakeRow make_row_;
+  std::string directory_;
+  std::string path_;
+  bool resumed_ = false;
+  /// Trials of earlier sessions whose files may hold rows that do not count.
+  std::set<TrialId> unsettled_;
+  FileWriter writer_;
+};
+
+}  // namespace tune

@@ -1,0 +1,134 @@
+#include "callbacks/result_text.h"
+
+#include <algorithm>
+
+#include "trainable/values.h"
+#include "tuner/core/json_text.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t iteration_field = 0;
+constexpr std::size_t date_field = 2;
+constexpr std::size_t trial_field = 9;
+
+void set_number(std::string& text, double value) {
+  text.clear();
+  append_number(text, value);
+}
+
+void set_optional(std::string& text, const std::optional<double>& value) {
+  text.clear();
+  if (value) append_number(text, *value);
+}
+
+/// The inside of `text`, an object, without the braces and the space next to them.
+std::string_view members(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  const auto trim = [&](std::string_view inside) {
+    while (!inside.empty() && is_space(inside.front())) inside.remove_prefix(1);
+    while (!inside.empty() && is_space(inside.back())) inside.remove_suffix(1);
+    return inside;
+  };
+  text = trim(text);
+  return trim(text.substr(1, text.size() - 2));
+}
+
+}  // namespace
+
+bool DriverFields::is_string(std::size_t field) {
+  return field == date_field || field == trial_field;
+}
+
+void DriverFields::fill(TrialId trial, const Result& result) {
+  texts_[iteration_field].clear();
+  append_integer(texts_[iteration_field], result.training_iteration);
+  set_number(texts_[1], result.timestamp);
+  const auto second = static_cast<std::time_t>(result.timestamp);
+  if (second != date_of_) {
+    std::tm local{};
+    localtime_r(&second, &local);
+    char buffer[64];
+    texts_[date_field].assign(buffer,
+                              std::strftime(buffer, sizeof buffer, "%Y-%m-%d_%H-%M-%S", &local));
+    date_of_ = second;
+  }
+  set_number(texts_[3], result.time_this_iter_s);
+  set_number(texts_[4], result.time_total_s);
+  set_number(texts_[5], result.time_since_restore);
+  texts_[6].clear();
+  append_integer(texts_[6], result.iterations_since_restore);
+  set_optional(texts_[7], result.timesteps_total);
+  set_optional(texts_[8], result.episodes_total);
+  texts_[trial_field] = to_string(trial);
+  texts_[10] = result.done ? "true" : "false";
+}
+
+MetricsShape shape_of(std::string_view metrics) {
+  MetricsShape shape;
+  std::size_t depth = 0;
+  std::size_t keys = 0;
+  std::size_t objects = 0;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    const char c = metrics[i];
+    if (c == '{') {
+      ++depth;
+      ++objects;
+    } else if (c == '}') {
+      --depth;
+    } else if (c == '[') {
+      shape.has_lists = true;
+    } else if (c == '"') {
+      const std::size_t start = i + 1;
+      bool escapes = false;
+      for (++i; i < metrics.size() && metrics[i] != '"'; ++i) {
+        if (metrics[i] != '\\') continue;
+        escapes = true;
+        ++i;
+      }
+      auto next = i + 1;
+      while (next < metrics.size() && metrics[next] == ' ') ++next;
+      if (next >= metrics.size() || metrics[next] != ':') continue;
+      ++keys;
+      if (depth != 1) continue;
+      const auto key = metrics.substr(start, i - start);
+      shape.may_clash =
+          shape.may_clash || escapes ||
+          std::find(driver_fields.begin(), driver_fields.end(), key) != driver_fields.end();
+    }
+  }
+  shape.values = keys + 1 - objects;
+  return shape;
+}
+
+void append_json_row(std::string& out, const DriverFields& fields, const Result& result) {
+  FieldSet reported;
+  std::string own_text;
+  std::string_view text = result.metrics.text;
+  if (shape_of(text).may_clash) {
+    auto metrics = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!metrics.is_object()) metrics = nlohmann::ordered_json::object();
+    metrics.erase(std::string(driver_fields[iteration_field]));
+    for (std::size_t i = 0; i < driver_fields.size(); ++i) {
+      reported[i] = metrics.contains(driver_fields[i]);
+    }
+    own_text = metrics.dump();
+    text = own_text;
+  }
+  out += '{';
+  for (std::size_t i = 0; i < driver_fields.size(); ++i) {
+    if (reported[i] || fields.text(i).empty()) continue;
+    if (i > 0) out += ',';
+    out.append("\"").append(driver_fields[i]).append("\":");
+    if (DriverFields::is_string(i)) {
+      out.append("\"").append(fields.text(i)).append("\"");
+    } else {
+      out += fields.text(i);
+    }
+  }
+  if (const auto inside = members(text); !inside.empty()) out.append(",").append(inside);
+  out += "}\n";
+}
+
+}  // namespace tune

@@ -1,0 +1,54 @@
+// The fields of a result that the driver fills in itself, as text, and where the trainable's own
+// metrics have the same names. Shared by result.json and progress.csv.
+// Knows no files.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <string_view>
+
+#include "tuner/core/result.h"
+#include "tuner/core/trial.h"
+
+namespace tune {
+
+constexpr std::array<std::string_view, 11> driver_fields = {"training_iteration",
+                                                            "timestamp",
+                                                            "date",
+                                                            "time_this_iter_s",
+                                                            "time_total_s",
+                                                            "time_since_restore",
+                                                            "iterations_since_restore",
+                                                            "timesteps_total",
+                                                            "episodes_total",
+                                                            "trial_id",
+                                                            "done"};
+using FieldSet = std::bitset<driver_fields.size()>;
+
+/// The texts of one result's driver fields; empty where the result does not have one.
+class DriverFields {
+ public:
+  void fill(TrialId trial, const Result& result);
+  const std::string& text(std::size_t field) const { return texts_[field]; }
+  static bool is_string(std::size_t field);
+
+ private:
+  std::array<std::string, driver_fields.size()> texts_;
+  std::time_t date_of_ = -1;  ///< the second that the date was last made for
+};
+
+/// What a look at the text of metrics tells without parsing it.
+struct MetricsShape {
+  std::size_t values = 0;  ///< members that are no objects, at any depth
+  bool has_lists = false;  ///< then `values` may count members of objects in lists too
+  bool may_clash = false;  ///< a key of the outermost object may be the name of a driver field
+};
+MetricsShape shape_of(std::string_view metrics);
+
+/// Appends result.json's row of `result`, with the line's end.
+void append_json_row(std::string& out, const DriverFields& fields, const Result& result);
+
+}  // namespace tune

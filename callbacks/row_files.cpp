@@ -1,0 +1,217 @@
+#include "callbacks/row_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+#include "callbacks/csv_text.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t block_bytes = 64 << 10;
+constexpr std::size_t piece_bytes = 1 << 20;
+constexpr std::size_t max_known = 4096;
+
+std::string aside(const std::string& path) { return path + ".tmp"; }
+
+void publish(const std::string& path) {
+  if (std::rename(aside(path).c_str(), path.c_str()) != 0) {
+    throw file_error("cannot replace", path, errno);
+  }
+}
+
+/// The first line, if it is whole.
+std::optional<std::string> first_line(const PosixFile& file) {
+  std::string line;
+  const auto size = file.size();
+  while (line.size() < size) {
+    const auto from = line.size();
+    line += file.read(from, block_bytes);
+    const auto end = line.find('\n', from);
+    if (end != std::string::npos) return line.substr(0, end);
+    if (line.size() == from) break;
+  }
+  return std::nullopt;
+}
+
+/// Copies the file with another first line and `commas` at the end of every other one.
+void widen(const std::string& path, const PosixFile& file, std::size_t old_header_bytes,
+           std::string_view header, const std::string& commas) {
+  PosixFile wide(aside(path), PosixFile::Mode::fresh);
+  std::string piece(header);
+  piece += '\n';
+  std::uint64_t offset = old_header_bytes + 1;
+  for (;;) {
+    const std::string old = file.read(offset, piece_bytes);
+    if (old.empty()) break;
+    for (const char c : old) {
+      if (c == '\n') piece += commas;
+      piece += c;
+    }
+    wide.append(piece);
+    piece.clear();
+    offset += old.size();
+  }
+  wide.append(piece);
+  publish(path);
+}
+
+std::string limited(const std::string& header) {
+  auto columns = csv::split(header);
+  if (columns.size() <= max_columns) return header;
+  std::string line;
+  for (std::size_t i = 0; i < max_columns; ++i) csv::append_cell(line, columns[i], i == 0);
+  return line;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> row_iteration(RowFormat format, std::string_view row) {
+  if (format == RowFormat::text) return std::nullopt;
+  if (format == RowFormat::json) {
+    constexpr std::string_view start = "{\"training_iteration\":";
+    if (!row.starts_with(start)) return std::nullopt;
+    row.remove_prefix(start.size());
+  }
+  std::int64_t iteration = 0;
+  const char* const end = row.data() + row.size();
+  const auto [stopped, error] = std::from_chars(row.data(), end, iteration);
+  if (error != std::errc() || stopped == end || *stopped != ',') return std::nullopt;
+  return iteration;
+}
+
+RowFiles::Known& RowFiles::known(const std::string& path) {
+  if (known_.size() >= max_known) known_.clear();
+  return known_[path];
+}
+
+/// Sees to it that the csv file has all columns of `header`; `rows` as they stand in it.
+std::string RowFiles::fit(const std::string& path, std::string_view header, std::string_view rows) {
+  Known& file_known = known(path);
+  PosixFile file(path, PosixFile::Mode::create);
+  std::optional<std::string> line;
+  if (file_known.header != header || file.size() < header.size()) {
+    line = first_line(file);
+  } else {
+    line = file_known.header;
+  }
+  if (!line) {
+    file.truncate(0);
+    line = limited(std::string(header));
+    file.append(*line + '\n');
+  }
+  if (*line != header) {
+    const std::string wide = limited(csv::widened(*line, header));
+    if (wide != *line) {
+      const auto added = csv::split(wide).size() - csv::split(*line).size();
+      widen(path, file, line->size(), wide, std::string(added, ','));
+      file_known.mended_size = 0;
+      line = wide;
+    }
+  }
+  file_known.header = *line;
+  return *line == header ? std::string(rows) : csv::moved(rows, header, *line);
+}
+
+void RowFiles::append(const std::string& path, std::string_view header, std::string_view rows) {
+  if (format_ != RowFormat::csv) {
+    PosixFile(path, PosixFile::Mode::create).append(rows);
+    return;
+  }
+  const auto found = known_.find(path);
+  if (found != known_.end() && found->second.header == header) {
+    PosixFile file(path, PosixFile::Mode::create);
+    if (file.size() > 0) {
+      file.append(rows);
+      return;
+    }
+  }
+  const std::string fitted = fit(path, header, rows);
+  PosixFile(path, PosixFile::Mode::create).append(fitted);
+}
+
+/// Where the rows to be cut begin: read backwards, so that a long file costs no more than its end.
+std::uint64_t RowFiles::start_of_rows_after(const PosixFile& file, std::int64_t last_kept) const {
+  std::uint64_t end = file.size();  // all from here on is to go
+  std::uint64_t low = end;          // `window` is what lies from here up to `end`
+  std::string window;
+  while (end > 0) {
+    const auto line_end = window.empty() ? std::string::npos : window.size() - 1;
+    const auto before = line_end == std::string::npos || line_end == 0
+                            ? std::string::npos
+                            : window.rfind('\n', line_end - 1);
+    if (before == std::string::npos && low > 0) {
+      const auto block = std::min<std::uint64_t>(low, std::max(block_bytes, window.size()));
+      low -= block;
+      window.insert(0, file.read(low, block));
+      continue;
+    }
+    const std::size_t start = before == std::string::npos ? 0 : before + 1;
+    const std::string_view line = std::string_view(window).substr(start);
+    if (line.ends_with('\n')) {
+      const auto iteration = row_iteration(format_, line);
+      if (iteration && *iteration <= last_kept) return end;
+      const bool is_header = format_ == RowFormat::csv && low + start == 0;
+      if (is_header) return end;
+    }
+    end = low + start;
+    window.resize(start);
+  }
+  return 0;
+}
+
+void RowFiles::cut(const std::string& path, std::int64_t last_kept) {
+  known_.erase(path);
+  PosixFile file(path, PosixFile::Mode::existing);
+  if (!file.is_open()) return;
+  const auto keep = start_of_rows_after(file, last_kept);
+  if (keep < file.size()) file.truncate(keep);
+}
+
+void RowFiles::mend(const std::string& path, std::string_view header, std::string_view rows) {
+  const auto first = row_iteration(format_, rows);
+  ensure(first.has_value(), "rows to mend a file with begin with an iteration");
+  const auto last_line = rows.rfind('\n', rows.size() - 2);
+  const auto last = row_iteration(
+      format_, last_line == std::string_view::npos ? rows : rows.substr(last_line + 1));
+
+  std::string fitted;
+  if (format_ == RowFormat::csv) {
+    fitted = fit(path, header, rows);
+    rows = fitted;
+  }
+  Known& file_known = known(path);
+  PosixFile file(path, PosixFile::Mode::create);
+  std::uint64_t start = file_known.mended_size;
+  const bool goes_on = start > 0 && *first > file_known.mended_iteration && start <= file.size();
+  if (!goes_on || !rows.starts_with(file.read(start, rows.size()))) {
+    start = start_of_rows_after(file, *first - 1);
+  }
+  const std::string there = file.read(start, rows.size());
+  if (rows.starts_with(there)) {
+    file.append(rows.substr(there.size()));
+  } else {
+    file.truncate(start);
+    file.append(rows);
+  }
+  file_known.mended_size = start + rows.size();
+  file_known.mended_iteration = last.value_or(*first);
+}
+
+void RowFiles::replace(const std::string& path, std::string_view content) {
+  {
+    const PosixFile old(path, PosixFile::Mode::existing);
+    if (old.is_open() && old.size() == content.size() && old.read(0, content.size()) == content) {
+      return;
+    }
+  }
+  PosixFile(aside(path), PosixFile::Mode::fresh).append(content);
+  publish(path);
+}
+
+}  // namespace tune

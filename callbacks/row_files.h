@@ -1,0 +1,65 @@
+// The files of rows that trials leave, one row an iteration, in order: appending, cutting, mending.
+// Knows no trial, no thread and no meaning of a row besides its iteration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "callbacks/posix_file.h"
+
+namespace tune {
+
+/// How a file's rows begin. Each row is one line.
+enum class RowFormat {
+  json,  ///< {"training_iteration":12,
+  csv,   ///< 12, below a first line that names the columns
+  text,  ///< rows have no iteration; they can only be appended
+};
+
+/// The training_iteration of `row`; nothing if it is torn or none of our rows.
+std::optional<std::int64_t> row_iteration(RowFormat format, std::string_view row);
+
+/// Columns that one CSV file may have; what is reported beyond is in result.json only.
+constexpr std::size_t max_columns = 4096;
+
+/// Used by one thread. All members throw Error (machine) and may be called again afterwards: a row
+/// is written whole or not at all. Nothing is synced: what a power loss takes is in the journal.
+class RowFiles {
+ public:
+  explicit RowFiles(RowFormat format) : format_(format) {}
+
+  /// Adds whole lines. `header` (csv only): the line, without its end, under which they were made;
+  /// where the file has other columns, they are moved, and columns the file lacks are added to it.
+  void append(const std::string& path, std::string_view header, std::string_view rows);
+
+  /// Makes sure that `rows`, whose iterations grow, stand in the file once, after all rows of
+  /// earlier iterations. If they do already, the file is not touched; otherwise all rows from the
+  /// first one's iteration on, and a torn last line, make room for them.
+  void mend(const std::string& path, std::string_view header, std::string_view rows);
+
+  /// Removes rows of iterations after `last_kept`, and a torn last line.
+  void cut(const std::string& path, std::int64_t last_kept);
+
+  /// Gives the file this content unless it has it already; at no moment half of it.
+  void replace(const std::string& path, std::string_view content);
+
+ private:
+  /// What is remembered of a file to spare looking; right as long as nobody else writes it.
+  struct Known {
+    std::string header;
+    std::uint64_t mended_size = 0;  ///< up to here it holds what was mended
+    std::int64_t mended_iteration = 0;
+  };
+
+  Known& known(const std::string& path);
+  std::string fit(const std::string& path, std::string_view header, std::string_view rows);
+  std::uint64_t start_of_rows_after(const PosixFile& file, std::int64_t last_kept) const;
+
+  RowFormat format_;
+  std::unordered_map<std::string, Known> known_;
+};
+
+}  // namespace tune

@@ -1,0 +1,186 @@
+// The console through its hooks, in virtual time.
+#include "callbacks/callbacks.h"
+#include "tests/callbacks/callback_fixture.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+using namespace tune::testing;
+
+namespace {
+
+class HandClock final : public Clock {
+ public:
+  Seconds now() const override { return 1700000000 + time; }
+  Seconds steady() const override { return 1000 + time; }
+  Seconds time = 0;
+};
+
+struct Screen {
+  HandClock clock;
+  std::string text;
+  std::unique_ptr<Callback> console;
+  Story story;
+
+  explicit Screen(ConsoleStyle style) {
+    ConsoleOptions options;
+    options.style = style;
+    options.write = [this](std::string_view more) { text += more; };
+    options.clock = &clock;
+    options.width = 72;
+    options.height = 12;
+    console = make_console(options);
+  }
+  void setup(bool resumed = false) {
+    console->setup(info_of("/experiments/digits", resumed), story.experiment);
+  }
+  void start(TrialId id, int checkpoint = 0) {
+    console->on_trial_start(story.start(id, checkpoint));
+  }
+  void report(TrialId id, int iteration, const std::string& metrics) {
+    Result result = result_of(iteration, metrics);
+    console->on_trial_result(story.experiment.trial(id), result);
+    story.report(id, result);
+  }
+  void save(TrialId id) {
+    const Checkpoint& checkpoint = story.save(id);
+    console->on_checkpoint(story.experiment.trial(id), checkpoint);
+  }
+  void step(Seconds later) {
+    clock.time += later;
+    console->on_step_end(story.experiment);
+  }
+  std::string take() { return std::exchange(text, {}); }
+};
+
+}  // namespace
+
+TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  const TrialId b = screen.story.add("{}", "lr=0.2").id;
+  screen.setup();
+  screen.start(a);
+  screen.start(b);
+  screen.step(1);
+  screen.report(a, 1, R"({"loss":0.5})");
+  screen.report(b, 1, R"({"loss":0.25})");
+  screen.report(b, 2, R"({"loss":NaN})");
+  screen.save(a);
+  screen.step(9);
+  screen.report(a, 2, R"({"loss":0.3})");
+  screen.step(1);
+  screen.console->on_trial_recover(
+      screen.story.end(a, Outcome::failed, "exit code 1:\033[2J bad\nluck", true));
+  screen.start(a, 1);
+  screen.console->on_notice("the disk is nearly full");
+  screen.console->on_trial_complete(screen.story.end(b, Outcome::completed));
+  screen.console->on_trial_error(screen.story.end(a, Outcome::failed, "killed by signal 9"));
+  screen.console->on_experiment_end(screen.story.experiment);
+  CHECK(
+      screen.text ==
+      "0:00:00 running digits in /experiments/digits, 3 trials, min loss\n"
+      "0:00:00 trial_00000 started: lr=0.1\n"
+      "0:00:00 trial_00001 started: lr=0.2\n"
+      "0:00:01 trial_00000 saved checkpoint 1 at iteration 1\n"
+      "0:00:10 2 running, 0 waiting, 0 finished, 0 failed of 3 | 0.3 results/s | cpu 4/8, gpu 1/2 "
+      "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
+      "0:00:11 trial_00000 failed in attempt 1 and will be tried again: exit code 1: [2J bad "
+      "luck\n"
+      "0:00:11 trial_00000 started, attempt 2, from iteration 1: lr=0.1\n"
+      "0:00:11 notice: the disk is nearly full\n"
+      "0:00:11 trial_00001 finished at iteration 2, loss NaN\n"
+      "0:00:11 trial_00000 failed: killed by signal 9\n"
+      "0:00:11 0 running, 0 waiting, 1 finished, 1 failed of 3 | 0.3 results/s | cpu 0/8, gpu 0/2 "
+      "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
+      "trial        state       iteration  loss  checkpoint  config\n"
+      "trial_00001  TERMINATED          2  0.25           -  lr=0.2\n"
+      "trial_00000  ERROR               1   0.3           1  lr=0.1\n"
+      "trial_00000 failed: killed by signal 9\n");
+}
+
+TEST_CASE("The console counts routine lines that come too fast, but shows every failure",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  for (int i = 0; i < 100; ++i) screen.story.add();
+  screen.setup();
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    screen.start(TrialId{i});
+    screen.console->on_trial_error(screen.story.end(TrialId{i}, Outcome::failed, "exit code 1"));
+  }
+  CHECK(lines_of(screen.take()).size() == 1 + 20 + 100);
+  screen.step(10);
+  CHECK(screen.take().ends_with(" | 80 lines left out\n"));
+  screen.step(10);
+  CHECK(screen.take().ends_with("gpu 0/2\n"));
+}
+
+TEST_CASE("The console redraws its table in place, at most four times a second",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::table);
+  const TrialId id = screen.story.add("{}", "lr=0.1").id;
+  screen.setup();
+  screen.take();
+  screen.start(id);
+  screen.step(0);
+  CHECK(screen.take() ==
+        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed of 3\033[K\n"
+        "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "\033[K\n"
+        "trial        iteration  loss  checkpoint     time  config\033[K\n"
+        "trial_00000          0     -           -  0:00:00  lr=0.1\033[K\n"
+        "\033[J");
+  screen.report(id, 1, R"({"loss":0.5})");
+  screen.step(0.125);
+  CHECK(screen.take().empty());
+  screen.save(id);
+  screen.step(0.125);
+  CHECK(screen.take() ==
+        "\r\033[5A"
+        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed of 3\033[K\n"
+        "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "best loss 0.5 by trial_00000 at iteration 1 (lr=0.1)\033[K\n"
+        "\033[K\n"
+        "trial        iteration  loss  checkpoint     time  config\033[K\n"
+        "trial_00000          1   0.5           1  0:00:00  lr=0.1\033[K\n"
+        "\033[J");
+
+  SECTION("and makes room for a notice above it") {
+    screen.console->on_notice("the disk is nearly full");
+    CHECK(screen.take() == "\r\033[6A\033[J0:00:00 notice: the disk is nearly full\n");
+    screen.step(0);
+    CHECK(screen.take().starts_with("digits  0:00:00"));
+  }
+}
+
+TEST_CASE("The console knows the best trial of earlier sessions", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId id = screen.story.add("{}", "lr=0.1").id;
+  screen.story.start(id);
+  screen.story.report(id, result_of(1, R"({"loss":0.125})"));
+  screen.story.report(id, result_of(2, R"({"loss":4})"));
+  screen.story.resume();
+  screen.setup(true);
+  CHECK(screen.take().starts_with("0:00:00 resuming digits in "));
+  screen.step(10);
+  CHECK(screen.take().ends_with(" | best loss 0.125 by trial_00000 (lr=0.1)\n"));
+}
+
+TEST_CASE("The console shows an experiment without an objective", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::table);
+  const TrialId id = screen.story.add("{}", "lr=0.1").id;
+  RunInfo info;
+  info.name = "digits";
+  info.directory = "/experiments/digits";
+  screen.console->setup(info, screen.story.experiment);
+  screen.take();
+  screen.start(id);
+  screen.report(id, 1, R"({"loss":0.5})");
+  screen.step(0);
+  CHECK(screen.take() ==
+        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed\033[K\n"
+        "0.0 results/s\033[K\n"
+        "\033[K\n"
+        "trial        iteration  checkpoint     time  config\033[K\n"
+        "trial_00000          1           -  0:00:00  lr=0.1\033[K\n"
+        "\033[J");
+}

@@ -1,0 +1,80 @@
+// Cells, quotes and columns of progress.csv.
+#include "callbacks/csv_rows.h"
+
+#include "callbacks/csv_text.h"
+#include "tests/callbacks/callback_fixture.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+using namespace tune::testing;
+
+namespace {
+
+/// Name and text of the cells after the driver's own.
+std::string metric_cells(CsvRows& rows, const std::string& metrics) {
+  const auto [header, row] = rows.make(TrialId{7}, result_of(3, metrics));
+  const auto names = csv::split(header);
+  const auto cells = csv::split(row.substr(0, row.size() - 1));
+  REQUIRE(names.size() == cells.size());
+  CHECK(std::count(row.begin(), row.end(), '\n') == 1);
+  std::string text;
+  for (std::size_t i = 9; i < names.size(); ++i) text += names[i] + "=" + cells[i] + ";";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("CsvRows puts the driver's fields first and the metrics as they appear",
+          "[callbacks][csv]") {
+  CsvRows rows;
+  auto result = result_of(3, R"({"z":0.1,"a":{"b":2,"c":{"d":-1e-7}}})");
+  result.timesteps_total = 300;
+  const auto [header, row] = rows.make(TrialId{7}, result);
+  CHECK(header ==
+        "training_iteration,timestamp,date,time_this_iter_s,time_total_s,time_since_restore,"
+        "iterations_since_restore,timesteps_total,trial_id,done,z,a/b,a/c/d");
+  const auto cells = csv::split(row);
+  CHECK(cells[0] == "3");
+  CHECK(cells[1] == "1700000000.25");
+  CHECK(cells[2].size() == std::string("2023-11-14_22-13-20").size());
+  CHECK(cells[7] == "300");
+  CHECK(cells[8] == "trial_00007");
+  CHECK(cells[9] == "false");
+  CHECK(cells[10] == "0.1");
+  CHECK(cells[12] == "-1e-07\n");
+}
+
+TEST_CASE("CsvRows writes every kind of value so that a table program reads it",
+          "[callbacks][csv]") {
+  CsvRows rows;
+  CHECK(metric_cells(rows, R"({"a":NaN,"b":"Infinity","c":-Infinity,"d":true})") ==
+        "a=NaN;b=inf;c=-inf;d=1;");
+  CHECK(metric_cells(rows, R"({"a":"x, \"y\"","n":null,"l":[1,{"k":2}],"o":{"s":"t","v":1.5}})") ==
+        R"(a=x, "y";n=;l=[1,{"k":2}];o/s=t;o/v=1.5;)");
+  CHECK(metric_cells(rows, R"({"s":"two\nlines","u":"é"})") == R"(s="two\nlines";u=é;)");
+  CHECK(metric_cells(rows, R"({ "spaced" : { "x" : 1 , "y" : 2 } })") == "spaced/x=1;spaced/y=2;");
+  CHECK(metric_cells(rows, "{}") == "");
+}
+
+TEST_CASE("CsvRows lets a metric take the place of a driver's field, but for the iteration",
+          "[callbacks][csv]") {
+  CsvRows rows;
+  const auto [header, row] =
+      rows.make(TrialId{7}, result_of(3, R"({"done":1,"training_iteration":99,"x":2})"));
+  CHECK(header.ends_with(",trial_id,done,x"));
+  CHECK(row.starts_with("3,"));
+  CHECK(row.ends_with(",trial_00007,1,2\n"));
+}
+
+TEST_CASE("CsvRows shows a name once", "[callbacks][csv]") {
+  CsvRows rows;
+  CHECK(metric_cells(rows, R"({"a/b":1,"a":{"b":2},"c":3})") == "a/b=2;c=3;");
+}
+
+TEST_CASE("A csv line survives being taken apart and put together", "[callbacks][csv]") {
+  const std::vector<std::string> cells = {"", "plain", "a,b", "say \"so\"", "\"", ",", " x "};
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) csv::append_cell(line, cells[i], i == 0);
+  CHECK(csv::split(line) == cells);
+  CHECK(line == ",plain,\"a,b\",\"say \"\"so\"\"\",\"\"\"\",\",\", x ");
+}

@@ -1,0 +1,166 @@
+// Writing beside the loop: order, limits, and files that fail while others go on.
+#include "callbacks/file_writer.h"
+
+#include <filesystem>
+
+#include "tests/callbacks/callback_fixture.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+using namespace tune::testing;
+
+namespace {
+
+std::string row(int iteration) {
+  return "{\"training_iteration\":" + std::to_string(iteration) + ",\"a\":1}\n";
+}
+
+FileWriterOptions options_with(Notices& notices) {
+  FileWriterOptions options;
+  options.format = RowFormat::json;
+  options.notice = notices.taker();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("FileWriter carries out the operations on a file in their order", "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "trial_00000/result.json";
+  Notices notices;
+  {
+    FileWriter writer(options_with(notices));
+    for (int i = 1; i <= 5; ++i) writer.append(file, "", row(i));
+    writer.cut(file, 2);
+    writer.append(file, "", row(3));
+    writer.mend(file, "", row(2));
+    writer.mend(file, "", row(3));
+    writer.flush();
+    CHECK(read(file) == row(1) + row(2) + row(3));
+    writer.append(file, "", row(4));
+  }
+  CHECK(read(file) == row(1) + row(2) + row(3) + row(4));
+  CHECK(notices.all().empty());
+}
+
+TEST_CASE("FileWriter names a file that fails once, keeps its rows, and goes on with the others",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string good = directory / "trial_00000/result.json";
+  const std::string bad = directory / "trial_00001/result.json";
+  write(directory / "trial_00001", "a file where a directory should be");
+  Notices notices;
+  FileWriter writer(options_with(notices));
+  for (int i = 1; i <= 3; ++i) {
+    writer.append(bad, "", row(i));
+    writer.append(good, "", row(i));
+    writer.flush();
+  }
+  CHECK(read(good) == row(1) + row(2) + row(3));
+  REQUIRE(notices.all().size() == 1);
+  CHECK(notices.all()[0] == "cannot open " + bad +
+                                ": Not a directory; the run goes on, and writing this file is "
+                                "tried again");
+
+  std::filesystem::remove(directory / "trial_00001");
+  writer.append(bad, "", row(4));
+  writer.flush();
+  CHECK(read(bad) == row(1) + row(2) + row(3) + row(4));
+  CHECK(writer.dropped() == 0);
+}
+
+TEST_CASE("FileWriter tells at its end what it could not write", "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "result.json";
+  std::filesystem::create_symlink("/dev/full", file);
+  Notices notices;
+  {
+    FileWriter writer(options_with(notices));
+    writer.append(file, "", row(1));
+    writer.append(file, "", row(2));
+  }
+  REQUIRE(notices.all().size() == 2);
+  CHECK(notices.all()[1] == "2 rows of 1 files could not be written, among them " + file);
+}
+
+TEST_CASE("FileWriter keeps what waits for a failing file within its limit",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string bad = directory / "bad.json";
+  const std::string good = directory / "good.json";
+  std::filesystem::create_symlink("/dev/full", bad);
+  Notices notices;
+  auto options = options_with(notices);
+  options.memory_limit_of_failing_file_bytes = 10000;
+  FileWriter writer(options);
+  writer.append(bad, "", row(1));
+  writer.flush();
+  for (int i = 2; i <= 2000; ++i) writer.append(bad, "", row(i));
+  CHECK(writer.dropped() > 1000);
+  CHECK(writer.dropped() < 2000);
+  for (int i = 1; i <= 2000; ++i) writer.append(good, "", row(i));
+  writer.flush();
+  CHECK(lines_of(read(good)).size() == 2000);
+  CHECK(notices.all().size() == 1);
+}
+
+TEST_CASE("FileWriter leaves rows out rather than wait for a disk, and says so once",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "result.json";
+  Notices notices;
+  auto options = options_with(notices);
+  options.memory_limit_bytes = 2000;
+  options.flush_period_s = 3600;
+  FileWriter writer(options);
+  for (int i = 1; i <= 500; ++i) writer.append(file, "", row(i));
+  const auto dropped = writer.dropped();
+  CHECK(dropped > 0);
+  writer.flush();
+  CHECK(lines_of(read(file)).size() == 500 - dropped);
+  REQUIRE(notices.all().size() == 1);
+  CHECK(notices.all()[0] ==
+        "the disk does not keep up: rows are being left out, the first of them of " + file);
+}
+
+TEST_CASE("FileWriter waits for room before a run instead of leaving rows out",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "result.json";
+  Notices notices;
+  auto options = options_with(notices);
+  options.memory_limit_bytes = 2000;
+  options.flush_period_s = 0;
+  FileWriter writer(options);
+  for (int i = 1; i <= 500; ++i) writer.mend(file, "", row(i));
+  writer.flush();
+  CHECK(writer.dropped() == 0);
+  CHECK(lines_of(read(file)).size() == 500);
+}
+
+TEST_CASE("FileWriter takes a flood of rows for many files in bounded memory",
+          "[callbacks][writer][flood]") {
+  const TemporaryDirectory directory;
+  Notices notices;
+  auto options = options_with(notices);
+  options.memory_limit_bytes = 4 << 20;
+  FileWriter writer(options);
+  constexpr int files = 256;
+  constexpr int rows = 100000;
+  const std::string padding(200, 'x');
+  std::vector<std::string> paths;
+  for (int i = 0; i < files; ++i) paths.push_back(directory / ("result-" + std::to_string(i)));
+  for (int i = 0; i < rows; ++i) {
+    writer.append(paths[static_cast<std::size_t>(i % files)], "",
+                  "{\"training_iteration\":" + std::to_string(i) + ",\"" + padding + "\":1}\n");
+  }
+  writer.flush();
+  std::size_t written = 0;
+  for (const auto& path : paths) {
+    const auto lines = lines_of(read(path));
+    for (const auto& line : lines) REQUIRE(line.ends_with(padding + "\":1}"));
+    written += lines.size();
+  }
+  CHECK(written + writer.dropped() == rows);
+  CHECK(written > 0);
+}

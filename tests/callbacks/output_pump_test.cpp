@@ -1,0 +1,82 @@
+// Standard output that may stand still.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "callbacks/terminal.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+struct Pipe {
+  std::array<int, 2> ends{};
+  Pipe() { REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0); }
+  ~Pipe() {
+    ::close(ends[0]);
+    if (ends[1] >= 0) ::close(ends[1]);
+  }
+  std::string read_all() {
+    ::close(std::exchange(ends[1], -1));
+    std::string text;
+    std::array<char, 65536> buffer{};
+    for (ssize_t got; (got = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("OutputPump writes everything in order", "[callbacks][console]") {
+  Pipe pipe;
+  {
+    OutputPump pump(pipe.ends[1]);
+    pump.write("one\n");
+    pump.write("two\n");
+    pump.flush();
+    CHECK_FALSE(pump.busy());
+    pump.write("three\n");
+  }
+  CHECK(pipe.read_all() == "one\ntwo\nthree\n");
+}
+
+TEST_CASE("OutputPump never waits for a reader, and says how much it left out",
+          "[callbacks][console]") {
+  Pipe pipe;
+  const std::string block(1000, 'x');
+  std::string text;
+  {
+    OutputPump pump(pipe.ends[1]);
+    for (int i = 0; i < 5000; ++i) pump.write(block + '\n');
+    CHECK(pump.busy());
+    std::thread reader([&] {
+      std::array<char, 65536> buffer{};
+      while (text.find("end\n") == std::string::npos) {
+        const auto got = ::read(pipe.ends[0], buffer.data(), buffer.size());
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+      }
+    });
+    pump.flush();
+    pump.write("end\n");
+    reader.join();
+  }
+  CHECK(text.size() < 5000 * 1001);
+  const auto note = text.find('[');
+  REQUIRE(note != std::string::npos);
+  CHECK(text.substr(note).ends_with(" messages left out]\nend\n"));
+}
+
+TEST_CASE("OutputPump survives a reader that has gone", "[callbacks][console]") {
+  Pipe pipe;
+  OutputPump pump(pipe.ends[1]);
+  ::close(pipe.ends[0]);
+  pump.write("to nobody\n");
+  pump.flush();
+  CHECK_FALSE(pump.busy());
+  pipe.ends[0] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}

@@ -1,0 +1,195 @@
+// Rows stand once: appending, cutting and mending, at every length that a crash can leave.
+#include "callbacks/row_files.h"
+
+#include <filesystem>
+
+#include "tests/callbacks/callback_fixture.h"
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+
+using namespace tune;
+using namespace tune::testing;
+
+namespace {
+
+const std::string header = "training_iteration,a";
+
+std::string row(RowFormat format, int iteration, const std::string& value = "0.5") {
+  const std::string number = std::to_string(iteration);
+  return format == RowFormat::csv ? number + ',' + value + '\n'
+                                  : "{\"training_iteration\":" + number + ",\"a\":" + value + "}\n";
+}
+
+std::string rows(RowFormat format, int first, int last) {
+  std::string text;
+  for (int i = first; i <= last; ++i) text += row(format, i);
+  return text;
+}
+
+std::string whole(RowFormat format, int last) {
+  return (format == RowFormat::csv ? header + '\n' : "") + rows(format, 1, last);
+}
+
+}  // namespace
+
+TEST_CASE("RowFiles removes rows after an iteration and a torn line, at every cut length",
+          "[callbacks][rows]") {
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  const std::string full = whole(format, 5);
+  int cases = 0;
+  for (std::size_t length = 0; length <= full.size(); ++length) {
+    for (const int keep : {0, 3, 99}) {
+      write(file, full.substr(0, length));
+      RowFiles(format).cut(file, keep);
+      const auto whole_lines = full.substr(0, length).rfind('\n');
+      std::string expected =
+          whole_lines == std::string::npos ? "" : full.substr(0, whole_lines + 1);
+      expected = std::min(expected, whole(format, std::min(keep, 5)),
+                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+      REQUIRE(read(file) == expected);
+      ++cases;
+    }
+  }
+  CHECK(cases == static_cast<int>(full.size() + 1) * 3);
+}
+
+TEST_CASE("RowFiles mends a file cut at any length, or with rows too many, to each row once",
+          "[callbacks][rows]") {
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const auto first = GENERATE(1, 4);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  const std::string full = whole(format, 6);
+  const std::string replayed = rows(format, first, 6);
+  const std::size_t shortest = first == 1 ? 0 : whole(format, first - 1).size();
+  int cases = 0;
+  for (std::size_t length = shortest; length <= full.size(); ++length) {
+    write(file, full.substr(0, length));
+    RowFiles(format).mend(file, header, replayed);
+    REQUIRE(read(file) == full);
+    ++cases;
+  }
+  CHECK(cases > 6);
+
+  write(file, whole(format, first) + row(format, first + 1, "0.25") + row(format, first + 2));
+  RowFiles(format).mend(file, header, replayed);
+  CHECK(read(file) == full);
+}
+
+TEST_CASE("RowFiles does not write to a file that has the replayed rows", "[callbacks][rows]") {
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  write(file, whole(format, 9));
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(file, old);
+  const auto before = identity(file);
+  RowFiles files(format);
+  files.mend(file, header, rows(format, 1, 3));
+  files.mend(file, header, rows(format, 4, 4));
+  files.mend(file, header, rows(format, 5, 9));
+  files.cut(file, 9);
+  CHECK(identity(file) == before);
+  CHECK(read(file) == whole(format, 9));
+}
+
+TEST_CASE("RowFiles replays a trial that was rewound to the rows that count", "[callbacks][rows]") {
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  const std::string after = row(format, 4, "4.5") + row(format, 5, "5.5");
+  write(file, whole(format, 3) + after);
+  RowFiles files(format);
+  files.mend(file, header, rows(format, 1, 8));
+  files.mend(file, header, after);
+  CHECK(read(file) == whole(format, 3) + after);
+}
+
+TEST_CASE("RowFiles finds a row far from the end of a long file", "[callbacks][rows]") {
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  const std::string long_value = '"' + std::string(200000, 'x') + '"';
+  const std::string start = whole(format, 5000);
+  write(file, start + row(format, 5001, long_value) + rows(format, 5002, 20000));
+  RowFiles(format).cut(file, 5000);
+  CHECK(read(file) == start);
+  RowFiles(format).cut(file, 0);
+  CHECK(read(file) == whole(format, 0));
+}
+
+TEST_CASE("RowFiles cuts nothing from a file that is not there", "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  RowFiles(RowFormat::json).cut(directory / "rows", 0);
+  CHECK_FALSE(std::filesystem::exists(directory / "rows"));
+}
+
+TEST_CASE("RowFiles adds columns that appear later and keeps all rows before",
+          "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "progress.csv";
+  RowFiles files(RowFormat::csv);
+  files.append(file, "training_iteration,a", "1,0.5\n2,0.25\n");
+  files.append(file, "training_iteration,b,a", "3,7,0.125\n");
+  files.append(file, "training_iteration,a", "4,\"x,y\"\n");
+  files.append(file, "training_iteration,b,a", "5,8,1\n");
+  CHECK(read(file) == "training_iteration,a,b\n1,0.5,\n2,0.25,\n3,0.125,7\n4,\"x,y\",\n5,1,8\n");
+  CHECK_FALSE(std::filesystem::exists(file + ".tmp"));
+
+  SECTION("and knows them again in another session") {
+    RowFiles(RowFormat::csv).append(file, "training_iteration,b", "6,9\n");
+    CHECK(lines_of(read(file)).back() == "6,,9");
+  }
+  SECTION("and mends rows with columns in another order without writing") {
+    const auto before = read(file);
+    RowFiles(RowFormat::csv).mend(file, "training_iteration,b,a", "3,7,0.125\n");
+    CHECK(read(file) == before);
+  }
+}
+
+TEST_CASE("RowFiles limits the columns of a file and keeps its rows", "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "progress.csv";
+  RowFiles files(RowFormat::csv);
+  files.append(file, "training_iteration,a", "1,0.5\n");
+  std::string wide = "training_iteration";
+  std::string cells = "2";
+  for (std::size_t i = 0; i < 2 * max_columns; ++i) {
+    wide += ",m" + std::to_string(i);
+    cells += ",1";
+  }
+  files.append(file, wide, cells + '\n');
+  files.append(file, "training_iteration,a", "3,0.25\n");
+  const auto lines = lines_of(read(file));
+  REQUIRE(lines.size() == 4);
+  for (const auto& line : lines) {
+    CHECK(std::count(line.begin(), line.end(), ',') == static_cast<long>(max_columns) - 1);
+  }
+  CHECK(lines[3].starts_with("3,0.25,"));
+}
+
+TEST_CASE("RowFiles writes a new content only if it is new", "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "trial_00000/params.json";
+  RowFiles files(RowFormat::text);
+  files.replace(file, "{}\n");
+  CHECK(read(file) == "{}\n");
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(file, old);
+  const auto before = identity(file);
+  files.replace(file, "{}\n");
+  CHECK(identity(file) == before);
+  files.replace(file, "[]\n");
+  CHECK(read(file) == "[]\n");
+}
+
+TEST_CASE("RowFiles names path and reason of a full disk", "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "result.json";
+  std::filesystem::create_symlink("/dev/full", file);
+  RowFiles files(RowFormat::json);
+  CHECK_THROWS_WITH(files.append(file, "", "{}\n"),
+                    "cannot write " + file + ": No space left on device");
+}
