@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "trainable/protocol.h"
+#include "tuner/core/error.h"
 #include "tuner/core/metrics_dom.h"
 
 namespace tune {
@@ -61,7 +62,7 @@ simdjson::dom::parser& json_parser() {
   constexpr std::size_t depth = protocol::max_depth + 2;
   thread_local simdjson::dom::parser parser = [] {
     simdjson::dom::parser fresh;
-    (void)fresh.allocate(4096, depth);
+    ensure(fresh.allocate(4096, depth) == simdjson::SUCCESS, "a parser can be made");
     return fresh;
   }();
   return parser;

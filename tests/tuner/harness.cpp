@@ -1,0 +1,141 @@
+#include "tests/tuner/harness.h"
+
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+class Counting : public Searcher {
+ public:
+  explicit Counting(int n) : n_(n) {}
+  Answer suggest(TrialId) override {
+    if (next_ == n_) return Exhausted{};
+    const int x = next_++;
+    return Suggestion{{{"x", x}}, "x=" + std::to_string(x)};
+  }
+  Json save() const override { return next_; }
+  void load(const Json& state) override { next_ = state; }
+
+ private:
+  int n_;
+  int next_ = 0;
+};
+
+class Fifo : public Scheduler {
+ public:
+  Decision on_result(const Trial&, const Result&) override { return {}; }
+};
+
+std::unique_ptr<Stopper> make_stoppers(std::int64_t iterations, std::optional<Seconds> budget_s) {
+  std::vector<std::unique_ptr<Stopper>> stoppers;
+  stoppers.push_back(make_max_iteration(iterations));
+  if (budget_s) stoppers.push_back(make_time_budget(*budget_s));
+  return make_any_of(std::move(stoppers));
+}
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_counting_searcher(int n) { return std::make_unique<Counting>(n); }
+
+void Recorder::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) {
+  add("restore", trial);
+  lines_.back() += " from " + std::to_string(checkpoint != nullptr ? checkpoint->iteration : 0);
+}
+
+void Recorder::on_trial_result(const Trial& trial, Result& result) {
+  add("result", trial);
+  lines_.back() += " at " + std::to_string(result.training_iteration);
+}
+
+void Recorder::on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
+  add("checkpoint", trial);
+  lines_.back() += " at " + std::to_string(checkpoint.iteration);
+}
+
+Harness::Harness() {
+  spec.name = "exp";
+  spec.command = {"fake"};
+  program.step = [](const Json&, std::int64_t iteration) {
+    return FakeStep{.metrics =
+                        R"({"loss":)" + std::to_string(1.0 / static_cast<double>(iteration)) + "}"};
+  };
+}
+
+LoopEnd Harness::run() {
+  Policies policies{make_counting_searcher(trials),
+                    scheduler ? std::move(scheduler) : std::make_unique<Fifo>(),
+                    make_stoppers(iterations, spec.time_budget_s)};
+  experiment = {};
+  const LockOwner self{"host", 1, 1, clock.now()};
+  std::vector<std::string> notices;
+  std::optional<std::string> difference;
+  auto store = ExperimentStore::exists(files, directory)
+                   ? ExperimentStore::open(
+                         files, directory, self,
+                         [&](Event&& event) {
+                           const auto differs = replay(policies, experiment, event);
+                           if (differs) difference = differs;
+                         },
+                         notices)
+                   : ExperimentStore::create(files, directory, to_json(spec), self);
+  ensure(!difference, "policies answer a replay as they did: " + difference.value_or(""));
+
+  FakeExecutor executor(clock, files, program);
+  for (const auto& [time, signal] : signals) executor.at(time, Interrupted{signal});
+  signals.clear();
+  auto all = std::move(callbacks);
+  callbacks.clear();
+  all.push_back(std::make_unique<Recorder>(told));
+  CallbackList list(std::move(all));
+  IoPool pool(0, [&executor] { executor.wake(); });
+  Ledger ledger(experiment, policies, store, pool, clock);
+  Saver saver(ledger, pool, files, list, directory, spec.checkpoint_config);
+  ledger.commit(SessionStarted{"host", 1, "test"});
+  const auto running = experiment.running();
+  for (const TrialId trial : running) {
+    ledger.commit(
+        AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
+  }
+  Loop loop(spec,
+            {.experiment_dir = directory,
+             .resources = resources,
+             .gpu_names = {},
+             .interrupt_grace_s = 30},
+            ledger, policies, executor, pool, saver, list);
+  LoopEnd end = loop.run();
+  launches += executor.launches;
+  most_live = std::max(most_live, executor.most_live);
+  specs.insert(specs.end(), executor.specs.begin(), executor.specs.end());
+  ensure(executor.live() == 0, "no process is left behind");
+  return end;
+}
+
+std::vector<Event> Harness::events() {
+  std::vector<Event> all;
+  std::vector<std::string> notices;
+  ExperimentStore::read(
+      files, directory, [&](Event&& event) { all.push_back(std::move(event)); }, notices);
+  return all;
+}
+
+std::string Harness::journal() {
+  std::string text;
+  for (const auto& event : events()) {
+    append_json(text, event);
+    text += '\n';
+  }
+  return text;
+}
+
+std::vector<std::string> Harness::checkpoint_dirs(int i) {
+  std::vector<std::string> names;
+  const auto directory_of = paths::trial(directory, TrialId{static_cast<std::uint32_t>(i)});
+  if (!files.exists(directory_of)) return names;
+  for (const auto& entry : files.list(directory_of)) {
+    if (entry.is_directory) names.push_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace tune
