@@ -131,6 +131,16 @@ TEST_CASE("Journal drops its last record if any bit of it has changed", "[journa
   CHECK(flips == 200);
 }
 
+TEST_CASE("Journal drops the zeros that a file system may leave at its end after a power cut",
+          "[journal][crash]") {
+  MemoryFileSystem files;
+  write_journal(with_directory(files), three);
+  files.put(file, files.read(file) + std::string(4096, '\0'));
+  JournalEnd end;
+  CHECK(read_lines(files, &end) == three);
+  CHECK(end.torn_bytes == 4096);
+}
+
 TEST_CASE("Journal refuses damage before its last line, by file, line and byte",
           "[journal][crash]") {
   MemoryFileSystem whole;
