@@ -54,8 +54,7 @@ TEST_CASE("Every answer that a trainable formats is read as it was meant", "[uni
   CHECK(reported.should_checkpoint);
   CHECK(reported.checkpoint == "/a \"b\"\n\xC3\xA9");
 
-  const auto last =
-      read_as<Reported>(protocol::format(protocol::Result{.metrics = {}, .done = true}));
+  const auto last = read_as<Reported>(protocol::format(protocol::Result{{}, true, false, {}}));
   CHECK_FALSE(last.metrics.has_value());
   CHECK(last.done);
 

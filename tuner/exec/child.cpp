@@ -17,7 +17,7 @@ constexpr std::size_t share_messages = 64;
 constexpr std::size_t share_bytes = 1024 * 1024;
 constexpr std::size_t kept_buffer_bytes = 64 * 1024;
 
-/// More than a socket holds when its writer is dead; somebody else who holds it may write on.
+/// More than a socket holds. Bounded, since what the process left behind may write on until `reap`.
 constexpr std::size_t drained_bytes = 4 * 1024 * 1024;
 
 void release_if_large(std::string& buffer) {
@@ -177,7 +177,6 @@ void Child::wait_for_exit() {
 void Child::on_exit_ready() {
   if (!exit_watch_.is_open()) return;
   if (!process_.has_exited()) return wait_for_exit();  // readiness may be spurious
-  process_.signal(SIGKILL);  // its group writes no more while we read the rest
   drain();
   exit_watch_.release();
   const auto status = process_.reap();

@@ -214,7 +214,9 @@ class ProcessExecutor::Loop {
 
 ProcessExecutor::ProcessExecutor(Interrupts interrupts) try
     : loop_(std::make_unique<Loop>(interrupts)) {
-} catch (const boost::system::system_error& error) {
+} catch (const Error&) {
+  throw;
+} catch (const std::exception& error) {
   throw machine_error(std::string("cannot set up the event loop: ") + error.what());
 }
 ProcessExecutor::~ProcessExecutor() = default;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -42,6 +43,10 @@ struct ChildPlan {
 /// ones, and no instrumentation: the sanitizers' wrappers would record them as the parent's.
 __attribute__((no_sanitize("address", "thread", "undefined"))) int run_child(void* argument) {
   auto& plan = *static_cast<ChildPlan*>(argument);
+  const unsigned long default_action[4] = {};  // the kernel's struct: SIG_DFL, no flags, no mask
+  for (int signal = 1; signal < NSIG; ++signal) {
+    ::syscall(SYS_rt_sigaction, signal, default_action, nullptr, kernel_sigset_bytes);
+  }
   const char* call = "setpgid";
   long result = ::syscall(SYS_setpgid, 0, 0);
   if (result == 0) {
@@ -51,10 +56,6 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) int run_child(voi
   // A parent that died before the line above will send no signal.
   if (::syscall(SYS_getppid) != plan.parent) ::syscall(SYS_exit_group, 127);
 
-  const unsigned long default_action[4] = {};  // the kernel's struct: SIG_DFL, no flags, no mask
-  for (int signal = 1; signal < NSIG; ++signal) {
-    ::syscall(SYS_rt_sigaction, signal, default_action, nullptr, kernel_sigset_bytes);
-  }
   if (result == 0) {
     call = "chdir";
     result = ::syscall(SYS_chdir, plan.directory);
