@@ -50,7 +50,7 @@ struct Attempt {
 };
 
 /// One live process.
-struct Process {
+struct TrialProcess {
   LaunchId id{};
   std::optional<TrialId> trial;  ///< nothing: idle, or on its way out
   Allocation allocation;         ///< of an idle process, kept for its next trial

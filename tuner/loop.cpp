@@ -43,7 +43,7 @@ void Loop::turn() {
   pool_.run_completions();
   const Seconds now = ledger_.steady();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    Process& process = *find_process(deadlines_.begin()->second);
+    TrialProcess& process = *find_process(deadlines_.begin()->second);
     set_deadline(process, never_s);
     on_deadline(process);
   }
@@ -145,7 +145,7 @@ void Loop::end_by_force() {
     end(attempt, stopping ? Outcome::completed : Outcome::interrupted,
         stopping ? ledger_.experiment().stop_reason() : "interrupted");
   }
-  for (auto& [id, process] : processes_) leave(process, Process::Leaving::killed);
+  for (auto& [id, process] : processes_) leave(process, TrialProcess::Leaving::killed);
 }
 
 void Loop::finish(const LoopEnd& end) {
@@ -165,17 +165,17 @@ Attempt* Loop::find_attempt(TrialId trial) {
   return found == attempts_.end() ? nullptr : &found->second;
 }
 
-Process* Loop::find_process(LaunchId launch) {
+TrialProcess* Loop::find_process(LaunchId launch) {
   const auto found = processes_.find(launch);
   return found == processes_.end() ? nullptr : &found->second;
 }
 
 Attempt* Loop::attempt_of(LaunchId launch) {
-  const Process* const process = find_process(launch);
+  const TrialProcess* const process = find_process(launch);
   return process != nullptr && process->trial ? find_attempt(*process->trial) : nullptr;
 }
 
-void Loop::set_deadline(Process& process, Seconds deadline) {
+void Loop::set_deadline(TrialProcess& process, Seconds deadline) {
   if (process.deadline == deadline) return;
   if (process.deadline != never_s) deadlines_.erase({process.deadline, process.id});
   process.deadline = deadline;

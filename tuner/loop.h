@@ -74,14 +74,14 @@ class Loop {
   void on(const Launched& wakeup);
   void on(const LaunchFailed& wakeup);
   void on(const Greeted& wakeup);
-  void refused_reset(Process& process, Attempt& attempt);
+  void refused_reset(TrialProcess& process, Attempt& attempt);
   void on(Reported& wakeup);
   void on(const SaveAnswered& wakeup);
   void on(const Faulted& wakeup);
   void on(const Disconnected& wakeup);
   void on(const Exited& wakeup);
   void on(const Interrupted& wakeup);
-  void on_deadline(Process& process);
+  void on_deadline(TrialProcess& process);
 
   // loop_results.cpp: a result and what follows from it.
   Result make_result(const Attempt& attempt, Reported& reported) const;
@@ -100,13 +100,13 @@ class Loop {
   void try_to_close(Attempt& attempt);
   void close(Attempt& attempt);
   void tell_end(TrialId trial, const AttemptEnded& ended);
-  void leave(Process& process, Process::Leaving how);
+  void leave(TrialProcess& process, TrialProcess::Leaving how);
   void stop_idle_processes();
 
   Attempt* find_attempt(TrialId trial);
   Attempt* attempt_of(LaunchId launch);
-  Process* find_process(LaunchId launch);
-  void set_deadline(Process& process, Seconds deadline);
+  TrialProcess* find_process(LaunchId launch);
+  void set_deadline(TrialProcess& process, Seconds deadline);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
   const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
 
@@ -121,7 +121,7 @@ class Loop {
 
   ResourcePool resources_;
   std::map<TrialId, Attempt> attempts_;
-  std::unordered_map<LaunchId, Process> processes_;
+  std::unordered_map<LaunchId, TrialProcess> processes_;
   std::vector<LaunchId> idle_;
   std::set<std::pair<Seconds, LaunchId>> deadlines_;
   std::uint64_t last_launch_ = 0;

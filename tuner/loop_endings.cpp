@@ -28,15 +28,15 @@ void Loop::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
                  try_to_close(failed);
                });
   }
-  Process* const process = attempt.process ? find_process(*attempt.process) : nullptr;
+  TrialProcess* const process = attempt.process ? find_process(*attempt.process) : nullptr;
   if (process != nullptr) {
     attempt.gives_back_process = spec_.reuse_processes && process->can_reset &&
                                  outcome != Outcome::failed && outcome != Outcome::interrupted &&
                                  winding_ == Winding::no &&
-                                 process->leaving == Process::Leaving::no;
+                                 process->leaving == TrialProcess::Leaving::no;
     if (!attempt.gives_back_process) {
       const bool in_order = outcome != Outcome::failed && !was_starting;
-      leave(*process, in_order ? Process::Leaving::asked : Process::Leaving::terminated);
+      leave(*process, in_order ? TrialProcess::Leaving::asked : TrialProcess::Leaving::terminated);
     }
   }
   try_to_close(attempt);
@@ -75,7 +75,7 @@ void Loop::close(Attempt& attempt) {
     ended.not_before = ledger_.now() + std::min(60.0, static_cast<double>(1 << doublings));
   }
   if (attempt.gives_back_process) {
-    Process& process = *find_process(*attempt.process);
+    TrialProcess& process = *find_process(*attempt.process);
     process.trial.reset();
     process.idle = true;
     process.allocation = std::move(attempt.allocation);
@@ -126,7 +126,7 @@ void Loop::after_failure(TrialId id) {
 }
 
 /// Asks a process to leave, or makes it. Each step is taken further when its grace is over.
-void Loop::leave(Process& process, Process::Leaving how) {
+void Loop::leave(TrialProcess& process, TrialProcess::Leaving how) {
   if (how <= process.leaving) return;
   process.leaving = how;
   if (process.idle) {
@@ -135,24 +135,24 @@ void Loop::leave(Process& process, Process::Leaving how) {
     resources_.release(process.allocation);
   }
   switch (how) {
-    case Process::Leaving::no:
+    case TrialProcess::Leaving::no:
       break;
-    case Process::Leaving::asked:
+    case TrialProcess::Leaving::asked:
       executor_.send(process.id, protocol::Stop{});
       break;
-    case Process::Leaving::terminated:
+    case TrialProcess::Leaving::terminated:
       executor_.signal(process.id, SIGTERM);
       break;
-    case Process::Leaving::killed:
+    case TrialProcess::Leaving::killed:
       executor_.signal(process.id, SIGKILL);
       break;
   }
-  const bool last = how == Process::Leaving::killed;
+  const bool last = how == TrialProcess::Leaving::killed;
   set_deadline(process, last ? never_s : ledger_.steady() + spec_.stop_grace_s);
 }
 
 void Loop::stop_idle_processes() {
-  while (!idle_.empty()) leave(*find_process(idle_.back()), Process::Leaving::asked);
+  while (!idle_.empty()) leave(*find_process(idle_.back()), TrialProcess::Leaving::asked);
 }
 
 }  // namespace tune

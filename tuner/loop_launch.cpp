@@ -85,7 +85,7 @@ void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int ch
   if (attempt == nullptr || attempt->number != number || attempt->ending) {
     // It was ended meanwhile; the process that it would have had is nobody's.
     if (idle && find_process(*idle) != nullptr)
-      leave(*find_process(*idle), Process::Leaving::asked);
+      leave(*find_process(*idle), TrialProcess::Leaving::asked);
     return;
   }
   if (checkpoint != 0) saver_.pin(id, checkpoint);
@@ -93,11 +93,11 @@ void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int ch
   attempt->phase = Attempt::Phase::starting;
   if (!error.empty()) {
     if (idle && find_process(*idle) != nullptr)
-      leave(*find_process(*idle), Process::Leaving::asked);
+      leave(*find_process(*idle), TrialProcess::Leaving::asked);
     end(*attempt, Outcome::failed, error);
     return;
   }
-  Process* const process = idle ? find_process(*idle) : nullptr;
+  TrialProcess* const process = idle ? find_process(*idle) : nullptr;
   if (process == nullptr) {
     launch(*attempt);
     return;
@@ -111,7 +111,7 @@ void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int ch
 
 void Loop::launch(Attempt& attempt) {
   const LaunchId id{++last_launch_};
-  Process& process = processes_[id];
+  TrialProcess& process = processes_[id];
   process.id = id;
   process.trial = attempt.trial;
   attempt.process = id;

@@ -183,7 +183,7 @@ void Loop::step(Attempt& attempt) {
   executor_.send(*attempt.process, protocol::Step{});
   attempt.phase = Attempt::Phase::training;
   attempt.told_at = ledger_.steady();
-  Process& process = *find_process(*attempt.process);
+  TrialProcess& process = *find_process(*attempt.process);
   set_deadline(process, spec_.trial_timeout_s ? attempt.told_at + *spec_.trial_timeout_s : never_s);
 }
 

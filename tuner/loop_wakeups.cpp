@@ -5,7 +5,7 @@
 namespace tune {
 
 void Loop::on(const Launched& wakeup) {
-  Process& process = *find_process(wakeup.launch);
+  TrialProcess& process = *find_process(wakeup.launch);
   process.pid = wakeup.pid;
   process.start_ticks = wakeup.start_ticks;
   const Attempt* const attempt = attempt_of(wakeup.launch);
@@ -25,7 +25,7 @@ void Loop::on(const LaunchFailed& wakeup) {
 void Loop::on(const Greeted& wakeup) {
   Attempt* const attempt = attempt_of(wakeup.launch);
   if (attempt == nullptr || attempt->ending) return;
-  Process& process = *find_process(wakeup.launch);
+  TrialProcess& process = *find_process(wakeup.launch);
   if (wakeup.hello.reset_refused) {
     refused_reset(process, *attempt);
     return;
@@ -48,11 +48,11 @@ void Loop::on(const Greeted& wakeup) {
 }
 
 /// The process cannot take over another trial after all: it leaves, a fresh one is started.
-void Loop::refused_reset(Process& process, Attempt& attempt) {
+void Loop::refused_reset(TrialProcess& process, Attempt& attempt) {
   process.can_reset = false;
   process.trial.reset();
   attempt.said_start = false;
-  leave(process, Process::Leaving::asked);
+  leave(process, TrialProcess::Leaving::asked);
   launch(attempt);
 }
 
@@ -63,7 +63,7 @@ void Loop::on(Reported& wakeup) {
     end(*attempt, Outcome::failed, "it reported a result without having been told to step");
     return;
   }
-  Process& process = *find_process(wakeup.launch);
+  TrialProcess& process = *find_process(wakeup.launch);
   set_deadline(process, never_s);
   if (!wakeup.metrics) {
     if (wakeup.done) {
@@ -103,22 +103,22 @@ void Loop::on(const Faulted& wakeup) {
   Attempt* const attempt = attempt_of(wakeup.launch);
   if (attempt != nullptr) {
     end(*attempt, Outcome::failed, wakeup.reason);
-  } else if (Process* const process = find_process(wakeup.launch)) {
-    leave(*process, Process::Leaving::terminated);
+  } else if (TrialProcess* const process = find_process(wakeup.launch)) {
+    leave(*process, TrialProcess::Leaving::terminated);
   }
 }
 
 /// Mostly the process is about to exit, and its exit says more.
 void Loop::on(const Disconnected& wakeup) {
-  Process& process = *find_process(wakeup.launch);
+  TrialProcess& process = *find_process(wakeup.launch);
   process.disconnected = true;
-  if (process.leaving == Process::Leaving::no) {
+  if (process.leaving == TrialProcess::Leaving::no) {
     set_deadline(process, ledger_.steady() + spec_.stop_grace_s);
   }
 }
 
 void Loop::on(const Exited& wakeup) {
-  Process& process = *find_process(wakeup.launch);
+  TrialProcess& process = *find_process(wakeup.launch);
   Attempt* const attempt = attempt_of(wakeup.launch);
   set_deadline(process, never_s);
   if (process.idle) {
@@ -137,8 +137,8 @@ void Loop::on(const Exited& wakeup) {
 
 void Loop::on(const Interrupted& wakeup) { interrupt(wakeup.signal); }
 
-void Loop::on_deadline(Process& process) {
-  using Leaving = Process::Leaving;
+void Loop::on_deadline(TrialProcess& process) {
+  using Leaving = TrialProcess::Leaving;
   if (process.leaving != Leaving::no) {
     leave(process, process.leaving == Leaving::asked ? Leaving::terminated : Leaving::killed);
     return;
