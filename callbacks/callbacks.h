@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -56,6 +57,15 @@ struct ConsoleOptions {
 
 /// "console": what goes on, for people.
 std::unique_ptr<Callback> make_console(ConsoleOptions options = {});
+
+struct CheckpointBestOptions {
+  Objective objective;            ///< by name: the experiment's own
+  std::int64_t grace_period = 0;  ///< iterations of a trial for which nothing is asked
+};
+
+/// "checkpoint_best": asks for a checkpoint whenever a result is the best of the whole experiment
+/// so far.
+std::unique_ptr<Callback> make_checkpoint_best(CheckpointBestOptions options);
 
 /// Adds the names above. `notice` is where the callbacks made by name send their notices.
 void add_callbacks(Catalogue& catalogue, Notice notice = {});

@@ -45,13 +45,28 @@ std::unique_ptr<Callback> console(const Json& json, const PolicyContext&) {
   return make_console(std::move(options));
 }
 
+std::unique_ptr<Callback> checkpoint_best(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  CheckpointBestOptions options;
+  options.grace_period = reader.get("grace_period", options.grace_period);
+  reader.require(options.grace_period >= 0, "grace_period", "0 or more");
+  reader.finish();
+  if (!context.objective) {
+    throw OptionError("", "checkpoint_best needs the experiment's metric and mode");
+  }
+  options.objective = *context.objective;
+  return make_checkpoint_best(std::move(options));
+}
+
 }  // namespace
 
 void add_callbacks(Catalogue& catalogue, Notice notice) {
-  catalogue.callbacks["json"] = file_log(make_json_logger, notice);
-  catalogue.callbacks["csv"] = file_log(make_csv_logger, notice);
-  catalogue.callbacks["params"] = file_log(make_params_logger, std::move(notice));
-  catalogue.callbacks["console"] = console;
+  auto& callbacks = catalogue.callbacks;
+  add_factory(callbacks, "json", file_log(make_json_logger, notice));
+  add_factory(callbacks, "csv", file_log(make_csv_logger, notice));
+  add_factory(callbacks, "params", file_log(make_params_logger, std::move(notice)));
+  add_factory(callbacks, "console", Factory<Callback>(console));
+  add_factory(callbacks, "checkpoint_best", Factory<Callback>(checkpoint_best));
 }
 
 }  // namespace tune

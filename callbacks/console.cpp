@@ -49,6 +49,7 @@ class Console final : public Callback {
   std::string name() const override { return "console"; }
 
   void setup(const RunInfo& info, const Experiment& experiment) override;
+  void on_step_begin(const Experiment& experiment) override;
   void on_step_end(const Experiment& experiment) override;
   void on_trial_start(const Trial& trial) override;
   void on_trial_result(const Trial& trial, Result& result) override;
@@ -79,6 +80,7 @@ class Console final : public Callback {
   std::optional<OutputPump> pump_;
   RunInfo info_;
   std::optional<BestTrial> best_;
+  bool knows_earlier_sessions_ = true;
   Seconds started_ = 0;
   Seconds next_draw_ = 0;
   std::size_t frame_lines_ = 0;  ///< of the table that stands on the terminal
@@ -135,21 +137,12 @@ void Console::take_in(const Trial& trial, std::int64_t iteration, double value) 
   }
 }
 
-void Console::setup(const RunInfo& info, const Experiment& experiment) {
+void Console::setup(const RunInfo& info, const Experiment&) {
   info_ = info;
   started_ = options_.clock->steady();
   rate_since_ = started_;
-  rate_results_ = experiment.results();
+  knows_earlier_sessions_ = !info.resumed;
   next_draw_ = started_ + (is_table() ? 0 : options_.status_period_s);
-  if (info_.objective) {
-    const bool is_max = info_.objective->mode == Mode::max;
-    for (const auto& trial : experiment.trials()) {
-      const auto* const summary = trial.summary(info_.objective->metric);
-      if (summary != nullptr && summary->count > 0) {
-        take_in(trial, 0, is_max ? summary->max : summary->min);
-      }
-    }
-  }
   std::string text = info_.resumed ? "resuming " : "running ";
   text += info_.name + " in " + info_.directory.string();
   if (info_.total_trials) text += ", " + std::to_string(*info_.total_trials) + " trials";
@@ -157,6 +150,19 @@ void Console::setup(const RunInfo& info, const Experiment& experiment) {
     text += std::string(", ") + to_string(info_.objective->mode) + ' ' + info_.objective->metric;
   }
   line(text);
+}
+
+void Console::on_step_begin(const Experiment& experiment) {
+  if (std::exchange(knows_earlier_sessions_, true)) return;
+  rate_results_ = experiment.results();
+  if (!info_.objective) return;
+  const bool is_max = info_.objective->mode == Mode::max;
+  for (const auto& trial : experiment.trials()) {
+    const auto* const summary = trial.summary(info_.objective->metric);
+    if (summary != nullptr && summary->count > 0) {
+      take_in(trial, 0, is_max ? summary->max : summary->min);
+    }
+  }
 }
 
 void Console::on_step_end(const Experiment& experiment) {

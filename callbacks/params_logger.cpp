@@ -37,9 +37,14 @@ class ParamsLogger final : public Callback {
 
   std::string name() const override { return "params"; }
 
-  void setup(const RunInfo& info, const Experiment& experiment) override {
+  void setup(const RunInfo& info, const Experiment&) override {
     directory_ = info.directory.string() + '/';
-    if (!info.resumed) return;
+    settled_ = !info.resumed;
+  }
+
+  /// What an earlier driver could not write any more.
+  void on_step_begin(const Experiment& experiment) override {
+    if (std::exchange(settled_, true)) return;
     for (const auto& trial : experiment.trials()) {
       const bool ended_just_before =
           is_final(trial.state) && trial.ended >= experiment.last_time() - recent_s;
@@ -66,6 +71,7 @@ class ParamsLogger final : public Callback {
   }
 
   std::string directory_;
+  bool settled_ = true;
   FileWriter writer_;
 };
 

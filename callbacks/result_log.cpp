@@ -14,13 +14,10 @@ ResultLog::ResultLog(std::string name, std::string file_name, RowFormat format, 
                .memory_limit_bytes = options.memory_limit_bytes,
                .flush_period_s = options.flush_period_s}) {}
 
-void ResultLog::setup(const RunInfo& info, const Experiment& experiment) {
+void ResultLog::setup(const RunInfo& info, const Experiment&) {
   directory_ = info.directory.string() + '/';
   resumed_ = info.resumed;
-  if (!resumed_) return;
-  for (const auto& trial : experiment.trials()) {
-    if (trial.attempt > 0 && !is_final(trial.state)) unsettled_.insert(trial.id);
-  }
+  settled_ = !resumed_;
 }
 
 const std::string& ResultLog::path_of(TrialId trial) {
@@ -29,7 +26,6 @@ const std::string& ResultLog::path_of(TrialId trial) {
 }
 
 void ResultLog::on_trial_start(const Trial& trial) {
-  unsettled_.erase(trial.id);
   // The first attempt may have died between a row and its record.
   if (resumed_ || trial.attempt > 1) writer_.cut(path_of(trial.id), trial.iteration);
 }
@@ -44,7 +40,8 @@ void ResultLog::on_trial_result(const Trial& trial, Result& result) {
 }
 
 void ResultLog::on_trial_replay(const Trial& trial, const Result& result) {
-  unsettled_.insert(trial.id);
+  if (replayed_.size() <= index_of(trial.id)) replayed_.resize(index_of(trial.id) + 1);
+  replayed_[index_of(trial.id)] = result.training_iteration;
   const auto [header, row] = make_row_(trial.id, result);
   writer_.mend(path_of(trial.id), header, row);
 }
@@ -52,8 +49,14 @@ void ResultLog::on_trial_replay(const Trial& trial, const Result& result) {
 /// After the replay, before anything new: what was rewound, or written without ever being
 /// recorded, goes also from the files of trials that will not start again.
 void ResultLog::settle(const Experiment& experiment) {
-  for (const TrialId id : unsettled_) writer_.cut(path_of(id), experiment.trial(id).iteration);
-  unsettled_.clear();
+  if (std::exchange(settled_, true)) return;
+  replayed_.resize(experiment.trials().size());
+  for (const auto& trial : experiment.trials()) {
+    const bool was_rewound = replayed_[index_of(trial.id)] > trial.iteration;
+    const bool was_under_way = trial.attempt > 0 && !is_final(trial.state);
+    if (was_rewound || was_under_way) writer_.cut(path_of(trial.id), trial.iteration);
+  }
+  replayed_ = {};
 }
 
 void ResultLog::on_experiment_end(const Experiment& experiment) {

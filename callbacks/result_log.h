@@ -4,9 +4,9 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "callbacks/callbacks.h"
 #include "callbacks/file_writer.h"
@@ -45,8 +45,9 @@ class ResultLog final : public Callback {
   std::string directory_;
   std::string path_;
   bool resumed_ = false;
-  /// Trials of earlier sessions whose files may hold rows that do not count.
-  std::set<TrialId> unsettled_;
+  bool settled_ = true;
+  /// By trial: the iteration that was replayed last.
+  std::vector<std::int64_t> replayed_;
   FileWriter writer_;
 };
 

@@ -31,7 +31,8 @@ struct Screen {
     console = make_console(options);
   }
   void setup(bool resumed = false) {
-    console->setup(info_of("/experiments/digits", resumed), story.experiment);
+    console->setup(info_of("/experiments/digits", resumed), Experiment());
+    console->on_step_begin(story.experiment);
   }
   void start(TrialId id, int checkpoint = 0) {
     console->on_trial_start(story.start(id, checkpoint));

@@ -45,7 +45,8 @@ TEST_CASE("The params log restores a config that a killed driver had not written
   story.end(id, Outcome::completed);
   story.resume();
   const auto callback = make_params_logger({});
-  callback->setup(info_of(directory.path(), true), story.experiment);
+  callback->setup(info_of(directory.path(), true), Experiment());
+  callback->on_step_begin(story.experiment);
   callback->on_experiment_end(story.experiment);
   CHECK(read(directory / "trial_00000/params.json") == "{\n  \"lr\": 1\n}\n");
 }

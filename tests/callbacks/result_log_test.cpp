@@ -49,7 +49,8 @@ struct Driver {
 
   Driver(Story& the_story, const Log& log, const TemporaryDirectory& directory, bool resumed)
       : story(the_story), callback(log.make({})) {
-    callback->setup(info_of(directory.path(), resumed), story.experiment);
+    // At a resume, the experiment is folded after the setup.
+    callback->setup(info_of(directory.path(), resumed), Experiment());
   }
   void start(TrialId id, int checkpoint = 0) {
     const Trial before = story.experiment.trial(id);
@@ -196,6 +197,7 @@ TEST_CASE("A log forgets rows of a first attempt whose results were never record
     }
     story.resume();
     Driver driver(story, log, directory, true);
+    driver.callback->on_step_begin(story.experiment);
     driver.start(id);
     driver.report(id, 1, 2);
     driver.callback->on_experiment_end(story.experiment);
