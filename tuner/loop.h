@@ -14,6 +14,7 @@
 #include "tuner/callback_list.h"
 #include "tuner/exec/executor.h"
 #include "tuner/ledger.h"
+#include "tuner/loop_end.h"
 #include "tuner/saver.h"
 #include "tuner/spec.h"
 
@@ -24,17 +25,6 @@ struct LoopOptions {
   Resources resources;                   ///< totals
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
   Seconds interrupt_grace_s = 30;        ///< for last saves after an interrupt
-};
-
-/// Why the loop ended.
-struct LoopEnd {
-  enum class Kind {
-    finished,     ///< nothing is left to do
-    stopped,      ///< by a stopper, a budget or fail_fast
-    interrupted,  ///< by a signal; `tune resume` goes on
-  };
-  Kind kind = Kind::finished;
-  std::string reason;
 };
 
 class Loop {
@@ -85,7 +75,7 @@ class Loop {
 
   // loop_results.cpp: a result and what follows from it.
   Result make_result(const Attempt& attempt, Reported& reported) const;
-  bool wants_checkpoint(const Attempt& attempt, const Result& result, Decision decision) const;
+  Triggers triggers(const Attempt& attempt, const Result& result, Decision decision) const;
   void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);

@@ -1,4 +1,5 @@
 // Loop: how attempts and processes end.
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
@@ -22,9 +23,11 @@ void Loop::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
                [this, id = attempt.trial, log](const std::string& line) {
                  Attempt& failed = *find_attempt(id);
                  --failed.pending_work;
+                 // A trainable's own message may bring a trace below its first line.
                  std::string& text = failed.ending->reason;
-                 if (!line.empty()) text += "; the last line of its stderr: " + line;
-                 text += "; see " + log.string();
+                 const auto at = std::min(text.find('\n'), text.size());
+                 text.insert(at, (line.empty() ? "" : "; the last line of its stderr: " + line) +
+                                     "; see " + log.string());
                  try_to_close(failed);
                });
   }

@@ -64,28 +64,42 @@ Result Loop::make_result(const Attempt& attempt, Reported& reported) const {
   return result;
 }
 
-bool Loop::wants_checkpoint(const Attempt& attempt, const Result& result, Decision decision) const {
+Triggers Loop::triggers(const Attempt& attempt, const Result& result, Decision decision) const {
+  Triggers met;
+  // A function saves by itself, at its reports only.
+  if (processes_.at(*attempt.process).is_function) return met;
   const CheckpointConfig& config = spec_.checkpoint_config;
-  if (processes_.at(*attempt.process).is_function) return false;
-  const bool is_due = config.checkpoint_frequency > 0 &&
-                      result.training_iteration % config.checkpoint_frequency == 0;
-  const bool is_end = decision.action == Action::stop && config.checkpoint_at_end;
-  const bool is_leaving = decision.action == Action::pause || winding_ == Winding::interrupted;
-  return is_due || is_end || result.should_checkpoint || decision.checkpoint ||
-         (is_leaving && decision.action != Action::stop);
+  const bool is_end = decision.action == Action::stop;
+  if (config.checkpoint_frequency > 0 &&
+      result.training_iteration % config.checkpoint_frequency == 0) {
+    met.add(Trigger::frequency);
+  }
+  if (is_end && config.checkpoint_at_end) met.add(Trigger::at_end);
+  if (result.should_checkpoint) met.add(Trigger::result);
+  if (decision.checkpoint) met.add(Trigger::scheduler);
+  if (decision.action == Action::pause) met.add(Trigger::pause);
+  if (!is_end && winding_ == Winding::interrupted) met.add(Trigger::interrupt);
+  return met;
 }
 
 void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over) {
   const Trial& before = trial(attempt.trial);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
+  Triggers met = triggers(attempt, result, decision);
   told_result_ = result;
-  callbacks_.call("on_trial_result",
-                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
-  result.should_checkpoint = result.should_checkpoint || told_result_.should_checkpoint;
-  decision.checkpoint = handed_over || wants_checkpoint(attempt, result, decision);
+  callbacks_.call("on_trial_result", [&](Callback& callback) {
+    callback.on_trial_result(before, told_result_);
+  });
+  const bool can_save = !processes_.at(*attempt.process).is_function;
+  if (told_result_.should_checkpoint && !result.should_checkpoint && can_save) {
+    met.add(Trigger::callback);
+  }
+  if (handed_over) met.add(Trigger::result);
+  decision.checkpoint = met.any();
 
   Checkpoint& checkpoint = attempt.save.checkpoint;
   checkpoint = Checkpoint{};
+  checkpoint.triggers = met;
   checkpoint.iteration = result.training_iteration;
   checkpoint.time_total_s = result.time_total_s;
   checkpoint.timesteps_total = result.timesteps_total;

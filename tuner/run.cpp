@@ -1,5 +1,6 @@
 #include "tuner/run.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,13 +17,23 @@
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/program.h"
 #include "tuner/exec/system_clock.h"
+#include "tuner/loop.h"
 #include "tuner/policies.h"
+#include "tuner/spec_policy.h"
 #include "tuner/store/paths.h"
 #include "tuner/version.h"
 
 namespace tune {
 
 namespace {
+
+/// Each trial takes two descriptors, and the usual soft limit is 1,024.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 /// More threads than two do not make one disk faster, fewer let a large hash hold up a sync.
 constexpr int io_threads = 3;
@@ -38,51 +49,33 @@ void throw_if_any(const std::vector<Problem>& problems) {
 }
 
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
-                       const Catalogue& catalogue) {
-  std::vector<Problem> problems;
+                       const Catalogue& catalogue, std::vector<Problem>& problems) {
   PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
-  const auto make = [&](const auto& factories, Json described, const char* pointer) {
-    const std::string type = described.at("type");
-    described.erase("type");
-    const auto factory = factories.find(type);
-    if (factory == factories.end()) {
-      throw user_error(std::string(pointer) + ": there is no '" + type +
-                       "' here; is it from a plugin that was not given?");
-    }
-    try {
-      return factory->second(described, context);
-    } catch (const OptionError& error) {
-      throw user_error(pointer + error.pointer + ": " + error.what());
-    }
-  };
   Policies policies;
-  policies.searcher = make(catalogue.searchers, spec.searcher, "/searcher");
+  policies.searcher = make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers,
+                                  context, problems);
   // Two policies with one seed would draw the same numbers.
   context.seed = spec.seed + 0x9e3779b97f4a7c15u;
-  policies.scheduler = make(catalogue.schedulers, spec.scheduler, "/scheduler");
+  policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler",
+                                   catalogue.schedulers, context, problems);
   policies.stopper = make_stopper(spec, catalogue, context, problems);
-  throw_if_any(problems);
   return policies;
 }
 
+/// Those given, those of the spec, and the files that every trial has.
 std::vector<std::unique_ptr<Callback>> make_callbacks(
     const ExperimentSpec& spec, const SearchSpace& space, const Catalogue& catalogue,
-    std::vector<std::unique_ptr<Callback>> given) {
+    std::vector<std::unique_ptr<Callback>> given, std::vector<Problem>& problems) {
   const PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
-  const auto add = [&](Json described) {
-    const std::string type = described.at("type");
-    described.erase("type");
-    const auto factory = catalogue.callbacks.find(type);
-    if (factory == catalogue.callbacks.end())
-      throw user_error("there is no callback '" + type + "'");
-    given.push_back(factory->second(described, context));
-  };
-  for (const auto& described : spec.callbacks) add(described);
+  std::vector<Json> described = spec.callbacks;
   for (const char* const always : {"params", "json", "csv"}) {
-    const auto is_given = [&](const Json& described) { return described.at("type") == always; };
-    if (std::none_of(spec.callbacks.begin(), spec.callbacks.end(), is_given)) {
-      add({{"type", always}});
-    }
+    const bool is_given = std::any_of(described.begin(), described.end(),
+                                      [&](const Json& json) { return json.at("type") == always; });
+    if (!is_given) described.push_back({{"type", always}});
+  }
+  for (std::size_t i = 0; i < described.size(); ++i) {
+    given.push_back(make_policy(described[i], "/callbacks/" + std::to_string(i), "callback",
+                                catalogue.callbacks, context, problems));
   }
   return given;
 }
@@ -96,8 +89,9 @@ struct Engine {
         directory(std::move(the_directory)),
         detected(detect_resources()),
         space(SearchSpace::parse(spec.param_space, "/param_space", problems)),
-        policies(make_policies(spec, space, catalogue)),
-        callbacks(make_callbacks(spec, space, catalogue, std::move(options.callbacks))) {
+        policies(make_policies(spec, space, catalogue, problems)),
+        callbacks(
+            make_callbacks(spec, space, catalogue, std::move(options.callbacks), problems)) {
     throw_if_any(problems);
     throw_if_any(preflight(spec, detected));
   }
@@ -114,6 +108,7 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store) {
+    raise_descriptor_limit();
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
     // Last in, first out: the pool ends before what its work refers to.
     std::unique_ptr<Saver> saver;
@@ -193,6 +188,22 @@ void sweep(Engine& engine) {
   }
 }
 
+/// A second reading of the journal, because callbacks are set up with the whole state.
+void replay_to_callbacks(Engine& engine) {
+  std::vector<std::string> notices;
+  ExperimentStore::read(
+      *engine.files, engine.directory,
+      [&](Event&& event) {
+        const auto* const reported = std::get_if<ResultReported>(&event.body);
+        if (reported == nullptr) return;
+        const Trial& trial = engine.experiment.trial(reported->trial);
+        engine.callbacks.call("on_trial_replay", [&](Callback& callback) {
+          callback.on_trial_replay(trial, reported->result);
+        });
+      },
+      notices);
+}
+
 }  // namespace
 
 std::filesystem::path experiment_directory(const ExperimentSpec& spec) {
@@ -238,19 +249,13 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   std::vector<std::string> notices;
   std::optional<std::string> first_difference;
   const auto take_in = [&](Event&& event) {
-    if (event.number == 1) engine.set_up_callbacks(true);
     const auto difference = replay(engine.policies, engine.experiment, event);
     if (difference && !first_difference) first_difference = difference;
-    const auto* const reported = std::get_if<ResultReported>(&event.body);
-    if (reported == nullptr) return;
-    const Trial& trial = engine.experiment.trial(reported->trial);
-    engine.callbacks.call("on_trial_replay", [&](Callback& callback) {
-      callback.on_trial_replay(trial, reported->result);
-    });
   };
   auto store = ExperimentStore::open(*engine.files, absolute, this_process(engine.clock->now()),
                                      take_in, notices);
-  if (engine.experiment.last_event() == 0) engine.set_up_callbacks(true);
+  engine.set_up_callbacks(true);
+  replay_to_callbacks(engine);
   for (const auto& notice : notices) engine.callbacks.notice(notice);
   if (first_difference) {
     const std::string sentence =

@@ -57,6 +57,12 @@ void parse_command(const FieldReader& fields, const fs::path& base, ExperimentSp
   if (spec.command.size() < json->size()) return;
   std::string& program = spec.command.front();
   if (program.find('/') != std::string::npos) program = resolve(base, program).string();
+  // Trials run in directories of their own, where a script beside the spec would not be found.
+  for (std::size_t i = 1; i < spec.command.size(); ++i) {
+    const fs::path file = resolve(base, spec.command[i]);
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored)) spec.command[i] = file.string();
+  }
 }
 
 void parse_env(const Json& env, ExperimentSpec& spec, std::vector<Problem>& problems) {

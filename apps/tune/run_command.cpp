@@ -76,7 +76,7 @@ std::string cost_of_state(const StoreStatistics& statistics, double wall_s) {
 void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
   const auto& objective = results.spec().objective;
   if (!objective) return;
-  const auto best = results.best_trial(*objective, Scope::last);
+  const auto best = results.best_trial(*objective, Scope::all);
   if (!best) {
     lines.emplace_back("best trial", "none has reported a number for " + objective->metric);
     return;
@@ -84,12 +84,19 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   const Trial& trial = results.experiment().trial(*best);
   const TrialResult result = results[index_of(*best)];
   lines.emplace_back("best trial", result.trial_id);
-  lines.emplace_back(objective->metric,
-                     format_metric(value_of(trial, objective->metric, objective->mode,
-                                            Scope::last)) +
-                         " at iteration " + std::to_string(trial.iteration));
+  const auto value = [&](Scope scope) {
+    return format_metric(value_of(trial, objective->metric, objective->mode, scope));
+  };
+  lines.emplace_back(objective->metric, value(Scope::all) + " at its best, " + value(Scope::last) +
+                                            " at the last iteration, " +
+                                            std::to_string(trial.iteration));
   lines.emplace_back("config", result.config.dump());
-  lines.emplace_back("checkpoint", result.checkpoint ? result.checkpoint->string() : "none");
+  std::string checkpoint = "none";
+  if (!result.best_checkpoints.empty()) {
+    const CheckpointPath& kept = result.best_checkpoints.front();
+    checkpoint = kept.path.string() + " (iteration " + std::to_string(kept.iteration) + ")";
+  }
+  lines.emplace_back("checkpoint", checkpoint);
 }
 
 void name_failures(const ResultGrid& results) {

@@ -4,8 +4,36 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace tune {
+
+/// Why a checkpoint was made.
+enum class Trigger {
+  frequency,  ///< checkpoint_frequency
+  at_end,     ///< checkpoint_at_end
+  result,     ///< should_checkpoint in the trainable's result, or a directory it handed over
+  callback,   ///< should_checkpoint set by a callback
+  scheduler,  ///< the scheduler's wish
+  pause,
+  interrupt,
+};
+
+/// The triggers that met in one save.
+class Triggers {
+ public:
+  void add(Trigger trigger) { bits_ |= 1u << static_cast<unsigned>(trigger); }
+  bool has(Trigger trigger) const { return (bits_ >> static_cast<unsigned>(trigger) & 1u) != 0; }
+  bool any() const { return bits_ != 0; }
+  /// "frequency,at_end"; empty if there are none.
+  std::string to_string() const;
+  /// The inverse; unknown names are ignored.
+  static Triggers parse(std::string_view text);
+
+ private:
+  unsigned bits_ = 0;
+};
 
 /// A directory that a trial can be restored from: committed, with its manifest, never half-written.
 struct Checkpoint {
@@ -17,6 +45,8 @@ struct Checkpoint {
   std::optional<double> episodes_total;
   /// Value of `checkpoint_score_attribute` at that iteration; NaN if it was missing or NaN.
   double score = std::numeric_limits<double>::quiet_NaN();
+
+  Triggers triggers;
 
   // Statistics of the save.
   std::uint64_t bytes = 0;

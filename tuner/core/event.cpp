@@ -103,6 +103,7 @@ void write(std::string& out, const CheckpointCommitted& event) {
   put_if(out, "timesteps", checkpoint.timesteps_total);
   put_if(out, "episodes", checkpoint.episodes_total);
   put_number(out, "score", checkpoint.score);
+  put(out, "why", checkpoint.triggers.to_string());
   put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
   put_number(out, "save_s", checkpoint.save_s);
   put_number(out, "commit_s", checkpoint.commit_s);
@@ -261,6 +262,7 @@ Checkpoint read_checkpoint(const Fields& fields) {
   checkpoint.timesteps_total = fields.number_if("timesteps");
   checkpoint.episodes_total = fields.number_if("episodes");
   checkpoint.score = fields.number("score");
+  checkpoint.triggers = Triggers::parse(fields.text("why"));
   checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
   checkpoint.save_s = fields.number("save_s");
   checkpoint.commit_s = fields.number("commit_s");

@@ -16,6 +16,7 @@ Json save(const Checkpoint& checkpoint) {
           {"timesteps_total", number_or_null(checkpoint.timesteps_total)},
           {"episodes_total", number_or_null(checkpoint.episodes_total)},
           {"score", encode_number(checkpoint.score)},
+          {"triggers", checkpoint.triggers.to_string()},
           {"bytes", checkpoint.bytes},
           {"save_s", checkpoint.save_s},
           {"commit_s", checkpoint.commit_s}};

@@ -1,0 +1,40 @@
+// checkpoint_best: asks for a checkpoint whenever a result is the best of the whole experiment.
+#include <limits>
+
+#include "callbacks/callbacks.h"
+
+namespace tune {
+
+namespace {
+
+class CheckpointBest final : public Callback {
+ public:
+  explicit CheckpointBest(CheckpointBestOptions options) : options_(std::move(options)) {}
+
+  std::string name() const override { return "checkpoint_best"; }
+
+  void on_trial_result(const Trial&, Result& result) override {
+    if (is_best(result)) result.should_checkpoint = true;
+  }
+  void on_trial_replay(const Trial&, const Result& result) override { (void)is_best(result); }
+
+ private:
+  bool is_best(const Result& result) {
+    const Objective& objective = options_.objective;
+    const auto value = result.find(objective.metric);
+    if (!value || !better(objective.mode, *value, best_)) return false;
+    best_ = *value;
+    return result.training_iteration > options_.grace_period;
+  }
+
+  CheckpointBestOptions options_;
+  double best_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+}  // namespace
+
+std::unique_ptr<Callback> make_checkpoint_best(CheckpointBestOptions options) {
+  return std::make_unique<CheckpointBest>(std::move(options));
+}
+
+}  // namespace tune
