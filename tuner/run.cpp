@@ -18,6 +18,7 @@
 #include "tuner/exec/program.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop.h"
+#include "tuner/loop.h"
 #include "tuner/policies.h"
 #include "tuner/spec_policy.h"
 #include "tuner/store/paths.h"

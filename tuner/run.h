@@ -11,9 +11,10 @@
 
 #include "tuner/core/catalogue.h"
 #include "tuner/exec/detect_resources.h"
-#include "tuner/loop.h"
+#include "tuner/loop_end.h"
 #include "tuner/result_grid.h"
 #include "tuner/spec.h"
+#include "tuner/store/experiment_store.h"
 
 namespace tune {
 
