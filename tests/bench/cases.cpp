@@ -1,0 +1,147 @@
+#include "tests/bench/cases.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "tests/bench/engine.h"
+#include "tests/bench/raw_limits.h"
+
+namespace tune::bench {
+
+namespace {
+
+/// Memory that this process has written to, in small pages: what makes a fork dear.
+class TouchedHeap {
+ public:
+  explicit TouchedHeap(std::size_t bytes)
+      : bytes_(bytes),
+        memory_(
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    ::madvise(memory_, bytes_, MADV_NOHUGEPAGE);
+    constexpr std::size_t page_bytes = 4096;
+    for (std::size_t at = 0; at < bytes_; at += page_bytes) static_cast<char*>(memory_)[at] = 1;
+  }
+  ~TouchedHeap() { ::munmap(memory_, bytes_); }
+  TouchedHeap(const TouchedHeap&) = delete;
+  TouchedHeap& operator=(const TouchedHeap&) = delete;
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+};
+
+/// Descriptors that would be inherited if nobody cared.
+class OpenDescriptors {
+ public:
+  explicit OpenDescriptors(int count) {
+    for (int i = 0; i < count; ++i) {
+      const int fd = ::open("/dev/null", O_RDONLY);
+      if (fd < 0) throw std::system_error(errno, std::generic_category(), "/dev/null");
+      descriptors_.push_back(fd);
+    }
+  }
+  ~OpenDescriptors() {
+    for (const int fd : descriptors_) ::close(fd);
+  }
+  OpenDescriptors(const OpenDescriptors&) = delete;
+  OpenDescriptors& operator=(const OpenDescriptors&) = delete;
+
+ private:
+  std::vector<int> descriptors_;
+};
+
+void add(Report& report, const Row& like, double measured, std::optional<double> limit = {}) {
+  Row& row = report.row(like);
+  row.measured.push_back(measured);
+  if (limit) row.limit.push_back(*limit);
+}
+
+void add_turns(Report& report, const std::string& name, const Measured& measured) {
+  constexpr double ms = 1e3;
+  add(report, {"longest turn, " + name, "ms", {}, {}, 5.0, Aim::at_most},
+      measured.worst_turn_s * ms);
+  add(report, {"the same, cpu time, " + name, "ms", {}, {}, {}, Aim::at_most},
+      measured.worst_turn_cpu_s * ms);
+}
+
+}  // namespace
+
+double Work::ideal_s() const {
+  const int rounds = (trials + slots - 1) / slots;
+  return rounds * static_cast<double>(steps) * period_s;
+}
+
+void measure_launches(const Settings& settings, Report& report) {
+  const Plan plan{.trials = settings.launch_trials, .slots = settings.in_flight, .steps = 1};
+  const auto trials_per_s = [&](const char* name) {
+    settings.progress(name);
+    const Measured measured = run_engine(settings.program, plan, settings.scratch);
+    add_turns(report, name, measured);
+    return plan.trials / measured.seconds;
+  };
+  for (int i = 0; i < settings.repeat; ++i) {
+    settings.progress("bare processes");
+    const double bare =
+        raw_spawns_per_s(settings.program, settings.launch_trials, settings.in_flight);
+    const double plain = trials_per_s("trivial trials");
+    add(report, {"trivial trials", "/s", {}, {}, 0.5}, plain, bare);
+    {
+      const TouchedHeap heap(settings.heap_bytes);
+      const double with_heap = trials_per_s("with 2 GiB of heap");
+      add(report, {"with 2 GiB of heap, by without", "/s", {}, {}, 0.9}, with_heap, plain);
+    }
+    const OpenDescriptors descriptors(settings.descriptors);
+    const double with_descriptors = trials_per_s("with 1000 descriptors");
+    add(report, {"with 1000 descriptors, by without", "/s", {}, {}, 0.9}, with_descriptors, plain);
+  }
+}
+
+void measure_results(const Settings& settings, Report& report) {
+  for (int i = 0; i < settings.repeat; ++i) {
+    for (const int children : settings.children) {
+      const std::string name = "results of " + std::to_string(children) + " trials";
+      settings.progress(name);
+      const RawEcho raw =
+          raw_echo(settings.program, children, settings.duration_s, settings.scratch);
+      const Measured measured =
+          run_engine(settings.program,
+                     {.trials = children, .slots = children, .duration_s = settings.duration_s},
+                     settings.scratch);
+      add(report, {name, "/s", {}, {}, 0.25}, measured.results_per_s, raw.per_s);
+      add_turns(report, name, measured);
+    }
+  }
+}
+
+void measure_latency(const Settings& settings, Report& report) {
+  constexpr double us = 1e6;
+  for (int i = 0; i < settings.repeat; ++i) {
+    settings.progress("result to decision");
+    const auto raw = raw_echo(settings.program, 1, settings.duration_s, settings.scratch).latency_s;
+    const Plan plan{.duration_s = settings.duration_s, .measure_latency = true};
+    const auto ours = run_engine(settings.program, plan, settings.scratch).latency_s;
+    add(report, {"result to decision, p50", "us", {}, {}, 3.0, Aim::at_most},
+        quantile(ours, 0.5) * us, quantile(raw, 0.5) * us);
+    add(report, {"result to decision, p99", "us", {}, {}, 10.0, Aim::at_most},
+        quantile(ours, 0.99) * us, quantile(raw, 0.99) * us);
+  }
+}
+
+void measure_work(const Settings& settings, Report& report) {
+  for (const Work& work : settings.works) {
+    settings.progress(work.name);
+    const Plan plan{
+        .trials = work.trials, .slots = work.slots, .steps = work.steps, .period_s = work.period_s};
+    const Measured measured = run_engine(settings.program, plan, settings.scratch);
+    const auto aim = work.has_aim ? std::optional(1.01) : std::nullopt;
+    add(report, {work.name, "s", {}, {}, aim, Aim::at_most}, measured.seconds, work.ideal_s());
+    add_turns(report, work.name, measured);
+  }
+}
+
+}  // namespace tune::bench
