@@ -76,10 +76,8 @@ class SpecParser {
 
  private:
   void parse_paths() {
-    spec_.name = "experiment";
     top_.read("name", "1 to 100 letters, digits, '.', '_' or '-' without a leading '.'", to_name,
               spec_.name);
-    spec_.storage_path = "results";
     top_.read("storage_path", "the path of a directory", to_text, spec_.storage_path);
     std::optional<std::string> checkpoint;
     top_.read("resume_from_checkpoint", "the path of a checkpoint", to_text, checkpoint);
@@ -174,14 +172,12 @@ class SpecParser {
   }
 
   void parse_policies(const PolicyContext& context) {
-    const Json random = "random";
-    const Json fifo = "fifo";
     const Json* searcher = top_.find("searcher");
     const Json* scheduler = top_.find("scheduler");
-    spec_.searcher = parse_typed(searcher ? *searcher : random, "/searcher", "searcher",
+    spec_.searcher = parse_typed(searcher ? *searcher : spec_.searcher, "/searcher", "searcher",
                                  catalogue_.searchers, context);
-    spec_.scheduler = parse_typed(scheduler ? *scheduler : fifo, "/scheduler", "scheduler",
-                                  catalogue_.schedulers, context);
+    spec_.scheduler = parse_typed(scheduler ? *scheduler : spec_.scheduler, "/scheduler",
+                                  "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
     if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);

@@ -27,8 +27,8 @@ struct FailureConfig {
 };
 
 struct ExperimentSpec {
-  std::string name;
-  std::filesystem::path storage_path;
+  std::string name = "experiment";
+  std::filesystem::path storage_path = "results";
   std::vector<std::string> command;        ///< argv of the trainable; argv[0] resolved
   std::map<std::string, std::string> env;  ///< added to the trainable's environment
   bool merge_output = false;               ///< stderr into stdout.log, interleaved
@@ -41,8 +41,8 @@ struct ExperimentSpec {
   std::optional<Seconds> time_budget_s;
   Json stop;  ///< as given: an object, a list of them, or null
   std::uint64_t seed = 0;
-  Json searcher;   ///< {"type": ..., options}
-  Json scheduler;  ///< the same
+  Json searcher = Json::object({{"type", "random"}});  ///< with its options
+  Json scheduler = Json::object({{"type", "fifo"}});   ///< the same
   CheckpointConfig checkpoint_config;
   FailureConfig failure_config;
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
