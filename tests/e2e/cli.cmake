@@ -1,0 +1,24 @@
+# The command line, as people run it: the real binary, real trials, Python's own unittest.
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+
+# What somebody else's plugin looks like, and one that was built with other headers.
+add_library(example_plugin MODULE example_plugin.cpp)
+add_library(outdated_plugin MODULE example_plugin.cpp)
+foreach(plugin example_plugin outdated_plugin)
+  target_include_directories(${plugin} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${plugin} PRIVATE nlohmann_json::nlohmann_json tune_options)
+endforeach()
+target_compile_definitions(example_plugin PRIVATE PLUGIN_ABI=tune::plugin_abi)
+target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
+
+foreach(name cli look failures)
+  add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
+  set_tests_properties(
+    "e2e ${name}"
+    PROPERTIES
+      TIMEOUT
+      900
+      ENVIRONMENT
+      "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;PYTHONDONTWRITEBYTECODE=1"
+  )
+endforeach()

@@ -1,0 +1,77 @@
+"""Runs the built `tune` in a directory of its own. Knows no command."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TUNE = os.environ["TUNE"]
+TOY = os.environ["TOY_TRAINABLE"]
+CLIENT = [sys.executable, os.environ["MINIMAL_CLIENT"]]
+TROUBLED = [sys.executable, os.path.join(os.path.dirname(__file__), "troubled_trainable.py")]
+
+#: Nothing here takes longer; a driver that hangs must not hang the tests.
+LIMIT_S = 240
+
+
+class Case(unittest.TestCase):
+    """A test in an empty working directory."""
+
+    maxDiff = None
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="tune-e2e-")
+        self.addCleanup(scratch.cleanup)
+        self.dir = os.path.realpath(scratch.name)
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def write(self, name, content):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+        return name
+
+    def read(self, *parts):
+        with open(self.path(*parts), encoding="utf-8") as file:
+            return file.read()
+
+    def tune(self, *arguments, expect=0):
+        """The finished process; its exit code must be `expect`."""
+        done = subprocess.run([TUNE, *arguments], cwd=self.dir, capture_output=True,
+                              timeout=LIMIT_S, check=False)
+        done.out, done.err = done.stdout.decode(), done.stderr.decode()
+        self.assertEqual(done.returncode, expect,
+                         f"tune {' '.join(arguments)}\n{done.out}\n{done.err}")
+        return done
+
+    def json(self, *arguments, expect=0):
+        return json.loads(self.tune(*arguments, "--json", expect=expect).out)
+
+    def quadratic(self, **fields):
+        """A spec of trials that always end well."""
+        spec = {
+            "trainable": {"command": CLIENT},
+            "param_space": {"lr": {"loguniform": [1e-3, 0.4]}, "iterations": 6},
+            "metric": "loss", "mode": "min", "num_samples": 4,
+            "checkpoint_config": {"checkpoint_frequency": 2, "num_to_keep": 2,
+                                  "checkpoint_score_attribute": "loss",
+                                  "checkpoint_score_order": "min"},
+        }
+        spec.update(fields)
+        return spec
+
+    def iterations_in_log(self, directory, trial):
+        lines = self.read(directory, trial, "result.json").splitlines()
+        return [json.loads(line)["training_iteration"] for line in lines]
+
+
+def normalised(text, directory):
+    """Without what differs from run to run."""
+    return re.sub(r"\d+\.\d+ s\b", "T s", text.replace(directory, "DIR"))
+
+
+def main():
+    unittest.main(verbosity=2)

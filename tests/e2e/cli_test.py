@@ -1,0 +1,239 @@
+"""`tune run`, `resume`, `validate`, `preview`, `init`: real runs of the real binary."""
+import json
+import os
+import signal
+import subprocess
+
+from cli_support import CLIENT, LIMIT_S, TOY, TROUBLED, TUNE, Case, main
+
+PLUGIN, OUTDATED_PLUGIN = os.environ["PLUGIN"], os.environ["OUTDATED_PLUGIN"]
+
+
+class Run(Case):
+    def test_runs_a_spec_and_says_what_is_best_and_where(self):
+        self.write("digits.json", self.quadratic())
+        out = self.tune("run", "digits.json").out
+        best = self.json("best", "results/digits")
+        self.assertIn(best["trial_id"], out)
+        self.assertIn(best["checkpoint"], out)
+        self.assertIn(json.dumps(best["config"], separators=(",", ":")), out)
+        self.assertIn("tune ls " + self.path("results", "digits"), out)
+        self.assertEqual(self.json("status", "results/digits")["states"]["TERMINATED"], 4)
+        for trial in self.json("ls", "results/digits"):
+            self.assertEqual(self.iterations_in_log("results/digits", trial["trial_id"]),
+                             [1, 2, 3, 4, 5, 6])
+
+    def test_runs_a_command_with_a_param_space_and_no_spec(self):
+        self.write("space.json", {"report": {"loss": {"uniform": [0, 1]}}})
+        self.tune("run", "--param-space", "space.json", "--metric", "loss", "--mode", "min",
+                  "--num-samples", "3", "--stop", "training_iteration=2", "--name", "counted",
+                  "--progress", "none", "--", TOY, "class")
+        trials = self.json("ls", "results/counted")
+        self.assertEqual([trial["training_iteration"] for trial in trials], [2, 2, 2])
+        self.assertEqual(len({trial["metrics"]["loss"] for trial in trials}), 3)
+
+    def test_finds_a_script_that_lies_where_the_user_stands(self):
+        with open(CLIENT[1], encoding="utf-8") as client:
+            self.write("train.py", client.read())
+        self.write("space.json", {"lr": 0.1, "iterations": 2})
+        self.tune("run", "--param-space", "space.json", "--", CLIENT[0], "train.py")
+
+    def test_the_only_line_in_a_pipe_that_closes_is_enough(self):
+        self.write("spec.json", self.quadratic())
+        driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "lines"], cwd=self.dir,
+                                  stdout=subprocess.PIPE)
+        self.assertIn(b"running", driver.stdout.readline())
+        driver.stdout.close()
+        self.assertEqual(driver.wait(LIMIT_S), 0)
+        self.assertEqual(self.json("status", "results/spec")["states"]["TERMINATED"], 4)
+
+    def test_an_existing_experiment_is_refused_with_what_one_can_do(self):
+        self.write("spec.json", self.quadratic())
+        self.tune("run", "spec.json", "--progress", "none")
+        before = self.read("results/spec/journal-1.jsonl")
+        error = self.tune("run", "spec.json", expect=2).err
+        for way_out in ["tune resume", "--name", "rm -r"]:
+            self.assertIn(way_out, error)
+        self.assertEqual(self.read("results/spec/journal-1.jsonl"), before)
+        self.tune("run", "spec.json", "--name", "other", "--progress", "none")
+        self.assertEqual(sorted(os.listdir(self.path("results"))), ["other", "spec"])
+
+    def test_an_interrupt_ends_in_good_order_and_a_resume_goes_on(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "count", "mode": "max",
+            "param_space": {"trouble": "interrupts", "at": 3, "iterations": 6},
+        })
+        out = self.tune("run", "spec.json", expect=130).out
+        self.assertIn("tune resume", out)
+        trial, = self.json("ls", "results/spec")
+        self.assertEqual(trial["state"], "PENDING")
+        self.assertTrue(os.path.isdir(trial["checkpoint"]))
+        self.tune("resume", "results/spec", "--strict", "--progress", "lines")
+        self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"), [1, 2, 3, 4, 5, 6])
+
+    def test_after_a_killed_driver_a_resume_loses_and_repeats_nothing(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "count", "mode": "max",
+            "num_samples": 4, "max_concurrent_trials": 2, "resources_per_trial": {},
+            "checkpoint_config": {"checkpoint_frequency": 2},
+            "param_space": {"trouble": "kills_driver", "at": 7, "iterations": 9,
+                            "draw": {"uniform": [0, 1]}},
+        })
+        self.tune("run", "spec.json", "--progress", "none", expect=-signal.SIGKILL)
+        self.assertIsNone(self.json("status", "results/spec")["driver"])
+        configs = [trial["config"] for trial in self.json("ls", "results/spec")]
+        self.tune("resume", "results/spec", "--strict", "--progress", "none")
+        trials = self.json("ls", "results/spec")
+        self.assertEqual([trial["state"] for trial in trials], ["TERMINATED"] * 4)
+        self.assertEqual([trial["config"] for trial in trials][:len(configs)], configs)
+        for trial in trials:
+            self.assertEqual(self.iterations_in_log("results/spec", trial["trial_id"]),
+                             list(range(1, 10)))
+        self.assertEqual(self.json("status", "results/spec")["sessions"], 2)
+
+    def test_a_resume_of_nothing_is_bad_input(self):
+        self.assertIn("no experiment", self.tune("resume", ".", expect=2).err)
+
+
+class Options(Case):
+    def recorded(self, *options):
+        self.write("spec.json", self.quadratic(param_space={"lr": 0.1, "iterations": 1}))
+        self.tune("run", "spec.json", "--progress", "none", *options)
+        name = os.listdir(self.path("results"))[0]
+        return json.loads(self.read("results", name, "experiment.json"))
+
+    def test_options_win_over_the_file_and_set_reaches_the_rest(self):
+        spec = self.recorded(
+            "--name", "mine", "--num-samples", "2", "--max-failures", "3", "--seed", "9",
+            "--stop", "training_iteration=5,w=100", "--resources", "cpu=4,licence=1",
+            "--resources-per-trial", '{"cpu": 0.5}', "--checkpoint-at-end", "--num-to-keep", "1",
+            "--env", "A=1", "--env", "B=x=y", "--reuse-processes=false", "--callback", "csv",
+            "--searcher", '{"type": "random"}', "--set", "param_space/lr=0.25",
+            "--set", "param_space/new/deep=[1, 2]", "--set", "scheduler/type=fifo",
+            "--set", "checkpoint_config/checkpoint_score_order=max")
+        self.assertEqual(spec["name"], "mine")
+        self.assertEqual(spec["num_samples"], 2)
+        self.assertEqual(spec["failure_config"]["max_failures"], 3)
+        self.assertEqual(spec["seed"], 9)
+        self.assertEqual(spec["stop"], {"training_iteration": 5, "w": 100})
+        self.assertEqual(spec["resources"], {"cpu": 4, "licence": 1})
+        self.assertEqual(spec["resources_per_trial"], {"cpu": 0.5})
+        self.assertEqual(spec["trainable"]["env"], {"A": "1", "B": "x=y"})
+        self.assertEqual(spec["callbacks"], [{"type": "csv"}])
+        self.assertEqual(spec["param_space"], {"lr": 0.25, "iterations": 1, "new": {"deep": [1, 2]}})
+        self.assertEqual(spec["scheduler"], {"type": "fifo"})
+        self.assertFalse(spec["reuse_processes"])
+        kept = spec["checkpoint_config"]
+        self.assertEqual((kept["num_to_keep"], kept["checkpoint_at_end"]), (1, True))
+        self.assertEqual(kept["checkpoint_frequency"], 2)
+        self.assertEqual(kept["checkpoint_score_order"], "max")
+
+    def test_a_bad_option_is_named_as_the_user_wrote_it(self):
+        self.write("spec.json", self.quadratic())
+        for options, expected in [
+                (["--num-samples", "many"], "--num-samples: num_samples must be"),
+                (["--set", "param_space/lr={\"unifrom\": [0, 1]}"], "--set param_space/lr: "),
+                (["--set", "nothing"], "--set must be like"),
+                (["--stop", "{oops"], "--stop: this is no JSON"),
+                (["--set", "name/first=x"], "--set name/first: the spec has no place"),
+                (["--searcher", "randon"], "did you mean 'random'?"),
+                (["--num-sampels", "3"], "did you mean '--num-samples'?")]:
+            with self.subTest(options=options):
+                self.assertIn(expected, self.tune("run", "spec.json", *options, expect=2).err)
+        self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+    def test_every_command_has_help_with_examples(self):
+        commands = ["run", "resume", "status", "ls", "best", "checkpoints", "validate", "preview",
+                    "init"]
+        overview = self.tune("--help").out
+        for command in commands:
+            self.assertIn(f"\n  {command} ", overview)
+            self.assertIn(f"  tune {command}", self.tune(command, "--help").out)
+        self.assertRegex(self.tune("--version").out, r"^tune \d+\.\d+\.\d+\n$")
+        self.tune(expect=2)
+
+
+class BeforeARun(Case):
+    def test_validate_says_everything_that_is_wrong_one_a_line(self):
+        self.write("bad.json", {
+            "trainable": {"command": []}, "num_samples": 0, "metirc": "loss",
+            "param_space": {"lr": {"uniform": [1, 0]}}, "scheduler": "fiffo"})
+        lines = self.tune("validate", "bad.json", expect=2).err.splitlines()
+        for pointer in ["/trainable/command", "/num_samples", "/metirc", "/param_space/lr",
+                        "/scheduler/type"]:
+            with self.subTest(pointer=pointer):
+                self.assertTrue([line for line in lines if line.startswith(f"bad.json: {pointer}")],
+                                lines)
+        self.assertEqual(self.tune("run", "bad.json", expect=2).err.splitlines(), lines)
+        self.write("good.json", self.quadratic())
+        self.assertEqual(self.tune("validate", "good.json").out, "valid\n")
+        self.assertEqual(sorted(os.listdir(self.dir)), ["bad.json", "good.json"])
+
+    def test_validate_says_where_json_is_broken(self):
+        self.write("bad.json", '{\n  "num_samples": 1,\n}')
+        self.assertIn("bad.json:3:1: ", self.tune("validate", "bad.json", expect=2).err)
+        self.assertIn("absent.json", self.tune("validate", "absent.json", expect=2).err)
+
+    def test_a_trial_that_can_never_fit_is_refused(self):
+        self.write("spec.json", self.quadratic(resources_per_trial={"cpu": 100000}))
+        self.assertIn("/resources_per_trial", self.tune("validate", "spec.json", expect=2).err)
+
+    def test_preview_shows_the_very_first_trials_of_the_run_and_touches_nothing(self):
+        self.write("spec.json", self.quadratic(num_samples=7, seed=5))
+        preview = self.json("preview", "spec.json", "--resources", "cpu=3")
+        self.assertEqual(os.listdir(self.dir), ["spec.json"])
+        self.assertEqual((preview["trials"], preview["at_once"]), (7, 3))
+        self.assertEqual(preview["resources"]["cpu"]["total"], 3)
+        self.assertEqual(len(preview["configs"]), 5)
+        self.tune("run", "spec.json", "--progress", "none")
+        run = [trial["config"] for trial in self.json("ls", "results/spec")]
+        self.assertEqual(preview["configs"], run[:5])
+        other = self.json("preview", "spec.json", "--seed", "6")["configs"]
+        self.assertNotEqual(other, preview["configs"])
+        self.assertIn("trial_00004", self.tune("preview", "spec.json").out)
+
+    def test_init_writes_a_spec_that_validates_and_never_overwrites(self):
+        self.tune("init")
+        self.assertIn("//", self.read("spec.json"))
+        self.tune("validate", "spec.json")
+        self.write("mine.json", "precious")
+        self.assertIn("mine.json", self.tune("init", "mine.json", expect=2).err)
+        self.assertEqual(self.read("mine.json"), "precious")
+
+
+class Plugins(Case):
+    def spec(self):
+        return {"trainable": {"command": TROUBLED}, "num_samples": 2,
+                "param_space": {"iterations": 50},
+                "stop": {"type": "after_results", "results": 4},
+                "callbacks": [{"type": "diary", "file": self.path("diary.txt")}]}
+
+    def test_a_plugins_stopper_and_callback_take_part(self):
+        self.write("spec.json", self.spec())
+        self.tune("run", "spec.json", "--plugin", PLUGIN, "--progress", "none")
+        self.assertEqual(sorted(self.read("diary.txt").splitlines()),
+                         ["trial_00000 ended at 4", "trial_00001 ended at 4"])
+        # Looking needs no plugin, going on does.
+        self.assertEqual(len(self.json("ls", "results/spec")), 2)
+        self.assertIn("after_results", self.tune("resume", "results/spec", expect=2).err)
+        self.tune("resume", "results/spec", "--plugin", PLUGIN)
+
+    def test_a_plugins_options_are_checked_with_the_rest(self):
+        self.write("spec.json", {**self.spec(), "stop": {"type": "after_results", "results": 0}})
+        error = self.tune("validate", "--plugin", PLUGIN, "spec.json", expect=2).err
+        self.assertIn("spec.json: /stop/results: ", error)
+
+    def test_what_is_no_plugin_of_this_program_is_refused(self):
+        self.write("spec.json", self.spec())
+        for plugins, expected in [
+                ([OUTDATED_PLUGIN], r"interface 0, .* interface \d"),
+                ([PLUGIN, PLUGIN], "'after_results', but there is one already"),
+                (["absent.so"], "absent.so"), (["spec.json"], "spec.json")]:
+            options = [word for plugin in plugins for word in ("--plugin", plugin)]
+            with self.subTest(plugins=plugins):
+                error = self.tune("validate", "spec.json", *options, expect=2).err
+                self.assertRegex(error, expected)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Whatever one trial does, the others finish, and the message says which, what and where."""
+import os
+import select
+
+from cli_support import TROUBLED, Case, main
+
+TROUBLES = {
+    "exit": "exited with code 7",
+    "signal": "killed by signal 11",
+    "garbage": "not the protocol",
+    "long_line": "a line longer than 16 MiB",
+    "closes": "closed its connection",
+}
+
+
+class OneTrialsFault(Case):
+    def run_with(self, troubles, *options):
+        """Runs one trial for each; answers with the run and its trials by trouble."""
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED},
+            "param_space": {"trouble": {"grid_search": troubles}},
+            "metric": "count", "mode": "max", "launch_timeout_s": 100,
+        })
+        self.run_result = self.tune("run", "spec.json", "--progress", "none", *options, expect=1)
+        return {trial["config"]["trouble"]: trial for trial in self.json("ls", "results/spec")}
+
+    def assert_explained(self, trial, what):
+        log = os.path.join(trial["path"], "stderr.log")
+        self.assertEqual(trial["state"], "ERROR")
+        self.assertIn(what, trial["error"])
+        self.assertIn(log, trial["error"])
+        line = next(line for line in self.run_result.err.splitlines() if trial["trial_id"] in line)
+        self.assertIn(what, line)
+        self.assertIn(log, line)
+
+    def test_a_trial_that_breaks_is_named_and_the_others_finish(self):
+        trials = self.run_with(["before", *TROUBLES, "after"])
+        for trouble, what in TROUBLES.items():
+            with self.subTest(trouble=trouble):
+                self.assert_explained(trials[trouble], what)
+        for trouble in ["before", "after"]:
+            self.assertEqual(trials[trouble]["state"], "TERMINATED")
+            self.assertEqual(trials[trouble]["training_iteration"], 3)
+        self.assertIn("about to give up", trials["exit"]["error"])
+        status = self.json("status", "results/spec")
+        self.assertEqual(status["states"]["ERROR"], len(TROUBLES))
+        self.assertEqual(status["states"]["TERMINATED"], 2)
+
+    def test_a_trial_that_never_says_hello_is_given_up(self):
+        trials = self.run_with(["silent", "none"], "--launch-timeout-s", "5",
+                               "--env", "SILENT_TRIAL=trial_00000")
+        self.assert_explained(trials["silent"], "hello")
+        self.assertEqual(trials["none"]["state"], "TERMINATED")
+
+    def test_a_failed_trial_is_tried_again_from_its_checkpoint(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED},
+                                 "param_space": {"trouble": "exit", "at": 4, "iterations": 6}})
+        self.tune("run", "spec.json", "--max-failures", "1", "--checkpoint-frequency", "2",
+                  "--progress", "lines", expect=1)
+        trial, = self.json("ls", "results/spec")
+        self.assertEqual(trial["attempt"], 2)
+        self.assertEqual(trial["failures"], 2)
+        self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"), [1, 2, 3])
+
+    def test_fail_fast_ends_the_other_trials(self):
+        trials = self.run_with(["exit", "a", "b", "c"], "--fail-fast",
+                               "--max-concurrent-trials", "1")
+        self.assertEqual(trials["exit"]["state"], "ERROR")
+        self.assertEqual([t for t in trials if trials[t]["state"] == "TERMINATED"], [])
+        self.assertIn("fail_fast", self.json("status", "results/spec")["stop_reason"])
+
+    def test_no_grandchild_outlives_its_trial(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED},
+                                 "param_space": {"trouble": "grandchild"}})
+        self.tune("run", "spec.json")
+        pid = int(self.read("results/spec/trial_00000/grandchild"))
+        try:
+            process = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        ended, _, _ = select.select([process], [], [], 60)
+        os.close(process)
+        self.assertTrue(ended, f"process {pid} still runs")
+
+    def test_a_program_that_the_kernel_refuses_fails_every_trial(self):
+        self.write("program", "\x7fELF but not really")
+        os.chmod(self.path("program"), 0o755)
+        run = self.tune("run", "--num-samples", "2", "--progress", "none", "--", "./program",
+                        expect=1)
+        for trial in self.json("ls", "results/experiment"):
+            self.assertIn("cannot run", trial["error"])
+            self.assertIn(trial["error"], run.err)
+
+    def test_a_program_that_cannot_be_run_is_refused_before_anything_is_touched(self):
+        self.write("program", "#!/bin/sh\n")
+        for program, reason in [("./program", "Permission denied"), ("./absent", "No such file"),
+                                ("no-such-program", "PATH")]:
+            with self.subTest(program=program):
+                run = self.tune("run", "--", program, expect=2)
+                self.assertIn(reason, run.err)
+        self.assertEqual(os.listdir(self.dir), ["program"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""`tune status`, `ls`, `best`, `checkpoints`: what they show of an experiment with known results."""
+import csv
+import io
+import os
+import subprocess
+
+from cli_support import LIMIT_S, TROUBLED, TUNE, Case, main
+
+#: By trial: best of all results, best mean, best last, best mean of the last five, worst of all.
+LOSSES = [[0.1, 0.9, 0.8], [0.5, 0.5, 0.5], [0.95, 0.9, 0.2], [1.0] * 5 + [0.3] * 5, ["NaN"]]
+
+
+class Look(Case):
+    @classmethod
+    def setUpClass(cls):
+        """One run for all tests, which only look."""
+        one = cls("run_once")
+        one.setUp()
+        cls.run_of_all = one
+        cls.addClassCleanup(one.doCleanups)
+        one.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"grid_search": [
+                {"losses": losses, "lr": lr} for losses, lr in zip(LOSSES, [3, 1, 5, 4, 2])]}},
+            "checkpoint_config": {"checkpoint_frequency": 1, "num_to_keep": 2,
+                                  "checkpoint_score_attribute": "loss",
+                                  "checkpoint_score_order": "min"}})
+        one.tune("run", "spec.json", "--progress", "none")
+
+    def run_once(self):
+        """What unittest wants to be there."""
+
+    def setUp(self):
+        super().setUp()
+        if hasattr(self, "run_of_all"):
+            self.dir = self.run_of_all.dir
+
+    def ids(self, *options):
+        return [int(trial["trial_id"][-5:]) for trial in self.json("ls", "results/spec", *options)]
+
+
+class Status(Look):
+    def test_counts_and_measures(self):
+        status = self.json("status", "results/spec")
+        self.assertEqual(status["states"], {"PENDING": 0, "RUNNING": 0, "PAUSED": 0,
+                                            "TERMINATED": 5, "ERROR": 0})
+        self.assertEqual((status["name"], status["trials"], status["sessions"]), ("spec", 5, 1))
+        self.assertEqual(status["results"], 20)
+        self.assertIsNone(status["driver"])
+        self.assertEqual((status["best"]["trial_id"], status["best"]["value"]),
+                         ("trial_00002", 0.2))
+        journal = os.path.getsize(self.path("results", "spec", "journal-1.jsonl"))
+        self.assertEqual(status["journal_bytes"], journal)
+        saves = status["checkpoints"]
+        self.assertEqual(saves["failed"], 0)
+        kept = self.json("checkpoints", "results/spec")
+        self.assertEqual(saves["kept"], len(kept))
+        self.assertGreater(saves["committed"], saves["kept"])
+        self.assertGreater(saves["bytes"], 0)
+        self.assertGreaterEqual(saves["commit_s_max"], saves["commit_s_mean"])
+        self.assertGreater(saves["commit_s_mean"], 0)
+
+    def test_is_readable_too(self):
+        out = self.tune("status", "results/spec/").out
+        self.assertIn("5 TERMINATED", out)
+        self.assertIn("trial_00002, loss 0.2", out)
+        self.assertNotIn("\033", out)
+
+
+class List(Look):
+    def test_sorts_numbers_with_nan_last_whichever_way(self):
+        self.assertEqual(self.ids(), [0, 1, 2, 3, 4])
+        self.assertEqual(self.ids("--sort", "loss"), [2, 3, 1, 0, 4])
+        self.assertEqual(self.ids("--sort", "loss", "--desc"), [0, 1, 3, 2, 4])
+        self.assertEqual(self.ids("--sort", "case.lr"), [1, 4, 0, 3, 2])
+        self.assertEqual(self.ids("--sort", "half/count", "--desc", "--limit", "1"), [3])
+
+    def test_filters_by_metrics_config_fields_and_state(self):
+        self.assertEqual(self.ids("--filter", "loss < 0.6"), [1, 2, 3])
+        self.assertEqual(self.ids("--filter", "loss < 0.6 && config.case.lr > 1"), [2, 3])
+        self.assertEqual(self.ids("--filter", "training_iteration == 10 || half.count < 1"), [3, 4])
+        self.assertEqual(self.ids("--filter", "time_total_s < 0"), [])
+        self.assertEqual(self.ids("--state", "terminated,error"), [0, 1, 2, 3, 4])
+        self.assertEqual(self.ids("--state", "ERROR"), [])
+
+    def test_names_that_do_not_exist_are_refused_with_the_nearest(self):
+        for options, expected in [
+                (["--columns", "los"], "unknown column 'los', did you mean 'loss'?"),
+                (["--sort", "half.cuont"], "did you mean 'half.count'?"),
+                (["--filter", "lss > 1"], "did you mean 'loss'?"),
+                (["--filter", "loss >"], "--filter: "),
+                (["--filter", "state == 1"], "--state"),
+                (["--state", "RUNING"], "did you mean 'RUNNING'?"),
+                (["--limit", "-1"], "--limit"), (["--json", "--csv"], "--csv")]:
+            with self.subTest(options=options):
+                self.assertIn(expected, self.tune("ls", "results/spec", *options, expect=2).err)
+
+    def test_shows_the_columns_that_are_asked_for_in_every_form(self):
+        options = ["ls", "results/spec", "--columns", "trial_id,note,config.case.lr,loss,error",
+                   "--sort", "loss", "--desc"]
+        table = [line.split() for line in self.tune(*options).out.splitlines()]
+        self.assertEqual(table[0], ["trial_id", "note", "config.case.lr", "loss", "error"])
+        self.assertEqual(table[1], ["trial_00000", "after", "3", "3", "0.8"])
+        rows = list(csv.DictReader(io.StringIO(self.tune(*options, "--csv").out)))
+        self.assertEqual(rows[0], {"trial_id": "trial_00000", "note": "after 3",
+                                   "config.case.lr": "3", "loss": "0.8", "error": ""})
+        objects = self.json(*options)
+        self.assertEqual(objects[0], {"trial_id": "trial_00000", "note": "after 3",
+                                      "config.case.lr": 3, "loss": 0.8, "error": ""})
+        self.assertEqual(objects[-1]["loss"], "NaN")
+
+    def test_csv_has_everything_unless_told(self):
+        rows = list(csv.DictReader(io.StringIO(self.tune("ls", "results/spec", "--csv").out)))
+        self.assertEqual(len(rows), 5)
+        for column in ["trial_id", "state", "loss", "half/count", "note", "config.case.lr"]:
+            self.assertIn(column, rows[0])
+
+    def test_json_is_stable(self):
+        trial = self.json("ls", "results/spec")[2]
+        self.assertEqual(sorted(trial), ["attempt", "checkpoint", "config", "error", "failures",
+                                         "metrics", "path", "state", "time_total_s",
+                                         "training_iteration", "trial_id"])
+        self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})
+        self.assertEqual(trial["metrics"]["half"], {"count": 1.5})
+        self.assertEqual((trial["state"], trial["attempt"], trial["failures"], trial["error"]),
+                         ("TERMINATED", 1, 0, ""))
+        self.assertTrue(os.path.isdir(trial["checkpoint"]))
+        self.assertEqual(trial["path"], self.path("results", "spec", "trial_00002"))
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        listing = subprocess.Popen([TUNE, "ls", "results/spec"], cwd=self.dir,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        listing.stdout.close()
+        error = listing.stderr.read()
+        listing.stderr.close()
+        self.assertEqual((listing.wait(LIMIT_S), error), (0, b""))
+
+    def test_a_full_disk_below_the_output_is_said(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([TUNE, "ls", "results/spec"], cwd=self.dir, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=LIMIT_S, check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"standard output", done.stderr)
+
+
+class Best(Look):
+    def test_every_scope_has_its_own_best(self):
+        for scope, trial, value in [("last", 2, 0.2), ("all", 0, 0.1), ("avg", 1, 0.5),
+                                    ("last-5-avg", 3, 0.3), ("last-10-avg", 1, 0.5)]:
+            with self.subTest(scope=scope):
+                best = self.json("best", "results/spec", "--scope", scope)
+                self.assertEqual(best["trial_id"], f"trial_0000{trial}")
+                self.assertAlmostEqual(best["value"], value)
+
+    def test_json_says_what_to_use(self):
+        best = self.json("best", "results/spec")
+        self.assertEqual(best["config"]["case"]["lr"], 5)
+        self.assertEqual(best["metrics"]["loss"], 0.2)
+        self.assertEqual(best["checkpoint"], os.path.join(best["path"], "checkpoint_000003"))
+        self.assertEqual([one["score"] for one in best["best_checkpoints"]], [0.2, 0.9])
+        self.assertEqual((best["metric"], best["mode"], best["scope"]), ("loss", "min", "last"))
+
+    def test_takes_another_metric_and_wants_its_mode(self):
+        best = self.json("best", "results/spec", "--metric", "half/count", "--mode", "max")
+        self.assertEqual((best["trial_id"], best["value"]), ("trial_00003", 5))
+        for options in [["--metric", "count"], ["--metric", "absent", "--mode", "min"],
+                        ["--mode", "most"], ["--scope", "lost"]]:
+            with self.subTest(options=options):
+                self.tune("best", "results/spec", *options, expect=2)
+
+
+class Checkpoints(Look):
+    def test_lists_what_is_kept_and_verifies_it(self):
+        listed = self.json("checkpoints", "results/spec", "--trial", "2", "--verify")
+        self.assertEqual([(one["index"], one["training_iteration"], one["score"], one["rank"])
+                          for one in listed], [(2, 2, 0.9, 2), (3, 3, 0.2, 1)])
+        for one in listed:
+            self.assertEqual((one["verified"], one["is_damaged"]), ("ok", False))
+            self.assertEqual(one["bytes"], os.path.getsize(os.path.join(one["path"], "count")))
+            self.assertGreater(one["commit_s"], 0)
+        self.assertEqual([one["is_latest"] for one in listed], [False, True])
+        self.assertIsNone(self.json("checkpoints", "results/spec", "--trial", "4")[0]["score"])
+        self.tune("checkpoints", "results/spec", "--trial", "5", expect=2)
+
+    def test_damage_is_found_and_is_exit_code_3(self):
+        checkpoint = self.json("checkpoints", "results/spec", "--trial", "trial_00001")[-1]["path"]
+        count = os.path.join(checkpoint, "count")
+        with open(count, "r+b") as file:
+            good = file.read()
+            file.seek(0)
+            file.write(b"9")
+        try:
+            out = self.tune("checkpoints", "results/spec", "--verify", expect=3).out
+            damaged = [line for line in out.splitlines() if not line.endswith(" ok")][1:]
+            self.assertEqual(len(damaged), 1)
+            self.assertIn("count", damaged[0])
+            self.tune("checkpoints", "results/spec")
+        finally:
+            with open(count, "wb") as file:
+                file.write(good)
+
+
+if __name__ == "__main__":
+    main()

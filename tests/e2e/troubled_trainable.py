@@ -1,0 +1,87 @@
+"""A trainable that counts, and gets into the trouble that its config names."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+driver = None
+
+
+def answer(kind, **fields):
+    driver.sendall((json.dumps({"type": kind, **fields}) + "\n").encode())
+
+
+def live_on():
+    while True:
+        signal.pause()
+
+
+def kill_driver_once():
+    """The first trial that gets here; a resumed one goes on."""
+    try:
+        marker = os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], "driver-was-killed")
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getppid(), signal.SIGKILL)
+    live_on()
+
+
+def trouble(kind):
+    if kind == "exit":
+        print("about to give up", file=sys.stderr)
+        sys.exit(7)
+    elif kind == "signal":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif kind == "garbage":
+        driver.sendall(b"\x00\xff this is no JSON\n")
+        live_on()
+    elif kind == "long_line":
+        driver.sendall(b"x" * 100_000_000)
+        live_on()
+    elif kind == "closes":
+        driver.close()
+        live_on()
+    elif kind == "interrupts":
+        os.kill(os.getppid(), signal.SIGINT)
+    elif kind == "kills_driver":
+        kill_driver_once()
+
+
+def main():
+    global driver
+    driver = socket.socket(fileno=int(os.environ["TUNE_SOCKET_FD"]))
+    commands = driver.makefile()
+    if os.environ.get("SILENT_TRIAL") == os.environ["TUNE_TRIAL_ID"]:
+        live_on()
+    answer("hello", protocol=1, pid=os.getpid(), api="class")
+    config, count = None, 0
+    for command in map(json.loads, commands):
+        if command["type"] == "start":
+            config = command["config"]
+            if command["checkpoint"]:
+                with open(os.path.join(command["checkpoint"], "count"), encoding="ascii") as file:
+                    count = int(file.read())
+            if config.get("trouble") == "grandchild":
+                child = subprocess.Popen(["sleep", "1000"])
+                with open("grandchild", "w", encoding="ascii") as file:
+                    file.write(str(child.pid))
+        elif command["type"] == "step":
+            count += 1
+            if count == config.get("at", 2):
+                trouble(config.get("trouble"))
+            losses = config.get("case", {}).get("losses", [0.0] * config.get("iterations", 3))
+            answer("result", metrics={"count": count, "half": {"count": count / 2},
+                                      "loss": losses[count - 1], "note": f"after {count}"},
+                   done=count == len(losses))
+        elif command["type"] == "save":
+            with open(os.path.join(command["directory"], "count"), "w", encoding="ascii") as file:
+                file.write(str(count))
+            answer("saved")
+        elif command["type"] == "stop":
+            return
+
+
+main()
