@@ -1,0 +1,72 @@
+# What `cmake --install` leaves beside the program: the libraries, the headers that users see, and
+# the package files for find_package(tune). Two sets of targets, so that a training program that
+# links tune::trainable needs none of the driver's libraries.
+include(CMakePackageConfigHelpers)
+
+set(tune_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tune)
+set(tune_driver_rooms tune_core tune_store tune_exec tune_spec tune_loop tune_schedulers
+                      tune_searchers tune_callbacks)
+foreach(room IN LISTS tune_driver_rooms)
+  string(REPLACE "tune_" "" exported ${room})
+  set_target_properties(${room} PROPERTIES EXPORT_NAME ${exported})
+endforeach()
+
+install(TARGETS tune_trainable EXPORT tuneTrainableTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tune_tuner ${tune_driver_rooms} EXPORT tuneTunerTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(set IN ITEMS tuneTrainableTargets tuneTunerTargets)
+  install(EXPORT ${set} NAMESPACE tune:: DESTINATION ${tune_package_dir})
+endforeach()
+
+configure_package_config_file(tuner/tuneConfig.cmake.in tuneConfig.cmake
+                              INSTALL_DESTINATION ${tune_package_dir})
+# Before 1.0 every minor version may change the interface.
+write_basic_package_version_file(tuneConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tuneConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/tuneConfigVersion.cmake
+        DESTINATION ${tune_package_dir})
+
+# The headers to include, and what they include themselves; a test holds this list to that.
+set(tune_public_headers
+    callbacks/callbacks.h
+    schedulers/schedulers.h
+    searchers/searchers.h
+    trainable/trainable.h
+    trainable/values.h
+    tuner/core/callback.h
+    tuner/core/catalogue.h
+    tuner/core/checkpoint.h
+    tuner/core/clock.h
+    tuner/core/domain.h
+    tuner/core/error.h
+    tuner/core/event.h
+    tuner/core/experiment.h
+    tuner/core/expression.h
+    tuner/core/metrics.h
+    tuner/core/objective.h
+    tuner/core/options.h
+    tuner/core/random.h
+    tuner/core/resources.h
+    tuner/core/result.h
+    tuner/core/retention.h
+    tuner/core/scheduler.h
+    tuner/core/search_space.h
+    tuner/core/searcher.h
+    tuner/core/space_tree.h
+    tuner/core/stopper.h
+    tuner/core/trial.h
+    tuner/exec/detect_resources.h
+    tuner/loop_end.h
+    tuner/plugin.h
+    tuner/result_grid.h
+    tuner/run.h
+    tuner/spec.h
+    tuner/store/experiment_store.h
+    tuner/store/file_system.h
+    tuner/store/lock.h
+    tuner/tuner.h)
+foreach(header IN LISTS tune_public_headers)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tune/${folder})
+endforeach()
