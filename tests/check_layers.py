@@ -1,0 +1,108 @@
+"""Compares every #include line of the project with the table of the house (docs/architecture.md).
+
+    check_layers.py [ROOT]     prints each include that the table does not allow, exit status 1
+
+Knows nothing of targets, and sees lines, not what the preprocessor makes of them.
+"""
+import pathlib
+import re
+import sys
+
+VALUES = r"trainable/values\.h"
+CORE = r"tuner/core/"
+FACE = r"tuner/(run|tuner|result_grid|version|plugin)\.(h|cpp)"
+
+# Which files of the project a file may include; the first row that fits its path counts.
+ROOMS = [
+    (r"trainable/", [r"trainable/"]),
+    (r"tuner/core/metrics\.cpp", [CORE, VALUES, r"trainable/protocol\.h"]),  # its limit of depth
+    (CORE, [CORE, VALUES]),
+    (r"tuner/store/", [r"tuner/store/", CORE, VALUES]),
+    (r"tuner/exec/", [r"tuner/exec/", CORE, r"trainable/(values|protocol)\.h"]),
+    (r"tuner/plugin\.h", [CORE]),
+    (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),
+    (FACE, [r"trainable/", r"tuner/", r"schedulers/", r"searchers/", r"callbacks/"]),
+    (r"tuner/spec[^/]*$", [r"tuner/spec[^/]*$", CORE, VALUES]),
+    (r"tuner/[^/]*$", [r"tuner/(?!run\.|tuner\.|result_grid\.|plugin\.)[^/]*$", CORE,
+                       r"tuner/store/", r"tuner/exec/executor\.h",
+                       r"trainable/(values|protocol)\.h"]),
+    (r"schedulers/", [r"schedulers/", CORE, VALUES]),
+    (r"searchers/", [r"searchers/", CORE, VALUES]),
+    (r"callbacks/", [r"callbacks/", CORE, VALUES]),
+    (r"apps/examples/", [r"apps/examples/", r"trainable/trainable\.h", VALUES,
+                         r"tuner/tuner\.h", r"[^/]*\.inc$"]),
+    (r"apps/", [r""]),
+    (r"tests/", [r""]),
+]
+
+# Who may include a library.
+LIBRARIES = [
+    (r"nlohmann/", r"trainable/values\.h"),
+    (r"boost/", r"tuner/exec/"),
+    (r"CLI/", r"apps/.*\.cpp"),
+    (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/metrics_dom\.h"),
+    (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),
+    (r"xxhash\.h", r"tuner/store/"),
+    (r"Eigen/", r"apps/examples/"),
+    (r"catch2/", r"tests/support/"),
+    (r"valijson/", r"tests/"),
+]
+
+# Pure rooms see no file, process, thread, clock, or generator of another's: neither in the
+# standard library nor in the system's headers, which end in .h. A path as a value is allowed.
+PURE = r"tuner/core/|schedulers/|searchers/"
+IMPURE = (r"(atomic|chrono|c?signal|condition_variable|ctime|filesystem|fstream|future|"
+          r"iostream|mutex|random|thread)$|.*\.h$")
+PATHS_AS_VALUES = r"tuner/core/(callback|catalogue)\.h"
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def complaint(path, bracket, included):
+    """Why the file at `path` may not have this include; None if it may."""
+    if bracket == '"':
+        allowed = next((allowed for room, allowed in ROOMS if re.match(room, path)), None)
+        if allowed is None:
+            return "is in no room of the table"
+        if re.match(r"tuner/core/metrics_dom\.h", included) and not re.match(
+                r"tuner/(core|exec)/[^/]*\.cpp", path):
+            return "is a header with a library in it"
+        return None if any(re.match(a, included) for a in allowed) else "is another room's"
+    for library, users in LIBRARIES:
+        if re.match(library, included):
+            return None if re.match(users, path) else f"is a library for {users} only"
+    if "/" in included and not included.startswith("sys/"):
+        return "is a library that the table does not know"
+    if re.match(PURE, path) and re.match(IMPURE, included):
+        if included == "filesystem" and re.match(PATHS_AS_VALUES, path):
+            return None
+        return "is nothing for a pure room"
+    return None
+
+
+def violations(root):
+    """All of them below `root`, as lines of text, and how many files were read."""
+    found, cli_users = [], []
+    files = sorted(path for folder in root.iterdir() if folder.name not in ("build", "results")
+                   for path in folder.rglob("*") if path.suffix in (".h", ".cpp"))
+    for file in files:
+        path = file.relative_to(root).as_posix()
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            why = complaint(path, *match.groups())
+            if why:
+                found.append(f"{path}:{number}: {match.group(2)} {why}")
+            if match.group(2).startswith("CLI/"):
+                cli_users.append(path)
+    if len(cli_users) > 1:  # ten seconds of compile time each
+        found.append("CLI11 is included more than once: " + ", ".join(cli_users))
+    return found, len(files)
+
+
+if __name__ == "__main__":
+    here = pathlib.Path(__file__).resolve().parent.parent
+    lines, count = violations(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here)
+    print("\n".join(lines) or f"{count} files keep to the table")
+    sys.exit(1 if lines or count == 0 else 0)
