@@ -101,8 +101,9 @@ void collect_options(const CLI::App& command, SpecSource& spec) {
 
 void require_trainable(const SpecSource& spec) {
   if (spec.file.empty() && spec.command.empty()) {
-    throw user_error("give a spec file, or after '--' the command to run: "
-                     "tune run --param-space space.json -- python3 train.py");
+    throw user_error(
+        "give a spec file, or after '--' the command to run: "
+        "tune run --param-space space.json -- python3 train.py");
   }
 }
 
@@ -141,12 +142,12 @@ void add_spec_commands(CLI::App& app, Line& line) {
 }
 
 void add_list(CLI::App& app, Line& line) {
-  CLI::App* const list = add_command(
-      app, "ls", "List the trials",
-      "  tune ls results/digits --sort accuracy --desc --limit 10\n"
-      "  tune ls results/digits --filter 'accuracy > 0.9 && config.lr < 0.01'\n"
-      "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
-      "  tune ls results/digits --csv > trials.csv\n");
+  CLI::App* const list =
+      add_command(app, "ls", "List the trials",
+                  "  tune ls results/digits --sort accuracy --desc --limit 10\n"
+                  "  tune ls results/digits --filter 'accuracy > 0.9 && config.lr < 0.01'\n"
+                  "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
+                  "  tune ls results/digits --csv > trials.csv\n");
   ListRequest& request = line.list;
   add_directory(*list, request.directory);
   list->add_option("--sort", request.sort, "Metric, config value or field to sort by")
@@ -181,11 +182,11 @@ void add_look_commands(CLI::App& app, Line& line) {
 
   add_list(app, line);
 
-  CLI::App* const best = add_command(
-      app, "best", "Show the best trial",
-      "  tune best results/digits\n"
-      "  tune best results/digits --metric loss --mode min --scope all\n"
-      "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
+  CLI::App* const best =
+      add_command(app, "best", "Show the best trial",
+                  "  tune best results/digits\n"
+                  "  tune best results/digits --metric loss --mode min --scope all\n"
+                  "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
   add_directory(*best, line.best.directory);
   best->add_option("--metric", line.best.metric, "Instead of the experiment's own")
       ->type_name("NAME");
@@ -264,14 +265,16 @@ int run_command_line(std::vector<std::string> arguments) {
   if (has_command) line.spec.command.assign(dashes + 1, arguments.end());
   arguments.erase(dashes, arguments.end());
 
-  CLI::App app("Search for hyperparameters: many trials of a training program, steered, saved and "
-               "resumable.",
-               "tune");
+  CLI::App app(
+      "Search for hyperparameters: many trials of a training program, steered, saved and "
+      "resumable.",
+      "tune");
   app.set_version_flag("--version", std::string("tune ") + version());
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
-             "machine or a damaged\ncheckpoint, 130 interrupted.\n\n"
-             "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
+  app.footer(
+      "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
+      "machine or a damaged\ncheckpoint, 130 interrupted.\n\n"
+      "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
   add_run_commands(app, line);
   add_spec_commands(app, line);
   add_look_commands(app, line);

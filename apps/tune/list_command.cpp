@@ -45,8 +45,7 @@ void sort_rows(std::vector<Row>& rows, bool descending) {
     if (is_missing(a.sort_key) || is_missing(b.sort_key)) {
       return !is_missing(a.sort_key) && is_missing(b.sort_key);
     }
-    return descending ? comes_before(b.sort_key, a.sort_key)
-                      : comes_before(a.sort_key, b.sort_key);
+    return descending ? comes_before(b.sort_key, a.sort_key) : comes_before(a.sort_key, b.sort_key);
   });
 }
 
@@ -134,8 +133,7 @@ bool is_number_column(const std::vector<std::vector<Json>>& rows, std::size_t co
   });
 }
 
-void print_as_table(const std::vector<Field>& columns,
-                    const std::vector<std::vector<Json>>& rows) {
+void print_as_table(const std::vector<Field>& columns, const std::vector<std::vector<Json>>& rows) {
   std::vector<TableColumn> titles;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     titles.push_back({columns[i].name, is_number_column(rows, i)});

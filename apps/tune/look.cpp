@@ -27,7 +27,15 @@ void count(SaveStatistics& saves, const Event& event) {
 
 }  // namespace
 
+void require_experiment(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system();
+  if (ExperimentStore::exists(*files, directory)) return;
+  throw user_error("there is no experiment in " +
+                   std::filesystem::absolute(directory).lexically_normal().string());
+}
+
 Look look_at(const std::filesystem::path& directory) {
+  require_experiment(directory);
   const auto files = make_posix_file_system();
   auto absolute = std::filesystem::absolute(directory).lexically_normal();
   if (!absolute.has_filename()) absolute = absolute.parent_path();

@@ -29,6 +29,9 @@ struct Look {
   std::optional<LockOwner> driver;  ///< who drives it now
 };
 
+/// Error (user) if there is no experiment in `directory`.
+void require_experiment(const std::filesystem::path& directory);
+
 /// Reads the journal once. Error (user) if there is no experiment in `directory`.
 Look look_at(const std::filesystem::path& directory);
 

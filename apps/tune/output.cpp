@@ -91,8 +91,8 @@ std::string count_of(std::uint64_t count, const std::string& noun) {
 std::string shell_word(const std::filesystem::path& path) {
   const std::string text = path.string();
   const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("/._-+=:,@").find(static_cast<char>(c)) !=
-                                  std::string_view::npos;
+    return std::isalnum(c) ||
+           std::string_view("/._-+=:,@").find(static_cast<char>(c)) != std::string_view::npos;
   };
   if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
   std::string quoted = "'";

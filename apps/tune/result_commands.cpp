@@ -26,8 +26,8 @@ struct Listed {
   const Trial* trial = nullptr;
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path path;
-  std::size_t rank = 0;            ///< 1: the best of its trial
-  std::string verified;            ///< "ok" or what is wrong; empty: not looked at
+  std::size_t rank = 0;  ///< 1: the best of its trial
+  std::string verified;  ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
 };
 
@@ -71,6 +71,7 @@ Json to_json(const Listed& one, bool was_verified) {
                {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)},
                {"rank", one.rank},
                {"is_latest", &checkpoint == one.trial->latest_checkpoint()},
+               {"triggers", checkpoint.triggers.to_string()},
                {"bytes", checkpoint.bytes},
                {"save_s", checkpoint.save_s},
                {"commit_s", checkpoint.commit_s},
@@ -83,9 +84,9 @@ Json to_json(const Listed& one, bool was_verified) {
 }
 
 void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
-  std::vector<TableColumn> columns = {{"trial"},      {"checkpoint"},    {"iteration", true},
+  std::vector<TableColumn> columns = {{"trial"},       {"checkpoint"},   {"iteration", true},
                                       {"score", true}, {"rank", true},   {"size", true},
-                                      {"save", true}, {"commit", true}};
+                                      {"save", true},  {"commit", true}, {"why"}};
   if (was_verified) columns.push_back({"verified"});
   std::vector<std::vector<std::string>> rows;
   for (const auto& one : listed) {
@@ -95,7 +96,8 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
         std::to_string(checkpoint.iteration),
         std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
         std::to_string(one.rank), format_bytes(static_cast<double>(checkpoint.bytes)),
-        format_seconds(checkpoint.save_s), format_seconds(checkpoint.commit_s)});
+        format_seconds(checkpoint.save_s), format_seconds(checkpoint.commit_s),
+        checkpoint.triggers.to_string()});
     if (was_verified) row.push_back(one.verified);
   }
   print_table(columns, rows);
@@ -137,8 +139,8 @@ int best_command(const BestRequest& request) {
   }
   std::vector<std::pair<std::string, std::string>> lines = {
       {"trial", best.trial_id + ", " + to_string(best.state)},
-      {objective.metric, format_metric(value) + " (" + to_string(objective.mode) + ", " +
-                             to_string(scope) + ")"},
+      {objective.metric,
+       format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) + ")"},
       {"iterations", std::to_string(trial.iteration)},
       {"config", best.config.dump()},
       {"metrics", best.metrics.dump()},
@@ -146,11 +148,10 @@ int best_command(const BestRequest& request) {
   };
   for (const auto& checkpoint : best.best_checkpoints) {
     const bool is_first = &checkpoint == &best.best_checkpoints.front();
-    lines.emplace_back(is_first ? "best ones" : "",
-                       checkpoint.path.string() +
-                           (std::isnan(checkpoint.score)
-                                ? ""
-                                : ", score " + format_metric(checkpoint.score)));
+    lines.emplace_back(
+        is_first ? "best ones" : "",
+        checkpoint.path.string() +
+            (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)));
   }
   lines.emplace_back("directory", best.path.string());
   print_pairs(lines);
@@ -175,8 +176,8 @@ int checkpoints_command(const CheckpointsRequest& request) {
   } else {
     print_checkpoints(listed, request.verify);
   }
-  const bool is_damaged = std::any_of(listed.begin(), listed.end(),
-                                      [](const Listed& one) { return one.is_damaged; });
+  const bool is_damaged =
+      std::any_of(listed.begin(), listed.end(), [](const Listed& one) { return one.is_damaged; });
   return is_damaged ? exit_damaged : exit_ok;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "apps/tune/commands.h"
+#include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "callbacks/callbacks.h"
@@ -107,7 +108,8 @@ void name_failures(const ResultGrid& results) {
   }
   const std::size_t count = results.experiment().count(TrialState::error);
   if (count > most_named_failures) {
-    std::fprintf(stderr, "tune: and %zu more trials failed: tune ls %s --state ERROR "
+    std::fprintf(stderr,
+                 "tune: and %zu more trials failed: tune ls %s --state ERROR "
                  "--columns trial_id,error\n",
                  count - most_named_failures, shell_word(results.directory()).c_str());
   }
@@ -126,7 +128,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   if (is_interrupted) lines.emplace_back("go on", "tune resume " + directory);
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
-  if (results.spec().objective) lines.emplace_back("", "tune best " + directory);
+  if (results.spec().objective) lines.emplace_back("", "tune best " + directory + " --scope all");
   print("\n");
   print_pairs(lines);
   name_failures(results);
@@ -148,9 +150,11 @@ void refuse_existing(const std::filesystem::path& directory) {
   const std::string word = shell_word(directory);
   throw user_error(directory.string() +
                    " holds an experiment already. Either\n"
-                   "  go on with it:        tune resume " + word + "\n" +
+                   "  go on with it:        tune resume " +
+                   word + "\n" +
                    "  or use another name:  tune run ... --name OTHER\n"
-                   "  or remove it:         rm -r " + word);
+                   "  or remove it:         rm -r " +
+                   word);
 }
 
 }  // namespace
@@ -164,6 +168,7 @@ int run_command(const SpecSource& source, const RunStyle& style) {
 }
 
 int resume_command(const ResumeRequest& request, const RunStyle& style) {
+  require_experiment(request.directory);
   const Catalogue catalogue = catalogue_with(request.plugins);
   return run_and_conclude(
       [&] { return resume_experiment(request.directory, catalogue, run_options(style)); });

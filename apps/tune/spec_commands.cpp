@@ -100,8 +100,8 @@ void print_preview(const ExperimentSpec& spec, const Preview& preview, const Res
   print_table({{"trial"}, {"config"}}, rows);
 }
 
-void print_preview_json(const ExperimentSpec& spec, const Preview& preview,
-                        const Resources& totals, const DetectedResources& detected) {
+void print_preview_json(const ExperimentSpec& spec, const Preview& preview, const Resources& totals,
+                        const DetectedResources& detected) {
   Json configs = Json::array();
   for (const auto& suggestion : preview.first) configs.push_back(suggestion.config);
   Json resources = Json::object();

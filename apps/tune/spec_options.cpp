@@ -1,6 +1,7 @@
 #include "apps/tune/spec_options.h"
 
 #include <cstdio>
+#include <system_error>
 
 #include "tuner/core/error.h"
 #include "tuner/run.h"
@@ -30,8 +31,7 @@ constexpr SpecOption options[] = {
     {"--stop", "/stop", ValueKind::amounts, "METRIC=BOUND",
      "Ends a trial that reaches it: training_iteration=20, or JSON"},
     {"--seed", "/seed", ValueKind::json, "N", "Of everything random [0]"},
-    {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON",
-     "Which config comes next [random]"},
+    {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON", "Which config comes next [random]"},
     {"--scheduler", "/scheduler", ValueKind::typed, "NAME|JSON",
      "Which trials go on, pause or end [fifo]"},
     {"--checkpoint-frequency", "/checkpoint_config/checkpoint_frequency", ValueKind::json, "N",
@@ -101,9 +101,9 @@ Json amounts(const SpecOption& option, const std::string& text) {
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto [key, value] = split_at_equals(option.name, text.substr(begin, end - begin),
-                                              std::string("like ") + option.placeholder +
-                                                  " or JSON");
+    const auto [key, value] =
+        split_at_equals(option.name, text.substr(begin, end - begin),
+                        std::string("like ") + option.placeholder + " or JSON");
     object[key] = json_or_text(value);
     begin = end + 1;
   }
@@ -153,7 +153,8 @@ void apply(SpecDocument& document, const GivenOption& given) {
   if (option.kind == ValueKind::item) {
     const Json* const list =
         document.json.contains("callbacks") ? &document.json["callbacks"] : nullptr;
-    pointer = append_pointer(pointer, list && list->is_array() ? std::to_string(list->size()) : "0");
+    pointer =
+        append_pointer(pointer, list && list->is_array() ? std::to_string(list->size()) : "0");
     if (list == nullptr) document.json["callbacks"] = Json::array();
   }
   put(document.json, option.name, pointer, std::move(value));
@@ -175,10 +176,15 @@ void set(SpecDocument& document, const std::string& setting) {
   document.origins.emplace_back(pointer, "--set " + path);
 }
 
-/// A program given by a path is one of the working directory, wherever the spec lies.
+/// Trials run in directories of their own, but `python3 train.py` means the file that is here.
 Json command_of(std::vector<std::string> command) {
-  std::string& program = command.front();
-  if (program.find('/') != std::string::npos) program = fs::absolute(program).string();
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const bool is_program = i == 0;
+    std::error_code ignored;
+    const bool is_meant = is_program ? command[i].find('/') != std::string::npos
+                                     : fs::is_regular_file(command[i], ignored);
+    if (is_meant) command[i] = fs::absolute(command[i]).string();
+  }
   return command;
 }
 
@@ -207,6 +213,9 @@ SpecDocument assemble_spec(const SpecSource& source) {
   if (!source.command.empty()) {
     put(document.json, "the command", "/trainable/command", command_of(source.command));
     document.origins.emplace_back("/trainable/command", "command line");
+    for (std::size_t i = 0; i < source.command.size(); ++i) {
+      document.origins.emplace_back("/trainable/command/" + std::to_string(i), "command line");
+    }
   }
   for (const auto& given : source.options) apply(document, given);
   for (const auto& setting : source.settings) set(document, setting);
@@ -216,9 +225,9 @@ SpecDocument assemble_spec(const SpecSource& source) {
 std::string to_line(const SpecDocument& document, const Problem& problem) {
   for (auto origin = document.origins.rbegin(); origin != document.origins.rend(); ++origin) {
     const auto& [pointer, name] = *origin;
-    const bool is_below = problem.pointer.starts_with(pointer) &&
-                          (problem.pointer.size() == pointer.size() ||
-                           problem.pointer[pointer.size()] == '/');
+    const bool is_below =
+        problem.pointer.starts_with(pointer) &&
+        (problem.pointer.size() == pointer.size() || problem.pointer[pointer.size()] == '/');
     if (!is_below) continue;
     const std::string rest = problem.pointer.substr(pointer.size());
     return name + ": " + (rest.empty() ? "" : rest + ": ") + problem.sentence;
@@ -227,8 +236,7 @@ std::string to_line(const SpecDocument& document, const Problem& problem) {
   return document.label + ": " + pointer + problem.sentence;
 }
 
-std::optional<ExperimentSpec> check_spec(const SpecDocument& document,
-                                         const Catalogue& catalogue) {
+std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue) {
   std::vector<Problem> problems;
   ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
   if (problems.empty()) problems = preflight(spec, detect_resources());

@@ -33,20 +33,22 @@ double mean(double sum, std::uint64_t count) {
 /// Of a running experiment up to now, else up to its last event.
 double running_s(const Look& look) {
   const Experiment& experiment = look.grid.experiment();
-  const auto now = std::chrono::duration<double>(
-      std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
   return experiment.running_s(look.driver ? now.count() : experiment.last_time());
 }
 
 Json best_json(const ResultGrid& grid) {
   const auto& objective = grid.spec().objective;
-  const auto best = objective ? grid.best_trial(*objective, Scope::last) : std::nullopt;
+  const auto best = objective ? grid.best_trial(*objective, Scope::all) : std::nullopt;
   if (!best) return nullptr;
   const Trial& trial = grid.experiment().trial(*best);
   return {{"trial_id", to_string(trial.id)},
           {"metric", objective->metric},
           {"mode", to_string(objective->mode)},
-          {"value", value_of(trial, objective->metric, objective->mode, Scope::last)},
+          {"scope", to_string(Scope::all)},
+          {"value", value_of(trial, objective->metric, objective->mode, Scope::all)},
+          {"last", value_of(trial, objective->metric, objective->mode, Scope::last)},
           {"training_iteration", trial.iteration},
           {"tag", trial.tag}};
 }
@@ -69,9 +71,8 @@ Json status_json(const Look& look) {
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
   Json driver;
   if (look.driver) {
-    driver = {{"host", look.driver->host},
-              {"pid", look.driver->pid},
-              {"since", look.driver->since}};
+    driver = {
+        {"host", look.driver->host}, {"pid", look.driver->pid}, {"since", look.driver->since}};
   }
   return {{"name", look.grid.spec().name},
           {"directory", look.grid.directory().string()},
@@ -117,7 +118,8 @@ std::string best_text(const ResultGrid& grid) {
   if (best.is_null()) return grid.spec().objective ? "no result yet" : "the spec names no metric";
   const std::string tag = best["tag"];
   return best["trial_id"].get<std::string>() + ", " + best["metric"].get<std::string>() + " " +
-         format_metric(best["value"]) + " at iteration " + best["training_iteration"].dump() +
+         format_metric(best["value"]) + " at its best, " + format_metric(best["last"]) +
+         " at the last iteration, " + best["training_iteration"].dump() +
          (tag.empty() ? "" : " (" + tag + ")");
 }
 
@@ -152,13 +154,13 @@ int status_command(const std::string& directory, bool json) {
       {"driver", driver_text(look)},
   };
   if (!experiment.stop_reason().empty()) lines.emplace_back("stopped", experiment.stop_reason());
-  lines.emplace_back("running time", format_duration(running_s(look)) + " in " +
-                                         count_of(static_cast<std::uint64_t>(experiment.sessions()),
-                                                  "session"));
+  lines.emplace_back("running time",
+                     format_duration(running_s(look)) + " in " +
+                         count_of(static_cast<std::uint64_t>(experiment.sessions()), "session"));
   lines.emplace_back("results", std::to_string(experiment.results()));
-  lines.emplace_back("journal",
-                     format_bytes(static_cast<double>(journal_bytes(look.grid.directory()))) +
-                         ", " + count_of(experiment.last_event(), "event"));
+  lines.emplace_back(
+      "journal", format_bytes(static_cast<double>(journal_bytes(look.grid.directory()))) + ", " +
+                     count_of(experiment.last_event(), "event"));
   lines.emplace_back("checkpoints", saves_text(saves));
   if (saves.committed > 0) {
     lines.emplace_back("  saving", seconds_text(saves.save_s, saves.committed, saves.max_save_s));

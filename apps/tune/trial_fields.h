@@ -24,9 +24,9 @@ class TrialFields {
   TrialFields(const Experiment& experiment, const std::vector<std::string>& expected_metrics);
 
   /// The field that `name` means. A '.' stands for '/' and a '_' for every other character that
-  /// cannot be in an expression; the trial's own fields win over metrics, and these over the config,
-  /// all of which is also reached by "config.". Error (user) for a name that no trial has, with the
-  /// nearest that there is; `kind` is the word for it ("column").
+  /// cannot be in an expression; the trial's own fields win over metrics, and these over the
+  /// config, all of which is also reached by "config.". Error (user) for a name that no trial has,
+  /// with the nearest that there is; `kind` is the word for it ("column").
   Field find(const std::string& kind, const std::string& name) const;
 
   /// All fields: own, metrics, config, each once.

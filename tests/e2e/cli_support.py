@@ -1,7 +1,6 @@
 """Runs the built `tune` in a directory of its own. Knows no command."""
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -66,11 +65,6 @@ class Case(unittest.TestCase):
     def iterations_in_log(self, directory, trial):
         lines = self.read(directory, trial, "result.json").splitlines()
         return [json.loads(line)["training_iteration"] for line in lines]
-
-
-def normalised(text, directory):
-    """Without what differs from run to run."""
-    return re.sub(r"\d+\.\d+ s\b", "T s", text.replace(directory, "DIR"))
 
 
 def main():

@@ -13,9 +13,9 @@ class Run(Case):
     def test_runs_a_spec_and_says_what_is_best_and_where(self):
         self.write("digits.json", self.quadratic())
         out = self.tune("run", "digits.json").out
-        best = self.json("best", "results/digits")
+        best = self.json("best", "results/digits", "--scope", "all")
         self.assertIn(best["trial_id"], out)
-        self.assertIn(best["checkpoint"], out)
+        self.assertIn(best["best_checkpoints"][0]["path"], out)
         self.assertIn(json.dumps(best["config"], separators=(",", ":")), out)
         self.assertIn("tune ls " + self.path("results", "digits"), out)
         self.assertEqual(self.json("status", "results/digits")["states"]["TERMINATED"], 4)

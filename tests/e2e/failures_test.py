@@ -94,7 +94,7 @@ class OneTrialsFault(Case):
     def test_a_program_that_cannot_be_run_is_refused_before_anything_is_touched(self):
         self.write("program", "#!/bin/sh\n")
         for program, reason in [("./program", "Permission denied"), ("./absent", "No such file"),
-                                ("no-such-program", "PATH")]:
+                                ("no-such-program", "command line: cannot run 'no-such-program'")]:
             with self.subTest(program=program):
                 run = self.tune("run", "--", program, expect=2)
                 self.assertIn(reason, run.err)

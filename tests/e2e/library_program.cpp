@@ -20,7 +20,7 @@ using tune::Json;
 /// first attempt only, or always.
 class Scripted : public tune::Trainable {
  public:
-  void setup(const Json& config) override { config_ = config; }
+  void setup(const Json& config) override { config_ = config.at("case"); }
 
   Json step() override {
     const bool is_first_attempt = std::string(std::getenv("TUNE_ATTEMPT")) == "1";
@@ -42,7 +42,7 @@ class Scripted : public tune::Trainable {
     std::ifstream(directory / "done") >> done_;
   }
   bool reset_config(const Json& config) override {
-    config_ = config;
+    config_ = config.at("case");
     done_ = 0;
     ++resets_;
     return true;
@@ -129,6 +129,7 @@ Json to_json(const tune::ResultGrid& results) {
   Json json = {{"trials", Json::array()}, {"errors", Json::array()}, {"best", Json::object()}};
   for (std::size_t i = 0; i < results.size(); ++i) json["trials"].push_back(to_json(results[i]));
   for (const auto& trial : results.errors()) json["errors"].push_back(trial.trial_id);
+  if (!results[0].metrics.contains("score")) return json;
   for (const char* const name : {"last", "all", "avg", "last-5-avg", "last-10-avg"}) {
     for (const auto mode : {tune::Mode::min, tune::Mode::max}) {
       const auto best = results.best_result("score", mode, tune::parse_scope(name).value());
@@ -163,6 +164,8 @@ tune::TuneConfig config_of(const std::string& scenario, const std::string& direc
     config.max_concurrent_trials = {};
     config.resources = {{"gpu", 2}};
     config.resources_per_trial = {{"gpu", 0.5}};
+  } else if (scenario == "program") {
+    config.stop = {{"training_iteration", 3}};
   } else if (scenario == "broken") {
     config.num_samples = 0;
     config.searcher = "randon";

@@ -48,7 +48,7 @@ class Status(Look):
         self.assertEqual(status["results"], 20)
         self.assertIsNone(status["driver"])
         self.assertEqual((status["best"]["trial_id"], status["best"]["value"]),
-                         ("trial_00002", 0.2))
+                         ("trial_00000", 0.1))
         journal = os.path.getsize(self.path("results", "spec", "journal-1.jsonl"))
         self.assertEqual(status["journal_bytes"], journal)
         saves = status["checkpoints"]
@@ -63,7 +63,7 @@ class Status(Look):
     def test_is_readable_too(self):
         out = self.tune("status", "results/spec/").out
         self.assertIn("5 TERMINATED", out)
-        self.assertIn("trial_00002, loss 0.2", out)
+        self.assertIn("trial_00000, loss 0.1 at its best, 0.8 at the last iteration, 3", out)
         self.assertNotIn("\033", out)
 
 
@@ -178,6 +178,7 @@ class Checkpoints(Look):
             self.assertEqual((one["verified"], one["is_damaged"]), ("ok", False))
             self.assertEqual(one["bytes"], os.path.getsize(os.path.join(one["path"], "count")))
             self.assertGreater(one["commit_s"], 0)
+        self.assertEqual([one["triggers"] for one in listed], ["frequency", "frequency"])
         self.assertEqual([one["is_latest"] for one in listed], [False, True])
         self.assertIsNone(self.json("checkpoints", "results/spec", "--trial", "4")[0]["score"])
         self.tune("checkpoints", "results/spec", "--trial", "5", expect=2)

@@ -42,7 +42,7 @@ def trouble(kind):
         driver.sendall(b"x" * 100_000_000)
         live_on()
     elif kind == "closes":
-        driver.close()
+        os.close(driver.detach())
         live_on()
     elif kind == "interrupts":
         os.kill(os.getppid(), signal.SIGINT)
