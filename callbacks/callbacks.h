@@ -67,7 +67,7 @@ struct CheckpointBestOptions {
 /// so far.
 std::unique_ptr<Callback> make_checkpoint_best(CheckpointBestOptions options);
 
-/// Adds the names above. `notice` is where the callbacks made by name send their notices.
-void add_callbacks(Catalogue& catalogue, Notice notice = {});
+/// Adds the names above. Callbacks made by name send their notices to PolicyContext::notice.
+void add_callbacks(Catalogue& catalogue);
 
 }  // namespace tune

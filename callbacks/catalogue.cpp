@@ -10,11 +10,11 @@ namespace {
 
 using MakeFileLog = std::unique_ptr<Callback> (*)(FileLogOptions);
 
-Factory<Callback> file_log(MakeFileLog make, Notice notice) {
-  return [make, notice = std::move(notice)](const Json& json, const PolicyContext&) {
+Factory<Callback> file_log(MakeFileLog make) {
+  return [make](const Json& json, const PolicyContext& context) {
     OptionReader reader(json);
     FileLogOptions options;
-    options.notice = notice;
+    options.notice = context.notice;
     options.flush_period_s = reader.get("flush_period_s", options.flush_period_s);
     reader.require(options.flush_period_s >= 0, "flush_period_s", "0 or more");
     constexpr double mib = 1 << 20;
@@ -60,11 +60,11 @@ std::unique_ptr<Callback> checkpoint_best(const Json& json, const PolicyContext&
 
 }  // namespace
 
-void add_callbacks(Catalogue& catalogue, Notice notice) {
+void add_callbacks(Catalogue& catalogue) {
   auto& callbacks = catalogue.callbacks;
-  add_factory(callbacks, "json", file_log(make_json_logger, notice));
-  add_factory(callbacks, "csv", file_log(make_csv_logger, notice));
-  add_factory(callbacks, "params", file_log(make_params_logger, std::move(notice)));
+  add_factory(callbacks, "json", file_log(make_json_logger));
+  add_factory(callbacks, "csv", file_log(make_csv_logger));
+  add_factory(callbacks, "params", file_log(make_params_logger));
   add_factory(callbacks, "console", Factory<Callback>(console));
   add_factory(callbacks, "checkpoint_best", Factory<Callback>(checkpoint_best));
 }

@@ -9,6 +9,20 @@ void CallbackList::notice(const std::string& sentence) {
   call("on_notice", [&](Callback& callback) { callback.on_notice(sentence); });
 }
 
+void CallbackList::notice_later(std::string sentence) {
+  const std::lock_guard lock(mutex_);
+  later_.push_back(std::move(sentence));
+}
+
+void CallbackList::deliver() {
+  std::vector<std::string> sentences;
+  {
+    const std::lock_guard lock(mutex_);
+    sentences.swap(later_);
+  }
+  for (const auto& sentence : sentences) notice(sentence);
+}
+
 void CallbackList::drop(std::size_t position, const char* hook_name, const std::string& what) {
   const auto dropped = std::move(callbacks_[position]);
   callbacks_.erase(callbacks_.begin() + static_cast<std::ptrdiff_t>(position));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,12 @@ namespace tune {
 
 class CallbackList {
  public:
+  CallbackList() = default;
   explicit CallbackList(std::vector<std::unique_ptr<Callback>> callbacks)
       : callbacks_(std::move(callbacks)) {}
+
+  /// Called after those that are there.
+  void add(std::unique_ptr<Callback> callback) { callbacks_.push_back(std::move(callback)); }
 
   /// Calls `hook(callback)` for each.
   template <class Hook>
@@ -34,8 +39,15 @@ class CallbackList {
   /// A sentence for the user, to every callback.
   void notice(const std::string& sentence);
 
+  /// The same from any thread: it is told at the next `deliver`.
+  void notice_later(std::string sentence);
+  void deliver();
+
  private:
   void drop(std::size_t position, const char* hook_name, const std::string& what);
+  std::mutex mutex_;
+  std::vector<std::string> later_;
+  /// Last: callbacks end, and perhaps give notice, before what notices need is gone.
   std::vector<std::unique_ptr<Callback>> callbacks_;
 };
 

@@ -63,6 +63,7 @@ void Loop::act() {
   // A hook may be dropped and say so, but none can add to this list.
   for (auto& [name, hook] : tellings_) callbacks_.call(name, hook);
   tellings_.clear();
+  callbacks_.deliver();
 }
 
 bool Loop::is_finished() const {
@@ -71,10 +72,10 @@ bool Loop::is_finished() const {
 }
 
 Seconds Loop::next_deadline() const {
-  Seconds deadline = std::min(ledger_.deadline(), wind_down_deadline_);
+  const Seconds steady = ledger_.steady();
+  Seconds deadline = std::min({ledger_.deadline(), wind_down_deadline_, steady + options_.tick_s});
   if (!deadlines_.empty()) deadline = std::min(deadline, deadlines_.begin()->first);
   if (winding_ != Winding::no) return deadline;
-  const Seconds steady = ledger_.steady();
   if (retry_at_ != never_s) deadline = std::min(deadline, steady + retry_at_ - ledger_.now());
   if (spec_.time_budget_s) {
     const Seconds left = *spec_.time_budget_s - ledger_.experiment().running_s(ledger_.now());
@@ -149,6 +150,12 @@ void Loop::end_by_force() {
 }
 
 void Loop::finish(const LoopEnd& end) {
+  callbacks_.call("save", [this](Callback& callback) {
+    const Json state = callback.save();
+    if (!state.empty()) {
+      ledger_.commit(CallbackSaved{callback.name(), encode_numbers(state).dump()});
+    }
+  });
   ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? "finished" : end.reason});
   ledger_.when_durable([] {});
   for (act(); !ledger_.is_settled(); act()) {
@@ -158,6 +165,7 @@ void Loop::finish(const LoopEnd& end) {
   }
   callbacks_.call("on_experiment_end",
                   [this](Callback& callback) { callback.on_experiment_end(ledger_.experiment()); });
+  callbacks_.deliver();
 }
 
 Attempt* Loop::find_attempt(TrialId trial) {

@@ -25,6 +25,7 @@ struct LoopOptions {
   Resources resources;                   ///< totals
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
   Seconds interrupt_grace_s = 30;        ///< for last saves after an interrupt
+  Seconds tick_s = never_s;  ///< a turn at least so often, for callbacks that show the time
 };
 
 class Loop {

@@ -87,9 +87,8 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
   Triggers met = triggers(attempt, result, decision);
   told_result_ = result;
-  callbacks_.call("on_trial_result", [&](Callback& callback) {
-    callback.on_trial_result(before, told_result_);
-  });
+  callbacks_.call("on_trial_result",
+                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
   const bool can_save = !processes_.at(*attempt.process).is_function;
   if (told_result_.should_checkpoint && !result.should_checkpoint && can_save) {
     met.add(Trigger::callback);

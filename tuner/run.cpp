@@ -18,7 +18,6 @@
 #include "tuner/exec/program.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop.h"
-#include "tuner/loop.h"
 #include "tuner/policies.h"
 #include "tuner/spec_policy.h"
 #include "tuner/store/paths.h"
@@ -53,32 +52,35 @@ Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems) {
   PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
   Policies policies;
-  policies.searcher = make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers,
-                                  context, problems);
+  policies.searcher =
+      make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems);
   // Two policies with one seed would draw the same numbers.
   context.seed = spec.seed + 0x9e3779b97f4a7c15u;
-  policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler",
-                                   catalogue.schedulers, context, problems);
+  policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
+                                   context, problems);
   policies.stopper = make_stopper(spec, catalogue, context, problems);
   return policies;
 }
 
 /// Those given, those of the spec, and the files that every trial has.
-std::vector<std::unique_ptr<Callback>> make_callbacks(
-    const ExperimentSpec& spec, const SearchSpace& space, const Catalogue& catalogue,
-    std::vector<std::unique_ptr<Callback>> given, std::vector<Problem>& problems) {
-  const PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,
+                      const Catalogue& catalogue, std::vector<std::unique_ptr<Callback>> given,
+                      std::vector<Problem>& problems) {
+  const PolicyContext context{
+      space, spec.objective, spec.num_samples, spec.seed,
+      [&callbacks](std::string sentence) { callbacks.notice_later(std::move(sentence)); }};
   std::vector<Json> described = spec.callbacks;
   for (const char* const always : {"params", "json", "csv"}) {
     const bool is_given = std::any_of(described.begin(), described.end(),
                                       [&](const Json& json) { return json.at("type") == always; });
     if (!is_given) described.push_back({{"type", always}});
   }
+  for (auto& callback : given) callbacks.add(std::move(callback));
   for (std::size_t i = 0; i < described.size(); ++i) {
-    given.push_back(make_policy(described[i], "/callbacks/" + std::to_string(i), "callback",
-                                catalogue.callbacks, context, problems));
+    auto callback = make_policy(described[i], "/callbacks/" + std::to_string(i), "callback",
+                                catalogue.callbacks, context, problems);
+    if (callback != nullptr) callbacks.add(std::move(callback));
   }
-  return given;
 }
 
 /// The parts of one run, in the order in which they depend on each other.
@@ -90,9 +92,8 @@ struct Engine {
         directory(std::move(the_directory)),
         detected(detect_resources()),
         space(SearchSpace::parse(spec.param_space, "/param_space", problems)),
-        policies(make_policies(spec, space, catalogue, problems)),
-        callbacks(
-            make_callbacks(spec, space, catalogue, std::move(options.callbacks), problems)) {
+        policies(make_policies(spec, space, catalogue, problems)) {
+    add_callbacks_to(callbacks, spec, space, catalogue, std::move(options.callbacks), problems);
     throw_if_any(problems);
     throw_if_any(preflight(spec, detected));
   }
@@ -123,7 +124,8 @@ struct Engine {
               {.experiment_dir = directory,
                .resources = total_resources(spec, detected),
                .gpu_names = detected.gpus,
-               .interrupt_grace_s = options.interrupt_grace_s},
+               .interrupt_grace_s = options.interrupt_grace_s,
+               .tick_s = 1},
               *ledger, policies, executor, pool, *saver, callbacks);
     LoopEnd end = loop.run();
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.statistics()};
@@ -195,6 +197,11 @@ void replay_to_callbacks(Engine& engine) {
   ExperimentStore::read(
       *engine.files, engine.directory,
       [&](Event&& event) {
+        if (const auto* const saved = std::get_if<CallbackSaved>(&event.body)) {
+          engine.callbacks.call("load", [&](Callback& callback) {
+            if (callback.name() == saved->callback) callback.load(Json::parse(saved->state));
+          });
+        }
         const auto* const reported = std::get_if<ResultReported>(&event.body);
         if (reported == nullptr) return;
         const Trial& trial = engine.experiment.trial(reported->trial);

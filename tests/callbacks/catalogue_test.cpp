@@ -40,9 +40,10 @@ TEST_CASE("The catalogue sends a callback's notices where it was told to",
   write(directory / "trial_00000", "in the way");
   Notices notices;
   Catalogue catalogue;
-  add_callbacks(catalogue, notices.taker());
+  add_callbacks(catalogue);
   const SearchSpace space;
-  const auto callback = catalogue.callbacks.at("params")(Json::object(), {space, {}, 1, 0});
+  const auto callback =
+      catalogue.callbacks.at("params")(Json::object(), {space, {}, 1, 0, notices.taker()});
   Story story;
   story.add();
   callback->setup(info_of(directory.path()), story.experiment);

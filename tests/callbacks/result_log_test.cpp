@@ -102,13 +102,14 @@ TEST_CASE(
   driver.start(TrialId{0});
   for (const std::string metrics :
        {R"({"date":"mine","training_iteration":7,"loss":1})",
+        R"({"loss":1,"x":{"timestamp":3},"date":"mine"})",
         R"({"d\u0061te":"mine","x":{"timestamp":3},"s":"\"done\":","training_iteration":7})"}) {
     Result result = result_of(1, metrics);
     driver.callback->on_trial_result(story.experiment.trial(TrialId{0}), result);
   }
   driver.callback->on_experiment_end(story.experiment);
   const auto lines = lines_of(read(directory / "trial_00000/result.json"));
-  REQUIRE(lines.size() == 2);
+  REQUIRE(lines.size() == 3);
   for (const auto& line : lines) {
     std::map<std::string, int> seen;
     int depth = 0;

@@ -315,3 +315,20 @@ TEST_CASE("Results carry counters that survive a restore", "[loop][result]") {
   CHECK(results[2].time_since_restore == Approx(4).margin(0.01));
   CHECK(results[2].timesteps_total == 30);
 }
+
+TEST_CASE("A callback's state is recorded when the driver leaves", "[loop][callback]") {
+  class Counter : public Callback {
+   public:
+    std::string name() const override { return "counter"; }
+    void on_trial_result(const Trial&, Result&) override { ++results_; }
+    Json save() const override { return {{"results", results_}}; }
+
+   private:
+    int results_ = 0;
+  };
+  Harness harness;
+  harness.callbacks.push_back(std::make_unique<Counter>());
+  (void)harness.run();
+  CHECK(harness.journal().find(R"("e":"callback","callback":"counter","state":{"results":12})") !=
+        std::string::npos);
+}

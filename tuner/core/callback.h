@@ -75,6 +75,9 @@ class Callback {
   /// A warning or notice for the user, in one sentence.
   virtual void on_notice(const std::string& sentence) { (void)sentence; }
 
+  /// What it wants to know again at a resume, an object; saved when the driver leaves in good
+  /// order. `load` gets it after the results that came before it have been replayed; results after
+  /// it (the driver was killed later) are replayed afterwards.
   virtual Json save() const { return Json::object(); }
   virtual void load(const Json& state) { (void)state; }
 };

@@ -29,6 +29,8 @@ struct PolicyContext {
   std::optional<Objective> objective;
   std::int64_t num_samples = 1;  ///< -1: endless
   std::uint64_t seed = 0;        ///< for this policy alone
+  /// For callbacks: a sentence for the user, from any thread. Empty: there is nobody to tell.
+  std::function<void(std::string)> notice = {};
 };
 
 /// Makes a policy from the spec's object without its "type". Throws OptionError for an option that

@@ -139,11 +139,15 @@ void write(std::string& out, const AttemptEnded& event) {
   if (event.not_before != 0) put_number(out, "not_before", event.not_before);
 }
 void write(std::string& out, const StopRequested& event) { put(out, "reason", event.reason); }
+void write(std::string& out, const CallbackSaved& event) {
+  put(out, "callback", event.callback);
+  put_raw(out, "state", event.state);
+}
 void write(std::string& out, const SessionEnded& event) { put(out, "reason", event.reason); }
 
 constexpr std::string_view type_names[] = {
-    "session",           "trial",   "attempt", "process", "result", "checkpoint",
-    "checkpoint_failed", "dropped", "damaged", "end",     "stop",   "session_end",
+    "session", "trial",   "attempt", "process", "result",   "checkpoint",  "checkpoint_failed",
+    "dropped", "damaged", "end",     "stop",    "callback", "session_end",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -309,6 +313,7 @@ EventBody read_body(std::string_view type, const Fields& f) {
                         f.flag("retry"), f.number_if("not_before").value_or(0)};
   }
   if (type == "stop") return StopRequested{f.text("reason")};
+  if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};
   if (type == "session_end") return SessionEnded{f.text("reason")};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }

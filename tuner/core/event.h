@@ -100,6 +100,12 @@ struct StopRequested {
   std::string reason;
 };
 
+/// What a callback wants to know again, saved when the driver leaves in good order.
+struct CallbackSaved {
+  std::string callback;  ///< its name
+  std::string state;     ///< JSON text
+};
+
 /// The driver leaves in good order.
 struct SessionEnded {
   std::string reason;  ///< "finished", "interrupted", ...
@@ -108,7 +114,7 @@ struct SessionEnded {
 using EventBody =
     std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
                  CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
-                 AttemptEnded, StopRequested, SessionEnded>;
+                 AttemptEnded, StopRequested, CallbackSaved, SessionEnded>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

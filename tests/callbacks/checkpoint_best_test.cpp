@@ -1,0 +1,46 @@
+#include <vector>
+
+#include "callbacks/callbacks.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+Result with_loss(const std::string& loss, std::int64_t iteration = 5) {
+  Result result;
+  result.training_iteration = iteration;
+  result.metrics = parse_metrics("{\"loss\":" + loss + "}");
+  return result;
+}
+
+bool asks(Callback& callback, Result result) {
+  callback.on_trial_result(Trial{}, result);
+  return result.should_checkpoint;
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint_best asks at every new best of all trials, and at nothing else",
+          "[checkpoint_best]") {
+  const auto callback = make_checkpoint_best({.objective = {"loss", Mode::min}});
+  CHECK(asks(*callback, with_loss("3")));
+  CHECK_FALSE(asks(*callback, with_loss("3")));
+  CHECK_FALSE(asks(*callback, with_loss("4")));
+  CHECK_FALSE(asks(*callback, with_loss("NaN")));
+  CHECK(asks(*callback, with_loss("2")));
+}
+
+TEST_CASE("checkpoint_best knows the best of earlier sessions", "[checkpoint_best]") {
+  const auto callback = make_checkpoint_best({.objective = {"loss", Mode::min}});
+  callback->on_trial_replay(Trial{}, with_loss("1"));
+  CHECK_FALSE(asks(*callback, with_loss("2")));
+}
+
+TEST_CASE("checkpoint_best leaves the first iterations alone, but learns from them",
+          "[checkpoint_best]") {
+  const auto callback = make_checkpoint_best({.objective = {"loss", Mode::min}, .grace_period = 3});
+  CHECK_FALSE(asks(*callback, with_loss("1", 3)));
+  CHECK_FALSE(asks(*callback, with_loss("2", 4)));
+  CHECK(asks(*callback, with_loss("0.5", 4)));
+}

@@ -1,0 +1,118 @@
+// Events as lines: what is written is read back, and nothing else is.
+#include "tuner/core/event.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+Result a_result() {
+  Result result;
+  result.training_iteration = 7;
+  result.timestamp = 1700000000.25;
+  result.time_this_iter_s = 0.1;
+  result.time_total_s = 0.7;
+  result.time_since_restore = 0.3;
+  result.iterations_since_restore = 3;
+  result.timesteps_total = 70;
+  result.done = true;
+  result.metrics =
+      parse_metrics(R"({"loss":"NaN","a":{"b":1e300,"metrics":{"x":2}},"s":"\"metrics\":"})");
+  return result;
+}
+
+std::vector<EventBody> one_of_each() {
+  Checkpoint checkpoint;
+  checkpoint.index = 3;
+  checkpoint.iteration = 7;
+  checkpoint.time_total_s = 0.7;
+  checkpoint.timesteps_total = 70;
+  checkpoint.triggers.add(Trigger::frequency);
+  checkpoint.triggers.add(Trigger::pause);
+  checkpoint.bytes = std::uint64_t{1} << 40;
+  checkpoint.save_s = 0.25;
+  checkpoint.commit_s = 1.5;
+  return {
+      SessionStarted{"host \"a\"", 12, "0.1"},
+      TrialAdded{TrialId{1}, R"({"config":{"x":"}"},"y":[1,2]})", "x=\xc3\xa4", "/a b"},
+      AttemptStarted{TrialId{1}, 2, 3, {0, 5}},
+      ProcessStarted{TrialId{1}, 2, 4711, 123456789012},
+      ResultReported{TrialId{1}, 2, a_result(), {Action::stop, true}},
+      CheckpointCommitted{TrialId{1}, checkpoint},
+      CheckpointFailed{TrialId{1}, 4, "no space"},
+      CheckpointsDropped{TrialId{1}, {1, 2}},
+      CheckpointDamaged{TrialId{1}, 3, "a\nb"},
+      AttemptEnded{TrialId{1}, 2, Outcome::failed, "it died", true, 1700000001.5},
+      StopRequested{"enough"},
+      CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
+      SessionEnded{"finished"},
+  };
+}
+
+std::string text_of(const Event& event) {
+  std::string text;
+  append_json(text, event);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("Every kind of event reads back as it was written", "[event]") {
+  const auto bodies = one_of_each();
+  REQUIRE(bodies.size() == std::variant_size_v<EventBody>);
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(bodies[i].index() == i);
+    const std::string written = text_of({i + 1, 1700000000.25, bodies[i]});
+    CHECK(written.find('\n') == std::string::npos);
+    CHECK(Json::accept(written));
+    const Event read = parse_event(written);
+    CHECK(read.number == i + 1);
+    CHECK(read.body.index() == i);
+    CHECK(text_of(read) == written);
+  }
+}
+
+TEST_CASE("A result's numbers and raw text survive the journal", "[event]") {
+  const Event read = parse_event(text_of(
+      {1, 1700000000.25, ResultReported{TrialId{1}, 1, a_result(), {Action::pause, false}}}));
+  const auto& reported = std::get<ResultReported>(read.body);
+  CHECK(reported.result.metrics.text == a_result().metrics.text);
+  CHECK(reported.result.metrics.numbers.size() == 3);
+  CHECK(std::isnan(*reported.result.find("loss")));
+  CHECK(reported.result.find("a/b") == 1e300);
+  CHECK(reported.result.find("a/metrics/x") == 2);
+  CHECK(reported.result.timestamp == 1700000000.25);
+  CHECK_FALSE(reported.result.episodes_total);
+  CHECK(reported.decision == Decision{Action::pause, false});
+}
+
+TEST_CASE("Text that is not UTF-8 cannot make a record unreadable", "[event]") {
+  const Event read =
+      parse_event(text_of({1, 0, AttemptEnded{TrialId{0}, 1, Outcome::failed, "\xff\x01 bad"}}));
+  CHECK(std::get<AttemptEnded>(read.body).reason == "?\x01 bad");
+}
+
+TEST_CASE("A record cut at any length is refused", "[event][damage]") {
+  std::size_t cuts = 0;
+  for (const auto& body : one_of_each()) {
+    const std::string whole = text_of({1, 2, body});
+    for (std::size_t length = 0; length < whole.size(); ++length, ++cuts) {
+      CAPTURE(whole, length);
+      CHECK_THROWS_AS(parse_event(whole.substr(0, length)), std::invalid_argument);
+    }
+  }
+  CHECK(cuts > 1000);
+}
+
+TEST_CASE("A record without what its kind needs is refused by the field's name", "[event]") {
+  CHECK_THROWS_WITH(parse_event(R"({"n":1,"t":2,"e":"result","trial":1})"),
+                    "the record lacks a valid 'iteration'");
+  CHECK_THROWS_WITH(parse_event(R"({"n":1,"t":2,"e":"wonder"})"), "unknown event 'wonder'");
+  CHECK_THROWS_WITH(parse_event(R"({"n":1,"t":2,"e":"end","trial":1,"outcome":"odd"})"),
+                    "unknown outcome 'odd'");
+}

@@ -1,0 +1,172 @@
+#include "tuner/core/experiment.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+/// An experiment with a clock that ticks once an event.
+struct Story {
+  Experiment experiment;
+
+  Story& then(EventBody body) {
+    const std::uint64_t number = experiment.last_event() + 1;
+    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
+    return *this;
+  }
+  Story& add() {
+    return then(
+        TrialAdded{TrialId{static_cast<std::uint32_t>(experiment.trials().size())}, "{}", "", ""});
+  }
+  Story& start(int checkpoint = 0) {
+    return then(AttemptStarted{TrialId{0}, trial().attempt + 1, checkpoint, {}});
+  }
+  Story& report(std::int64_t iteration, double loss = 1, Action action = Action::proceed) {
+    Result result;
+    result.training_iteration = iteration;
+    result.time_total_s = static_cast<double>(iteration);
+    result.metrics.numbers = {{"loss", loss}};
+    result.metrics.text = "{}";
+    return then(ResultReported{TrialId{0}, trial().attempt, result, {action, false}});
+  }
+  Story& save(int index, std::int64_t iteration) {
+    Checkpoint checkpoint;
+    checkpoint.index = index;
+    checkpoint.iteration = iteration;
+    checkpoint.time_total_s = static_cast<double>(iteration);
+    return then(CheckpointCommitted{TrialId{0}, checkpoint});
+  }
+  Story& end(Outcome outcome, bool retry = false) {
+    return then(AttemptEnded{TrialId{0}, trial().attempt, outcome, "why", retry});
+  }
+  const Trial& trial() const { return experiment.trial(TrialId{0}); }
+};
+
+}  // namespace
+
+TEST_CASE("A trial goes through its states and is always counted once", "[experiment]") {
+  Story story;
+  story.add().add();
+  CHECK(story.experiment.count(TrialState::pending) == 2);
+  story.start().report(1).end(Outcome::paused);
+  CHECK(story.trial().state == TrialState::paused);
+  CHECK(story.experiment.paused().size() == 1);
+  story.start().report(1).end(Outcome::failed, true);
+  CHECK(story.trial().state == TrialState::pending);
+  // It waits behind the one that has never run.
+  CHECK(story.experiment.pending().rbegin()->second == TrialId{0});
+  story.start().report(1).end(Outcome::completed);
+  CHECK(story.trial().state == TrialState::terminated);
+  CHECK(story.trial().error.empty());
+  CHECK(story.trial().failures == 1);
+  CHECK(story.experiment.count(TrialState::pending) == 1);
+  CHECK(story.experiment.count(TrialState::terminated) == 1);
+  CHECK(story.experiment.running().empty());
+}
+
+TEST_CASE("A restore rewinds the counters to the checkpoint's", "[experiment]") {
+  Story story;
+  story.add().start().report(1).report(2).save(1, 2).report(3).end(Outcome::failed, true);
+  CHECK(story.trial().iteration == 3);
+  story.start(1);
+  CHECK(story.trial().iteration == 2);
+  CHECK(story.trial().restored_iteration == 2);
+  CHECK(story.trial().time_total_s == 2);
+  story.end(Outcome::failed, true).start();
+  CHECK(story.trial().iteration == 0);
+}
+
+TEST_CASE("A damaged checkpoint rewinds an attempt that has just begun with it", "[experiment]") {
+  Story story;
+  story.add().start().report(1).save(1, 1).report(2).save(2, 2).end(Outcome::failed, true);
+  story.start(2).then(CheckpointDamaged{TrialId{0}, 2, "bytes"});
+  CHECK(story.trial().iteration == 1);
+  CHECK(story.trial().checkpoints.size() == 1);
+}
+
+TEST_CASE("An interrupted trial whose end was decided has ended", "[experiment]") {
+  Story story;
+  story.add().start().report(1, 1, Action::stop);
+  SECTION("stop was decided") {
+    story.end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::terminated);
+  }
+}
+
+TEST_CASE("Records that contradict the state are refused", "[experiment]") {
+  Story story;
+  story.add();
+  CHECK_THROWS_AS(story.report(1), std::invalid_argument);                // it does not run
+  CHECK_THROWS_AS(story.start(5), std::invalid_argument);                 // no such checkpoint
+  CHECK_THROWS_AS(story.end(Outcome::completed), std::invalid_argument);  // it does not run
+  CHECK_THROWS_AS(story.then(AttemptStarted{TrialId{9}, 1, 0, {}}), std::invalid_argument);
+  CHECK_THROWS_AS(story.then(CheckpointsDropped{TrialId{0}, {1}}), std::invalid_argument);
+  story.start().report(1);
+  CHECK_THROWS_AS(story.report(1), std::invalid_argument);  // once
+  CHECK_THROWS_AS(story.start(), std::invalid_argument);    // it runs already
+  story.save(1, 1);
+  CHECK_THROWS_AS(story.save(1, 1), std::invalid_argument);
+  CHECK_THROWS_AS(story.experiment.apply({99, 0, StopRequested{""}}), std::invalid_argument);
+}
+
+TEST_CASE("Metric summaries leave NaN out, but remember that it was last", "[experiment]") {
+  Story story;
+  story.add().start();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double values[] = {4, nan, 1, 2, 3, 10, 20, 30, 40, 50, 60, nan};
+  std::int64_t iteration = 0;
+  for (const double value : values) story.report(++iteration, value);
+  const MetricSummary& loss = *story.trial().summary("loss");
+  CHECK(std::isnan(loss.last));
+  CHECK(loss.min == 1);
+  CHECK(loss.max == 60);
+  CHECK(loss.count == 10);
+  CHECK(loss.average() == Approx(22));
+  CHECK(loss.average_of_last(5) == Approx((30 + 40 + 50 + 60) / 4.0));
+  CHECK(loss.average_of_last(10) == Approx((1 + 2 + 3 + 10 + 20 + 30 + 40 + 50 + 60) / 9.0));
+  CHECK(story.trial().summary("other") == nullptr);
+}
+
+TEST_CASE("Running time counts sessions, not the time between", "[experiment]") {
+  Experiment experiment;
+  std::uint64_t number = 0;
+  const auto at = [&](Seconds time, EventBody body) { experiment.apply({++number, time, body}); };
+  at(100, SessionStarted{});
+  CHECK(experiment.running_s(110) == 10);
+  at(120, SessionEnded{"interrupted"});
+  CHECK(experiment.running_s(500) == 20);
+  at(1000, SessionStarted{});
+  at(1005, StopRequested{"budget"});
+  CHECK(experiment.stop_reason() == "budget");
+  // That driver died: it counts up to its last record.
+  at(2000, SessionStarted{});
+  CHECK(experiment.running_s(2001) == 26);
+  CHECK(experiment.stop_reason().empty());
+  CHECK(experiment.sessions() == 3);
+}
+
+TEST_CASE("Trial ids are read as they are written, and by their number", "[trial]") {
+  CHECK(to_string(TrialId{12}) == "trial_00012");
+  CHECK(to_string(TrialId{1234567}) == "trial_1234567");
+  CHECK(parse_trial_id("trial_00012") == TrialId{12});
+  CHECK(parse_trial_id("12") == TrialId{12});
+  for (const char* text : {"", "trial_", "trial_x", "-1", "12x", "99999999999"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_trial_id(text));
+  }
+}
+
+TEST_CASE("Triggers are named, and read back from their names", "[checkpoint]") {
+  Triggers triggers;
+  CHECK(triggers.to_string().empty());
+  triggers.add(Trigger::callback);
+  triggers.add(Trigger::at_end);
+  CHECK(triggers.to_string() == "at_end,callback");
+  CHECK(Triggers::parse("at_end,callback").to_string() == "at_end,callback");
+  CHECK(Triggers::parse("odd,pause").to_string() == "pause");
+}
