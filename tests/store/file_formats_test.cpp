@@ -41,6 +41,8 @@ std::vector<Event> some_of_each() {
   checkpoint.index = 1;
   checkpoint.iteration = 1;
   checkpoint.time_total_s = 0.5;
+  checkpoint.triggers.add(Trigger::frequency);
+  checkpoint.triggers.add(Trigger::at_end);
   checkpoint.bytes = 13;
   checkpoint.save_s = 0.125;
   checkpoint.commit_s = 0.0625;
@@ -56,6 +58,7 @@ std::vector<Event> some_of_each() {
       CheckpointsDropped{trial, {1}},
       AttemptEnded{trial, 1, Outcome::failed, "killed by signal 9", true, 1795255205},
       StopRequested{"time_budget_s is over"},
+      CallbackSaved{"mine", R"({"best":0.25})"},
       SessionEnded{"finished"},
   };
   std::vector<Event> events;
@@ -84,7 +87,7 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   ExperimentStore::read(
       files, directory, [&](Event&& event) { kinds.push_back(event.body.index()); }, notices);
   CHECK(notices.empty());
-  CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11});
+  CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12});
 }
 
 TEST_CASE("The lock in the reference is what is written and understood", "[formats][golden]") {
