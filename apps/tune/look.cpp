@@ -20,8 +20,6 @@ void count(SaveStatistics& saves, const Event& event) {
     saves.max_commit_s = std::max(saves.max_commit_s, checkpoint.commit_s);
   } else if (std::holds_alternative<CheckpointFailed>(event.body)) {
     ++saves.failed;
-  } else if (const auto* const dropped = std::get_if<CheckpointsDropped>(&event.body)) {
-    saves.dropped += dropped->indices.size();
   }
 }
 
@@ -54,6 +52,7 @@ Look look_at(const std::filesystem::path& directory) {
         count(saves, event);
       },
       torn_end);
+  for (const auto& trial : experiment.trials()) saves.kept += trial.checkpoints.size();
   return {ResultGrid(std::move(experiment), std::move(spec), absolute), saves,
           ExperimentStore::driver(*files, absolute)};
 }

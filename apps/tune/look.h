@@ -15,10 +15,10 @@ namespace tune {
 struct SaveStatistics {
   std::uint64_t committed = 0;
   std::uint64_t failed = 0;
-  std::uint64_t dropped = 0;  ///< deleted again by retention
-  std::uint64_t bytes = 0;    ///< ever written
-  double save_s = 0;          ///< sums; in the trainable
-  double commit_s = 0;        ///< beside training
+  std::uint64_t kept = 0;   ///< committed and not deleted since
+  std::uint64_t bytes = 0;  ///< ever written
+  double save_s = 0;        ///< sums; in the trainable
+  double commit_s = 0;      ///< beside training
   double max_save_s = 0;
   double max_commit_s = 0;
 };

@@ -1,6 +1,5 @@
 // `tune status`: one experiment at one glance.
 // Knows no journal: look_at has read it.
-#include <algorithm>
 #include <chrono>
 #include <system_error>
 
@@ -56,7 +55,7 @@ Json best_json(const ResultGrid& grid) {
 Json checkpoints_json(const Look& look) {
   const SaveStatistics& saves = look.saves;
   return {{"committed", saves.committed},
-          {"kept", saves.committed - std::min(saves.dropped, saves.committed)},
+          {"kept", saves.kept},
           {"failed", saves.failed},
           {"bytes", saves.bytes},
           {"save_s_mean", mean(saves.save_s, saves.committed)},
@@ -126,8 +125,7 @@ std::string best_text(const ResultGrid& grid) {
 std::string saves_text(const SaveStatistics& saves) {
   if (saves.committed + saves.failed == 0) return "none";
   const auto mean_bytes = mean(static_cast<double>(saves.bytes), saves.committed);
-  return std::to_string(saves.committed) + " saved, " +
-         std::to_string(saves.committed - std::min(saves.dropped, saves.committed)) + " kept, " +
+  return std::to_string(saves.committed) + " saved, " + std::to_string(saves.kept) + " kept, " +
          std::to_string(saves.failed) + " failed; " +
          format_bytes(static_cast<double>(saves.bytes)) + " written, " + format_bytes(mean_bytes) +
          " each";

@@ -91,6 +91,25 @@ class Run(Case):
                              list(range(1, 10)))
         self.assertEqual(self.json("status", "results/spec")["sessions"], 2)
 
+    def test_while_a_driver_runs_one_can_look_but_not_drive(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED},
+                                 "metric": "count", "mode": "max",
+                                 "param_space": {"trouble": "looks"}})
+        driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none",
+                                   "--env", "LOOKER=" + TUNE], cwd=self.dir,
+                                  stdout=subprocess.DEVNULL)
+        self.assertEqual(driver.wait(LIMIT_S), 0)
+        seen = json.loads(self.read("results/spec/trial_00000/seen.json"))
+        for command in ["status", "ls", "best"]:
+            self.assertEqual(seen[command][0], 0, seen[command])
+        status, trials = json.loads(seen["status"][1]), json.loads(seen["ls"][1])
+        self.assertEqual(status["driver"]["pid"], driver.pid)
+        self.assertEqual(status["states"]["RUNNING"], 1)
+        self.assertEqual(trials[0]["training_iteration"], 1)
+        self.assertEqual(json.loads(seen["best"][1])["value"], 1)
+        self.assertEqual(seen["resume"][0], 2)
+        self.assertIn(str(driver.pid), seen["resume"][2])
+
     def test_a_resume_of_nothing_is_bad_input(self):
         self.assertIn("no experiment", self.tune("resume", ".", expect=2).err)
 
