@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <set>
@@ -83,6 +84,17 @@ void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const
   }
 }
 
+/// By device, what CUDA_VISIBLE_DEVICES must say. Gpus that the user says there are and that were
+/// not found have their numbers for names.
+std::vector<std::string> gpu_names(const ExperimentSpec& spec, const DetectedResources& detected) {
+  std::vector<std::string> names = detected.gpus;
+  const Resources totals = total_resources(spec, detected);
+  const auto gpus = totals.find("gpu");
+  if (!names.empty() || gpus == totals.end()) return names;
+  for (int i = 0; i < gpus->second; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
 /// The parts of one run, in the order in which they depend on each other.
 struct Engine {
   Engine(const ExperimentSpec& the_spec, const Catalogue& catalogue, RunOptions& the_options,
@@ -123,7 +135,7 @@ struct Engine {
     Loop loop(spec,
               {.experiment_dir = directory,
                .resources = total_resources(spec, detected),
-               .gpu_names = detected.gpus,
+               .gpu_names = gpu_names(spec, detected),
                .interrupt_grace_s = options.interrupt_grace_s,
                .tick_s = 1},
               *ledger, policies, executor, pool, *saver, callbacks);
@@ -227,6 +239,13 @@ Resources total_resources(const ExperimentSpec& spec, const DetectedResources& d
 std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected) {
   std::vector<Problem> problems;
   if (const auto reason = cannot_run(spec)) problems.push_back({"/trainable/command/0", *reason});
+  const auto gpus = spec.resources.find("gpu");
+  const std::size_t found = detected.gpus.size();
+  if (gpus != spec.resources.end() && found > 0 && gpus->second > static_cast<double>(found)) {
+    problems.push_back({"/resources/gpu", std::to_string(std::llround(gpus->second)) +
+                                              " gpus are given, but " + detected.gpus_from +
+                                              " has only " + std::to_string(found)});
+  }
   const ResourcePool pool(total_resources(spec, detected));
   if (const auto reason = pool.impossible(spec.resources_per_trial)) {
     problems.push_back({"/resources_per_trial", *reason});
