@@ -24,7 +24,7 @@ class Scripted : public tune::Trainable {
 
   Json step() override {
     const bool is_first_attempt = std::string(std::getenv("TUNE_ATTEMPT")) == "1";
-    if (done_ + 1 == config_.value("fail_at", 0) &&
+    if (done_ + 1 == config_.value("fail_at", 0u) &&
         (is_first_attempt || config_.value("fail_always", false))) {
       throw std::runtime_error("told to fail at " + std::to_string(done_ + 1));
     }
@@ -83,11 +83,11 @@ class Witness : public tune::Callback {
     see("on_trial_restore", trial, from ? from->iteration : 0);
   }
   void on_trial_result(const tune::Trial& trial, tune::Result& result) override {
-    see("on_trial_result", trial, result.iteration);
+    see("on_trial_result", trial, result.training_iteration);
     if (++results_ == interrupt_after_) std::raise(SIGINT);
   }
   void on_trial_replay(const tune::Trial& trial, const tune::Result& result) override {
-    see("on_trial_replay", trial, result.iteration);
+    see("on_trial_replay", trial, result.training_iteration);
   }
   void on_trial_save(const tune::Trial& trial) override { see("on_trial_save", trial); }
   void on_checkpoint(const tune::Trial& trial, const tune::Checkpoint& checkpoint) override {
@@ -165,6 +165,7 @@ tune::TuneConfig config_of(const std::string& scenario, const std::string& direc
     config.resources = {{"gpu", 2}};
     config.resources_per_trial = {{"gpu", 0.5}};
   } else if (scenario == "program") {
+    config.objective.reset();
     config.stop = {{"training_iteration", 3}};
   } else if (scenario == "broken") {
     config.num_samples = 0;

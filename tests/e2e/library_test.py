@@ -176,14 +176,13 @@ class Hooks(Library):
             {**scores(1, 2, 3), "fail_at": 2, "fail_always": True})
 
     def test_a_trial_that_ends_well_is_told_in_order(self):
-        # When a checkpoint is committed depends on the disk, so only that it is, and after its save.
+        # A checkpoint is told when its record is on disk, which may be later.
         order = [entry for entry in self.seen(self.outcome, 0) if entry[0] != "on_checkpoint"]
         self.assertEqual(order, [["on_trial_start", None], ["on_trial_result", 1],
                                  ["on_trial_result", 2], ["on_trial_save", None],
                                  ["on_trial_result", 3], ["on_trial_complete", None]])
-        saves = self.seen(self.outcome, 0, "on_trial_save", "on_checkpoint", "on_trial_complete")
-        self.assertEqual(saves, [["on_trial_save", None], ["on_checkpoint", 2],
-                                 ["on_trial_complete", None]])
+        saves = self.seen(self.outcome, 0, "on_trial_save", "on_checkpoint")
+        self.assertEqual(saves, [["on_trial_save", None], ["on_checkpoint", 2]])
 
     def test_a_retry_is_told_with_what_it_starts_from(self):
         order = [entry for entry in self.seen(self.outcome, 1) if entry[0] != "on_checkpoint"]
@@ -215,10 +214,24 @@ class Hooks(Library):
 
 
 class Gpus(Library):
-    def devices(self, **environment):
-        case = scores(1, 2)
-        outcome = self.fit_each("gpus", *[case] * 4, **environment)
-        return sorted(trial["metrics"].get("devices") for trial in outcome["trials"])
+    """Two gpus are given and each trial takes half of one, whatever this machine has."""
 
-    def test_two_trials_share_each_gpu_by_the_name_that_the_environment_gives_it(self):
-        self.assertEqual(set(self.devices(CUDA_VISIBLE_DEVICES="3,GPU-5")), {"3", "GPU-5"})
+    def devices(self, visible):
+        outcome = self.fit_each("gpus", *[scores(1, 2)] * 4, CUDA_VISIBLE_DEVICES=visible)
+        return sorted(trial["metrics"]["devices"] for trial in outcome["trials"])
+
+    def test_two_trials_share_each_gpu_by_the_name_that_it_was_found_under(self):
+        self.assertEqual(self.devices("3,GPU-5"), ["3", "3", "GPU-5", "GPU-5"])
+
+    def test_gpus_that_were_not_found_have_their_numbers_for_names(self):
+        self.assertEqual(self.devices(""), ["0", "0", "1", "1"])
+
+    def test_more_gpus_than_were_found_are_refused_with_who_says_so(self):
+        outcome = self.fit_each("gpus", scores(1), exit_code=2, CUDA_VISIBLE_DEVICES="7")
+        self.assertEqual(outcome["refused"], "/resources/gpu: 2 gpus are given, but "
+                                             "CUDA_VISIBLE_DEVICES='7' has only 1")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

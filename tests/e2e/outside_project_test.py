@@ -68,8 +68,7 @@ class OutsideProject(unittest.TestCase):
         line = run(built / "train", "--config", '{"x": 5}').splitlines()[-1]
         self.assertEqual(json.loads(line)["y"], 4.0)
         self.assertEqual(json.loads(run(built / "search", self.folder)), {"x": 3})
-        listed = run(self.prefix / "bin" / "tune", "best", self.folder / "outside", "--format",
-                     "json")
+        listed = run(self.prefix / "bin" / "tune", "best", self.folder / "outside", "--json")
         self.assertEqual(json.loads(listed)["config"], {"x": 3})
 
     def test_a_training_program_needs_none_of_the_drivers_libraries(self):
