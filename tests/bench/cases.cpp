@@ -82,6 +82,8 @@ void measure_launches(const Settings& settings, Report& report) {
     settings.progress(name);
     const Measured measured = run_engine(settings.program, plan, settings.scratch);
     add_turns(report, name, measured);
+    add(report, {std::string("loop's cpu time per trial, ") + name, "us", {}, {}, {}, Aim::at_most},
+        measured.loop_cpu_s / plan.trials * 1e6);
     return plan.trials / measured.seconds;
   };
   for (int i = 0; i < settings.repeat; ++i) {
@@ -113,6 +115,8 @@ void measure_results(const Settings& settings, Report& report) {
                      {.trials = children, .slots = children, .duration_s = settings.duration_s},
                      settings.scratch);
       add(report, {name, "/s", {}, {}, 0.25}, measured.results_per_s, raw.per_s);
+      add(report, {"loop's cpu time per result, " + name, "us", {}, {}, {}, Aim::at_most},
+          measured.loop_cpu_s / static_cast<double>(measured.results) * 1e6);
       add_turns(report, name, measured);
     }
   }
@@ -120,15 +124,24 @@ void measure_results(const Settings& settings, Report& report) {
 
 void measure_latency(const Settings& settings, Report& report) {
   constexpr double us = 1e6;
+  const std::vector<int> cpus = usable_cpus();
   for (int i = 0; i < settings.repeat; ++i) {
-    settings.progress("result to decision");
-    const auto raw = raw_echo(settings.program, 1, settings.duration_s, settings.scratch).latency_s;
-    const Plan plan{.duration_s = settings.duration_s, .measure_latency = true};
-    const auto ours = run_engine(settings.program, plan, settings.scratch).latency_s;
-    add(report, {"result to decision, p50", "us", {}, {}, 3.0, Aim::at_most},
-        quantile(ours, 0.5) * us, quantile(raw, 0.5) * us);
-    add(report, {"result to decision, p99", "us", {}, {}, 10.0, Aim::at_most},
-        quantile(ours, 0.99) * us, quantile(raw, 0.99) * us);
+    for (const bool two : {false, true}) {
+      if (two && cpus.size() < 2) continue;
+      const std::string name =
+          std::string("result to decision on ") + (two ? "two cpus" : "one cpu");
+      settings.progress(name);
+      const StayOn stay(cpus.front());
+      const int other = two ? cpus.back() : cpus.front();
+      const auto raw =
+          raw_echo(settings.program, 1, settings.duration_s, settings.scratch, other).latency_s;
+      const Plan plan{.duration_s = settings.duration_s, .measure_latency = true, .cpu = other};
+      const auto ours = run_engine(settings.program, plan, settings.scratch).latency_s;
+      add(report, {name + ", p50", "us", {}, {}, 3.0, Aim::at_most}, quantile(ours, 0.5) * us,
+          quantile(raw, 0.5) * us);
+      add(report, {name + ", p99", "us", {}, {}, 10.0, Aim::at_most}, quantile(ours, 0.99) * us,
+          quantile(raw, 0.99) * us);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // What the driver costs, as ratios to what the machine could do at the same time.
 // docs/performance.md says what the figures mean.
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <set>

@@ -68,9 +68,16 @@ class Probe final : public Callback {
   SteadyClock::time_point window_begin_;
 };
 
+/// Nothing is removed between runs: ext4 avoids inodes that were freed a moment ago, one by one.
+std::string unused_name(const std::filesystem::path& scratch) {
+  int number = 1;
+  while (std::filesystem::exists(scratch / std::to_string(number))) ++number;
+  return std::to_string(number);
+}
+
 ExperimentSpec make_spec(const std::string& program, const Plan& plan,
                          const std::filesystem::path& scratch, const Catalogue& catalogue) {
-  const Json json = {{"name", "bench"},
+  const Json json = {{"name", unused_name(scratch)},
                      {"storage_path", scratch.string()},
                      {"trainable", {{"command", {program}}}},
                      {"param_space",
@@ -78,7 +85,8 @@ ExperimentSpec make_spec(const std::string& program, const Plan& plan,
                        {"steps", plan.steps},
                        {"period_s", plan.period_s},
                        {"duration_s", plan.duration_s},
-                       {"measure", plan.measure_latency}}},
+                       {"measure", plan.measure_latency},
+                       {"cpu", plan.cpu}}},
                      {"metric", "loss"},
                      {"mode", "min"},
                      {"num_samples", plan.trials},
@@ -117,14 +125,15 @@ Measured run_engine(const std::string& program, const Plan& plan,
   RunOptions options;
   options.callbacks.push_back(std::make_unique<Probe>(plan, measured));
   const auto begin = SteadyClock::now();
+  const double begin_cpu_s = thread_cpu_s();
   const RunOutcome outcome = run_experiment(spec, catalogue, std::move(options));
   measured.seconds = seconds_since(begin);
+  measured.loop_cpu_s = thread_cpu_s() - begin_cpu_s;
   measured.state_s = outcome.statistics.write_s;
   require_good_end(outcome, plan);
   if (plan.measure_latency) {
     measured.latency_s = read_latencies(outcome.results[0].path / "latencies.txt");
   }
-  std::filesystem::remove_all(experiment_directory(spec));
   return measured;
 }
 

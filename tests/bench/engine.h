@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/cpus.h"
+
 namespace tune::bench {
 
 /// What the trials do; see trivial_trainable.cpp.
@@ -17,6 +19,7 @@ struct Plan {
   double period_s = 0;     ///< between results; 0: none
   double duration_s = 0;   ///< of a trial; 0: until `steps`
   bool measure_latency = false;
+  int cpu = any_cpu;  ///< that the trials are to run on
 };
 
 struct Measured {
@@ -25,6 +28,7 @@ struct Measured {
   double results_per_s = 0;     ///< while all trials were running; 0 if they never were
   double worst_turn_s = 0;      ///< of the loop, outside of the wait for events
   double worst_turn_cpu_s = 0;  ///< the same in the loop thread's own processor time
+  double loop_cpu_s = 0;        ///< processor time of the loop's thread in the whole run
   double state_s = 0;           ///< spent on the loop to format and write the journal
   std::vector<double> latency_s;
 };

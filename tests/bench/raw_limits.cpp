@@ -157,11 +157,12 @@ double raw_spawns_per_s(const std::string& program, int trials, int in_flight) {
 }
 
 RawEcho raw_echo(const std::string& program, int children, double duration_s,
-                 const std::filesystem::path& scratch) {
+                 const std::filesystem::path& scratch, int cpu) {
   const auto file = scratch / "raw_latencies.txt";
   std::vector<EchoChild> running;
   for (int i = 0; i < children; ++i) {
-    std::vector<std::string> arguments{program, "--echo", std::to_string(duration_s)};
+    std::vector<std::string> arguments{program, "--echo", std::to_string(duration_s),
+                                       std::to_string(cpu)};
     if (children == 1) arguments.push_back(file.string());
     running.push_back(start_echo(std::move(arguments)));
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/cpus.h"
+
 namespace tune::bench {
 
 /// `trials` times posix_spawn and reap of `program --exit`, `in_flight` at a time; per second.
@@ -17,9 +19,9 @@ struct RawEcho {
 };
 
 /// `children` processes that send a line of a result's size and wait for one of a step's, over
-/// socketpairs on one epoll, for `duration_s` each.
+/// socketpairs on one epoll, for `duration_s` each, on `cpu`.
 RawEcho raw_echo(const std::string& program, int children, double duration_s,
-                 const std::filesystem::path& scratch);
+                 const std::filesystem::path& scratch, int cpu = any_cpu);
 
 /// The nanoseconds in the lines of `file`, as seconds.
 std::vector<double> read_latencies(const std::filesystem::path& file);

@@ -75,7 +75,11 @@ Row& Report::row(const Row& like) {
 void Report::print(std::ostream& out) const {
   std::vector<std::vector<std::string>> table{
       {"what", "measured", "raw limit", "ratio", "lowest .. highest", "aim", "met"}};
-  for (const auto& row : rows) table.push_back(cells(row));
+  for (const bool with_limit : {true, false}) {
+    for (const auto& row : rows) {
+      if (row.limit.empty() != with_limit) table.push_back(cells(row));
+    }
+  }
   std::vector<std::size_t> widths(table.front().size());
   for (const auto& line : table) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/bench/cpus.h"
 #include "trainable/protocol.h"
 #include "trainable/trainable.h"
 
@@ -35,8 +36,8 @@ void write_latencies(const std::string& path, const std::vector<SteadyClock::dur
 }
 
 /// config: `steps` (0: no limit) results, one every `period_s` (0: at once), until `duration_s`
-/// (0: no limit) is over; with `measure`, latencies.txt tells the nanoseconds from each result to
-/// the next command.
+/// (0: no limit) is over, on `cpu`; with `measure`, latencies.txt tells the nanoseconds from each
+/// result to the next command.
 class Trivial : public tune::Trainable {
  public:
   void setup(const tune::Json& config) override {
@@ -44,6 +45,7 @@ class Trivial : public tune::Trainable {
     period_ = seconds(config.at("period_s"));
     duration_ = seconds(config.at("duration_s"));
     measure_ = config.at("measure");
+    tune::bench::stay_on(config.at("cpu"));
     started_ = SteadyClock::now();
   }
 
@@ -76,7 +78,8 @@ class Trivial : public tune::Trainable {
 };
 
 /// Lines of a result's size over descriptor 3, each after the answer to the one before.
-int echo(double duration_s, const std::string& latency_file) {
+int echo(double duration_s, int cpu, const std::string& latency_file) {
+  tune::bench::stay_on(cpu);
   tune::protocol::Result result;
   result.metrics = some_metrics();
   result.metrics["time_this_iter_s"] = 1.2345e-05;
@@ -100,6 +103,7 @@ int echo(double duration_s, const std::string& latency_file) {
 int main(int argc, char** argv) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   if (first == "--exit") ::_exit(0);
-  if (first == "--echo") return echo(std::stod(argv[2]), argc > 3 ? argv[3] : "");
+  if (first == "--echo")
+    return echo(std::stod(argv[2]), std::stoi(argv[3]), argc > 4 ? argv[4] : "");
   return tune::run_trainable<Trivial>(argc, argv);
 }
