@@ -92,10 +92,12 @@ MetricsShape shape_of(std::string_view metrics) {
       if (next >= metrics.size() || metrics[next] != ':') continue;
       ++keys;
       if (depth != 1) continue;
+      shape.has_escapes = shape.has_escapes || escapes;
       const auto key = metrics.substr(start, i - start);
-      shape.may_clash =
-          shape.may_clash || escapes ||
-          std::find(driver_fields.begin(), driver_fields.end(), key) != driver_fields.end();
+      const auto field = std::find(driver_fields.begin(), driver_fields.end(), key);
+      if (field != driver_fields.end()) {
+        shape.reported.set(static_cast<std::size_t>(field - driver_fields.begin()));
+      }
     }
   }
   shape.values = keys + 1 - objects;
@@ -103,10 +105,12 @@ MetricsShape shape_of(std::string_view metrics) {
 }
 
 void append_json_row(std::string& out, const DriverFields& fields, const Result& result) {
-  FieldSet reported;
   std::string own_text;
   std::string_view text = result.metrics.text;
-  if (shape_of(text).may_clash) {
+  const MetricsShape shape = shape_of(text);
+  FieldSet reported = shape.reported;
+  // The driver's own iteration is the one that counts: the reported one has to be taken out.
+  if (shape.has_escapes || reported[iteration_field]) {
     auto metrics = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!metrics.is_object()) metrics = nlohmann::ordered_json::object();
     metrics.erase(std::string(driver_fields[iteration_field]));

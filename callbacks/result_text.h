@@ -42,9 +42,10 @@ class DriverFields {
 
 /// What a look at the text of metrics tells without parsing it.
 struct MetricsShape {
-  std::size_t values = 0;  ///< members that are no objects, at any depth
-  bool has_lists = false;  ///< then `values` may count members of objects in lists too
-  bool may_clash = false;  ///< a key of the outermost object may be the name of a driver field
+  std::size_t values = 0;    ///< members that are no objects, at any depth
+  bool has_lists = false;    ///< then `values` may count members of objects in lists too
+  FieldSet reported;         ///< driver fields whose names are keys of the outermost object
+  bool has_escapes = false;  ///< in a key of the outermost object, which may be such a name too
 };
 MetricsShape shape_of(std::string_view metrics);
 

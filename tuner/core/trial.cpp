@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace tune {
 
 namespace {
 constexpr std::string_view id_prefix = "trial_";
+constexpr std::size_t id_digits = 5;  ///< at least
 constexpr std::pair<TrialState, std::string_view> state_names[] = {
     {TrialState::pending, "PENDING"}, {TrialState::running, "RUNNING"},
     {TrialState::paused, "PAUSED"},   {TrialState::terminated, "TERMINATED"},
@@ -18,9 +18,12 @@ constexpr std::pair<TrialState, std::string_view> state_names[] = {
 }  // namespace
 
 std::string to_string(TrialId id) {
-  char buffer[24];
-  std::snprintf(buffer, sizeof buffer, "trial_%05zu", index_of(id));
-  return buffer;
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, index_of(id)).ptr;
+  const auto count = static_cast<std::size_t>(end - digits);
+  std::string text(id_prefix);
+  text.append(id_digits - std::min(count, id_digits), '0').append(digits, count);
+  return text;
 }
 
 std::optional<TrialId> parse_trial_id(std::string_view text) {
