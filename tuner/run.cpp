@@ -149,7 +149,8 @@ struct Engine {
     for (const auto& notice : detected.notices) callbacks.notice(notice);
     // What an earlier driver left running is ended before anything is started in its place.
     for (const auto& [trial, process] : experiment.processes()) {
-      if (process_start_ticks(process.pid) == process.start_ticks) {
+      // A damaged record must not end in kill(-1) or kill(0).
+      if (process.pid > 1 && process_start_ticks(process.pid) == process.start_ticks) {
         ::kill(static_cast<pid_t>(-process.pid), SIGKILL);
         callbacks.notice("ended process " + std::to_string(process.pid) + " of " +
                          to_string(trial) + ", which an earlier driver had left behind");

@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "tuner/core/error.h"
+
 namespace tune {
 namespace {
 
@@ -28,7 +30,10 @@ void wait_for_end(int pidfd) {
 
 }  // namespace
 
-Process::Process(pid_t pid, FileDescriptor pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+Process::Process(pid_t pid, FileDescriptor pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {
+  // kill(-1) is every process of this user, kill(0) is our own group.
+  ensure(pid > 1, "a child has a pid of its own");
+}
 
 Process::Process(Process&& other) noexcept
     : pid_(other.pid_),
