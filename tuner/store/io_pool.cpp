@@ -2,21 +2,20 @@
 // Knows nothing of files.
 #include "tuner/store/io_pool.h"
 
+#include <cerrno>
 #include <utility>
 
 namespace tune {
 
 IoPool::IoPool(int threads, std::function<void()> on_done) : on_done_(std::move(on_done)) {
+  ::sem_init(&wanted_, 0, 0);
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
 }
 
 IoPool::~IoPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  has_work_.notify_all();
+  for (std::size_t i = 0; i < threads_.size(); ++i) ::sem_post(&wanted_);
   for (std::thread& thread : threads_) thread.join();
+  ::sem_destroy(&wanted_);
 }
 
 void IoPool::enqueue(std::unique_ptr<Job> job) {
@@ -28,7 +27,7 @@ void IoPool::enqueue(std::unique_ptr<Job> job) {
   if (threads_.empty()) {
     finish(std::move(job));
   } else {
-    has_work_.notify_one();
+    ::sem_post(&wanted_);
   }
 }
 
@@ -54,8 +53,9 @@ std::size_t IoPool::outstanding() const {
 
 void IoPool::run() {
   for (;;) {
+    while (::sem_wait(&wanted_) != 0 && errno == EINTR) {
+    }
     std::unique_lock lock(mutex_);
-    has_work_.wait(lock, [this] { return ending_ || !queue_.empty(); });
     if (queue_.empty()) return;
     std::unique_ptr<Job> job = std::move(queue_.front());
     queue_.pop_front();

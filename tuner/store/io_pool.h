@@ -2,7 +2,8 @@
 // on the loop's thread again.
 #pragma once
 
-#include <condition_variable>
+#include <semaphore.h>
+
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -81,12 +82,13 @@ class IoPool {
   void finish(std::unique_ptr<Job> job) noexcept;
 
   mutable std::mutex mutex_;
-  std::condition_variable has_work_;
   std::deque<std::unique_ptr<Job>> queue_;
   std::deque<std::unique_ptr<Job>> done_;
   std::size_t outstanding_ = 0;
-  bool ending_ = false;
   std::function<void()> on_done_;
+  /// One for each job and, at the end, one for each thread. No condition variable: with several
+  /// waiting, notifying may block until one that was notified before gets a processor.
+  sem_t wanted_;
   std::vector<std::thread> threads_;
 };
 
