@@ -210,7 +210,7 @@ void add_look_commands(CLI::App& app, Line& line) {
 }
 
 int carry_out(const CLI::App& command, Line& line) {
-  const std::string name = command.get_name();
+  const std::string& name = command.get_name();
   if (name == "resume") return resume_command(line.resume, line.style);
   if (name == "init") return init_command(line.init_file);
   if (name == "status") return status_command(line.directory, line.json);

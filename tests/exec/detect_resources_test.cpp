@@ -140,7 +140,7 @@ TEST_CASE("An NVML that does not work makes the gpus unknown, with a notice", "[
   CHECK(found.gpus.empty());
   REQUIRE(found.notices.size() == 1);
   CHECK(found.notices[0].find("nvmlInit_v2 failed with code 18") != std::string::npos);
-  CHECK(found.notices[0].find("--gpus") != std::string::npos);
+  CHECK(found.notices[0].find("--resources gpu=N") != std::string::npos);
 }
 
 TEST_CASE("Without NVML the device files are counted", "[unit][resources]") {

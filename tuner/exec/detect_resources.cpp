@@ -132,8 +132,9 @@ bool gpus_from_nvml(const DetectionRoots& roots, DetectedResources& found) {
   found.gpus_from = roots.nvml_library;
   found.gpus = std::move(answer.devices);
   if (!answer.problem.empty()) {
-    found.notices.push_back("It is not known how many gpus there are, so none are used: " +
-                            answer.problem + ". If there are some, say how many with --gpus.");
+    found.notices.push_back(
+        "It is not known how many gpus there are, so none are used: " + answer.problem +
+        ". If there are some, say how many with --resources gpu=N.");
   }
   return true;
 }
