@@ -30,7 +30,7 @@ struct Settings {
   std::filesystem::path scratch;  ///< a directory for experiments
   int repeat = 3;
 
-  int launch_trials = 600;
+  int launch_trials = 3000;
   int in_flight = 16;
   std::size_t heap_bytes = std::size_t{2} << 30;
   int descriptors = 1000;

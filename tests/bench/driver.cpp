@@ -15,8 +15,10 @@ namespace {
 using namespace tune::bench;
 
 constexpr const char* usage =
-    "usage: bench_driver [--long | --quick] [--only CASE] [--repeat N] [--json FILE] [--dir DIR]\n"
+    "usage: bench_driver [--long | --quick] [--only CASE] [--match TEXT]\n"
+    "                    [--repeat N] [--json FILE] [--dir DIR]\n"
     "  CASE: launches, results, latency, work; may be given several times\n"
+    "  --match: of the work, only what has TEXT in its name\n"
     "  --long: the work takes as long as in the published rows (14 minutes)\n"
     "  --quick: tiny sizes, to see that everything runs\n";
 
@@ -24,6 +26,7 @@ struct Options {
   bool is_long = false;
   bool is_quick = false;
   std::set<std::string> only;
+  std::string match;
   std::string json_file;
   std::filesystem::path directory = std::filesystem::temp_directory_path();
   int repeat = 3;
@@ -43,6 +46,8 @@ Options parse(int argc, char** argv) {
       options.is_quick = true;
     } else if (name == "--only") {
       options.only.insert(value());
+    } else if (name == "--match") {
+      options.match = value();
     } else if (name == "--repeat") {
       options.repeat = std::max(1, std::stoi(value()));
     } else if (name == "--json") {
@@ -100,6 +105,8 @@ Settings make_settings(const Options& options, const Scratch& scratch) {
   settings.scratch = scratch.path();
   settings.repeat = options.repeat;
   settings.works = works(options);
+  std::erase_if(settings.works,
+                [&](const Work& work) { return work.name.find(options.match) == work.name.npos; });
   settings.progress = [](const std::string& what) {
     std::fprintf(stderr, "%s ...\n", what.c_str());
   };

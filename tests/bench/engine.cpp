@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <stdexcept>
 
 #include "tests/bench/raw_limits.h"
@@ -21,10 +20,11 @@ double seconds_since(SteadyClock::time_point begin) {
   return std::chrono::duration<double>(SteadyClock::now() - begin).count();
 }
 
-double thread_cpu_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+/// How often this thread has lost its processor against its will.
+long preemptions() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
 }
 
 /// Times the turns, and the results from when the last trial has begun to when the first one ends.
@@ -36,12 +36,13 @@ class Probe final : public Callback {
 
   void on_step_begin(const Experiment&) override {
     turn_begin_ = SteadyClock::now();
-    turn_begin_cpu_s_ = thread_cpu_s();
+    preemptions_ = preemptions();
   }
   void on_step_end(const Experiment&) override {
-    measured_.worst_turn_s = std::max(measured_.worst_turn_s, seconds_since(turn_begin_));
-    measured_.worst_turn_cpu_s =
-        std::max(measured_.worst_turn_cpu_s, thread_cpu_s() - turn_begin_cpu_s_);
+    const double seconds = seconds_since(turn_begin_);
+    measured_.worst_turn_s = std::max(measured_.worst_turn_s, seconds);
+    if (seconds <= measured_.worst_own_turn_s || preemptions() != preemptions_) return;
+    measured_.worst_own_turn_s = seconds;
   }
   void on_trial_result(const Trial& trial, Result& result) override {
     ++measured_.results;
@@ -62,7 +63,7 @@ class Probe final : public Callback {
   const Plan& plan_;
   Measured& measured_;
   SteadyClock::time_point turn_begin_;
-  double turn_begin_cpu_s_ = 0;
+  long preemptions_ = 0;
   int begun_ = 0;
   std::uint64_t results_before_ = 0;
   SteadyClock::time_point window_begin_;
@@ -125,10 +126,12 @@ Measured run_engine(const std::string& program, const Plan& plan,
   RunOptions options;
   options.callbacks.push_back(std::make_unique<Probe>(plan, measured));
   const auto begin = SteadyClock::now();
-  const double begin_cpu_s = thread_cpu_s();
+  const CpuTime begin_cpu;
+  const double begin_loop_s = cpu_s_of(RUSAGE_THREAD);
   const RunOutcome outcome = run_experiment(spec, catalogue, std::move(options));
   measured.seconds = seconds_since(begin);
-  measured.loop_cpu_s = thread_cpu_s() - begin_cpu_s;
+  measured.cpu = CpuTime{}.since(begin_cpu);
+  measured.loop_cpu_s = cpu_s_of(RUSAGE_THREAD) - begin_loop_s;
   measured.state_s = outcome.statistics.write_s;
   require_good_end(outcome, plan);
   if (plan.measure_latency) {

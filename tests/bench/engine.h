@@ -27,7 +27,8 @@ struct Measured {
   std::uint64_t results = 0;
   double results_per_s = 0;     ///< while all trials were running; 0 if they never were
   double worst_turn_s = 0;      ///< of the loop, outside of the wait for events
-  double worst_turn_cpu_s = 0;  ///< the same in the loop thread's own processor time
+  double worst_own_turn_s = 0;  ///< the same, of those in which no other work took the processor
+  CpuTime cpu;                  ///< of the whole run
   double loop_cpu_s = 0;        ///< processor time of the loop's thread in the whole run
   double state_s = 0;           ///< spent on the loop to format and write the journal
   std::vector<double> latency_s;

@@ -140,8 +140,9 @@ class EchoServer {
 
 }  // namespace
 
-double raw_spawns_per_s(const std::string& program, int trials, int in_flight) {
+RawSpawns raw_spawns(const std::string& program, int trials, int in_flight) {
   const auto begin = SteadyClock::now();
+  const CpuTime begin_cpu;
   int live = 0;
   for (int started = 0; started < trials || live > 0;) {
     if (started < trials && live < in_flight) {
@@ -153,7 +154,7 @@ double raw_spawns_per_s(const std::string& program, int trials, int in_flight) {
       --live;
     }
   }
-  return trials / seconds_since(begin);
+  return {trials / seconds_since(begin), CpuTime{}.since(begin_cpu)};
 }
 
 RawEcho raw_echo(const std::string& program, int children, double duration_s,

@@ -10,8 +10,13 @@
 
 namespace tune::bench {
 
-/// `trials` times posix_spawn and reap of `program --exit`, `in_flight` at a time; per second.
-double raw_spawns_per_s(const std::string& program, int trials, int in_flight);
+struct RawSpawns {
+  double per_s = 0;
+  CpuTime cpu;
+};
+
+/// `trials` times posix_spawn and reap of `program --exit`, `in_flight` at a time.
+RawSpawns raw_spawns(const std::string& program, int trials, int in_flight);
 
 struct RawEcho {
   double per_s = 0;               ///< round trips, while all children were at it
