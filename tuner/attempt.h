@@ -43,9 +43,11 @@ struct Attempt {
   bool said_start = false;          ///< its process knows config and checkpoint
   bool save_failed = false;         ///< the last one
   bool gives_back_process = false;  ///< to the next trial, when it ends (`reuse_processes`)
-  Save save;                        ///< the last result as a checkpoint would have it, and its save
-  int pending_work = 0;             ///< commits and look-ups on the I/O pool that its end waits for
-  Action next = Action::proceed;    ///< carried out when the save is answered
+  /// The last result as a checkpoint would have it; with the directory that the trainable was told
+  /// to write into, until it has answered.
+  Save save;
+  int pending_work = 0;           ///< commits and look-ups on the I/O pool that its end waits for
+  Action next = Action::proceed;  ///< carried out when the save is answered
   std::optional<Ending> ending;
 };
 

@@ -87,6 +87,8 @@ void Loop::close(Attempt& attempt) {
   } else {
     resources_.release(attempt.allocation);
   }
+  // Its process is gone, so nobody writes there any more.
+  if (!attempt.save.directory.empty()) saver_.discard(attempt.save.directory);
   const int restored = attempt.restored_checkpoint;
   attempts_.erase(id);
   ledger_.commit(ended);

@@ -137,7 +137,10 @@ void Loop::begin_save(Attempt& attempt) {
   saver_.begin(id, attempt.number, attempt.save.checkpoint.index,
                [this, id, number = attempt.number](std::optional<std::filesystem::path> directory) {
                  Attempt* const saving = find_attempt(id);
-                 if (saving == nullptr || saving->number != number || saving->ending) return;
+                 if (saving == nullptr || saving->number != number || saving->ending) {
+                   if (directory) saver_.discard(*directory);
+                   return;
+                 }
                  if (!directory) {
                    saving->save_failed = true;
                    carry_out(*saving);

@@ -96,6 +96,7 @@ void Loop::on(const SaveAnswered& wakeup) {
   } else {
     commit_save(*attempt, save);
   }
+  save.directory.clear();
   carry_out(*attempt);
 }
 

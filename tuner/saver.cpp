@@ -100,8 +100,12 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
 
 void Saver::fail(const Save& save, const std::string& reason) {
   record_failure(save.trial, save.checkpoint.index, reason);
+  discard(save.directory);
+}
+
+void Saver::discard(const path& directory) {
   pool_.post(
-      [this, directory = save.directory] {
+      [this, directory] {
         try {
           store_.discard(directory);
         } catch (const Error&) {

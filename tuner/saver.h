@@ -48,6 +48,9 @@ class Saver {
   /// The trainable could not write it: records the failed save, throws the directory away.
   void fail(const Save& save, const std::string& reason);
 
+  /// Throws away what was written aside for a save that nobody waits for any more.
+  void discard(const std::filesystem::path& directory);
+
   /// A pinned checkpoint is not dropped. Pins count.
   void pin(TrialId trial, int index);
   void unpin(TrialId trial, int index);

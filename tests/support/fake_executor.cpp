@@ -86,7 +86,7 @@ void FakeExecutor::save(LaunchId launch, const std::string& directory) {
       error = failed.what();
     }
   }
-  at(clock_.time + instant_s, SaveAnswered{launch, error});
+  if (!program_.hangs_in_save) at(clock_.time + instant_s, SaveAnswered{launch, error});
 }
 
 void FakeExecutor::exit(LaunchId launch, int code, int signal, Seconds after) {

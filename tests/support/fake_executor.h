@@ -45,6 +45,7 @@ struct FakeProgram {
   bool can_reset = false;
   bool refuses_reset = false;
   bool cannot_launch = false;
+  bool hangs_in_save = false;
   std::function<std::optional<std::string>()> save_error;  ///< why a save fails now
 };
 

@@ -138,6 +138,18 @@ TEST_CASE("A failed save is a warning, and training goes on", "[loop][checkpoint
   CHECK(harness.checkpoint_dirs(0) == std::vector<std::string>{"checkpoint_000003"});
 }
 
+TEST_CASE("A trainable that dies while it saves leaves nothing behind", "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.spec.trial_timeout_s = 100;
+  harness.program.hangs_in_save = true;
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::error);
+  CHECK(harness.trial(0).error.starts_with("it said nothing for 100 s"));
+  CHECK(harness.checkpoint_dirs(0).empty());
+}
+
 TEST_CASE("A damaged checkpoint is set aside and the one before is used", "[loop][checkpoint]") {
   Harness harness;
   harness.trials = 1;
