@@ -225,7 +225,13 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
   for (const TrialId id : experiment.running()) {
     if (view.trials.size() == rows) break;
     const Trial& trial = experiment.trial(id);
-    RunningTrial row{to_string(id), trial.tag, trial.iteration, trial.time_total_s, {}, {}};
+    RunningTrial row{to_string(id),
+                     trial.tag,
+                     trial.iteration,
+                     trial.time_total_s,
+                     {},
+                     {},
+                     trial.failed_saves_in_a_row};
     const auto* const summary = trial.summary(view.metric);
     if (summary != nullptr) row.value = summary->last;
     if (const auto* const latest = trial.latest_checkpoint()) row.checkpoint = latest->iteration;

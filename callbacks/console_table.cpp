@@ -101,6 +101,8 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
     std::vector<std::string> row = {trial.trial, std::to_string(trial.iteration)};
     if (!view.metric.empty()) row.push_back(trial.value ? format_metric(*trial.value) : "-");
     row.push_back(trial.checkpoint ? std::to_string(*trial.checkpoint) : "-");
+    // One failure has its notice; a trial that cannot save any more is worth more than that.
+    if (trial.failed_saves >= 3) row.back() = "no save x" + std::to_string(trial.failed_saves);
     row.push_back(format_duration(trial.time_s));
     row.push_back(trial.tag);
     rows.push_back(std::move(row));

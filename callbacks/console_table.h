@@ -55,6 +55,7 @@ struct RunningTrial {
   double time_s = 0;
   std::optional<double> value;             ///< the last one of the metric that counts
   std::optional<std::int64_t> checkpoint;  ///< iteration of the latest
+  int failed_saves = 0;                    ///< in a row
 };
 
 /// One moment of an experiment.

@@ -57,6 +57,16 @@ TEST_CASE("The view of an experiment is a table of fixed width", "[callbacks][co
         "trial_00014         28      0.25          20  0:04:04  lr=0.04,hidden...\n");
 }
 
+TEST_CASE("The view names a trial whose saves have failed three times in a row",
+          "[callbacks][console]") {
+  ConsoleView view = example();
+  view.trials[3].failed_saves = 2;
+  view.trials[4].failed_saves = 3;
+  const std::string text = joined(render_view(view, {72, false}, 40));
+  CHECK(text.find("no save x3") != std::string::npos);
+  CHECK(text.find("no save x2") == std::string::npos);
+}
+
 TEST_CASE("The view fits every width and height that a terminal may have", "[callbacks][console]") {
   for (int width = 1; width <= 100; ++width) {
     for (int height = 1; height <= 14; ++height) {
