@@ -68,7 +68,7 @@ void Loop::act() {
 
 bool Loop::is_finished() const {
   return attempts_.empty() && processes_.empty() && (nothing_left_ || winding_ != Winding::no) &&
-         pool_.outstanding() == 0 && ledger_.is_settled();
+         pool_.outstanding() == 0;
 }
 
 Seconds Loop::next_deadline() const {
@@ -158,7 +158,8 @@ void Loop::finish(const LoopEnd& end) {
   });
   ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? "finished" : end.reason});
   ledger_.when_durable([] {});
-  for (act(); !ledger_.is_settled(); act()) {
+  // Deletions that have waited for the sync are done by the pool.
+  for (act(); !ledger_.is_settled() || pool_.outstanding() > 0; act()) {
     wakeups_.clear();
     executor_.wait(ledger_.deadline(), wakeups_);
     pool_.run_completions();
