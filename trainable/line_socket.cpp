@@ -72,7 +72,9 @@ bool LineSocket::fill() {
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t room = buffer_.size() - end_;
   for (;;) {
-    const ssize_t count = ::recv(fd_, buffer_.data() + end_, room, 0);
+    // Not blocking, and then `poll`: a recv that blocks on a unix socket is woken for nothing each
+    // time the other end reads what we have sent.
+    const ssize_t count = ::recv(fd_, buffer_.data() + end_, room, MSG_DONTWAIT);
     if (count > 0) {
       end_ += static_cast<std::size_t>(count);
       return true;
