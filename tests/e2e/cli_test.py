@@ -236,6 +236,8 @@ class Plugins(Case):
         self.assertEqual(len(self.json("ls", "results/spec")), 2)
         self.assertIn("after_results", self.tune("resume", "results/spec", expect=2).err)
         self.tune("resume", "results/spec", "--plugin", PLUGIN)
+        # What the callback saved when the first driver left is given back to the second's.
+        self.assertEqual(self.read("diary.txt").splitlines()[2:], ["2 ended before"])
 
     def test_a_plugins_options_are_checked_with_the_rest(self):
         self.write("spec.json", {**self.spec(), "stop": {"type": "after_results", "results": 0}})

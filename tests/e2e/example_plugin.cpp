@@ -19,16 +19,23 @@ class AfterResults final : public tune::Stopper {
   int results_;
 };
 
-/// Appends a line to `file` for each trial that ends well.
+/// Appends a line to `file` for each trial that ends well, and for how many there were before.
 class Diary final : public tune::Callback {
  public:
-  explicit Diary(const std::string& file) : out_(file) {}
+  explicit Diary(const std::string& file) : out_(file, std::ios::app) {}
   std::string name() const override { return "diary"; }
   void on_trial_complete(const tune::Trial& trial) override {
     out_ << tune::to_string(trial.id) << " ended at " << trial.iteration << std::endl;
+    ++ended_;
+  }
+  tune::Json save() const override { return {{"ended", ended_}}; }
+  void load(const tune::Json& state) override {
+    ended_ = state.at("ended");
+    out_ << ended_ << " ended before" << std::endl;
   }
 
  private:
+  int ended_ = 0;
   std::ofstream out_;
 };
 
