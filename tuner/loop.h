@@ -34,8 +34,8 @@ class Loop {
   Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
        Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks);
 
-  /// Runs until nothing is left to do. Error: the journal cannot be written, or a spec that does not
-  /// fit the trainable; the processes are then the executor's to end.
+  /// Runs until nothing is left to do. Error: the journal cannot be written, or a spec that does
+  /// not fit the trainable; the processes are then the executor's to end.
   LoopEnd run();
 
  private:
