@@ -22,6 +22,7 @@ namespace tune {
 
 struct LoopOptions {
   std::filesystem::path experiment_dir;  ///< absolute
+  std::string session_mark;              ///< TUNE_SESSION of what is launched
   Resources resources;                   ///< totals
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
   Seconds interrupt_grace_s = 30;        ///< for last saves after an interrupt

@@ -138,6 +138,7 @@ LaunchSpec Loop::launch_spec(const Attempt& attempt) const {
   add(protocol::env_trial_id, to_string(attempt.trial));
   add(protocol::env_trial_dir, launch.directory.string());
   add(protocol::env_attempt, std::to_string(attempt.number));
+  add(protocol::env_session, options_.session_mark);
   // Without gpus on the machine the variable stays as the user has it.
   if (!options_.gpu_names.empty()) {
     std::string devices;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <set>
 
@@ -15,6 +14,7 @@
 #include "searchers/searchers.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
+#include "tuner/exec/orphans.h"
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/program.h"
 #include "tuner/exec/system_clock.h"
@@ -134,6 +134,7 @@ struct Engine {
     start_session(*ledger);
     Loop loop(spec,
               {.experiment_dir = directory,
+               .session_mark = to_text(session_mark(this_process(clock->now()))),
                .resources = total_resources(spec, detected),
                .gpu_names = gpu_names(spec, detected),
                .interrupt_grace_s = options.interrupt_grace_s,
@@ -145,23 +146,36 @@ struct Engine {
 
   void start_session(Ledger& ledger) {
     const LockOwner self = this_process(clock->now());
-    ledger.commit(SessionStarted{self.host, self.pid, version()});
     for (const auto& notice : detected.notices) callbacks.notice(notice);
     // What an earlier driver left running is ended before anything is started in its place.
-    for (const auto& [trial, process] : experiment.processes()) {
-      // A damaged record must not end in kill(-1) or kill(0).
-      if (process.pid > 1 && process_start_ticks(process.pid) == process.start_ticks) {
-        ::kill(static_cast<pid_t>(-process.pid), SIGKILL);
-        callbacks.notice("ended process " + std::to_string(process.pid) + " of " +
-                         to_string(trial) + ", which an earlier driver had left behind");
-      }
-    }
+    if (experiment.sessions() > 0) look_for_orphans(self);
+    ledger.commit(SessionStarted{self.host, self.pid, version()});
     const auto running = experiment.running();
     for (const TrialId trial : running) {
       ledger.commit(AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted,
                                  "its driver died"});
     }
     ledger.write();
+  }
+
+  /// Once the experiment has started.
+  SessionMark session_mark(const LockOwner& self) const {
+    return {std::llround(experiment.started() * 1e6), self.pid, self.start_ticks, self.host};
+  }
+
+  void look_for_orphans(const LockOwner& self) {
+    std::vector<RecordedProcess> recorded;
+    if (experiment.host() == self.host) {
+      for (const auto& [trial, process] : experiment.processes()) {
+        recorded.push_back({to_string(trial), process.pid, process.start_ticks});
+      }
+    } else if (!experiment.processes().empty()) {
+      callbacks.notice("the last driver has died on host " + experiment.host() +
+                       "; whether its trials still run there cannot be seen from here");
+    }
+    for (const auto& sentence : end_orphans(session_mark(self), recorded)) {
+      callbacks.notice(sentence);
+    }
   }
 
   const ExperimentSpec& spec;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -47,10 +48,14 @@ int fail_to_launch(int count) {
   return 0;
 }
 
-/// Starts `program`, says its number, and waits to be killed.
-int await_death(const std::string& program) {
+/// Starts `program`, says its number, and waits to be killed. TUNE_TEST_MARK is what marks it.
+int await_death(const std::string& program, const std::string& mode) {
   tune::ProcessExecutor executor;
-  executor.launch(tune::LaunchId(1), spec_of({program, "stay"}));
+  auto spec = spec_of({program, mode});
+  if (const char* const mark = std::getenv("TUNE_TEST_MARK")) {
+    spec.environment.push_back(std::string("TUNE_SESSION=") + mark);
+  }
+  executor.launch(tune::LaunchId(1), std::move(spec));
   const auto launched = wait_for<tune::Launched>(executor);
   const std::string line =
       R"({"type":"hello","protocol":1,"pid":)" + std::to_string(launched.pid) + "}\n";
@@ -73,7 +78,7 @@ int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const std::string mode = argv[1];
   if (mode == "fail-to-launch") return fail_to_launch(std::stoi(argv[2]));
-  if (mode == "await-death") return await_death(argv[2]);
+  if (mode == "await-death") return await_death(argv[2], argc > 3 ? argv[3] : "stay");
   if (mode == "closed") return launch_without_standard_descriptors(argv[2]);
   return 2;
 }

@@ -85,6 +85,16 @@ int have_grandchild() {
   return 0;
 }
 
+/// Neither it nor its child ends by anything but SIGKILL; says the child's number.
+int have_stubborn_grandchild() {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
+  const pid_t grandchild = ::fork();
+  if (grandchild == 0) stay_forever();
+  std::cout << grandchild << std::endl;
+  say(hello(grandchild));
+  stay_forever();
+}
+
 int leave_group() {
   const pid_t other = ::fork();
   if (other == 0) {
@@ -183,6 +193,7 @@ int main(int argc, char** argv) {
     stay_forever();
   }
   if (mode == "grandchild") return have_grandchild();
+  if (mode == "stubborn-grandchild") return have_stubborn_grandchild();
   if (mode == "leave-group") return leave_group();
   if (mode == "until-told") until_told();
   if (mode == "stay") stay_forever();

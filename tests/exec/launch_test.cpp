@@ -12,6 +12,7 @@
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
 #include "tuner/exec/file_descriptor.h"
+#include "tuner/exec/process_stat.h"
 #include "tuner/exec/spawn.h"
 
 using namespace tune;
@@ -213,7 +214,7 @@ TEST_CASE("Launched names the process by number and start time, whatever it is c
   CHECK(first.start_ticks > 0);
   CHECK(first.start_ticks <= second.start_ticks);
   CHECK(second.start_ticks <= third.start_ticks);
-  CHECK(second.start_ticks == read_start_ticks(static_cast<pid_t>(second.pid)));
+  CHECK(second.start_ticks == read_process_stat(static_cast<pid_t>(second.pid))->start_ticks);
   CHECK(::getpgid(static_cast<pid_t>(second.pid)) == second.pid);
 }
 

@@ -130,7 +130,8 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
   }
 }
 
-void Experiment::on(const SessionStarted&, Seconds time) {
+void Experiment::on(const SessionStarted& event, Seconds time) {
+  host_ = event.host;
   // A session that has no end of its own died at about its last record.
   earlier_sessions_s_ = running_s(last_time_);
   session_started_ = time;

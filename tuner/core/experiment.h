@@ -43,6 +43,8 @@ class Experiment {
   /// Unix time of the last event.
   Seconds last_time() const { return last_time_; }
   int sessions() const { return sessions_; }
+  /// Where the last session's driver ran, or runs.
+  const std::string& host() const { return host_; }
 
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
@@ -83,6 +85,7 @@ class Experiment {
   Seconds earlier_sessions_s_ = 0;
   Seconds last_time_ = 0;
   int sessions_ = 0;
+  std::string host_;
 };
 
 }  // namespace tune

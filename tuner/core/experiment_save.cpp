@@ -91,7 +91,8 @@ Json Experiment::save() const {
           {"session_started", session_started_},
           {"earlier_sessions_s", earlier_sessions_s_},
           {"last_time", last_time_},
-          {"sessions", sessions_}};
+          {"sessions", sessions_},
+          {"host", host_}};
 }
 
 }  // namespace tune

@@ -14,10 +14,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
 #include "tuner/core/error.h"
+#include "tuner/exec/process_stat.h"
 #include "tuner/exec/program.h"
 
 /// clone(2) by its second name. The thread sanitizer takes the first for a fork, with two
@@ -153,25 +153,8 @@ Spawned Spawner::spawn(const LaunchSpec& spec) {
   if (pid < 0) throw file_error("cannot start a process for", "'" + spec.argv[0] + "'", errno);
   Process process(pid, FileDescriptor(pidfd));
   if (plan.failed_call != nullptr) throw start_error(plan, spec);
-  const auto ticks = read_start_ticks(pid);
-  return {std::move(process), std::move(ours), ticks};
-}
-
-std::uint64_t read_start_ticks(pid_t pid) {
-  const FileDescriptor file(
-      ::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 1024> buffer;
-  const ssize_t count = file ? ::read(file.get(), buffer.data(), buffer.size()) : -1;
-  if (count <= 0) return 0;
-  std::string_view rest(buffer.data(), static_cast<std::size_t>(count));
-  // The name in field 2 may hold spaces and parentheses, so fields are counted from its end.
-  rest.remove_prefix(std::min(rest.rfind(')') + 1, rest.size()));
-  for (int field = 2; field < 22; ++field) {
-    rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
-  }
-  std::uint64_t ticks = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), ticks);
-  return ticks;
+  const auto stat = read_process_stat(pid);
+  return {std::move(process), std::move(ours), stat ? stat->start_ticks : 0};
 }
 
 }  // namespace tune

@@ -16,8 +16,8 @@ namespace tune {
 /// A process that runs its program.
 struct Spawned {
   Process process;
-  FileDescriptor socket;  ///< our end
-  std::uint64_t start_ticks = 0;
+  FileDescriptor socket;          ///< our end
+  std::uint64_t start_ticks = 0;  ///< see ProcessStat; 0 if it cannot be read
 };
 
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread
@@ -39,8 +39,5 @@ class Spawner {
   FileDescriptor dev_null_;
   std::vector<std::byte> stack_;
 };
-
-/// Field 22 of /proc/PID/stat, in clock ticks since boot; 0 if it cannot be read.
-std::uint64_t read_start_ticks(pid_t pid);
 
 }  // namespace tune

@@ -1,0 +1,163 @@
+// The mark is looked for in all of /proc, because the journal cannot name everything: a driver may
+// die before it has recorded a process, and a process's own children outlive it.
+#include "tuner/exec/orphans.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+
+#include "trainable/protocol.h"
+#include "tuner/exec/file_descriptor.h"
+#include "tuner/exec/process_stat.h"
+
+namespace tune {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+struct Orphan {
+  pid_t pid = 0;
+  FileDescriptor pidfd;
+  std::string trial;
+};
+
+/// The value of `name` in variables of the form "NAME=value".
+std::optional<std::string_view> value_of(const std::vector<std::string>& variables,
+                                         std::string_view name) {
+  for (const std::string_view variable : variables) {
+    if (variable.size() > name.size() && variable.starts_with(name) &&
+        variable[name.size()] == '=') {
+      return variable.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+bool has_ended(const FileDescriptor& pidfd) {
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) > 0;
+}
+
+bool driver_runs(const SessionMark& mark) {
+  const auto stat = read_process_stat(static_cast<pid_t>(mark.pid));
+  return stat && !stat->is_dead() && stat->start_ticks == mark.start_ticks;
+}
+
+/// An orphan of the experiment, or nothing: somebody else's process, or one whose driver lives (of
+/// a copy of the directory).
+std::optional<Orphan> as_orphan(pid_t pid, const SessionMark& self) {
+  if (pid <= 1 || pid == ::getpid()) return std::nullopt;
+  // Opened before anything is read: what is read is then this process's, or the pidfd says that it
+  // has ended.
+  FileDescriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) return std::nullopt;
+  const auto variables = read_environment(pid);
+  const auto value = value_of(variables, protocol::env_session);
+  const auto mark = value ? parse_session_mark(*value) : std::nullopt;
+  if (!mark || mark->experiment != self.experiment || mark->host != self.host) return std::nullopt;
+  if (driver_runs(*mark) || has_ended(pidfd)) return std::nullopt;
+  return Orphan{pid, std::move(pidfd),
+                std::string(value_of(variables, protocol::env_trial_id).value_or("a trial"))};
+}
+
+std::vector<Orphan> find_orphans(const SessionMark& self) {
+  std::vector<Orphan> orphans;
+  for (const pid_t pid : all_processes()) {
+    if (auto orphan = as_orphan(pid, self)) orphans.push_back(std::move(*orphan));
+  }
+  return orphans;
+}
+
+void wait_for_ends(const std::vector<Orphan>& orphans, SteadyTime until) {
+  for (const auto& orphan : orphans) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    pollfd ended{orphan.pidfd.get(), POLLIN, 0};
+    ::poll(&ended, 1, std::max(0, static_cast<int>(left.count())));
+  }
+}
+
+/// "process 12 of trial_00003, process 14 of trial_00004 and 7 more".
+std::string names_of(const std::map<pid_t, std::string>& processes) {
+  constexpr std::size_t most_named = 5;
+  std::string names;
+  std::size_t named = 0;
+  for (const auto& [pid, trial] : processes) {
+    if (named == most_named) break;
+    names += (named++ > 0 ? ", " : "") + ("process " + std::to_string(pid)) + " of " + trial;
+  }
+  const std::size_t rest = processes.size() - named;
+  return names + (rest > 0 ? " and " + std::to_string(rest) + " more" : "");
+}
+
+}  // namespace
+
+std::string to_text(const SessionMark& mark) {
+  return std::to_string(mark.experiment) + ":" + std::to_string(mark.pid) + ":" +
+         std::to_string(mark.start_ticks) + ":" + mark.host;
+}
+
+std::optional<SessionMark> parse_session_mark(std::string_view text) {
+  SessionMark mark;
+  const char* const end = text.data() + text.size();
+  const char* at = text.data();
+  const auto take = [&](auto& number) {
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || stop == end || *stop != ':') return false;
+    at = stop + 1;
+    return true;
+  };
+  if (!take(mark.experiment) || !take(mark.pid) || !take(mark.start_ticks)) return std::nullopt;
+  mark.host.assign(at, end);
+  return mark;
+}
+
+std::vector<std::string> end_orphans(const SessionMark& self,
+                                     const std::vector<RecordedProcess>& recorded,
+                                     Seconds patience_s) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(
+                                             std::chrono::duration<double>(patience_s));
+  std::map<pid_t, std::string> ended;
+  std::map<pid_t, std::string> left;
+  // Until a look finds none: they may start more while they are being ended.
+  for (;;) {
+    const auto orphans = find_orphans(self);
+    left.clear();
+    for (const auto& orphan : orphans) {
+      left.emplace(orphan.pid, orphan.trial);
+      ended.emplace(orphan.pid, orphan.trial);
+      ::syscall(SYS_pidfd_send_signal, orphan.pidfd.get(), SIGKILL, nullptr, 0);
+    }
+    if (orphans.empty() || std::chrono::steady_clock::now() >= until) break;
+    wait_for_ends(orphans, until);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [pid, trial] : left) ended.erase(pid);
+  if (!ended.empty()) {
+    sentences.push_back("ended what an earlier driver had left behind: " + names_of(ended));
+  }
+  if (!left.empty()) {
+    sentences.push_back(
+        "an earlier driver has left behind what cannot be ended, and may still "
+        "hold devices: " +
+        names_of(left));
+  }
+  for (const auto& process : recorded) {
+    if (process.pid <= 1 || left.contains(static_cast<pid_t>(process.pid))) continue;
+    const auto stat = read_process_stat(static_cast<pid_t>(process.pid));
+    if (!stat || stat->is_dead() || stat->start_ticks != process.start_ticks) continue;
+    sentences.push_back("process " + std::to_string(process.pid) +
+                        " has number and start time of what ran " + process.trial +
+                        ", but not its environment, and is left alone; if it is that one, end it");
+  }
+  return sentences;
+}
+
+}  // namespace tune

@@ -1,0 +1,35 @@
+// What /proc says of a process that need not be ours.
+// Knows no trial.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tune {
+
+struct ProcessStat {
+  char state = '?';  ///< R, S, D ...; Z: dead and not yet reaped
+  pid_t group = 0;
+  std::uint64_t start_ticks = 0;  ///< clock ticks since boot: a pid is used again, this is not
+
+  bool is_dead() const { return state == 'Z' || state == 'X'; }
+};
+
+/// Nothing if there is no such process, or /proc does not show it.
+std::optional<ProcessStat> read_process_stat(pid_t pid);
+
+/// The variables ("NAME=value") that it was started with; empty if they cannot be read: another
+/// user's process, a dead one, or one that has overwritten them.
+std::vector<std::string> read_environment(pid_t pid);
+
+/// All processes that /proc shows.
+std::vector<pid_t> all_processes();
+
+/// Whether anything in the process group still runs. What is dead and not yet reaped does not.
+bool group_runs(pid_t group);
+
+}  // namespace tune
