@@ -194,10 +194,20 @@ void Saver::prepare(TrialId id, std::function<void(int, const std::string&)> the
           then(index, prepared.error);
           return;
         }
-        callbacks_.notice(
-            "checkpoint " + std::to_string(index) + " of " + to_string(id) +
-            " cannot be trusted and is set aside, the one before is used: " + *prepared.damage);
         ledger_.commit(CheckpointDamaged{id, index, *prepared.damage});
+        const Trial& trial = ledger_.experiment().trial(id);
+        const Checkpoint* const before = trial.latest_checkpoint();
+        std::string instead = "NO OTHER IS LEFT, it starts from scratch";
+        if (before != nullptr) {
+          instead = "checkpoint " + std::to_string(before->index) + " of iteration " +
+                    std::to_string(before->iteration) + " is used instead";
+        } else if (!trial.start_checkpoint.empty()) {
+          instead = "NO OTHER IS LEFT, it starts from " + trial.start_checkpoint;
+        }
+        callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(id) +
+                          " cannot be trusted and is kept as " +
+                          paths::checkpoint_corrupt(trial_dir(id), index).native() + "; " +
+                          instead + ": " + *prepared.damage);
         prepare(id, then);
       });
 }

@@ -1,10 +1,12 @@
 """A trainable that counts, and gets into the trouble that its config names."""
+import glob
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 driver = None
 
@@ -16,6 +18,16 @@ def answer(kind, **fields):
 def live_on():
     while True:
         signal.pause()
+
+
+def await_record(text):
+    """Until the driver has written a record with `text` in it."""
+    while True:
+        for journal in glob.glob(os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], "journal-*")):
+            with open(journal, encoding="utf-8") as lines:
+                if text in lines.read():
+                    return
+        time.sleep(0.01)
 
 
 def kill_driver_once():
@@ -84,6 +96,7 @@ def main():
         elif command["type"] == "step":
             count += 1
             if count == config.get("at", 2):
+                await_record(config.get("awaits", ""))
                 trouble(config.get("trouble"))
             losses = config.get("case", {}).get("losses", [0.0] * config.get("iterations", 3))
             answer("result", metrics={"count": count, "half": {"count": count / 2},

@@ -80,7 +80,7 @@ TEST_CASE("An experiment that is being made is whole or not there, whatever happ
       ExperimentStore::open(files, directory, mortal(3), replayed.visit(), notices);
     }
     std::vector<std::string> names = files.names(directory);
-    // Nobody else's may be swept: its maker could be at work.
+    // An empty one is not swept while there is a process of its number: it could be at work.
     std::erase_if(names, [](const auto& name) { return name.starts_with(".LOCK.tmp-"); });
     REQUIRE(names == std::vector<std::string>{"CURRENT", "experiment.json", "journal-1.jsonl"});
   }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
@@ -79,9 +80,10 @@ TEST_CASE("The lock of another host is never taken over", "[lock][unit]") {
   LockOwner other = dead_owner();
   other.host = "elsewhere";
   const auto files = directory(other);
-  CHECK_THAT(
-      refusal(*files, this_process(ten_o_clock)),
-      Contains("on host elsewhere") && Contains("if that driver is surely gone, remove /e/LOCK"));
+  CHECK_THAT(refusal(*files, this_process(ten_o_clock)),
+             Contains("on host elsewhere") &&
+                 Contains("can only be seen there (ps -p " + std::to_string(other.pid) + ")") &&
+                 Contains("if that driver is surely gone, remove /e/LOCK"));
   CHECK(files->read(file) == text_of(other));
 }
 
@@ -195,6 +197,82 @@ TEST_CASE("A taker that dies half-way leaves a lock that the next can take", "[l
     REQUIRE(!files->exists(file));
   }
   CHECK(deaths == 18);
+}
+
+TEST_CASE("What dead takers left beside the lock is swept, what living ones are making is not",
+          "[lock][unit]") {
+  const LockOwner self = this_process(ten_o_clock);
+  LockOwner other = dead_owner();
+  other.host = "elsewhere";
+  const std::string living = std::to_string(self.pid);
+  const std::string nobody = std::to_string(1 << 30);
+  const auto files = directory(self);
+  files->put("/e/.LOCK.tmp-1-0", text_of(dead_owner()));
+  files->put("/e/.LOCK.takeover.tmp-1-1", text_of(dead_owner()));
+  files->put("/e/.LOCK.tmp-" + nobody + "-0", "");
+  files->put("/e/.LOCK.tmp-" + living + "-1", "");
+  files->put("/e/.LOCK.tmp-2-0", text_of(self));
+  files->put("/e/.LOCK.tmp-3-0", text_of(other));
+  files->put("/e/.LOCKED.tmp-1-0", text_of(dead_owner()));
+  remove_lock_leftovers(*files, file, self.host);
+  std::vector<std::string> left = {".LOCK.tmp-2-0",   ".LOCK.tmp-3-0", ".LOCK.tmp-" + living + "-1",
+                                   ".LOCKED.tmp-1-0", "LOCK",          "other"};
+  std::sort(left.begin(), left.end());
+  CHECK(files->names("/e") == left);
+}
+
+TEST_CASE("Of eight processes that start at the same instant exactly one gets the lock",
+          "[lock][race]") {
+  constexpr int processes = 8;
+  char name[] = "/tmp/tune-lock-XXXXXX";
+  REQUIRE(::mkdtemp(name) != nullptr);
+  const std::filesystem::path contested = std::filesystem::path(name) / "LOCK";
+  const auto real_files = make_posix_file_system();
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    if (round % 2 == 1) real_files->replace(contested, text_of(dead_owner()));
+    int start[2];
+    int answers[2];
+    int end[2];
+    REQUIRE((::pipe(start) == 0 && ::pipe(answers) == 0 && ::pipe(end) == 0));
+    std::vector<pid_t> children;
+    for (int i = 0; i < processes; ++i) {
+      const pid_t child = ::fork();
+      REQUIRE(child >= 0);
+      if (child == 0) {
+        ::close(start[1]);
+        ::close(end[1]);
+        char byte = 0;
+        (void)!::read(start[0], &byte, 1);  // until the parent closes it
+        std::unique_ptr<DirectoryLock> lock;
+        char answer = 'w';
+        try {
+          std::vector<std::string> notices;
+          lock = std::make_unique<DirectoryLock>(*real_files, contested, this_process(ten_o_clock),
+                                                 notices);
+        } catch (const Error& error) {
+          answer = error.fault() == Fault::user ? 'l' : 'e';
+        }
+        (void)!::write(answers[1], &answer, 1);
+        (void)!::read(end[0], &byte, 1);
+        lock.reset();
+        ::_exit(0);
+      }
+      children.push_back(child);
+    }
+    ::close(start[1]);
+    std::string heard;
+    for (char byte = 0; heard.size() < processes && ::read(answers[0], &byte, 1) == 1;) {
+      heard += byte;
+    }
+    ::close(end[1]);
+    for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+    for (const int fd : {start[0], answers[0], answers[1], end[0]}) ::close(fd);
+    std::sort(heard.begin(), heard.end());
+    REQUIRE(heard == "lllllllw");
+    REQUIRE(real_files->list(name).empty());
+  }
+  std::filesystem::remove_all(name);
 }
 
 TEST_CASE("A lock that could not be taken is not left behind", "[lock][crash]") {

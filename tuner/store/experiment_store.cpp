@@ -183,6 +183,7 @@ ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const L
   const path journal = paths::journal(directory, generation);
   const JournalEnd end = read_events(files, journal, generation, replay);
   remove_leftovers(files, directory, generation);
+  remove_lock_leftovers(files, paths::lock(directory), self.host);
   if (end.torn_bytes > 0) {
     files.truncate(journal, end.intact_bytes);
     files.sync_file(journal);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
@@ -45,11 +46,14 @@ LockOwner parse_owner(const path& file, const std::string& text) {
 
 /// What the file holds; nothing if it is not there (any more).
 std::optional<std::string> read_if_there(FileSystem& files, const path& file) {
-  try {
-    return files.read(file);
-  } catch (const Error&) {
-    if (files.exists(file)) throw;
-    return std::nullopt;
+  // It may be gone when it is read and there again when that is asked for: others come and go.
+  for (int tries_left = 20;; --tries_left) {
+    try {
+      return files.read(file);
+    } catch (const Error&) {
+      if (!files.exists(file)) return std::nullopt;
+      if (tries_left == 0) throw;
+    }
   }
 }
 
@@ -74,8 +78,10 @@ Error refused(const path& file, const LockOwner& owner, const std::string& here)
   return user_error(
       "experiment " + file.parent_path().native() + " is driven by pid " +
       std::to_string(owner.pid) + " on host " + owner.host + " since " + utc(owner.since) +
-      (owner.host == here ? "; end that process first"
-                          : "; if that driver is surely gone, remove " + file.native()));
+      (owner.host == here
+           ? "; end that process first"
+           : "; whether it still runs can only be seen there (ps -p " + std::to_string(owner.pid) +
+                 "): if that driver is surely gone, remove " + file.native()));
 }
 
 void acquire(FileSystem& files, const path& file, const std::string& content, const LockOwner& self,
@@ -145,6 +151,27 @@ bool is_running(const LockOwner& owner, const std::string& here) {
   // Not shown running in /proc: dead, or waiting to be reaped, or hidden from us as another user's.
   const bool shown = std::filesystem::exists("/proc/" + std::to_string(owner.pid));
   return !shown && ::kill(static_cast<pid_t>(owner.pid), 0) == -1 && errno == EPERM;
+}
+
+void remove_lock_leftovers(FileSystem& files, const path& file, const std::string& here) {
+  const std::string name = file.filename().native();
+  const auto is_live = [&here](const std::string& text, const std::string& entry) {
+    try {
+      return is_running(parse_owner(entry, text), here);
+    } catch (const Error&) {
+      // Empty after a power cut, or being written: .LOCK.tmp-<pid>-<n> says by whom.
+      const std::size_t number = entry.find(".tmp-") + 5;
+      return process_start_ticks(std::atoll(entry.c_str() + number)).has_value();
+    }
+  };
+  for (const DirectoryEntry& entry : files.list(file.parent_path())) {
+    const bool is_ours = entry.name.starts_with("." + name + ".tmp-") ||
+                         entry.name.starts_with("." + name + ".takeover.tmp-");
+    if (!is_ours || !entry.is_regular) continue;
+    const path aside = file.parent_path() / entry.name;
+    const auto text = read_if_there(files, aside);
+    if (text && !is_live(*text, entry.name)) files.remove_file(aside);
+  }
 }
 
 DirectoryLock::DirectoryLock(FileSystem& files, path file, const LockOwner& self,

@@ -35,6 +35,11 @@ std::optional<LockOwner> read_lock(FileSystem& files, const std::filesystem::pat
 /// Whether the process runs. One of another host than `here` counts as running: nobody can tell.
 bool is_running(const LockOwner& owner, const std::string& here);
 
+/// Removes what processes that died while they made a lock beside `file` have left there. For the
+/// holder of the lock; what may be somebody's who still tries stays.
+void remove_lock_leftovers(FileSystem& files, const std::filesystem::path& file,
+                           const std::string& here);
+
 /// Holds the lock file from construction to destruction.
 class DirectoryLock {
  public:
