@@ -60,6 +60,7 @@ set(tune_public_headers
     tuner/loop_end.h
     tuner/plugin.h
     tuner/result_grid.h
+    tuner/resume_plan.h
     tuner/run.h
     tuner/spec.h
     tuner/store/experiment_store.h

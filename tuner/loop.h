@@ -26,6 +26,7 @@ struct LoopOptions {
   Resources resources;                   ///< totals
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
   Seconds interrupt_grace_s = 30;        ///< for last saves after an interrupt
+  std::set<TrialId> only = {};           ///< only these run, and none are added; empty: all
   Seconds tick_s = never_s;  ///< a turn at least so often, for callbacks that show the time
 };
 
@@ -55,6 +56,7 @@ class Loop {
   // loop_launch.cpp: from a chosen trial to its first step.
   bool start_next();
   std::optional<TrialId> choose_trial();
+  std::optional<TrialId> choose_named(Seconds now);
   void start_attempt(TrialId trial, Allocation allocation, std::optional<LaunchId> idle);
   void prepared(TrialId trial, int number, std::optional<LaunchId> idle, int checkpoint,
                 const std::string& error);

@@ -36,6 +36,7 @@ bool Loop::start_next() {
 std::optional<TrialId> Loop::choose_trial() {
   const Experiment& experiment = ledger_.experiment();
   const Seconds now = ledger_.now();
+  if (!options_.only.empty()) return choose_named(now);
   if (const auto chosen = policies_.scheduler->choose(experiment, now)) return chosen;
   for (const auto& [place, id] : experiment.pending()) {
     retry_at_ = std::min(retry_at_, std::max(trial(id).not_before, now));
@@ -51,6 +52,20 @@ std::optional<TrialId> Loop::choose_trial() {
   if (nothing_left_ && std::holds_alternative<NothingNow>(answer)) {
     callbacks_.notice("the searcher waits for results, but no trial is left that could give one");
   }
+  return std::nullopt;
+}
+
+/// Of the trials that alone are to run in this session: the user has chosen, no policy is asked.
+std::optional<TrialId> Loop::choose_named(Seconds now) {
+  const Experiment& experiment = ledger_.experiment();
+  for (const auto* const queue : {&experiment.pending(), &experiment.paused()}) {
+    for (const auto& [place, id] : *queue) {
+      if (!options_.only.contains(id)) continue;
+      if (trial(id).not_before <= now) return id;
+      retry_at_ = std::min(retry_at_, trial(id).not_before);
+    }
+  }
+  nothing_left_ = attempts_.empty() && retry_at_ == never_s;
   return std::nullopt;
 }
 

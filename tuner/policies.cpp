@@ -49,6 +49,8 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
 void Policies::learn(const Experiment& experiment, const Event& event) {
   if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
     scheduler->on_trial_add(experiment.trial(added->trial));
+  } else if (const auto* requeued = std::get_if<TrialRequeued>(&event.body)) {
+    scheduler->on_trial_add(experiment.trial(requeued->trial));
   } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
     const Trial& trial = experiment.trial(ended->trial);
     if (!is_final(trial.state)) return;

@@ -121,7 +121,7 @@ struct Engine {
     callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
   }
 
-  RunOutcome run(ExperimentStore store) {
+  RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
     raise_descriptor_limit();
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
     // Last in, first out: the pool ends before what its work refers to.
@@ -132,12 +132,16 @@ struct Engine {
     saver = std::make_unique<Saver>(*ledger, pool, *files, callbacks, directory,
                                     spec.checkpoint_config);
     start_session(*ledger);
+    for (const auto& requeued : plan.requeued) saver->requeue(requeued);
+    for (const auto& notice : plan.notices) callbacks.notice(notice);
+    ledger->write();
     Loop loop(spec,
               {.experiment_dir = directory,
                .session_mark = to_text(session_mark(this_process(clock->now()))),
                .resources = total_resources(spec, detected),
                .gpu_names = gpu_names(spec, detected),
                .interrupt_grace_s = options.interrupt_grace_s,
+               .only = std::move(only),
                .tick_s = 1},
               *ledger, policies, executor, pool, *saver, callbacks);
     LoopEnd end = loop.run();
@@ -203,6 +207,14 @@ std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+/// The stop rules of `spec`, to be asked about trials that have ended.
+std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue& catalogue) {
+  std::vector<Problem> known_by_now;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", known_by_now);
+  return make_stopper(spec, catalogue, {space, spec.objective, spec.num_samples, spec.seed},
+                      known_by_now);
 }
 
 /// Whatever a record does not name is what a crash has left: half-written checkpoints, and those
@@ -278,15 +290,15 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
 }
 
 RunOutcome resume_experiment(const std::filesystem::path& directory, const Catalogue& catalogue,
-                             RunOptions options,
-                             const std::function<void(ExperimentSpec&)>& change) {
+                             RunOptions options, const ResumeOptions& resume) {
   const auto absolute = std::filesystem::absolute(directory).lexically_normal();
   const auto files = make_posix_file_system();
   std::vector<Problem> problems;
   ExperimentSpec spec =
       parse_spec(ExperimentStore::read_spec(*files, absolute), absolute, catalogue, problems);
   throw_if_any(problems);
-  if (change) change(spec);
+  const ExperimentSpec recorded = spec;
+  if (resume.change) resume.change(spec);
   Engine engine(spec, catalogue, options, absolute);
   std::vector<std::string> notices;
   std::optional<std::string> first_difference;
@@ -307,9 +319,12 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
-  if (change) store.write_spec(to_json(spec));
+  const ResumePlan plan =
+      plan_resume(engine.experiment, resume, stop_rules(recorded, catalogue).get(),
+                  stop_rules(spec, catalogue).get());
+  if (resume.change) store.write_spec(to_json(spec));
   sweep(engine);
-  return engine.run(std::move(store));
+  return engine.run(std::move(store), plan, {resume.trials.begin(), resume.trials.end()});
 }
 
 Catalogue built_in_catalogue() {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "tuner/exec/detect_resources.h"
 #include "tuner/loop_end.h"
 #include "tuner/result_grid.h"
+#include "tuner/resume_plan.h"
 #include "tuner/spec.h"
 #include "tuner/store/experiment_store.h"
 
@@ -46,11 +46,10 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
 RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
                           RunOptions options);
 
-/// Goes on with an experiment after its driver ended or died. The spec is the recorded one, after
-/// `change`, if that is given.
+/// Goes on with an experiment after its driver ended or died, with its recorded spec. Error (user)
+/// if `resume` asks for what cannot be; nothing is touched then.
 RunOutcome resume_experiment(const std::filesystem::path& directory, const Catalogue& catalogue,
-                             RunOptions options,
-                             const std::function<void(ExperimentSpec&)>& change = {});
+                             RunOptions options, const ResumeOptions& resume = {});
 
 /// The catalogue of everything that ships.
 Catalogue built_in_catalogue();

@@ -153,11 +153,26 @@ void Saver::apply_retention(TrialId id) {
   }
   if (dropped.indices.empty()) return;
   ledger_.commit(dropped);
-  ledger_.when_durable([this, dropped] {
+  remove_when_durable(id, std::move(dropped.indices));
+}
+
+void Saver::requeue(const TrialRequeued& requeued) {
+  std::vector<int> indices;
+  if (requeued.from_scratch) {
+    for (const auto& checkpoint : ledger_.experiment().trial(requeued.trial).checkpoints) {
+      indices.push_back(checkpoint.index);
+    }
+  }
+  ledger_.commit(requeued);
+  if (!indices.empty()) remove_when_durable(requeued.trial, std::move(indices));
+}
+
+void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
+  ledger_.when_durable([this, trial, indices = std::move(indices)] {
     pool_.post(
-        [this, dropped]() -> std::string {
+        [this, trial, indices]() -> std::string {
           try {
-            for (const int index : dropped.indices) store_.remove(trial_dir(dropped.trial), index);
+            for (const int index : indices) store_.remove(trial_dir(trial), index);
           } catch (const Error& error) {
             return error.what();
           }

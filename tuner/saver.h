@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tuner/callback_list.h"
 #include "tuner/core/retention.h"
@@ -55,6 +56,10 @@ class Saver {
   void pin(TrialId trial, int index);
   void unpin(TrialId trial, int index);
 
+  /// Records that a trial which had ended runs again. From scratch: its checkpoints are deleted
+  /// once that is on disk.
+  void requeue(const TrialRequeued& requeued);
+
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
 
@@ -65,6 +70,7 @@ class Saver {
 
  private:
   std::filesystem::path trial_dir(TrialId trial) const;
+  void remove_when_durable(TrialId trial, std::vector<int> indices);
   void record_failure(TrialId trial, int index, const std::string& reason);
 
   Ledger& ledger_;

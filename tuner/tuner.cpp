@@ -49,9 +49,11 @@ Tuner::Tuner(TrainableKind trainable, Json param_space, TuneConfig config)
   config_.param_space = std::move(param_space);
 }
 
-Tuner Tuner::restore(const std::filesystem::path& directory, TrainableKind trainable) {
+Tuner Tuner::restore(const std::filesystem::path& directory, TrainableKind trainable,
+                     ResumeOptions options) {
   Tuner tuner(std::move(trainable), Json::object());
   tuner.restored_ = directory;
+  tuner.resume_ = std::move(options);
   return tuner;
 }
 
@@ -74,9 +76,12 @@ ResultGrid Tuner::fit() {
   callbacks_.clear();
   if (show_progress_) options.callbacks.push_back(make_console());
   if (!restored_.empty()) {
-    return resume_experiment(restored_, catalogue_, std::move(options),
-                             [&command](ExperimentSpec& spec) { spec.command = command; })
-        .results;
+    ResumeOptions resume = resume_;
+    resume.change = [&](ExperimentSpec& spec) {
+      if (resume_.change) resume_.change(spec);
+      spec.command = command;
+    };
+    return resume_experiment(restored_, catalogue_, std::move(options), resume).results;
   }
   config_.command = command;
   // The same checks, defaults and sentences as for a spec in a file.

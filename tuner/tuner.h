@@ -38,7 +38,8 @@ class Tuner {
   Tuner(TrainableKind trainable, Json param_space, TuneConfig config = {});
 
   /// Goes on with the experiment in `directory` at `fit()`.
-  static Tuner restore(const std::filesystem::path& directory, TrainableKind trainable);
+  static Tuner restore(const std::filesystem::path& directory, TrainableKind trainable,
+                       ResumeOptions options = {});
 
   /// Called after those added before it.
   Tuner& add_callback(std::unique_ptr<Callback> callback);
@@ -60,6 +61,7 @@ class Tuner {
   Catalogue catalogue_;
   std::vector<std::unique_ptr<Callback>> callbacks_;
   std::filesystem::path restored_;  ///< empty: a new experiment
+  ResumeOptions resume_;
   bool show_progress_ = true;
 };
 

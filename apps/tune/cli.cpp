@@ -119,8 +119,22 @@ void add_run_commands(CLI::App& app, Line& line) {
   CLI::App* const resume =
       add_command(app, "resume", "Go on with an experiment whose driver ended or died",
                   "  tune resume results/digits\n"
-                  "  tune resume results/digits --strict --progress lines\n");
+                  "  tune resume results/digits --errored\n"
+                  "  tune resume results/digits --trial 3 --trial 7\n");
   add_directory(*resume, line.resume.directory);
+  CLI::Option* const errored = resume->add_flag(
+      "--errored", line.resume.errored, "Failed trials go on from their latest checkpoints");
+  resume
+      ->add_flag("--restart-errored", line.resume.restart_errored,
+                 "Failed trials start from scratch; their checkpoints and results are deleted")
+      ->excludes(errored);
+  resume
+      ->add_option(
+          "--trial", line.resume.trials,
+          "Run only this one, also if it has ended: 3 or trial_00003; may be given several "
+          "times")
+      ->type_name("ID")
+      ->allow_extra_args(false);
   add_plugins(*resume, line.resume.plugins);
   add_style(*resume, line.style);
 }

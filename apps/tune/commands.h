@@ -29,6 +29,10 @@ int run_command(const SpecSource& source, const RunStyle& style);
 
 struct ResumeRequest {
   std::string directory;
+  bool errored = false;          ///< failed trials go on
+  bool restart_errored = false;  ///< or start from scratch
+  bool finished = false;         ///< trials that a longer stop rule lets go on do
+  std::vector<std::string> trials;
   std::vector<std::string> plugins;
 };
 int resume_command(const ResumeRequest& request, const RunStyle& style);

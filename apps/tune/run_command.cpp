@@ -1,5 +1,6 @@
 // `tune run` and `tune resume`: from a spec to a driver, and what to say when it is done.
 // Knows no trial's process and no file of an experiment.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -125,7 +126,10 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   };
   add_best(results, lines);
   lines.emplace_back("state kept", cost_of_state(outcome.statistics, wall_s));
-  if (is_interrupted) lines.emplace_back("go on", "tune resume " + directory);
+  const bool has_unfinished =
+      std::any_of(results.experiment().trials().begin(), results.experiment().trials().end(),
+                  [](const Trial& t) { return !is_final(t.state); });
+  if (is_interrupted || has_unfinished) lines.emplace_back("go on", "tune resume " + directory);
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
   if (results.spec().objective) lines.emplace_back("", "tune best " + directory + " --scope all");
@@ -142,6 +146,19 @@ int run_and_conclude(const Run& run) {
   const RunOutcome outcome = run();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   return conclude(outcome, wall.count());
+}
+
+ResumeOptions resume_options(const ResumeRequest& request) {
+  ResumeOptions options;
+  if (request.errored) options.errored = ErroredTrials::go_on;
+  if (request.restart_errored) options.errored = ErroredTrials::restart;
+  options.finished = request.finished;
+  for (const auto& text : request.trials) {
+    const auto trial = parse_trial_id(text);
+    if (!trial) throw user_error("--trial must be like 3 or trial_00003, got '" + text + "'");
+    options.trials.push_back(*trial);
+  }
+  return options;
 }
 
 void refuse_existing(const std::filesystem::path& directory) {
@@ -170,8 +187,9 @@ int run_command(const SpecSource& source, const RunStyle& style) {
 int resume_command(const ResumeRequest& request, const RunStyle& style) {
   require_experiment(request.directory);
   const Catalogue catalogue = catalogue_with(request.plugins);
+  const ResumeOptions resume = resume_options(request);
   return run_and_conclude(
-      [&] { return resume_experiment(request.directory, catalogue, run_options(style)); });
+      [&] { return resume_experiment(request.directory, catalogue, run_options(style), resume); });
 }
 
 }  // namespace tune

@@ -50,6 +50,7 @@ std::vector<EventBody> one_of_each() {
       StopRequested{"enough"},
       CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
       SessionEnded{"finished"},
+      TrialRequeued{TrialId{1}, true},
   };
 }
 

@@ -98,9 +98,54 @@ TEST_CASE("An interrupted trial whose end was decided has ended", "[experiment]"
   }
 }
 
+TEST_CASE("A trial that is queued again is counted once and has no failures", "[experiment]") {
+  Story story;
+  story.add().start().report(1, 4).save(1, 1).report(2, 3).end(Outcome::failed);
+  REQUIRE(story.experiment.count(TrialState::error) == 1);
+  SECTION("going on, it keeps what it has") {
+    story.then(TrialRequeued{TrialId{0}, false});
+    CHECK(story.trial().checkpoints.size() == 1);
+    CHECK(story.trial().summary("loss")->min == 3);
+    story.start(1);
+    CHECK(story.trial().iteration == 1);
+  }
+  SECTION("from scratch, it has nothing but its numbers") {
+    story.then(TrialRequeued{TrialId{0}, true});
+    CHECK(story.trial().checkpoints.empty());
+    CHECK(story.trial().summaries.empty());
+    CHECK(story.trial().last_metrics.empty());
+    CHECK(story.trial().iteration == 0);
+    CHECK(story.trial().saves == 1);
+    story.start();
+  }
+  CHECK(story.trial().attempt == 2);
+  CHECK(story.trial().failures == 0);
+  CHECK(story.trial().ended == 0);
+  CHECK(story.experiment.count(TrialState::error) == 0);
+  CHECK(story.experiment.running().size() == 1);
+  story.report(3, 1, Action::stop).end(Outcome::completed);
+  REQUIRE(story.experiment.count(TrialState::terminated) == 1);
+  story.then(TrialRequeued{TrialId{0}, false});
+  CHECK(story.experiment.count(TrialState::terminated) == 0);
+  CHECK(story.experiment.pending().size() == 1);
+  // Its end was decided once, but not any more.
+  CHECK_FALSE(story.trial().stopping);
+}
+
+TEST_CASE("The end of the last session is known until the next one begins", "[experiment]") {
+  Story story;
+  story.then(SessionStarted{});
+  CHECK(story.experiment.session_end().empty());
+  story.then(SessionEnded{"finished"});
+  CHECK(story.experiment.session_end() == "finished");
+  story.then(SessionStarted{});
+  CHECK(story.experiment.session_end().empty());
+}
+
 TEST_CASE("Records that contradict the state are refused", "[experiment]") {
   Story story;
   story.add();
+  CHECK_THROWS_AS(story.then(TrialRequeued{TrialId{0}, false}), std::invalid_argument);
   CHECK_THROWS_AS(story.report(1), std::invalid_argument);                // it does not run
   CHECK_THROWS_AS(story.start(5), std::invalid_argument);                 // no such checkpoint
   CHECK_THROWS_AS(story.end(Outcome::completed), std::invalid_argument);  // it does not run

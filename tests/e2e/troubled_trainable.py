@@ -71,6 +71,9 @@ def trouble(kind):
         os.kill(os.getppid(), signal.SIGINT)
     elif kind == "looks":
         look_at_experiment()
+    elif kind == "exits_until_mended":
+        if not os.path.exists(os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], "mended")):
+            sys.exit(7)
     elif kind == "kills_driver":
         kill_driver_once()
 

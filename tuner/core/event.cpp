@@ -144,10 +144,14 @@ void write(std::string& out, const CallbackSaved& event) {
   put_raw(out, "state", event.state);
 }
 void write(std::string& out, const SessionEnded& event) { put(out, "reason", event.reason); }
+void write(std::string& out, const TrialRequeued& event) {
+  put(out, event.trial);
+  put_if(out, "from_scratch", event.from_scratch);
+}
 
 constexpr std::string_view type_names[] = {
     "session", "trial",   "attempt", "process", "result",   "checkpoint",  "checkpoint_failed",
-    "dropped", "damaged", "end",     "stop",    "callback", "session_end",
+    "dropped", "damaged", "end",     "stop",    "callback", "session_end", "requeued",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -315,6 +319,7 @@ EventBody read_body(std::string_view type, const Fields& f) {
   if (type == "stop") return StopRequested{f.text("reason")};
   if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};
   if (type == "session_end") return SessionEnded{f.text("reason")};
+  if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }
 

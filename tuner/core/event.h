@@ -95,6 +95,13 @@ struct AttemptEnded {
   Seconds not_before = 0;  ///< decided: Unix time before which it must not be
 };
 
+/// A trial that had ended is to run again, because the user said so at a resume: PENDING, with no
+/// failure counted. From scratch, it has no checkpoint, no result and no metric any more.
+struct TrialRequeued {
+  TrialId trial{};
+  bool from_scratch = false;
+};
+
 /// No new trials; those that run are ended. Says why.
 struct StopRequested {
   std::string reason;
@@ -114,7 +121,7 @@ struct SessionEnded {
 using EventBody =
     std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
                  CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
-                 AttemptEnded, StopRequested, CallbackSaved, SessionEnded>;
+                 AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

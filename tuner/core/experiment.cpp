@@ -139,6 +139,7 @@ void Experiment::on(const SessionStarted& event, Seconds time) {
   ++sessions_;
   // Whatever made an earlier session end does not bind this one.
   stop_reason_.clear();
+  session_end_.clear();
 }
 
 void Experiment::on(const TrialAdded& event, Seconds time) {
@@ -264,9 +265,30 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
 
 void Experiment::on(const StopRequested& event, Seconds) { stop_reason_ = event.reason; }
 
-void Experiment::on(const SessionEnded&, Seconds time) {
+void Experiment::on(const SessionEnded& event, Seconds time) {
   earlier_sessions_s_ = running_s(time);
   session_started_ = 0;
+  session_end_ = event.reason;
+}
+
+void Experiment::on(const TrialRequeued& event, Seconds time) {
+  Trial& trial = find(event.trial);
+  if (!is_final(trial.state)) {
+    contradiction(to_string(trial.id) + " is queued again, but is " + to_string(trial.state));
+  }
+  --(trial.state == TrialState::terminated ? terminated_ : errors_);
+  trial.ended = 0;
+  trial.failures = 0;
+  trial.not_before = 0;
+  trial.stopping = false;
+  if (event.from_scratch) {
+    rewind(trial, nullptr);
+    trial.error.clear();
+    trial.last_metrics.clear();
+    trial.summaries.clear();
+    trial.checkpoints.clear();
+  }
+  set_state(trial, TrialState::pending, time);
 }
 
 }  // namespace tune

@@ -45,6 +45,9 @@ class Experiment {
   int sessions() const { return sessions_; }
   /// Where the last session's driver ran, or runs.
   const std::string& host() const { return host_; }
+  /// How the last session ended ("finished", "interrupted", ...); empty while one is under way, and
+  /// after one whose driver died.
+  const std::string& session_end() const { return session_end_; }
 
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
@@ -68,6 +71,7 @@ class Experiment {
   void on(const StopRequested& event, Seconds time);
   void on(const CallbackSaved&, Seconds) {}  // the callback's own business
   void on(const SessionEnded& event, Seconds time);
+  void on(const TrialRequeued& event, Seconds time);
 
   std::vector<Trial> trials_;
   std::set<std::pair<std::uint64_t, TrialId>> pending_;
@@ -86,6 +90,7 @@ class Experiment {
   Seconds last_time_ = 0;
   int sessions_ = 0;
   std::string host_;
+  std::string session_end_;
 };
 
 }  // namespace tune

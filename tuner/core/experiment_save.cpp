@@ -92,7 +92,8 @@ Json Experiment::save() const {
           {"earlier_sessions_s", earlier_sessions_s_},
           {"last_time", last_time_},
           {"sessions", sessions_},
-          {"host", host_}};
+          {"host", host_},
+          {"session_end", session_end_}};
 }
 
 }  // namespace tune

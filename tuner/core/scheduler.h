@@ -30,6 +30,8 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;
 
+  /// A trial is new, or had ended and was queued again by the user: then it has been told to
+  /// `on_trial_end` before, and may have results already, or once more from the first on.
   virtual void on_trial_add(const Trial& trial) { (void)trial; }
 
   /// Asked for each accepted result that no stopper has ended. `trial` is as before the result.

@@ -33,7 +33,8 @@ class Searcher {
     (void)result;
   }
 
-  /// The trial reached a final state; its last result is in `trial`.
+  /// The trial reached a final state; its last result is in `trial`. Told again, after further
+  /// results, for a trial that the user queued again: the later end replaces the earlier.
   virtual void on_trial_end(const Trial& trial) { (void)trial; }
 
   /// How many trials the search will make in all, if that is known beforehand.

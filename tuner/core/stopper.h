@@ -19,7 +19,8 @@ class Stopper {
   /// Whether the trial ends with this result. Asked once for each accepted result.
   virtual bool should_stop(const Trial& trial, const Result& result) = 0;
 
-  /// The trial reached a final state: what is kept for it can go.
+  /// The trial reached a final state: what is kept for it can go. A trial that the user queues
+  /// again starts anew here.
   virtual void on_trial_end(const Trial& trial) { (void)trial; }
 
   /// Why the whole experiment should end now, as a sentence for the user; nothing to go on.
