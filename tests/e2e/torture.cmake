@@ -3,13 +3,22 @@ add_library(torture_plugin MODULE torture_plugin.cpp)
 target_include_directories(torture_plugin PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(torture_plugin PRIVATE nlohmann_json::nlohmann_json tune_options)
 
+add_executable(torture_trainable torture_trainable.cpp)
+target_link_libraries(torture_trainable PRIVATE tune_trainable tune_options)
+
 set(torture_environment
     "TUNE=$<TARGET_FILE:tune>"
     "TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>"
     "MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py"
     "TORTURE_PLUGIN=$<TARGET_FILE:torture_plugin>"
+    "TORTURE_TRAINABLE=$<TARGET_FILE:torture_trainable>"
     "GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden"
     "PYTHONDONTWRITEBYTECODE=1")
 
 add_test(NAME "e2e golden" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/golden_test.py)
 set_tests_properties("e2e golden" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+
+# The long form: crash_torture.py --runs 1000, with the same environment.
+add_test(NAME "e2e crash torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py
+                                          --runs 20 --seed 1)
+set_tests_properties("e2e crash torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
