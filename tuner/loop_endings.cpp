@@ -101,7 +101,8 @@ void Loop::close(Attempt& attempt) {
 
 bool Loop::will_retry(const Trial& failed) const {
   const FailureConfig& config = spec_.failure_config;
-  if (winding_ != Winding::no || config.fail_fast != FailFast::no) return false;
+  // After an interrupt it is the resume that tries again.
+  if (winding_ == Winding::stopping || config.fail_fast != FailFast::no) return false;
   return config.max_failures < 0 || failed.failures < config.max_failures;
 }
 

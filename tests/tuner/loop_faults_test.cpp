@@ -103,6 +103,20 @@ TEST_CASE("A failed trial is retried from its latest checkpoint, as often as all
   }
 }
 
+TEST_CASE("A trial that fails after an interrupt is retried by the resume", "[loop][failure]") {
+  Harness harness;
+  harness.spec.failure_config.max_failures = 1;
+  let_fail(
+      harness, [](FakeStep& step) { step.exits = 1; }, false);
+  harness.signals = {{1.5, SIGINT}};
+  CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
+  CHECK(harness.trial(1).failures == 1);
+  CHECK(harness.trial(1).state == TrialState::pending);
+
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 4);
+}
+
 TEST_CASE("fail_fast ends the others in good order", "[loop][failure]") {
   Harness harness;
   harness.trials = 10;
