@@ -15,8 +15,10 @@ set(torture_environment
     "GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden"
     "PYTHONDONTWRITEBYTECODE=1")
 
-add_test(NAME "e2e golden" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/golden_test.py)
-set_tests_properties("e2e golden" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+foreach(name golden same_decisions)
+  add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
+  set_tests_properties("e2e ${name}" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+endforeach()
 
 # The long form: crash_torture.py --runs 1000, with the same environment.
 add_test(NAME "e2e crash torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py

@@ -1,0 +1,107 @@
+"""With one trial at a time and a deterministic trainable, an experiment whose driver was killed
+again and again is the same as one that nobody has disturbed: configs, results, decisions.
+"""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from cli_support import LIMIT_S, TUNE, Case, main
+
+LOGISTIC = [sys.executable, os.path.join(os.path.dirname(__file__), "logistic_trainable.py")]
+KILLS = 8
+ITERATIONS = 15
+
+
+class SameDecisions(Case):
+    def spec(self, **fields):
+        self.write("spec.json", {
+            "trainable": {"command": LOGISTIC}, "metric": "x", "mode": "max", "seed": 11,
+            "max_concurrent_trials": 1, "resources_per_trial": {},
+            "stop": [{"training_iteration": ITERATIONS}, {"metric": "x", ">=": 0.97}],
+            "checkpoint_config": {"checkpoint_frequency": 4, "num_to_keep": 2,
+                                  "checkpoint_score_attribute": "x"},
+            # One journal from the first event to the last, so that it can be compared.
+            "snapshot_period_s": 1e6,
+            **fields})
+
+    def events(self, name):
+        """What is recorded by now; a line that is just being written does not count."""
+        found = []
+        for journal in sorted(glob.glob(self.path("results", name, "journal-*.jsonl"))):
+            with open(journal, encoding="utf-8") as file:
+                found += [json.loads(line[17:]) for line in file if line.endswith("\n")]
+        return [event for event in found if "e" in event]
+
+    def session_that_is_killed(self, name, results):
+        """Starts or resumes and kills it when so many results are recorded."""
+        resuming = os.path.exists(self.path("results", name, "CURRENT"))
+        words = ["resume", f"results/{name}", "--strict"] if resuming else [
+            "run", "spec.json", "--name", name]
+        driver = subprocess.Popen([TUNE, *words, "--progress", "none"], cwd=self.dir,
+                                  stdout=subprocess.DEVNULL)
+        self.addCleanup(driver.kill)
+        deadline = time.monotonic() + LIMIT_S
+        while sum(event["e"] == "result" for event in self.events(name)) < results:
+            self.assertIsNone(driver.poll(), "the driver ended too early")
+            self.assertLess(time.monotonic(), deadline)
+        driver.kill()
+        self.assertEqual(driver.wait(LIMIT_S), -signal.SIGKILL)
+
+    def decisions(self, name):
+        """Trials, and what followed from each result; without times, processes and attempts. What
+        was reported again after a kill must have been the same as before."""
+        trials, results = [], {}
+        for event in self.events(name):
+            if event["e"] == "trial":
+                trials.append((event["trial"], event["config"], event["tag"]))
+            elif event["e"] == "result":
+                place = event["trial"], event["iteration"]
+                what = {key: event.get(key) for key in ("metrics", "action", "save", "done")}
+                self.assertEqual(results.setdefault(place, what), what, place)
+        return trials, results
+
+    def endings(self, name):
+        # Which checkpoints there are may differ: one that was being committed beside the training
+        # when the driver was killed is not made again once there is a later one.
+        self.tune("checkpoints", f"results/{name}", "--verify")
+        return [(trial["trial_id"], trial["state"], trial["training_iteration"], trial["config"],
+                 trial["metrics"]["x"]) for trial in self.json("ls", f"results/{name}")]
+
+    def assert_kills_change_nothing(self):
+        self.tune("run", "spec.json", "--name", "undisturbed", "--progress", "none")
+        expected = self.decisions("undisturbed")
+        places = list(expected[1])
+        self.assertGreater(len(places), 3 * KILLS)
+        for kill in range(1, KILLS + 1):
+            # Some results are reported again after each kill, so the end is never reached here.
+            self.session_that_is_killed("killed", kill * len(places) // (KILLS + 2))
+        self.tune("resume", "results/killed", "--strict", "--progress", "none")
+        trials, results = self.decisions("killed")
+        self.assertEqual(trials, expected[0])
+        self.assertEqual(list(results), places)  # in the same order
+        self.assertEqual(results, expected[1])
+        self.assertEqual(self.endings("killed"), self.endings("undisturbed"))
+        # Both kinds of end are in it, and results that asked for checkpoints.
+        lengths = {trial[2] for trial in self.endings("killed")}
+        self.assertIn(ITERATIONS, lengths)
+        self.assertGreater(len(lengths), 1)
+        self.assertEqual(self.json("status", "results/killed")["sessions"], KILLS + 1)
+
+    def test_a_random_search_is_the_same_however_often_its_driver_was_killed(self):
+        self.spec(num_samples=10, searcher="random", param_space={
+            "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]},
+            "kind": {"choice": [{"name": "a"}, {"name": "b", "depth": {"randint": [1, 9]}}]}})
+        self.assert_kills_change_nothing()
+
+    def test_a_grid_search_is_the_same_however_often_its_driver_was_killed(self):
+        self.spec(num_samples=2, searcher="grid", param_space={
+            "rate": {"grid_search": [3.62, 3.7, 3.9, 3.95, 3.99]}, "start": {"uniform": [0.1, 0.9]}})
+        self.assert_kills_change_nothing()
+
+
+if __name__ == "__main__":
+    main()
