@@ -2,10 +2,15 @@
 // Knows no trial.
 #include "tuner/exec/child.h"
 
+#include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
+
+#include "tuner/exec/process_stat.h"
 
 namespace tune {
 namespace {
@@ -20,6 +25,12 @@ constexpr std::size_t kept_buffer_bytes = 64 * 1024;
 /// More than a socket holds. Bounded, since what the process left behind may write on until `reap`.
 constexpr std::size_t drained_bytes = 4 * 1024 * 1024;
 
+// Of a group whose members were killed: about 30 s in all, for those that cannot die yet.
+constexpr std::chrono::milliseconds shortest_pause{1};
+constexpr std::chrono::milliseconds longest_pause{250};
+constexpr int cheap_looks = 6;
+constexpr int most_looks = 128;
+
 void release_if_large(std::string& buffer) {
   buffer.clear();
   if (buffer.capacity() > kept_buffer_bytes) buffer.shrink_to_fit();
@@ -33,7 +44,8 @@ Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned)
       process_(std::move(spawned.process)),
       start_ticks_(spawned.start_ticks),
       socket_(shared.context),
-      exit_watch_(shared.context) {
+      exit_watch_(shared.context),
+      linger_(shared.context) {
   socket_.assign(spawned.socket.get());
   spawned.socket.release();
   exit_watch_.assign(process_.pidfd());
@@ -79,6 +91,7 @@ void Child::resume() {
 void Child::close() {
   socket_.close();
   if (exit_watch_.is_open()) exit_watch_.release();
+  linger_.cancel();
   process_.signal(SIGKILL);
   process_.reap();
 }
@@ -179,10 +192,31 @@ void Child::on_exit_ready() {
   if (!process_.has_exited()) return wait_for_exit();  // readiness may be spurious
   drain();
   exit_watch_.release();
-  const auto status = process_.reap();
+  status_ = process_.reap();
   socket_.close();
-  shared_.happened.emplace_back(Exited{launch_, status.exit_code, status.signal});
+  announce_end();
+}
+
+/// What was killed takes a while to be gone, longest if it holds a GPU's memory; until then its
+/// devices are nobody else's.
+void Child::announce_end() {
+  if (looks_ < most_looks && group_lingers()) {
+    const auto pause = std::min(longest_pause, shortest_pause * (1 << std::min(looks_, 10)));
+    ++looks_;
+    linger_.expires_after(pause);
+    linger_.async_wait([self = shared_from_this()](boost::system::error_code error) {
+      if (!error) self->announce_end();
+    });
+    return;
+  }
+  shared_.happened.emplace_back(Exited{launch_, status_.exit_code, status_.signal});
   shared_.gone(launch_);
+}
+
+bool Child::group_lingers() const {
+  // To look through all processes is dear, and needed only where nobody reaps the dead.
+  const bool exists = ::kill(-process_.pid(), 0) == 0 || errno != ESRCH;
+  return exists && (looks_ < cheap_looks || group_runs(process_.pid()));
 }
 
 void Child::drain() {

@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,6 +60,8 @@ class Child : public std::enable_shared_from_this<Child> {
   void wait_for_exit();
   void on_exit_ready();
   void drain();
+  void announce_end();
+  bool group_lingers() const;
 
   ChildrenShared& shared_;
   LaunchId launch_;
@@ -69,6 +72,9 @@ class Child : public std::enable_shared_from_this<Child> {
   std::string partial_;                               ///< a line whose newline has not come yet
   std::string outbox_;
   std::size_t sent_ = 0;  ///< of outbox_
+  ExitStatus status_;
+  boost::asio::steady_timer linger_;
+  int looks_ = 0;  ///< at whether its group is gone
   bool write_pending_ = false;
   bool faulted_ = false;  ///< and so not listened to any more
   std::uint64_t batch_ = 0;
