@@ -34,8 +34,8 @@ void print(std::string_view text) {
     const auto wrote = ::write(STDOUT_FILENO, text.data(), text.size());
     if (wrote >= 0) {
       text.remove_prefix(static_cast<std::size_t>(wrote));
-    } else if (errno == EPIPE) {
-      return;
+    } else if (errno == EPIPE || errno == EIO) {
+      return;  // whoever read it has gone, with the terminal perhaps
     } else if (errno != EINTR) {
       throw file_error("cannot write to", "standard output", errno);
     }
