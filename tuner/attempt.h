@@ -42,6 +42,8 @@ struct Attempt {
   bool has_result = false;          ///< in this attempt
   bool said_start = false;          ///< its process knows config and checkpoint
   bool save_failed = false;         ///< the last one
+  bool save_asked = false;          ///< by hand, at the next result
+  bool stop_asked = false;          ///< by hand; that is in the journal
   bool gives_back_process = false;  ///< to the next trial, when it ends (`reuse_processes`)
   /// The last result as a checkpoint would have it; with the directory that the trainable was told
   /// to write into, until it has answered.

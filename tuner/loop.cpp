@@ -1,9 +1,13 @@
 #include "tuner/loop.h"
 
-#include <csignal>
-#include <cstring>
-
 namespace tune {
+
+namespace {
+
+/// A driver that wakes so much later than it wanted to was stopped, or its machine was.
+constexpr Seconds oversleep_s = 5;
+
+}  // namespace
 
 Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
            Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks)
@@ -18,13 +22,14 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
       resources_(options_.resources) {}
 
 LoopEnd Loop::run() {
+  woke_at_ = ledger_.steady();
   check_stop_all();
   fill();
   act();
   while (!is_finished()) turn();
   LoopEnd end;
   if (winding_ == Winding::interrupted) {
-    end = {LoopEnd::Kind::interrupted, strsignal(interrupt_signal_)};
+    end = {LoopEnd::Kind::interrupted, interrupt_reason_};
   } else if (winding_ == Winding::stopping) {
     end = {LoopEnd::Kind::stopped, ledger_.experiment().stop_reason()};
   }
@@ -34,7 +39,13 @@ LoopEnd Loop::run() {
 
 void Loop::turn() {
   wakeups_.clear();
-  executor_.wait(next_deadline(), wakeups_);
+  const Seconds wanted = next_deadline();
+  executor_.wait(wanted, wakeups_);
+  const Seconds now_awake = ledger_.steady();
+  const bool overslept = now_awake - std::max(wanted, woke_at_) > oversleep_s;
+  // When it fell asleep is not known: soon after it was last seen awake, in a trial's favour.
+  if (overslept) forgive(now_awake - woke_at_);
+  woke_at_ = now_awake;
   callbacks_.call("on_step_begin",
                   [this](Callback& callback) { callback.on_step_begin(ledger_.experiment()); });
   for (auto& wakeup : wakeups_) {
@@ -60,6 +71,8 @@ void Loop::act() {
   ledger_.write();
   for (auto& [launch, spec] : launches_) executor_.launch(launch, std::move(spec));
   launches_.clear();
+  for (const auto& [id, answer] : answers_) executor_.answer(id, answer);
+  answers_.clear();
   // A hook may be dropped and say so, but none can add to this list.
   for (auto& [name, hook] : tellings_) callbacks_.call(name, hook);
   tellings_.clear();
@@ -82,6 +95,18 @@ Seconds Loop::next_deadline() const {
     deadline = std::min(deadline, steady + left);
   }
   return deadline;
+}
+
+/// Time in which this process did not run is nobody's silence: the trials may have been stopped
+/// with it (a frozen container, a suspended job).
+void Loop::forgive(Seconds overslept_s) {
+  callbacks_.notice("this driver did not run for " +
+                    std::to_string(static_cast<long>(overslept_s)) +
+                    " s; that is not counted against its trials");
+  wind_down_deadline_ += overslept_s;
+  for (auto& [id, process] : processes_) {
+    if (process.deadline != never_s) set_deadline(process, process.deadline + overslept_s);
+  }
 }
 
 void Loop::fill() {
@@ -114,17 +139,14 @@ void Loop::request_stop(const std::string& reason) {
   }
 }
 
-void Loop::interrupt(int signal) {
-  if (winding_ == Winding::interrupted) {
-    end_by_force();
-    return;
-  }
-  interrupt_signal_ = signal;
+void Loop::interrupt(const std::string& reason) {
+  interrupt_reason_ = reason;
   winding_ = Winding::interrupted;
   wind_down_deadline_ = ledger_.steady() + options_.interrupt_grace_s;
   if (!attempts_.empty()) {
-    callbacks_.notice(std::string(strsignal(signal)) + ": " + std::to_string(attempts_.size()) +
-                      " running trials are asked for a last save; once more to leave at once");
+    callbacks_.notice(
+        reason + ": " + std::to_string(attempts_.size()) +
+        " running trials are asked for a last save; an interrupt from now on leaves at once");
   }
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it

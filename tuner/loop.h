@@ -47,9 +47,10 @@ class Loop {
   void fill();
   bool is_finished() const;
   Seconds next_deadline() const;
+  void forgive(Seconds overslept_s);
   void check_stop_all();
   void request_stop(const std::string& reason);
-  void interrupt(int signal);
+  void interrupt(const std::string& reason);
   void end_by_force();
   void finish(const LoopEnd& end);
 
@@ -75,7 +76,16 @@ class Loop {
   void on(const Disconnected& wakeup);
   void on(const Exited& wakeup);
   void on(const Interrupted& wakeup);
+  void on(const ControlAsked& wakeup);
   void on_deadline(TrialProcess& process);
+
+  // loop_control.cpp: what somebody asks of the driver by hand.
+  ControlAnswer obey(const ControlRequest& request);
+  ControlAnswer stop_by_hand();
+  ControlAnswer stop_by_hand(TrialId trial);
+  ControlAnswer pause_by_hand();
+  ControlAnswer save_by_hand(std::optional<TrialId> only);
+  void end_stopped_by_hand(Attempt& attempt);
 
   // loop_results.cpp: a result and what follows from it.
   Result make_result(const Attempt& attempt, Reported& reported) const;
@@ -128,11 +138,13 @@ class Loop {
   // What a turn has decided and acts on after the write.
   std::vector<std::pair<LaunchId, LaunchSpec>> launches_;
   std::vector<std::pair<const char*, std::function<void(Callback&)>>> tellings_;
+  std::vector<std::pair<ControlId, ControlAnswer>> answers_;
 
   enum class Winding { no, stopping, interrupted } winding_ = Winding::no;
-  int interrupt_signal_ = 0;
+  std::string interrupt_reason_;
   Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
   int failures_in_a_row_ = 0;
+  Seconds woke_at_ = 0;  ///< steady; when the last wait returned
 };
 
 }  // namespace tune

@@ -71,7 +71,8 @@ void Loop::try_to_close(Attempt& attempt) {
 void Loop::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
   AttemptEnded ended{id, attempt.number, attempt.ending->outcome, attempt.ending->reason};
-  if (ended.outcome == Outcome::failed && will_retry(trial(id))) {
+  if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
+  if (ended.outcome == Outcome::failed && !attempt.stop_asked && will_retry(trial(id))) {
     // 1, 2, 4 ... 60 s: what is wrong with a machine is rarely over at once.
     const int doublings = std::min(trial(id).failures, 6);
     ended.retry = true;

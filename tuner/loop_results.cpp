@@ -69,7 +69,8 @@ Triggers Loop::triggers(const Attempt& attempt, const Result& result, Decision d
   // A function saves by itself, at its reports only.
   if (processes_.at(*attempt.process).is_function) return met;
   const CheckpointConfig& config = spec_.checkpoint_config;
-  const bool is_end = decision.action == Action::stop;
+  const bool is_end =
+      decision.action == Action::stop || attempt.stop_asked || winding_ == Winding::stopping;
   if (config.checkpoint_frequency > 0 &&
       result.training_iteration % config.checkpoint_frequency == 0) {
     met.add(Trigger::frequency);
@@ -77,6 +78,7 @@ Triggers Loop::triggers(const Attempt& attempt, const Result& result, Decision d
   if (is_end && config.checkpoint_at_end) met.add(Trigger::at_end);
   if (result.should_checkpoint) met.add(Trigger::result);
   if (decision.checkpoint) met.add(Trigger::scheduler);
+  if (attempt.save_asked) met.add(Trigger::user);
   if (decision.action == Action::pause) met.add(Trigger::pause);
   if (!is_end && winding_ == Winding::interrupted) met.add(Trigger::interrupt);
   return met;
@@ -115,6 +117,7 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   attempt.has_result = true;
   attempt.next = decision.action;
   attempt.save_failed = false;
+  attempt.save_asked = false;
   if (handed_over) {
     Save save = attempt.save;
     save.directory = *handed_over;
@@ -175,6 +178,8 @@ void Loop::commit_save(Attempt& attempt, Save save) {
 void Loop::carry_out(Attempt& attempt) {
   if (attempt.next == Action::stop) {
     end(attempt, Outcome::completed, "");
+  } else if (attempt.stop_asked) {
+    end_stopped_by_hand(attempt);
   } else if (winding_ == Winding::interrupted) {
     end(attempt, Outcome::interrupted, "interrupted");
   } else if (winding_ == Winding::stopping) {

@@ -1,4 +1,6 @@
 // Loop: what a process did.
+#include <cstring>
+
 #include "tuner/core/error.h"
 #include "tuner/loop.h"
 
@@ -136,7 +138,13 @@ void Loop::on(const Exited& wakeup) {
   }
 }
 
-void Loop::on(const Interrupted& wakeup) { interrupt(wakeup.signal); }
+void Loop::on(const Interrupted& wakeup) {
+  if (winding_ == Winding::interrupted) {
+    end_by_force();
+  } else {
+    interrupt(strsignal(wakeup.signal));
+  }
+}
 
 void Loop::on_deadline(TrialProcess& process) {
   using Leaving = TrialProcess::Leaving;
@@ -150,6 +158,11 @@ void Loop::on_deadline(TrialProcess& process) {
     return;
   }
   const auto seconds = [](Seconds s) { return std::to_string(static_cast<long>(s)) + " s"; };
+  if (attempt->stop_asked) {
+    end_stopped_by_hand(*attempt);
+    leave(process, Leaving::terminated);
+    return;
+  }
   std::string reason;
   if (process.disconnected) {
     reason = "it closed its connection and lived on";

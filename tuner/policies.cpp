@@ -52,12 +52,17 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
   } else if (const auto* requeued = std::get_if<TrialRequeued>(&event.body)) {
     scheduler->on_trial_add(experiment.trial(requeued->trial));
   } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
-    const Trial& trial = experiment.trial(ended->trial);
-    if (!is_final(trial.state)) return;
-    if (stopper != nullptr) stopper->on_trial_end(trial);
-    scheduler->on_trial_end(trial);
-    searcher->on_trial_end(trial);
+    learn_end(experiment.trial(ended->trial));
+  } else if (const auto* stopped = std::get_if<TrialStopRequested>(&event.body)) {
+    learn_end(experiment.trial(stopped->trial));
   }
+}
+
+void Policies::learn_end(const Trial& trial) {
+  if (!is_final(trial.state)) return;
+  if (stopper != nullptr) stopper->on_trial_end(trial);
+  scheduler->on_trial_end(trial);
+  searcher->on_trial_end(trial);
 }
 
 std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event) {

@@ -26,6 +26,9 @@ struct Policies {
 
   /// Tells the policies what `event` has made of `experiment`, which has just applied it.
   void learn(const Experiment& experiment, const Event& event);
+
+ private:
+  void learn_end(const Trial& trial);
 };
 
 /// Takes in a recorded event: asks the policies what they would have answered, applies the record,

@@ -135,6 +135,7 @@ struct Engine {
     for (const auto& requeued : plan.requeued) saver->requeue(requeued);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     ledger->write();
+    listen(executor);
     Loop loop(spec,
               {.experiment_dir = directory,
                .session_mark = to_text(session_mark(this_process(clock->now()))),
@@ -146,6 +147,16 @@ struct Engine {
               *ledger, policies, executor, pool, *saver, callbacks);
     LoopEnd end = loop.run();
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.statistics()};
+  }
+
+  /// A run without a control socket is a run.
+  void listen(ProcessExecutor& executor) {
+    try {
+      executor.listen(directory);
+    } catch (const Error& error) {
+      callbacks.notice(std::string(error.what()) +
+                       "; tune stop, pause and checkpoint cannot reach this driver, signals can");
+    }
   }
 
   void start_session(Ledger& ledger) {

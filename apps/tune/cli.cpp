@@ -21,6 +21,7 @@ struct Line {
   ListRequest list;
   BestRequest best;
   CheckpointsRequest checkpoints;
+  ControlOptions control;
   std::string directory;
   std::string init_file = "spec.json";
   bool json = false;
@@ -223,8 +224,42 @@ void add_look_commands(CLI::App& app, Line& line) {
   checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
 }
 
+void add_control_commands(CLI::App& app, Line& line) {
+  ControlOptions& options = line.control;
+  CLI::App* const stop =
+      add_command(app, "stop", "End a running experiment, or one of its trials, in good order",
+                  "  tune stop results/digits\n"
+                  "  tune stop results/digits --wait\n"
+                  "  tune stop results/digits --trial 3\n");
+  add_directory(*stop, options.directory);
+  CLI::Option* const one =
+      stop->add_option("--trial", options.trial, "Only this trial: 3 or trial_00003")
+          ->type_name("ID");
+  stop->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(one);
+  stop->callback([&options] { options.kind = ControlRequest::Kind::stop; });
+
+  CLI::App* const pause =
+      add_command(app, "pause", "Save all running trials and make the driver leave; resume goes on",
+                  "  tune pause results/digits --wait && tune resume results/digits\n");
+  add_directory(*pause, options.directory);
+  pause->add_flag("--wait", options.wait, "Return when the driver has left");
+  pause->callback([&options] { options.kind = ControlRequest::Kind::pause; });
+
+  CLI::App* const checkpoint =
+      add_command(app, "checkpoint", "Have running trials saved at their next result",
+                  "  tune checkpoint results/digits\n"
+                  "  tune checkpoint results/digits --trial 3\n");
+  add_directory(*checkpoint, options.directory);
+  checkpoint->add_option("--trial", options.trial, "Only this trial: 3 or trial_00003")
+      ->type_name("ID");
+  checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
+}
+
 int carry_out(const CLI::App& command, Line& line) {
   const std::string& name = command.get_name();
+  if (name == "stop" || name == "pause" || name == "checkpoint") {
+    return control_command(line.control);
+  }
   if (name == "resume") return resume_command(line.resume, line.style);
   if (name == "init") return init_command(line.init_file);
   if (name == "status") return status_command(line.directory, line.json);
@@ -291,6 +326,7 @@ int run_command_line(std::vector<std::string> arguments) {
       "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
   add_run_commands(app, line);
   add_spec_commands(app, line);
+  add_control_commands(app, line);
   add_look_commands(app, line);
   try {
     std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/tune/spec_options.h"
+#include "tuner/exec/control.h"
 
 namespace tune {
 
@@ -75,5 +76,14 @@ struct CheckpointsRequest {
   bool json = false;
 };
 int checkpoints_command(const CheckpointsRequest& request);
+
+struct ControlOptions {
+  ControlRequest::Kind kind{};
+  std::string directory;
+  std::string trial;  ///< empty: all
+  bool wait = false;  ///< until the driver has left
+};
+/// Asks the running driver for something. Error (user) if there is none, or if it refuses.
+int control_command(const ControlOptions& options);
 
 }  // namespace tune

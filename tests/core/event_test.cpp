@@ -51,6 +51,7 @@ std::vector<EventBody> one_of_each() {
       CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
       SessionEnded{"finished"},
       TrialRequeued{TrialId{1}, true},
+      TrialStopRequested{TrialId{1}, "stopped by the user"},
   };
 }
 

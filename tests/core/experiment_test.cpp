@@ -159,6 +159,27 @@ TEST_CASE("Records that contradict the state are refused", "[experiment]") {
   CHECK_THROWS_AS(story.experiment.apply({99, 0, StopRequested{""}}), std::invalid_argument);
 }
 
+TEST_CASE("A trial that is to stop ends TERMINATED, however its attempt ends", "[experiment]") {
+  Story story;
+  story.add().start().report(1);
+  const auto stop = [&] { story.then(TrialStopRequested{TrialId{0}, "by hand"}); };
+  stop();
+  CHECK(story.trial().state == TrialState::running);
+  SECTION("with a result that says go on, and the driver's death") {
+    story.report(2).end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::terminated);
+    CHECK_THROWS_AS(stop(), std::invalid_argument);  // it has ended
+  }
+  SECTION("but a later attempt knows nothing of it") {
+    story.end(Outcome::failed, true).start().end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::pending);
+    stop();  // it does not run
+    CHECK(story.trial().state == TrialState::terminated);
+    CHECK(story.experiment.count(TrialState::pending) == 0);
+    CHECK(story.experiment.count(TrialState::terminated) == 1);
+  }
+}
+
 TEST_CASE("Metric summaries leave NaN out, but remember that it was last", "[experiment]") {
   Story story;
   story.add().start();

@@ -1,51 +1,17 @@
 """A driver that is killed, interrupted, or loses its terminal, and what is left then."""
+import fcntl
 import os
 import select
 import signal
-import subprocess
-import sys
-import time
+import termios
 
-from cli_support import LIMIT_S, TUNE, Case, main
-
-SLOW = [sys.executable, os.path.join(os.path.dirname(__file__), "slow_trainable.py")]
+from cli_support import main
+from driver_support import DriverCase
 
 
-class Interrupts(Case):
-    def spec(self, **fields):
-        """Trials that go on until they are ended; a resume ends them with --set."""
-        spec = {"trainable": {"command": SLOW}, "param_space": {"step_s": 0.02, "iterations": 0},
-                "num_samples": 2, "max_concurrent_trials": 2,
-                "checkpoint_config": {"checkpoint_frequency": 2, "num_to_keep": 2}}
-        spec.update(fields)
-        self.write("spec.json", spec)
-
-    def start(self, *words, **options):
-        driver = subprocess.Popen([TUNE, *words], cwd=self.dir, stdin=subprocess.DEVNULL,
-                                  stdout=options.pop("stdout", subprocess.PIPE),
-                                  stderr=options.pop("stderr", subprocess.STDOUT), **options)
-        self.addCleanup(lambda: (driver.kill(), driver.wait(), driver.stdout and
-                                 driver.stdout.close()))
-        return driver
-
-    def wait_until(self, condition, what):
-        until = time.monotonic() + LIMIT_S
-        while not condition():
-            self.assertLess(time.monotonic(), until, what)
-            time.sleep(0.01)
-
-    def iterations(self, trial):
-        try:
-            return self.iterations_in_log("results/spec", f"trial_{trial:05}")
-        except FileNotFoundError:
-            return []
-
-    def wait_for_iteration(self, iteration, trials=(0, 1)):
-        self.wait_until(lambda: all(self.iterations(t)[-1:] >= [iteration] for t in trials),
-                        f"iteration {iteration}")
-
+class Interrupts(DriverCase):
     def test_what_a_killed_driver_has_left_is_ended_before_a_resume_starts_anything(self):
-        self.spec(param_space={"step_s": 0.02, "iterations": 40, "child": True})
+        self.spec({"iterations": 40, "child": True})
         driver = self.start("run", "spec.json", "--progress", "none")
         self.wait_for_iteration(3)
         children = [os.pidfd_open(int(self.read("results/spec", f"trial_{t:05}", "child")))
@@ -59,8 +25,73 @@ class Interrupts(Case):
         self.assertEqual(len(select.select(children, [], [], 0)[0]), 2)
         said = done.out.index("ended what an earlier driver had left behind: process ")
         self.assertLess(said, done.out.index("trial_00000 started"))
-        for trial in ("trial_00000", "trial_00001"):
-            self.assertEqual(self.iterations_in_log("moved", trial), list(range(1, 41)))
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial, "moved"), list(range(1, 41)))
+
+    def test_every_signal_that_interrupts_saves_all_trials_and_says_how_to_go_on(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
+            with self.subTest(signal=number.name):
+                self.spec({"iterations": 30, "block_at": 10}, name=number.name)
+                driver = self.start("run", "spec.json", "--progress", "lines")
+                directory = f"results/{number.name}"
+                self.wait_until(lambda: all(self.iterations(t, directory)[-1:] == [9]
+                                            for t in (0, 1)), "iteration 9")
+                driver.send_signal(number)
+                with open(self.go, "w", encoding="ascii"):
+                    pass
+                out = self.finish(driver, expect=130)
+                self.assertIn(f"tune resume {self.path(directory)}", out)
+                for trial in self.json("ls", directory):
+                    self.assertEqual(trial["state"], "PENDING")
+                    self.assertEqual(trial["training_iteration"], 10)
+                    self.assertIn("checkpoint_00000", trial["checkpoint"])
+                latest = [c for c in self.json("checkpoints", directory, "--verify")
+                          if c["is_latest"]]
+                self.assertEqual([c["training_iteration"] for c in latest], [10, 10])
+                self.tune("resume", directory, "--progress", "none")
+                for trial in (0, 1):
+                    self.assertEqual(self.iterations(trial, directory), list(range(1, 31)))
+                os.remove(self.go)
+
+    def test_a_second_interrupt_leaves_at_once_and_loses_nothing(self):
+        self.spec({"iterations": 12, "block_at": 6})
+        driver = self.start("run", "spec.json", "--progress", "lines", "--grace", "10000")
+        self.wait_for_iteration(5)
+        driver.send_signal(signal.SIGINT)
+        while b"asked for a last save" not in (line := driver.stdout.readline()):
+            self.assertTrue(line)
+        driver.send_signal(signal.SIGTERM)
+        out = self.finish(driver, expect=130)
+        self.assertIn("tune resume", out)
+        self.assertEqual(self.states(), ["PENDING"] * 2)
+        self.assertIsNone(self.json("status", "results/spec")["driver"])
+        self.assert_finishes(12)
+
+    def test_a_terminal_that_goes_away_is_an_interrupt(self):
+        self.spec({"iterations": 12, "block_at": 6})
+        for style in ("lines", "table"):
+            with self.subTest(style=style):
+                master, slave = os.openpty()
+                driver = self.start(
+                    "run", "spec.json", "--progress", style, "--name", style, stdin=slave,
+                    stdout=slave, stderr=slave, start_new_session=True,
+                    preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                    env={**os.environ, "TERM": "xterm"})
+                os.close(slave)
+                directory = f"results/{style}"
+                self.wait_until(lambda: all(self.iterations(t, directory)[-1:] == [5]
+                                            for t in (0, 1)), "iteration 5")
+                os.close(master)
+                with open(self.go, "w", encoding="ascii"):
+                    pass
+                self.assertEqual(driver.wait(timeout=100), 130)
+                status = self.json("status", directory)
+                self.assertEqual(status["states"]["PENDING"], 2)
+                self.assertIsNone(status["driver"])
+                self.tune("resume", directory, "--progress", "none")
+                for trial in (0, 1):
+                    self.assertEqual(self.iterations(trial, directory), list(range(1, 13)))
+                os.remove(self.go)
 
 
 main()

@@ -1,4 +1,5 @@
-"""A trainable whose steps take as long as its config says, and that may have a stubborn child."""
+"""A trainable that takes its time: for a step, for one at which it waits for a file, or because of a
+stubborn child."""
 import json
 import os
 import signal
@@ -45,7 +46,9 @@ def main():
                 have_child()
         elif command["type"] == "step":
             count += 1
-            time.sleep(config.get("step_s", 0.05))
+            time.sleep(config.get("step_s", 0.02))
+            while count == config.get("block_at") and not os.path.exists(os.environ["GO"]):
+                time.sleep(0.01)
             answer("result", metrics={"count": count}, done=count == config.get("iterations", 3))
         elif command["type"] == "save":
             with open(os.path.join(command["directory"], "count"), "w", encoding="ascii") as file:

@@ -61,6 +61,7 @@ std::vector<Event> some_of_each() {
       CallbackSaved{"mine", R"({"best":0.25})"},
       SessionEnded{"finished"},
       TrialRequeued{trial, true},
+      TrialStopRequested{trial, "stopped by the user"},
   };
   std::vector<Event> events;
   for (EventBody& body : bodies) {
@@ -88,7 +89,7 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   ExperimentStore::read(
       files, directory, [&](Event&& event) { kinds.push_back(event.body.index()); }, notices);
   CHECK(notices.empty());
-  CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13});
+  CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14});
 }
 
 TEST_CASE("The lock in the reference is what is written and understood", "[formats][golden]") {

@@ -111,12 +111,24 @@ bool FakeExecutor::is_live(const Wakeup& wakeup) const {
       wakeup);
 }
 
+void FakeExecutor::stand_still() {
+  std::vector<Pending> later;
+  for (; !pending_.empty(); pending_.pop()) later.push_back(pending_.top());
+  for (auto& what : later) {
+    what.time += freeze_->second;
+    pending_.push(std::move(what));
+  }
+  clock_.time = std::max(clock_.time, freeze_->first) + freeze_->second;
+  freeze_.reset();
+}
+
 void FakeExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
   if (std::exchange(woken_, false)) return;
   // What a dead child would still have said is never heard.
   while (!pending_.empty() && !is_live(pending_.top().wakeup)) pending_.pop();
   const Seconds next = pending_.empty() ? deadline : std::min(deadline, pending_.top().time);
   ensure(next < 1e15, "something will happen: the loop waits for a reason");
+  if (freeze_ && next > freeze_->first) return stand_still();
   clock_.time = std::max(clock_.time, next);
   while (!pending_.empty() && pending_.top().time <= clock_.time) {
     Wakeup wakeup = pending_.top().wakeup;

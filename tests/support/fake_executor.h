@@ -58,15 +58,22 @@ class FakeExecutor : public Executor {
   void send(LaunchId launch, const protocol::Command& command) override;
   void signal(LaunchId launch, int signal) override;
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) override;
+  void answer(ControlId id, const ControlAnswer& answer) override {
+    answers.emplace_back(id, answer);
+  }
   void wake() noexcept override { woken_ = true; }
 
-  /// Something that happens at `time` (steady) by itself: a signal to the driver.
+  /// Something that happens at `time` (steady) by itself: a signal to the driver, a wish.
   void at(Seconds time, Wakeup wakeup);
+
+  /// The machine stands still at `time` for so long, trainables and all; only the clock goes on.
+  void freeze(Seconds time, Seconds length_s) { freeze_ = {time, length_s}; }
 
   int launches = 0;
   std::size_t live() const { return children_.size(); }
   std::size_t most_live = 0;  ///< at once
   std::vector<LaunchSpec> specs;
+  std::vector<std::pair<ControlId, ControlAnswer>> answers;
 
  private:
   struct Child {
@@ -95,6 +102,8 @@ class FakeExecutor : public Executor {
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
   std::uint64_t order_ = 0;
   bool woken_ = false;
+  std::optional<std::pair<Seconds, Seconds>> freeze_;
+  void stand_still();
 };
 
 }  // namespace tune

@@ -84,6 +84,12 @@ LoopEnd Harness::run() {
   FakeExecutor executor(clock, files, program);
   for (const auto& [time, signal] : signals) executor.at(time, Interrupted{signal});
   signals.clear();
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    executor.at(wishes[i].first, ControlAsked{ControlId{i}, wishes[i].second});
+  }
+  wishes.clear();
+  if (freeze) executor.freeze(freeze->first, freeze->second);
+  freeze.reset();
   auto all = std::move(callbacks);
   callbacks.clear();
   all.push_back(std::make_unique<Recorder>(told));
@@ -104,6 +110,8 @@ LoopEnd Harness::run() {
              .interrupt_grace_s = 30},
             ledger, policies, executor, pool, saver, list);
   LoopEnd end = loop.run();
+  answers.clear();
+  for (auto& [id, answer] : executor.answers) answers.push_back(std::move(answer));
   launches += executor.launches;
   most_live = std::max(most_live, executor.most_live);
   specs.insert(specs.end(), executor.specs.begin(), executor.specs.end());

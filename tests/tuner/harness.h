@@ -60,8 +60,11 @@ class Harness {
   std::int64_t iterations = 3;  ///< max, by a stopper
   FakeProgram program;
   std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
-  std::vector<std::unique_ptr<Callback>> callbacks;  ///< for the next run
-  std::vector<std::pair<Seconds, int>> signals;      ///< to the driver, in the next run
+  std::vector<std::unique_ptr<Callback>> callbacks;        ///< for the next run
+  std::vector<std::pair<Seconds, int>> signals;            ///< to the driver, in the next run
+  std::vector<std::pair<Seconds, ControlRequest>> wishes;  ///< the same
+  std::optional<std::pair<Seconds, Seconds>> freeze;       ///< see FakeExecutor, in the next run
+  std::vector<ControlAnswer> answers;                      ///< by the last run, to all wishes
 
   ManualClock clock;
   MemoryFileSystem files;

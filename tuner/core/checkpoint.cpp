@@ -9,7 +9,7 @@ constexpr std::pair<Trigger, std::string_view> trigger_names[] = {
     {Trigger::frequency, "frequency"}, {Trigger::at_end, "at_end"},
     {Trigger::result, "result"},       {Trigger::callback, "callback"},
     {Trigger::scheduler, "scheduler"}, {Trigger::pause, "pause"},
-    {Trigger::interrupt, "interrupt"},
+    {Trigger::interrupt, "interrupt"}, {Trigger::user, "user"},
 };
 }  // namespace
 

@@ -18,6 +18,7 @@ enum class Trigger {
   scheduler,  ///< the scheduler's wish
   pause,
   interrupt,
+  user,  ///< asked for by hand
 };
 
 /// The triggers that met in one save.

@@ -149,9 +149,15 @@ void write(std::string& out, const TrialRequeued& event) {
   put_if(out, "from_scratch", event.from_scratch);
 }
 
+void write(std::string& out, const TrialStopRequested& event) {
+  put(out, event.trial);
+  put(out, "reason", event.reason);
+}
+
 constexpr std::string_view type_names[] = {
-    "session", "trial",   "attempt", "process", "result",   "checkpoint",  "checkpoint_failed",
-    "dropped", "damaged", "end",     "stop",    "callback", "session_end", "requeued",
+    "session",           "trial",    "attempt",    "process", "result", "checkpoint",
+    "checkpoint_failed", "dropped",  "damaged",    "end",     "stop",   "callback",
+    "session_end",       "requeued", "trial_stop",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -320,6 +326,7 @@ EventBody read_body(std::string_view type, const Fields& f) {
   if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};
   if (type == "session_end") return SessionEnded{f.text("reason")};
   if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
+  if (type == "trial_stop") return TrialStopRequested{f.trial(), f.text("reason")};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }
 

@@ -107,6 +107,13 @@ struct StopRequested {
   std::string reason;
 };
 
+/// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
+/// ends, whatever the next result would have made of it.
+struct TrialStopRequested {
+  TrialId trial{};
+  std::string reason;
+};
+
 /// What a callback wants to know again, saved when the driver leaves in good order.
 struct CallbackSaved {
   std::string callback;  ///< its name
@@ -118,10 +125,10 @@ struct SessionEnded {
   std::string reason;  ///< "finished", "interrupted", ...
 };
 
-using EventBody =
-    std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
-                 CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
-                 AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued>;
+using EventBody = std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted,
+                               ResultReported, CheckpointCommitted, CheckpointFailed,
+                               CheckpointsDropped, CheckpointDamaged, AttemptEnded, StopRequested,
+                               CallbackSaved, SessionEnded, TrialRequeued, TrialStopRequested>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

@@ -168,6 +168,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
+  trial.stopping = false;
   trial.not_before = 0;
   rewind(trial, checkpoint);
   if (trial.started == 0) trial.started = time;
@@ -195,7 +196,8 @@ void Experiment::on(const ResultReported& event, Seconds) {
   for (const auto& metric : result.metrics.numbers) {
     take_in(summary_of(trial, metric.name, hint++), metric.value);
   }
-  trial.stopping = event.decision.action == Action::stop;
+  // A wish to stop it, too, outlasts the result.
+  trial.stopping = trial.stopping || event.decision.action == Action::stop;
   ++results_;
 }
 
@@ -264,6 +266,17 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
 }
 
 void Experiment::on(const StopRequested& event, Seconds) { stop_reason_ = event.reason; }
+
+void Experiment::on(const TrialStopRequested& event, Seconds time) {
+  Trial& trial = find(event.trial);
+  if (trial.state == TrialState::running) {
+    trial.stopping = true;
+  } else if (!is_final(trial.state)) {
+    set_state(trial, TrialState::terminated, time);
+  } else {
+    contradiction("a stop of " + to_string(trial.id) + ", which is " + to_string(trial.state));
+  }
+}
 
 void Experiment::on(const SessionEnded& event, Seconds time) {
   earlier_sessions_s_ = running_s(time);

@@ -1,4 +1,5 @@
-// The seam between loop and processes: launch, talk, end, and wait for what happens, in batches.
+// The seam between loop and the world outside: processes are launched, talked to and ended, and
+// what happens comes in batches, signals and wishes to the driver itself included.
 // Knows launches, not what a trial is. Implementations: process_executor (real children),
 // simulated ones in tests.
 #pragma once
@@ -13,6 +14,7 @@
 #include "trainable/protocol.h"
 #include "tuner/core/clock.h"
 #include "tuner/core/metrics.h"
+#include "tuner/exec/control.h"
 
 namespace tune {
 
@@ -89,8 +91,14 @@ struct Interrupted {
   int signal = 0;
 };
 
+/// Somebody asks the driver for something; it wants an answer.
+struct ControlAsked {
+  ControlId id{};
+  ControlRequest request;
+};
+
 using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Reported, SaveAnswered, Faulted,
-                            Disconnected, Exited, Interrupted>;
+                            Disconnected, Exited, Interrupted, ControlAsked>;
 
 class Executor {
  public:
@@ -105,6 +113,9 @@ class Executor {
 
   /// Sends `signal` to the whole process group (SIGTERM, SIGKILL). To one that is gone: ignored.
   virtual void signal(LaunchId launch, int signal) = 0;
+
+  /// Tells whoever has asked. To one that has gone: ignored. Does not block.
+  virtual void answer(ControlId id, const ControlAnswer& answer) = 0;
 
   /// Blocks until something happened, `wake` was called, or `deadline` (steady time, see Clock)
   /// has passed; appends what happened to `wakeups`, perhaps nothing.

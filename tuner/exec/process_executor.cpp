@@ -11,10 +11,12 @@
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 
 #include "tuner/core/error.h"
 #include "tuner/exec/child.h"
+#include "tuner/exec/control_server.h"
 #include "tuner/exec/launcher.h"
 
 namespace tune {
@@ -80,6 +82,16 @@ class ProcessExecutor::Loop {
     launcher_.reset();
   }
 
+  void listen(const std::filesystem::path& directory) {
+    control_.emplace(shared_.context, directory, [this](ControlId id, const ControlRequest& asked) {
+      shared_.happened.emplace_back(ControlAsked{id, asked});
+    });
+  }
+
+  void answer(ControlId id, const ControlAnswer& answer) {
+    if (control_) control_->answer(id, answer);
+  }
+
   void launch(LaunchId launch, LaunchSpec spec) {
     ensure(launches_.try_emplace(launch).second, "a launch id is used once");
     launcher_->launch(launch, std::move(spec));
@@ -120,8 +132,10 @@ class ProcessExecutor::Loop {
     shared_.context.poll();
     while (shared_.happened.empty() && !woken_.load()) {
       listen_again();  // to one that has filled its share with half a line
-      if (!run_one(deadline)) break;
+      const bool in_time = run_one(deadline);
+      // Also after the deadline: what was said while this process was stopped was said in time.
       shared_.context.poll();
+      if (!in_time) break;
     }
     woken_.store(false);
     wakeups.insert(wakeups.end(), std::make_move_iterator(shared_.happened.begin()),
@@ -206,6 +220,7 @@ class ProcessExecutor::Loop {
   ChildrenShared shared_;
   asio::executor_work_guard<asio::io_context::executor_type> stay_;
   asio::signal_set signals_;
+  std::optional<ControlServer> control_;
   std::unordered_map<LaunchId, LaunchState> launches_;
   std::vector<LaunchId> to_flush_;
   std::atomic<bool> woken_ = false;
@@ -221,6 +236,14 @@ ProcessExecutor::ProcessExecutor(Interrupts interrupts) try
 }
 ProcessExecutor::~ProcessExecutor() = default;
 
+void ProcessExecutor::listen(const std::filesystem::path& directory) try {
+  loop_->listen(directory);
+} catch (const boost::system::system_error& error) {
+  throw machine_error(std::string("cannot listen on the control socket: ") + error.what());
+}
+void ProcessExecutor::answer(ControlId id, const ControlAnswer& answer) {
+  loop_->answer(id, answer);
+}
 void ProcessExecutor::launch(LaunchId launch, LaunchSpec spec) {
   loop_->launch(launch, std::move(spec));
 }

@@ -2,6 +2,7 @@
 // Knows launches, not what a trial is.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -24,9 +25,14 @@ class ProcessExecutor final : public Executor {
   /// Kills and reaps everything that still runs.
   ~ProcessExecutor() override;
 
+  /// Makes the control socket in this directory, whose lock the caller holds. Throws Error if there
+  /// can be none.
+  void listen(const std::filesystem::path& directory);
+
   void launch(LaunchId launch, LaunchSpec spec) override;
   void send(LaunchId launch, const protocol::Command& command) override;
   void signal(LaunchId launch, int signal) override;
+  void answer(ControlId id, const ControlAnswer& answer) override;
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) override;
   void wake() noexcept override;
 

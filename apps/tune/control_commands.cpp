@@ -1,0 +1,120 @@
+// `tune stop`, `tune pause`, `tune checkpoint`: a word to a running driver.
+// Knows nothing of what the driver does with it.
+#include <chrono>
+#include <thread>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "tuner/core/error.h"
+#include "tuner/exec/control_client.h"
+#include "tuner/store/experiment_store.h"
+#include "tuner/store/lock.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t most_named_trials = 10;
+
+const char* verb(ControlRequest::Kind kind) {
+  switch (kind) {
+    case ControlRequest::Kind::stop:
+      return "stop";
+    case ControlRequest::Kind::pause:
+      return "pause";
+    case ControlRequest::Kind::checkpoint:
+      return "save";
+  }
+  return "";
+}
+
+std::string name_of(const LockOwner& driver) {
+  return "pid " + std::to_string(driver.pid) + " on host " + driver.host;
+}
+
+/// Who drives the experiment here and now; Error (user) if nobody does.
+LockOwner require_driver(FileSystem& files, const std::filesystem::path& directory,
+                         const std::string& what) {
+  const std::string here = this_process(0).host;
+  const auto driver = ExperimentStore::driver(files, directory);
+  const std::string experiment = "experiment " + directory.string();
+  if (!driver || (driver->host == here && !is_running(*driver, here))) {
+    throw user_error("no driver runs " + experiment + ": there is nothing to " + what +
+                     "; tune ls " + shell_word(directory) + " shows its trials, tune resume " +
+                     shell_word(directory) + " goes on with it");
+  }
+  if (driver->host != here) {
+    throw user_error(experiment + " is driven by " + name_of(*driver) +
+                     ": give this command on that host (this one is " + here + ")");
+  }
+  return *driver;
+}
+
+/// A driver that has just started has its lock before its socket.
+ControlClient connect(FileSystem& files, const std::filesystem::path& directory,
+                      const std::string& what) {
+  using namespace std::chrono_literals;
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  for (;;) {
+    const LockOwner driver = require_driver(files, directory, what);
+    if (auto client = ControlClient::connect(directory)) return std::move(*client);
+    if (std::chrono::steady_clock::now() > until) {
+      throw machine_error("the driver (" + name_of(driver) + ") does not listen on " +
+                          (directory / control_socket_name).string() + "; kill -INT " +
+                          std::to_string(driver.pid) + " saves its trials and makes it leave");
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
+/// Until the lock is free too, so that a resume may follow.
+void wait_for_end(FileSystem& files, const std::filesystem::path& directory,
+                  ControlClient& client) {
+  const auto before = ExperimentStore::driver(files, directory);
+  client.wait_for_end();
+  for (;;) {
+    const auto driver = ExperimentStore::driver(files, directory);
+    if (!before || !driver || driver->pid != before->pid ||
+        driver->start_ticks != before->start_ticks || !is_running(*driver, driver->host)) {
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+std::string names_of(const std::vector<TrialId>& trials) {
+  std::string names;
+  for (std::size_t i = 0; i < trials.size() && i < most_named_trials; ++i) {
+    names += (i > 0 ? ", " : "") + to_string(trials[i]);
+  }
+  if (trials.size() > most_named_trials) {
+    names += " and " + std::to_string(trials.size() - most_named_trials) + " more";
+  }
+  return names;
+}
+
+}  // namespace
+
+int control_command(const ControlOptions& options) {
+  ControlRequest request{options.kind, {}};
+  if (!options.trial.empty()) {
+    request.trial = parse_trial_id(options.trial);
+    if (!request.trial) {
+      throw user_error("--trial must be a trial such as 3 or trial_00003, got '" + options.trial +
+                       "'");
+    }
+  }
+  require_experiment(options.directory);
+  const auto directory = std::filesystem::absolute(options.directory).lexically_normal();
+  const auto files = make_posix_file_system();
+  ControlClient client = connect(*files, directory, verb(options.kind));
+  const ControlAnswer answer = client.ask(request);
+  if (!answer.accepted) throw user_error(answer.sentence);
+  const bool names_help = !request.trial && !answer.trials.empty();
+  print(answer.sentence + (names_help ? ": " + names_of(answer.trials) : "") + "\n");
+  if (options.wait) wait_for_end(*files, directory, client);
+  return exit_ok;
+}
+
+}  // namespace tune

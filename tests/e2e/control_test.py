@@ -1,0 +1,124 @@
+"""tune stop, pause and checkpoint, and the driver that hears them."""
+import json
+import os
+import socket
+
+from cli_support import main
+from driver_support import DriverCase
+
+
+class Control(DriverCase):
+    def run_blocked(self, at=4, **fields):
+        """A driver whose two trials wait in the iteration after `at`."""
+        self.spec({"iterations": 20, "block_at": at + 1}, **fields)
+        driver = self.start("run", "spec.json", "--progress", "lines")
+        self.wait_for_iteration(at)
+        return driver
+
+    def let_go(self):
+        with open(self.go, "w", encoding="ascii"):
+            pass
+
+    def test_stop_ends_the_experiment_as_a_rule_would(self):
+        driver = self.run_blocked(num_samples=5, checkpoint_config={"checkpoint_at_end": True})
+        done = self.tune("stop", "results/spec")
+        self.assertIn("trial_00000, trial_00001", done.out)
+        self.let_go()
+        self.assertIn("stopped by the user", self.finish(driver, expect=0))
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+        self.assertEqual([c["training_iteration"] for c in
+                          self.json("checkpoints", "results/spec", "--verify")], [5, 5])
+        self.assertFalse(os.path.exists(self.path("results/spec/control.sock")))
+
+    def test_stop_ends_one_trial_and_the_others_go_on(self):
+        driver = self.run_blocked()
+        self.assertIn("trial_00001", self.tune("stop", "results/spec", "--trial", "1").out)
+        self.assertIn("no trial_00009",
+                      self.tune("stop", "results/spec", "--trial", "9", expect=2).err)
+        self.let_go()
+        self.finish(driver, expect=0)
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+        self.assertEqual(self.iterations(0), list(range(1, 21)))
+        self.assertEqual(self.iterations(1), list(range(1, 6)))
+
+    def test_pause_saves_everything_and_a_resume_goes_on(self):
+        driver = self.run_blocked()
+        waiting = self.start("pause", "results/spec", "--wait")
+        self.let_go()
+        self.finish(waiting, expect=0)
+        # At once: who has waited finds the lock free.
+        self.assert_finishes(20)
+        out = self.finish(driver, expect=130)
+        self.assertIn("tune resume", out)
+        self.assertIn("paused by the user", out)
+
+    def test_checkpoint_saves_at_the_next_result(self):
+        driver = self.run_blocked(checkpoint_config={})
+        self.assertIn("trial_00000, trial_00001", self.tune("checkpoint", "results/spec").out)
+        self.tune("checkpoint", "results/spec", "--trial", "trial_00000")
+        self.let_go()
+        self.finish(driver, expect=0)
+        made = self.json("checkpoints", "results/spec", "--verify")
+        self.assertEqual([(c["training_iteration"], c["triggers"]) for c in made],
+                         [(5, "user"), (5, "user")])
+
+    def test_a_directory_with_a_long_path_is_reached_too(self):
+        storage = os.path.join(*["d" * 100] * 3)
+        self.spec({"iterations": 0}, storage_path=storage)
+        driver = self.start("run", "spec.json", "--progress", "none")
+        directory = os.path.join(storage, "spec")
+        self.wait_until(lambda: self.iterations(0, directory), "a result")
+        self.tune("stop", directory, "--wait")
+        self.finish(driver, expect=0)
+
+    def test_a_dead_drivers_socket_is_no_driver_and_is_replaced(self):
+        driver = self.run_blocked()
+        driver.kill()
+        driver.wait()
+        self.assertTrue(os.path.exists(self.path("results/spec/control.sock")))
+        self.assertIn("no driver runs", self.tune("stop", "results/spec", expect=2).err)
+        resumed = self.start("resume", "results/spec", "--progress", "none")
+        self.wait_until(lambda: self.json("status", "results/spec")["sessions"] == 2, "a session")
+        self.tune("pause", "results/spec", "--wait")
+        self.finish(resumed, expect=130)
+        self.assert_finishes(20)
+
+    def test_a_driver_that_cannot_be_reached_is_explained(self):
+        self.assertIn("no experiment", self.tune("stop", "nothing", expect=2).err)
+        self.spec({"iterations": 1})
+        self.tune("run", "spec.json", "--progress", "none")
+        for command in ("stop", "pause", "checkpoint"):
+            self.assertIn("no driver runs", self.tune(command, "results/spec", expect=2).err)
+        self.write("results/spec/LOCK", json.dumps(
+            {"host": "far-away", "pid": 7, "since": 1.0, "start_ticks": 9}) + "\n")
+        refused = self.tune("stop", "results/spec", expect=2).err
+        self.assertIn("pid 7 on host far-away", refused)
+
+    def test_a_directory_that_cannot_have_a_socket_has_a_run_all_the_same(self):
+        self.spec({"iterations": 3})
+        os.makedirs(self.path("results/spec/control.sock/occupied"))
+        done = self.tune("run", "spec.json", "--progress", "lines")
+        self.assertIn("control.sock", done.out)
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+
+    def test_mad_clients_do_not_disturb_the_driver(self):
+        driver = self.run_blocked()
+        path = self.path("results/spec/control.sock")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        silent = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+        for client in silent:
+            client.connect(path)
+        with socket.socket(socket.AF_UNIX) as mad:
+            mad.connect(path)
+            try:
+                mad.sendall(b"x" * 100_000_000)
+            except OSError:
+                pass
+        self.tune("checkpoint", "results/spec")
+        for client in silent:
+            client.close()
+        self.let_go()
+        self.finish(driver, expect=0)
+
+
+main()

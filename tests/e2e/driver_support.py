@@ -1,0 +1,74 @@
+"""A driver in the background, and trials that take their time. Knows no command's meaning."""
+import os
+import subprocess
+import sys
+import time
+
+from cli_support import LIMIT_S, TUNE, Case
+
+SLOW = [sys.executable, os.path.join(os.path.dirname(__file__), "slow_trainable.py")]
+
+
+class DriverCase(Case):
+    """A test with two trials of an experiment `results/spec` and a driver that can be disturbed."""
+
+    def setUp(self):
+        super().setUp()
+        # Trials with "block_at" wait there for this file.
+        self.go = self.path("go")
+        os.environ["GO"] = self.go
+
+    def spec(self, config, **fields):
+        spec = {"trainable": {"command": SLOW}, "param_space": config,
+                "num_samples": 2, "max_concurrent_trials": 2, "stop_grace_s": 60,
+                "checkpoint_config": {"checkpoint_frequency": 2, "num_to_keep": 2}}
+        spec.update(fields)
+        self.write("spec.json", spec)
+
+    def start(self, *words, **options):
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.STDOUT, **options}
+        driver = subprocess.Popen([TUNE, *words], cwd=self.dir, **options)
+        self.addCleanup(self.end, driver)
+        return driver
+
+    @staticmethod
+    def end(driver):
+        driver.kill()
+        driver.wait()
+        if driver.stdout:
+            driver.stdout.close()
+
+    def finish(self, driver, expect):
+        """What the driver has printed until its end."""
+        out = driver.communicate(timeout=LIMIT_S)[0].decode()
+        self.assertEqual(driver.returncode, expect, out)
+        return out
+
+    def wait_until(self, condition, what):
+        until = time.monotonic() + LIMIT_S
+        while not condition():
+            self.assertLess(time.monotonic(), until, what)
+            time.sleep(0.01)
+
+    def iterations(self, trial, directory="results/spec"):
+        try:
+            return self.iterations_in_log(directory, f"trial_{trial:05}")
+        except FileNotFoundError:
+            return []
+
+    def wait_for_iteration(self, iteration, trials=(0, 1)):
+        self.wait_until(lambda: all(self.iterations(t)[-1:] >= [iteration] for t in trials),
+                        f"iteration {iteration}")
+
+    def states(self):
+        return [trial["state"] for trial in self.json("ls", "results/spec")]
+
+    def assert_finishes(self, iterations):
+        """A resume brings every trial to its end, with every iteration once."""
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        self.tune("resume", "results/spec", "--progress", "none")
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial), list(range(1, iterations + 1)))

@@ -1,0 +1,226 @@
+// The control socket, with real clients, friendly and not.
+// Knows no loop: requests are answered by the test.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <thread>
+
+#include "tests/exec/session.h"
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+#include "tuner/exec/control_address.h"
+#include "tuner/exec/control_client.h"
+#include "tuner/exec/control_server.h"
+#include "tuner/exec/file_descriptor.h"
+
+using namespace tune;
+using namespace tune::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Kind = ControlRequest::Kind;
+
+/// A driver that accepts everything, on a thread of its own.
+class Driver {
+ public:
+  explicit Driver(const std::filesystem::path& directory)
+      : thread_([this, directory] { run(directory); }) {
+    while (!listens_) std::this_thread::yield();
+  }
+  ~Driver() {
+    leave_ = true;
+    executor_->wake();
+    thread_.join();
+  }
+
+  std::atomic<int> asked = 0;
+
+ private:
+  void run(const std::filesystem::path& directory) {
+    ProcessExecutor executor(Interrupts::leave_alone);
+    executor.listen(directory);
+    executor_ = &executor;
+    listens_ = true;
+    std::vector<Wakeup> wakeups;
+    while (!leave_) {
+      wakeups.clear();
+      executor.wait(1e9, wakeups);
+      for (const auto& wakeup : wakeups) {
+        const auto& wish = std::get<ControlAsked>(wakeup);
+        ++asked;
+        executor.answer(wish.id, {true, "so be it", {TrialId{3}}});
+      }
+    }
+  }
+
+  std::atomic<bool> leave_ = false;
+  std::atomic<bool> listens_ = false;
+  ProcessExecutor* executor_ = nullptr;
+  std::thread thread_;
+};
+
+FileDescriptor connect_raw(const std::filesystem::path& directory) {
+  const ControlAddress address(directory);
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::connect(socket.get(), address.get(), ControlAddress::size) == 0);
+  return socket;
+}
+
+/// Everything until the driver closes.
+std::string read_to_end(const FileDescriptor& socket) {
+  std::string text;
+  char block[4096];
+  for (ssize_t count = 0; (count = ::recv(socket.get(), block, sizeof block, 0)) > 0;) {
+    text.append(block, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+/// Sends it all, or what the driver takes of it.
+void send_all(const FileDescriptor& socket, const std::string& text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t count =
+        ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count < 0) return;
+    sent += static_cast<std::size_t>(count);
+  }
+}
+
+bool works(const std::filesystem::path& directory) {
+  try {
+    auto client = ControlClient::connect(directory);
+    return client && client->ask({Kind::stop, {}}).accepted;
+  } catch (const Error&) {
+    return false;  // closed before it answered: there are too many others
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Requests and answers come back as they were", "[unit][control]") {
+  const auto request = parse_control_request(format(ControlRequest{Kind::checkpoint, TrialId{12}}));
+  CHECK(request.kind == Kind::checkpoint);
+  CHECK(request.trial == TrialId{12});
+  CHECK(format(ControlRequest{Kind::stop, {}}) == R"({"ask":"stop"})");
+  const auto answer =
+      parse_control_answer(format(ControlAnswer{true, "a \"word\"", {TrialId{0}, TrialId{7}}}));
+  CHECK(answer.accepted);
+  CHECK(answer.sentence == "a \"word\"");
+  CHECK(answer.trials == std::vector<TrialId>{TrialId{0}, TrialId{7}});
+}
+
+TEST_CASE("A request that is none is refused with a sentence", "[unit][control]") {
+  for (const char* line : {"", "stop", "[]", "{}", R"({"ask":7})", R"({"ask":"dance"})",
+                           R"({"ask":"stop","trial":"x"})", R"({"ask":"stop","trial":[1]})",
+                           R"({"ask":"pause","trial":"3"})"}) {
+    INFO(line);
+    CHECK_THROWS_AS(parse_control_request(line), std::invalid_argument);
+  }
+  CHECK(parse_control_request(R"({"trial":"3","ask":"stop","more":1})").trial == TrialId{3});
+}
+
+TEST_CASE("A driver is asked, answers, and tells its end by closing", "[unit][control]") {
+  TempDir dir;
+  auto driver = std::make_unique<Driver>(dir.path());
+  auto client = ControlClient::connect(dir.path());
+  REQUIRE(client);
+  const auto answer = client->ask({Kind::stop, {}});
+  CHECK(answer.accepted);
+  CHECK(answer.sentence == "so be it");
+  CHECK(answer.trials == std::vector<TrialId>{TrialId{3}});
+  CHECK(driver->asked == 1);
+  driver.reset();
+  client->wait_for_end();
+  CHECK_FALSE(ControlClient::connect(dir.path()));
+  CHECK_FALSE(std::filesystem::exists(dir.path() / control_socket_name));
+}
+
+TEST_CASE("The socket is this user's alone, whatever the umask", "[unit][control]") {
+  TempDir dir;
+  const mode_t before = ::umask(0);
+  const Driver driver(dir.path());
+  ::umask(before);
+  struct stat info {};
+  REQUIRE(::stat((dir.path() / control_socket_name).c_str(), &info) == 0);
+  CHECK(S_ISSOCK(info.st_mode));
+  CHECK((info.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("A directory with a very long path has a control socket too", "[unit][control]") {
+  TempDir dir;
+  auto deep = dir.path();
+  for (int i = 0; i < 4; ++i) deep /= std::string(200, 'd');
+  std::filesystem::create_directories(deep);
+  const Driver driver(deep);
+  CHECK(works(deep));
+}
+
+TEST_CASE("What a dead driver has left is replaced", "[unit][control]") {
+  TempDir dir;
+  {
+    const ControlAddress address(dir.path());
+    const FileDescriptor dead(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(dead.get(), address.get(), ControlAddress::size) == 0);
+    REQUIRE(::listen(dead.get(), 1) == 0);
+  }
+  REQUIRE(std::filesystem::exists(dir.path() / control_socket_name));
+  CHECK_FALSE(ControlClient::connect(dir.path()));
+  const Driver driver(dir.path());
+  CHECK(works(dir.path()));
+}
+
+TEST_CASE("A directory that cannot have a socket is an error that names it", "[unit][control]") {
+  ProcessExecutor executor(Interrupts::leave_alone);
+  CHECK_THROWS_AS(executor.listen("/proc"), Error);
+  TempDir dir;
+  std::filesystem::create_directories(dir.path() / control_socket_name / "occupied");
+  CHECK_THROWS_AS(executor.listen(dir.path()), Error);
+  executor.answer(ControlId{1}, {});  // to nobody
+}
+
+TEST_CASE("Clients that say nothing, garbage, half a line or far too much do no harm",
+          "[unit][control]") {
+  TempDir dir;
+  const auto before = open_descriptors();
+  {
+    const Driver driver(dir.path());
+    const FileDescriptor silent = connect_raw(dir.path());
+    const FileDescriptor half = connect_raw(dir.path());
+    send_all(half, R"({"ask":)");
+
+    const FileDescriptor garbage = connect_raw(dir.path());
+    send_all(garbage, std::string("\0\xff no JSON\n", 12));
+    CHECK_THAT(read_to_end(garbage), Contains("\"ok\":false"));
+
+    const FileDescriptor nested = connect_raw(dir.path());
+    send_all(nested, std::string(3000, '[') + "\n");
+    CHECK_THAT(read_to_end(nested), Contains("\"ok\":false"));
+
+    const FileDescriptor endless = connect_raw(dir.path());
+    send_all(endless, std::string(100'000'000, 'x'));
+    CHECK_THAT(read_to_end(endless), Contains("too long"));
+
+    const FileDescriptor twice = connect_raw(dir.path());
+    send_all(twice, "{\"ask\":\"stop\"}\n");
+    char block[4096];
+    REQUIRE(::recv(twice.get(), block, sizeof block, 0) > 0);
+    send_all(twice, "{\"ask\":\"stop\"}\n");
+    CHECK(read_to_end(twice).empty());
+
+    for (int i = 0; i < 100; ++i) (void)connect_raw(dir.path());  // and gone at once
+    CHECK(works(dir.path()));
+
+    std::vector<FileDescriptor> crowd;
+    for (std::size_t i = 0; i < ControlServer::max_connections; ++i) {
+      crowd.push_back(connect_raw(dir.path()));
+    }
+    CHECK(read_to_end(connect_raw(dir.path())).empty());  // closed at once
+    crowd.clear();
+    while (!works(dir.path())) {
+    }
+    CHECK(driver.asked >= 3);
+  }
+  CHECK(open_descriptors() == before);
+}

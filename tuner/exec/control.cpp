@@ -1,0 +1,88 @@
+#include "tuner/exec/control.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "trainable/values.h"
+
+namespace tune {
+namespace {
+
+using Kind = ControlRequest::Kind;
+
+constexpr std::pair<Kind, std::string_view> kind_names[] = {
+    {Kind::stop, "stop"}, {Kind::pause, "pause"}, {Kind::checkpoint, "checkpoint"}};
+
+std::string one_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json parse_object(std::string_view line) {
+  Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) throw std::invalid_argument("expected one JSON object on one line");
+  return json;
+}
+
+TrialId to_trial(const Json& json) {
+  const auto trial =
+      json.is_string() ? parse_trial_id(json.get_ref<const std::string&>()) : std::nullopt;
+  if (!trial) throw std::invalid_argument("expected a trial's name such as \"trial_00003\"");
+  return *trial;
+}
+
+}  // namespace
+
+std::string format(const ControlRequest& request) {
+  Json json;
+  for (const auto& [kind, name] : kind_names) {
+    if (kind == request.kind) json["ask"] = name;
+  }
+  if (request.trial) json["trial"] = to_string(*request.trial);
+  return one_line(json);
+}
+
+std::string format(const ControlAnswer& answer) {
+  Json json = {{"ok", answer.accepted}, {"message", answer.sentence}};
+  if (!answer.trials.empty()) {
+    Json& trials = json["trials"] = Json::array();
+    for (const TrialId trial : answer.trials) trials.push_back(to_string(trial));
+  }
+  return one_line(json);
+}
+
+ControlRequest parse_control_request(std::string_view line) {
+  const Json json = parse_object(line);
+  ControlRequest request;
+  const auto ask = json.find("ask");
+  bool is_known = false;
+  for (const auto& [kind, name] : kind_names) {
+    if (ask == json.end() || *ask != name) continue;
+    request.kind = kind;
+    is_known = true;
+  }
+  if (!is_known) {
+    throw std::invalid_argument(R"(expected "ask" to be "stop", "pause" or "checkpoint")");
+  }
+  if (const auto trial = json.find("trial"); trial != json.end()) request.trial = to_trial(*trial);
+  if (request.trial && request.kind == Kind::pause) {
+    throw std::invalid_argument("the whole driver is paused, not one trial");
+  }
+  return request;
+}
+
+ControlAnswer parse_control_answer(std::string_view line) {
+  const Json json = parse_object(line);
+  ControlAnswer answer;
+  const auto ok = json.find("ok");
+  if (ok == json.end() || !ok->is_boolean()) throw std::invalid_argument("expected \"ok\"");
+  answer.accepted = ok->get<bool>();
+  if (const auto text = json.find("message"); text != json.end() && text->is_string()) {
+    answer.sentence = text->get<std::string>();
+  }
+  if (const auto trials = json.find("trials"); trials != json.end() && trials->is_array()) {
+    for (const auto& trial : *trials) answer.trials.push_back(to_trial(trial));
+  }
+  return answer;
+}
+
+}  // namespace tune

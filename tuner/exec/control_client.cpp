@@ -1,0 +1,83 @@
+#include "tuner/exec/control_client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "tuner/core/error.h"
+#include "tuner/exec/control_address.h"
+
+namespace tune {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// False if nothing came in time.
+bool wait_for_input(int socket, SteadyClock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - SteadyClock::now());
+    pollfd readable{socket, POLLIN, 0};
+    const int ready = ::poll(&readable, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+/// What came; nothing at the connection's end, of whatever kind.
+std::string receive(int socket) {
+  char block[4096];
+  ssize_t count = -1;
+  do {
+    count = ::recv(socket, block, sizeof block, 0);
+  } while (count < 0 && errno == EINTR);
+  return {block, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+}  // namespace
+
+std::optional<ControlClient> ControlClient::connect(const std::filesystem::path& directory) {
+  const ControlAddress address(directory);
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) throw file_error("cannot make a socket for", directory.native(), errno);
+  int result = -1;
+  do {
+    result = ::connect(socket.get(), address.get(), ControlAddress::size);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return ControlClient(std::move(socket));
+  if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
+  throw file_error("cannot connect to", (directory / control_socket_name).native(), errno);
+}
+
+ControlAnswer ControlClient::ask(const ControlRequest& request, Seconds patience_s) {
+  const std::string line = format(request) + "\n";  // far less than what a socket takes at once
+  (void)::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  const auto until = SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                              std::chrono::duration<double>(patience_s));
+  std::string answer;
+  while (answer.find('\n') == answer.npos) {
+    if (!wait_for_input(socket_.get(), until)) {
+      throw machine_error("the driver has not answered for " +
+                          std::to_string(static_cast<long>(patience_s)) + " s: is it stopped?");
+    }
+    const std::string more = receive(socket_.get());
+    if (more.empty()) throw machine_error("the driver has left before it answered");
+    answer += more;
+  }
+  try {
+    return parse_control_answer(answer.substr(0, answer.find('\n')));
+  } catch (const std::invalid_argument& error) {
+    throw machine_error(std::string("cannot understand the driver's answer: ") + error.what());
+  }
+}
+
+void ControlClient::wait_for_end() {
+  while (!receive(socket_.get()).empty()) {
+  }
+}
+
+}  // namespace tune

@@ -1,0 +1,116 @@
+// Loop: what somebody asks of the running driver by hand. What is answered has been recorded or
+// will happen without further doubt.
+#include "tuner/loop.h"
+
+namespace tune {
+
+namespace {
+
+constexpr const char* stopped_by_hand = "stopped by the user (tune stop)";
+
+ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}}; }
+
+std::string trials(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " running trial" : " running trials");
+}
+
+}  // namespace
+
+void Loop::on(const ControlAsked& wakeup) {
+  answers_.emplace_back(wakeup.id, obey(wakeup.request));
+}
+
+ControlAnswer Loop::obey(const ControlRequest& request) {
+  using Kind = ControlRequest::Kind;
+  if (request.kind == Kind::pause) return pause_by_hand();
+  if (winding_ == Winding::interrupted) {
+    return refused("the driver is leaving already (" + interrupt_reason_ +
+                   "): its trials are being saved");
+  }
+  if (request.trial && index_of(*request.trial) >= ledger_.experiment().trials().size()) {
+    return refused("there is no " + to_string(*request.trial) + " yet");
+  }
+  if (request.trial && is_final(trial(*request.trial).state)) {
+    return refused(to_string(*request.trial) + " has ended already: it is " +
+                   to_string(trial(*request.trial).state));
+  }
+  if (request.kind == Kind::checkpoint) return save_by_hand(request.trial);
+  return request.trial ? stop_by_hand(*request.trial) : stop_by_hand();
+}
+
+ControlAnswer Loop::stop_by_hand() {
+  if (winding_ == Winding::stopping) {
+    return {true, "the experiment is ending already: " + ledger_.experiment().stop_reason(), {}};
+  }
+  ControlAnswer answer{true, {}, {}};
+  for (const auto& [id, attempt] : attempts_) answer.trials.push_back(id);
+  answer.sentence = "the experiment ends: " + trials(attempts_.size()) +
+                    (attempts_.empty() ? "" : ", each with its next result");
+  request_stop(stopped_by_hand);
+  return answer;
+}
+
+ControlAnswer Loop::stop_by_hand(TrialId id) {
+  Attempt* const attempt = find_attempt(id);
+  if (attempt != nullptr && attempt->stop_asked) {
+    return {true, to_string(id) + " is ending already", {id}};
+  }
+  ledger_.commit(TrialStopRequested{id, stopped_by_hand});
+  if (attempt == nullptr) {
+    tell("on_trial_complete",
+         [this, id](Callback& callback) { callback.on_trial_complete(trial(id)); });
+    return {true, to_string(id) + " has ended; it was not running", {id}};
+  }
+  attempt->stop_asked = true;
+  ControlAnswer answer{true, to_string(id) + " ends with its next result", {id}};
+  if (!attempt->has_result) {
+    answer.sentence = to_string(id) + " ends";
+    end_stopped_by_hand(*attempt);
+  } else if (attempt->phase == Attempt::Phase::waiting) {
+    carry_out(*attempt);
+  } else if (attempt->process && !attempt->ending) {
+    TrialProcess& process = *find_process(*attempt->process);
+    set_deadline(process, std::min(process.deadline, ledger_.steady() + spec_.stop_grace_s));
+  }
+  return answer;
+}
+
+void Loop::end_stopped_by_hand(Attempt& attempt) {
+  end(attempt, Outcome::completed, stopped_by_hand);
+}
+
+ControlAnswer Loop::pause_by_hand() {
+  if (winding_ == Winding::stopping) {
+    return refused("the experiment is ending: " + ledger_.experiment().stop_reason());
+  }
+  ControlAnswer answer{true, {}, {}};
+  for (const auto& [id, attempt] : attempts_) answer.trials.push_back(id);
+  answer.sentence = "the driver leaves once " + trials(attempts_.size()) + " are saved";
+  if (winding_ == Winding::no) interrupt("paused by the user (tune pause)");
+  return answer;
+}
+
+ControlAnswer Loop::save_by_hand(std::optional<TrialId> only) {
+  ControlAnswer answer{true, {}, {}};
+  bool has_functions = false;
+  for (auto& [id, attempt] : attempts_) {
+    if ((only && id != *only) || attempt.ending) continue;
+    const TrialProcess* const process = attempt.process ? find_process(*attempt.process) : nullptr;
+    if (process != nullptr && process->is_function) {
+      has_functions = true;
+      continue;
+    }
+    attempt.save_asked = true;
+    answer.trials.push_back(id);
+  }
+  if (!answer.trials.empty()) {
+    answer.sentence = trials(answer.trials.size()) + " saved at the next result";
+    return answer;
+  }
+  if (has_functions) {
+    return refused("the trainable is a function, which saves by itself and cannot be asked to");
+  }
+  return refused(only ? to_string(*only) + " does not run" : "no trial runs");
+}
+
+}  // namespace tune
