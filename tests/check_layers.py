@@ -42,6 +42,7 @@ LIBRARIES = [
     (r"CLI/", r"apps/.*\.cpp"),
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/metrics_dom\.h"),
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),
+    (r"re2/", r"tuner/core/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),
     (r"Eigen/", r"apps/examples/"),
     (r"catch2/", r"tests/support/"),

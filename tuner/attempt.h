@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tuner/core/event.h"
+#include "tuner/core/failure_rules.h"
 #include "tuner/core/resources.h"
 #include "tuner/exec/executor.h"
 #include "tuner/saver.h"
@@ -20,6 +21,8 @@ inline constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
 struct Ending {
   Outcome outcome = Outcome::completed;
   std::string reason;
+  bool looked_into = false;             ///< of a failure: its log has been read
+  std::optional<std::string> no_retry;  ///< why a failure must not be retried, by the spec's rules
 };
 
 /// One launch of a trial, as the loop sees it.
@@ -51,6 +54,9 @@ struct Attempt {
   int pending_work = 0;           ///< commits and look-ups on the I/O pool that its end waits for
   Action next = Action::proceed;  ///< carried out when the save is answered
   std::optional<Ending> ending;
+  FailureFacts failure;         ///< of an exit by itself
+  std::filesystem::path log;    ///< its process's stderr
+  std::uint64_t log_begin = 0;  ///< where in `log` that process begins
 };
 
 /// One live process.
@@ -58,6 +64,8 @@ struct TrialProcess {
   LaunchId id{};
   std::optional<TrialId> trial;  ///< nothing: idle, or on its way out
   Allocation allocation;         ///< of an idle process, kept for its next trial
+  std::filesystem::path log;     ///< its stderr
+  std::uint64_t log_begin = 0;   ///< bytes in `log` before it ran
   std::int64_t pid = 0;
   std::uint64_t start_ticks = 0;
   bool is_function = false;

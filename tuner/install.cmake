@@ -43,6 +43,7 @@ set(tune_public_headers
     tuner/core/event.h
     tuner/core/experiment.h
     tuner/core/expression.h
+    tuner/core/failure_rules.h
     tuner/core/metrics.h
     tuner/core/objective.h
     tuner/core/options.h

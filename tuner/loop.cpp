@@ -19,6 +19,7 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
       pool_(pool),
       saver_(saver),
       callbacks_(callbacks),
+      judge_(spec.failure_config.retry_on, spec.failure_config.never_retry_on),
       resources_(options_.resources) {}
 
 LoopEnd Loop::run() {
@@ -31,7 +32,8 @@ LoopEnd Loop::run() {
   if (winding_ == Winding::interrupted) {
     end = {LoopEnd::Kind::interrupted, interrupt_reason_};
   } else if (winding_ == Winding::stopping) {
-    end = {LoopEnd::Kind::stopped, ledger_.experiment().stop_reason()};
+    end = {raised_ ? LoopEnd::Kind::raised : LoopEnd::Kind::stopped,
+           ledger_.experiment().stop_reason()};
   }
   finish(end);
   return end;
@@ -162,11 +164,13 @@ void Loop::interrupt(const std::string& reason) {
 
 void Loop::end_by_force() {
   wind_down_deadline_ = never_s;
-  const bool stopping = winding_ == Winding::stopping;
+  const bool stopping = winding_ == Winding::stopping && !raised_;
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it
     end(attempt, stopping ? Outcome::completed : Outcome::interrupted,
-        stopping ? ledger_.experiment().stop_reason() : "interrupted");
+        stopping  ? ledger_.experiment().stop_reason()
+        : raised_ ? "another trial has failed (fail_fast)"
+                  : "interrupted");
   }
   for (auto& [id, process] : processes_) leave(process, TrialProcess::Leaving::killed);
 }

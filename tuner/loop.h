@@ -98,9 +98,11 @@ class Loop {
 
   // loop_endings.cpp: how attempts and processes end.
   void end(Attempt& attempt, Outcome outcome, const std::string& reason);
+  void look_into_failure(Attempt& attempt);
   void judge_exit(Attempt& attempt, const Exited& exit);
   bool will_retry(const Trial& trial) const;
   void after_failure(TrialId trial);
+  void raise_failure(const std::string& reason);
   void try_to_close(Attempt& attempt);
   void close(Attempt& attempt);
   void tell_end(TrialId trial, const AttemptEnded& ended);
@@ -123,6 +125,7 @@ class Loop {
   Saver& saver_;
   CallbackList& callbacks_;
 
+  const FailureJudge judge_;
   ResourcePool resources_;
   std::map<TrialId, Attempt> attempts_;
   std::unordered_map<LaunchId, TrialProcess> processes_;
@@ -143,6 +146,7 @@ class Loop {
   enum class Winding { no, stopping, interrupted } winding_ = Winding::no;
   std::string interrupt_reason_;
   Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
+  bool raised_ = false;  ///< stopping because of a failure, and fail_fast is "raise"
   int failures_in_a_row_ = 0;
   Seconds woke_at_ = 0;  ///< steady; when the last wait returned
 };

@@ -9,7 +9,8 @@ namespace tune {
 struct LoopEnd {
   enum class Kind {
     finished,     ///< nothing is left to do
-    stopped,      ///< by a stopper, a budget or fail_fast
+    stopped,      ///< by a stopper, a budget or fail_fast true
+    raised,       ///< by a failed trial at once, since fail_fast is "raise"
     interrupted,  ///< by a signal; `tune resume` goes on
   };
   Kind kind = Kind::finished;

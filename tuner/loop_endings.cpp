@@ -15,22 +15,6 @@ void Loop::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
   const bool was_starting = attempt.phase == Attempt::Phase::starting;
   attempt.ending = Ending{outcome, reason};
   attempt.phase = Attempt::Phase::ending;
-  if (outcome == Outcome::failed) {
-    // What the program itself said last is mostly what the user wants to know.
-    const auto log = launch_spec(attempt).stderr_path;
-    ++attempt.pending_work;
-    pool_.post([log] { return last_line(log); },
-               [this, id = attempt.trial, log](const std::string& line) {
-                 Attempt& failed = *find_attempt(id);
-                 --failed.pending_work;
-                 // A trainable's own message may bring a trace below its first line.
-                 std::string& text = failed.ending->reason;
-                 const auto at = std::min(text.find('\n'), text.size());
-                 text.insert(at, (line.empty() ? "" : "; the last line of its stderr: " + line) +
-                                     "; see " + log.string());
-                 try_to_close(failed);
-               });
-  }
   TrialProcess* const process = attempt.process ? find_process(*attempt.process) : nullptr;
   if (process != nullptr) {
     attempt.gives_back_process = spec_.reuse_processes && process->can_reset &&
@@ -47,10 +31,12 @@ void Loop::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
 
 void Loop::judge_exit(Attempt& attempt, const Exited& exit) {
   if (exit.signal != 0) {
+    attempt.failure.signal = exit.signal;
     end(attempt, Outcome::failed,
         "it was killed by signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) +
             ")");
   } else if (exit.exit_code != 0) {
+    attempt.failure.exit_code = exit.exit_code;
     end(attempt, Outcome::failed, "it exited with code " + std::to_string(exit.exit_code));
   } else if (attempt.has_result) {
     end(attempt, Outcome::completed, "");
@@ -65,14 +51,58 @@ void Loop::judge_exit(Attempt& attempt, const Exited& exit) {
 /// Records the end once its process is out of the way and its checkpoints are committed.
 void Loop::try_to_close(Attempt& attempt) {
   const bool process_is_away = !attempt.process || attempt.gives_back_process;
-  if (attempt.ending && attempt.pending_work == 0 && process_is_away) close(attempt);
+  if (!attempt.ending || attempt.pending_work > 0 || !process_is_away) return;
+  if (attempt.ending->outcome == Outcome::failed && !attempt.ending->looked_into) {
+    look_into_failure(attempt);
+  } else {
+    close(attempt);
+  }
+}
+
+/// What the program itself said last is mostly what the user wants to know, and decides whether it
+/// is worth another try.
+void Loop::look_into_failure(Attempt& attempt) {
+  struct Insight {
+    std::string last_line;
+    std::optional<std::string> no_retry;
+  };
+  // It may have failed before it had a log.
+  const auto log = attempt.log.empty() ? launch_spec(attempt).stderr_path : attempt.log;
+  FailureFacts facts = std::move(attempt.failure);
+  facts.said = attempt.ending->reason;
+  ++attempt.pending_work;
+  pool_.post(
+      [this, log, begin = attempt.log_begin, facts = std::move(facts)]() mutable {
+        const std::string tail = log_tail(log, begin);
+        facts.said = tail + "\n" + facts.said;
+        return Insight{last_line(tail), judge_.objection(facts)};
+      },
+      [this, id = attempt.trial, log](Insight insight) {
+        Attempt& failed = *find_attempt(id);
+        --failed.pending_work;
+        Ending& ending = *failed.ending;
+        ending.looked_into = true;
+        ending.no_retry = std::move(insight.no_retry);
+        // A trainable's own message may bring a trace below its first line.
+        const auto at = std::min(ending.reason.find('\n'), ending.reason.size());
+        ending.reason.insert(at, (insight.last_line.empty()
+                                      ? ""
+                                      : "; the last line of its stderr: " + insight.last_line) +
+                                     "; see " + log.string());
+        try_to_close(failed);
+      });
 }
 
 void Loop::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
   AttemptEnded ended{id, attempt.number, attempt.ending->outcome, attempt.ending->reason};
   if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
-  if (ended.outcome == Outcome::failed && !attempt.stop_asked && will_retry(trial(id))) {
+  const bool may_retry =
+      ended.outcome == Outcome::failed && !attempt.stop_asked && will_retry(trial(id));
+  if (may_retry && attempt.ending->no_retry) {
+    const auto at = std::min(ended.reason.find('\n'), ended.reason.size());
+    ended.reason.insert(at, "; not retried: " + *attempt.ending->no_retry);
+  } else if (may_retry) {
     // 1, 2, 4 ... 60 s: what is wrong with a machine is rarely over at once.
     const int doublings = std::min(trial(id).failures, 6);
     ended.retry = true;
@@ -121,8 +151,9 @@ void Loop::tell_end(TrialId id, const AttemptEnded& ended) {
 
 void Loop::after_failure(TrialId id) {
   if (spec_.failure_config.fail_fast != FailFast::no) {
-    request_stop(to_string(id) + " failed (fail_fast): " + trial(id).error);
-    if (spec_.failure_config.fail_fast == FailFast::raise) end_by_force();
+    const std::string reason = to_string(id) + " failed (fail_fast): " + trial(id).error;
+    const bool raises = spec_.failure_config.fail_fast == FailFast::raise;
+    raises ? raise_failure(reason) : request_stop(reason);
   }
   // An endless search over a program that cannot run would never end.
   constexpr int hopeless = 20;
@@ -130,6 +161,15 @@ void Loop::after_failure(TrialId id) {
     request_stop(std::to_string(hopeless) +
                  " attempts in a row have failed, the last: " + trial(id).error);
   }
+}
+
+/// Ends everything at once. The others are not at fault and can be resumed.
+void Loop::raise_failure(const std::string& reason) {
+  if (winding_ != Winding::no) return;
+  ledger_.commit(StopRequested{reason});
+  winding_ = Winding::stopping;
+  raised_ = true;
+  end_by_force();
 }
 
 /// Asks a process to leave, or makes it. Each step is taken further when its grace is over.

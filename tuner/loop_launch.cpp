@@ -119,6 +119,8 @@ void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int ch
   }
   process->trial = id;
   attempt->process = process->id;
+  attempt->log = process->log;
+  attempt->log_begin = process->log_begin;
   ledger_.commit(ProcessStarted{id, number, process->pid, process->start_ticks});
   say_start(*attempt, true);
   set_deadline(*process, ledger_.steady() + spec_.launch_timeout_s);
@@ -131,7 +133,9 @@ void Loop::launch(Attempt& attempt) {
   process.trial = attempt.trial;
   attempt.process = id;
   attempt.phase = Attempt::Phase::starting;
-  launches_.emplace_back(id, launch_spec(attempt));
+  LaunchSpec spec = launch_spec(attempt);
+  process.log = attempt.log = spec.stderr_path;
+  launches_.emplace_back(id, std::move(spec));
   set_deadline(process, ledger_.steady() + spec_.launch_timeout_s);
 }
 

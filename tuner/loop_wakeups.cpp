@@ -10,8 +10,10 @@ void Loop::on(const Launched& wakeup) {
   TrialProcess& process = *find_process(wakeup.launch);
   process.pid = wakeup.pid;
   process.start_ticks = wakeup.start_ticks;
-  const Attempt* const attempt = attempt_of(wakeup.launch);
+  process.log_begin = wakeup.stderr_begin;
+  Attempt* const attempt = attempt_of(wakeup.launch);
   if (attempt == nullptr) return;
+  attempt->log_begin = process.log_begin;
   ledger_.commit(ProcessStarted{attempt->trial, attempt->number, wakeup.pid, wakeup.start_ticks});
 }
 

@@ -39,16 +39,6 @@ std::optional<Mode> to_mode(const Json& json) {
   return json.is_string() ? parse_mode(json.get<std::string>()) : std::nullopt;
 }
 
-std::optional<FailFast> to_fail_fast(const Json& json) {
-  if (json.is_boolean()) return json.get<bool>() ? FailFast::yes : FailFast::no;
-  if (json == "raise") return FailFast::raise;
-  return std::nullopt;
-}
-
-Json from_fail_fast(FailFast fail_fast) {
-  return fail_fast == FailFast::raise ? Json("raise") : Json(fail_fast == FailFast::yes);
-}
-
 /// One parse of one spec: each member reads a part of it.
 class SpecParser {
  public:
@@ -69,7 +59,7 @@ class SpecParser {
     parse_limits();
     parse_resources(top_, spec_, problems_);
     parse_checkpoint_config();
-    parse_failure_config();
+    parse_failures(top_, spec_, problems_);
     parse_policies({space, spec_.objective, spec_.num_samples, spec_.seed});
     return std::move(spec_);
   }
@@ -153,22 +143,6 @@ class SpecParser {
     fields->read("checkpoint_frequency", "an integer from 0", to_frequency,
                  config.checkpoint_frequency);
     fields->read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
-  }
-
-  void parse_failure_config() {
-    const auto fields = fields_of("failure_config");
-    if (!fields) return;
-    const auto to_retries = [](const Json& json) { return to_int(json, -1); };
-    FailureConfig& config = spec_.failure_config;
-    fields->read("max_failures", "an integer from 0, or -1 (forever)", to_retries,
-                 config.max_failures);
-    fields->read("fail_fast", "false, true or \"raise\"", to_fail_fast, config.fail_fast);
-    if (config.fail_fast != FailFast::no && config.max_failures != 0) {
-      fields->complain("fail_fast",
-                       "fail_fast ends everything at the first failure, so max_failures must be 0 "
-                       "or left out, got " +
-                           std::to_string(config.max_failures));
-    }
   }
 
   void parse_policies(const PolicyContext& context) {
@@ -263,9 +237,7 @@ Json to_json(const ExperimentSpec& spec) {
         {"checkpoint_score_order", to_string(checkpoints.checkpoint_score_order)},
         {"checkpoint_frequency", checkpoints.checkpoint_frequency},
         {"checkpoint_at_end", checkpoints.checkpoint_at_end}}},
-      {"failure_config",
-       {{"max_failures", spec.failure_config.max_failures},
-        {"fail_fast", from_fail_fast(spec.failure_config.fail_fast)}}},
+      {"failure_config", failures_to_json(spec.failure_config)},
       {"callbacks", spec.callbacks},
       {"reuse_processes", spec.reuse_processes},
       {"snapshot_period_s", or_null(spec.snapshot_period_s)},

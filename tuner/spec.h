@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tuner/core/catalogue.h"
+#include "tuner/core/failure_rules.h"
 #include "tuner/core/retention.h"
 #include "tuner/core/search_space.h"
 
@@ -18,12 +19,15 @@ namespace tune {
 enum class FailFast {
   no,
   yes,    ///< the first failure ends all trials
-  raise,  ///< the first failure ends the driver at once
+  raise,  ///< the first failure ends the driver at once; the others may be resumed
 };
 
 struct FailureConfig {
   int max_failures = 0;  ///< retries per trial; -1: forever
   FailFast fail_fast = FailFast::no;
+  std::optional<std::vector<FailureRule>> retry_on;  ///< none: whatever max_failures allows
+  /// These win over retry_on.
+  std::vector<FailureRule> never_retry_on = {FailureRule{.name = "out_of_memory"}};
 };
 
 struct ExperimentSpec {

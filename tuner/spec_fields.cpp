@@ -70,7 +70,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
       {"/checkpoint_config",
        {"num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order",
         "checkpoint_frequency", "checkpoint_at_end"}},
-      {"/failure_config", {"max_failures", "fail_fast"}},
+      {"/failure_config", {"max_failures", "fail_fast", "retry_on", "never_retry_on"}},
   };
   return fields;
 }

@@ -20,4 +20,8 @@ void parse_trainable(const FieldReader& top, const std::filesystem::path& base,
 /// Fills in resources and resources_per_trial; max_concurrent_trials must be there already.
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
 
+/// Fills in failure_config.
+void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
+Json failures_to_json(const FailureConfig& config);
+
 }  // namespace tune

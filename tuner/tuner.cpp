@@ -40,6 +40,11 @@ Command own_command() {
   throw user_error("a Tuner of another program was started as a trial: it would start itself");
 }
 
+ResultGrid results_of(RunOutcome outcome) {
+  if (outcome.end.kind == LoopEnd::Kind::raised) throw TrialFailure(outcome.end.reason);
+  return std::move(outcome.results);
+}
+
 }  // namespace
 
 Tuner::Tuner(TrainableKind trainable, Json param_space, TuneConfig config)
@@ -81,7 +86,7 @@ ResultGrid Tuner::fit() {
       if (resume_.change) resume_.change(spec);
       spec.command = command;
     };
-    return resume_experiment(restored_, catalogue_, std::move(options), resume).results;
+    return results_of(resume_experiment(restored_, catalogue_, std::move(options), resume));
   }
   config_.command = command;
   // The same checks, defaults and sentences as for a spec in a file.
@@ -93,7 +98,7 @@ ResultGrid Tuner::fit() {
     for (const auto& [pointer, sentence] : problems) text += "\n  " + pointer + ": " + sentence;
     throw user_error(text);
   }
-  return run_experiment(spec, catalogue_, std::move(options)).results;
+  return results_of(run_experiment(spec, catalogue_, std::move(options)));
 }
 
 }  // namespace tune

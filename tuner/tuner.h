@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,6 +33,12 @@ TrainableKind trainable() {
 /// Everything but trainable and param space: the fields of a spec (docs/spec.md).
 using TuneConfig = ExperimentSpec;
 
+/// A trial has failed, and fail_fast is "raise". The others can be gone on with: Tuner::restore.
+class TrialFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Tuner {
  public:
   /// `config`'s command and param_space are replaced by the two arguments.
@@ -52,7 +59,7 @@ class Tuner {
 
   /// Runs the experiment to its end. In a process that a driver has started as a trial it runs the
   /// trainable instead and never returns, so what `main` does before this, it does in every trial.
-  /// Throws Error for bad input and for faults of the machine.
+  /// Throws Error for bad input and for faults of the machine, TrialFailure if fail_fast says so.
   ResultGrid fit();
 
  private:

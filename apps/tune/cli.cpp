@@ -322,7 +322,8 @@ int run_command_line(std::vector<std::string> arguments) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
-      "machine or a damaged\ncheckpoint, 130 interrupted.\n\n"
+      "machine or a damaged\ncheckpoint, 4 ended at once by a failed trial (fail_fast raise), 130 "
+      "interrupted.\n\n"
       "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
   add_run_commands(app, line);
   add_spec_commands(app, line);

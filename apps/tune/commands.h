@@ -16,6 +16,7 @@ inline constexpr int exit_ok = 0;
 inline constexpr int exit_trials_failed = 1;
 inline constexpr int exit_bad_input = 2;
 inline constexpr int exit_damaged = 3;
+inline constexpr int exit_raised = 4;  ///< by a failed trial, since fail_fast is "raise"
 inline constexpr int exit_interrupted = 130;
 
 /// How a run behaves, whatever it runs.

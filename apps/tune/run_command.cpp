@@ -60,6 +60,8 @@ std::string ending(const LoopEnd& end) {
       return "finished";
     case LoopEnd::Kind::stopped:
       return "stopped: " + end.reason;
+    case LoopEnd::Kind::raised:
+      return "ended at once: " + end.reason;
     case LoopEnd::Kind::interrupted:
       return "interrupted: " + end.reason;
   }
@@ -137,6 +139,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   print_pairs(lines);
   name_failures(results);
   if (is_interrupted) return exit_interrupted;
+  if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;
   return results.experiment().count(TrialState::error) > 0 ? exit_trials_failed : exit_ok;
 }
 

@@ -1,4 +1,5 @@
 """Whatever one trial does, the others finish, and the message says which, what and where."""
+import json
 import os
 import select
 
@@ -61,6 +62,39 @@ class OneTrialsFault(Case):
         self.assertEqual(trial["attempt"], 2)
         self.assertEqual(trial["failures"], 2)
         self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"), [1, 2, 3])
+
+    def test_rules_see_exit_codes_signals_and_this_attempts_stderr(self):
+        trials = self.run_with(
+            ["exit", "signal", "out_of_memory"], "--max-failures", "1",
+            "--set", "failure_config/never_retry_on=" + json.dumps(
+                ["out_of_memory", {"exit_code": 7, "stderr": "^about to give"}]))
+        self.assertEqual({name: trial["attempt"] for name, trial in trials.items()},
+                         {"exit": 1, "signal": 2, "out_of_memory": 1})
+        self.assertIn("never_retry_on/1 matched exit code 7 and 'about to give'",
+                      trials["exit"]["error"])
+        self.assertIn("never_retry_on/0 (out_of_memory) matched 'MemoryError'",
+                      trials["out_of_memory"]["error"])
+
+    def test_an_earlier_attempts_stderr_is_not_this_ones(self):
+        trials = self.run_with(
+            ["out_of_memory_before"], "--max-failures", "2",
+            "--set", "failure_config/never_retry_on=" + json.dumps(
+                [{"exit_code": 7, "stderr": "MemoryError"}]))
+        self.assertEqual(trials["out_of_memory_before"]["attempt"], 3)
+
+    def test_fail_fast_raise_ends_everything_at_once_and_says_how_to_go_on(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED},
+            "param_space": {"trouble": {"grid_search": ["hangs_once", "exit"]}},
+            "resources": {"cpu": 2}})
+        run = self.tune("run", "spec.json", "--fail-fast=raise", "--progress", "none", expect=4)
+        self.assertIn("trial_00001 failed (fail_fast)", run.out)
+        self.assertIn("tune resume", run.out)
+        states = [trial["state"] for trial in self.json("ls", "results/spec")]
+        self.assertEqual(states, ["PENDING", "ERROR"])
+        self.tune("resume", "results/spec", "--progress", "none", expect=1)
+        states = [trial["state"] for trial in self.json("ls", "results/spec")]
+        self.assertEqual(states, ["TERMINATED", "ERROR"])
 
     def test_fail_fast_ends_the_other_trials(self):
         trials = self.run_with(["exit", "a", "b", "c"], "--fail-fast",

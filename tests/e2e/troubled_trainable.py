@@ -56,6 +56,16 @@ def trouble(kind):
     if kind == "exit":
         print("about to give up", file=sys.stderr)
         sys.exit(7)
+    elif kind == "hangs_once":
+        if os.environ["TUNE_ATTEMPT"] == "1":
+            live_on()
+    elif kind == "out_of_memory":
+        raise MemoryError("no room for 7 GiB")
+    elif kind == "out_of_memory_before":
+        if os.environ["TUNE_ATTEMPT"] == "1":
+            print("MemoryError", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGBUS)
+        sys.exit(7)
     elif kind == "signal":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif kind == "garbage":

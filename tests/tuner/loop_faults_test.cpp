@@ -117,17 +117,90 @@ TEST_CASE("A trial that fails after an interrupt is retried by the resume", "[lo
   CHECK(harness.experiment.count(TrialState::terminated) == 4);
 }
 
+TEST_CASE("Rules decide which failures are retried, and the trial says which", "[loop][failure]") {
+  Harness harness;
+  FailureConfig& config = harness.spec.failure_config;
+  config.max_failures = 1;
+  int attempts = 2;
+  std::string said;
+  SECTION("out of memory is not, by itself") {
+    let_fail(harness, [](FakeStep& step) { step.faults = "RuntimeError: CUDA out of memory."; });
+    attempts = 1;
+    said =
+        "; not retried: /failure_config/never_retry_on/0 (out_of_memory) matched 'CUDA out of "
+        "memory'";
+  }
+  SECTION("out of memory is, if that is wanted") {
+    config.never_retry_on.clear();
+    let_fail(harness, [](FakeStep& step) { step.faults = "RuntimeError: CUDA out of memory."; });
+  }
+  SECTION("a lost device is") {
+    let_fail(harness,
+             [](FakeStep& step) { step.faults = "CUDA error: unspecified launch failure"; });
+  }
+  SECTION("only what is asked for: another exit code") {
+    config.retry_on = {{FailureRule{.exit_code = 75}}};
+    let_fail(harness, [](FakeStep& step) { step.exits = 3; });
+    attempts = 1;
+    said = "; not retried: nothing in /failure_config/retry_on matched";
+  }
+  SECTION("only what is asked for: that exit code") {
+    config.retry_on = {{FailureRule{.exit_code = 75}}};
+    let_fail(harness, [](FakeStep& step) { step.exits = 75; });
+  }
+  SECTION("a signal that the driver sent is not the program's") {
+    config.never_retry_on = {FailureRule{.signal = SIGTERM}};
+    harness.spec.trial_timeout_s = 100;
+    let_fail(harness, [](FakeStep& step) { step.hangs = true; });
+  }
+  SECTION("a signal that it died of") {
+    config.never_retry_on = {FailureRule{.signal = SIGTERM}};
+    let_fail(harness, [](FakeStep& step) { step.dies_of = SIGTERM; });
+    attempts = 1;
+    said = "; not retried: /failure_config/never_retry_on/0 matched signal 15";
+  }
+  (void)harness.run();
+  CHECK(harness.trial(1).state == TrialState::error);
+  CHECK(harness.trial(1).attempt == attempts);
+  const std::string& error = harness.trial(1).error;
+  CHECK((said.empty() ? error.find("not retried") == std::string::npos : error.ends_with(said)));
+}
+
+TEST_CASE("Rules say nothing where nothing would be retried anyway", "[loop][failure]") {
+  Harness harness;
+  let_fail(harness, [](FakeStep& step) { step.faults = "MemoryError"; });
+  (void)harness.run();
+  CHECK(harness.trial(1).error.find("not retried") == std::string::npos);
+}
+
 TEST_CASE("fail_fast ends the others in good order", "[loop][failure]") {
   Harness harness;
   harness.trials = 10;
   harness.iterations = 50;
-  harness.spec.failure_config.fail_fast = GENERATE(FailFast::yes, FailFast::raise);
+  harness.spec.failure_config.fail_fast = FailFast::yes;
   let_fail(harness, [](FakeStep& step) { step.exits = 1; });
   const LoopEnd end = harness.run();
   CHECK(end.kind == LoopEnd::Kind::stopped);
   CHECK(end.reason.starts_with("trial_00001 failed (fail_fast)"));
   CHECK(harness.trial(0).state == TrialState::terminated);
   CHECK(harness.experiment.trials().size() < 10);
+}
+
+TEST_CASE("fail_fast raise ends everything at once, and the others can be gone on with",
+          "[loop][failure]") {
+  Harness harness;
+  harness.trials = 4;
+  harness.spec.failure_config.fail_fast = FailFast::raise;
+  let_fail(
+      harness, [](FakeStep& step) { step.exits = 1; }, false);
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::raised);
+  CHECK(end.reason.starts_with("trial_00001 failed (fail_fast)"));
+  CHECK(harness.clock.time < 3);  // nobody was waited for
+  CHECK(harness.trial(0).state == TrialState::pending);
+  CHECK(harness.trial(1).state == TrialState::error);
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 3);
 }
 
 TEST_CASE("A function trainable cannot be asked to save: refused with what to do", "[loop]") {

@@ -2,6 +2,7 @@
 // JSON. Knows no file but the examples.
 #include "tuner/spec.h"
 
+#include <csignal>
 #include <filesystem>
 #include <set>
 
@@ -65,6 +66,8 @@ TEST_CASE("A spec of a command alone gets the documented defaults", "[spec][defa
   CHECK_FALSE(spec.checkpoint_config.checkpoint_at_end);
   CHECK(spec.failure_config.max_failures == 0);
   CHECK(spec.failure_config.fail_fast == FailFast::no);
+  CHECK_FALSE(spec.failure_config.retry_on);
+  CHECK(spec.failure_config.never_retry_on == std::vector<FailureRule>{{.name = "out_of_memory"}});
   CHECK(spec.callbacks.empty());
   CHECK_FALSE(spec.reuse_processes);
   CHECK_FALSE(spec.snapshot_period_s);
@@ -100,6 +103,13 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
   CHECK(spec.checkpoint_config.checkpoint_at_end);
   CHECK(spec.failure_config.max_failures == 3);
   CHECK(spec.failure_config.fail_fast == FailFast::no);
+  CHECK(spec.failure_config.retry_on ==
+        std::vector<FailureRule>{{.name = "lost_device"},
+                                 {.exit_code = 75},
+                                 {.signal = SIGBUS, .stderr_pattern = "^Bus"},
+                                 {.signal = 34}});
+  CHECK(spec.failure_config.never_retry_on ==
+        std::vector<FailureRule>{{.stderr_pattern = "out of \\w+"}});
   CHECK(spec.callbacks ==
         std::vector<Json>{{{"type", "csv"}}, {{"type", "tensorboard"}, {"flush_s", 10}}});
   CHECK(spec.reuse_processes);
@@ -245,6 +255,9 @@ Json draw_spec(Random& random) {
   const auto seconds = [&random] { return 0.001 + random.uniform(0, 1000); };
   const bool has_objective = flip();
   const bool retries = flip();
+  const auto rules = [&pick] {
+    return pick({Json::array(), {"out_of_memory"}, {"lost_device", {{"stderr", "a|b"}}}});
+  };
   const auto some = [&random] { return static_cast<std::int64_t>(random.below(1000)) + 1; };
   return {
       {"name", pick({"a", "A-1_2.3", std::string(100, 'z')})},
@@ -276,8 +289,10 @@ Json draw_spec(Random& random) {
         {"checkpoint_frequency", some() - 1},
         {"checkpoint_at_end", flip()}}},
       {"failure_config",
-       {{"max_failures", retries ? some() - 2 : 0},
-        {"fail_fast", retries ? Json(false) : pick({false, true, "raise"})}}},
+       {{"max_failures", retries ? some() : 0},
+        {"fail_fast", retries ? Json(false) : pick({false, true, "raise"})},
+        {"retry_on", retries ? maybe(rules()) : Json()},
+        {"never_retry_on", rules()}}},
       {"callbacks", pick({Json::array(), Json::array({{{"type", "csv"}, {"flush_s", 2}}})})},
       {"reuse_processes", flip()},
       {"snapshot_period_s", maybe(seconds())},

@@ -43,6 +43,7 @@ Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned)
       launch_(launch),
       process_(std::move(spawned.process)),
       start_ticks_(spawned.start_ticks),
+      stderr_begin_(spawned.stderr_begin),
       socket_(shared.context),
       exit_watch_(shared.context),
       linger_(shared.context) {
@@ -52,7 +53,7 @@ Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned)
 }
 
 void Child::start() {
-  shared_.happened.emplace_back(Launched{launch_, process_.pid(), start_ticks_});
+  shared_.happened.emplace_back(Launched{launch_, process_.pid(), start_ticks_, stderr_begin_});
   wait_for_input();
   wait_for_exit();
 }

@@ -67,6 +67,7 @@ class Child : public std::enable_shared_from_this<Child> {
   LaunchId launch_;
   Process process_;
   std::uint64_t start_ticks_;
+  std::uint64_t stderr_begin_;
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::posix::stream_descriptor exit_watch_;  ///< on the process's pidfd, not owned
   std::string partial_;                               ///< a line whose newline has not come yet

@@ -36,7 +36,8 @@ struct LaunchSpec {
 struct Launched {
   LaunchId launch{};
   std::int64_t pid = 0;
-  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat
+  std::uint64_t start_ticks = 0;   ///< field 22 of /proc/PID/stat
+  std::uint64_t stderr_begin = 0;  ///< bytes that were in its `stderr_path` before
 };
 
 /// It could not be started; nothing is left of it and nothing more will come.

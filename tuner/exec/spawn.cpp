@@ -132,6 +132,8 @@ Spawned Spawner::spawn(const LaunchSpec& spec) {
   const auto out = open_log(spec.stdout_path);
   const auto own_err =
       spec.stderr_path == spec.stdout_path ? FileDescriptor() : open_log(spec.stderr_path);
+  struct stat log {};
+  (void)::fstat(own_err ? own_err.get() : out.get(), &log);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
@@ -154,7 +156,8 @@ Spawned Spawner::spawn(const LaunchSpec& spec) {
   Process process(pid, FileDescriptor(pidfd));
   if (plan.failed_call != nullptr) throw start_error(plan, spec);
   const auto stat = read_process_stat(pid);
-  return {std::move(process), std::move(ours), stat ? stat->start_ticks : 0};
+  return {std::move(process), std::move(ours), stat ? stat->start_ticks : 0,
+          static_cast<std::uint64_t>(log.st_size)};
 }
 
 }  // namespace tune

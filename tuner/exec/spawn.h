@@ -16,8 +16,9 @@ namespace tune {
 /// A process that runs its program.
 struct Spawned {
   Process process;
-  FileDescriptor socket;          ///< our end
-  std::uint64_t start_ticks = 0;  ///< see ProcessStat; 0 if it cannot be read
+  FileDescriptor socket;           ///< our end
+  std::uint64_t start_ticks = 0;   ///< see ProcessStat; 0 if it cannot be read
+  std::uint64_t stderr_begin = 0;  ///< bytes in that file before it ran
 };
 
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread

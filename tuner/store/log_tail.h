@@ -1,13 +1,21 @@
-// The last line of a trial's log, for messages. Knows no trial.
+// The end of a trial's log, for messages and rules. Knows no trial.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
 namespace tune {
 
-/// The last line of `file` that is not blank, cut to `max_bytes`; empty if there is none or it
-/// cannot be read. Reads only the end of the file.
-std::string last_line(const std::filesystem::path& file, std::size_t max_bytes = 200);
+/// How much of a log counts as its end.
+inline constexpr std::size_t tail_lines = 100;
+inline constexpr std::size_t tail_bytes = 64 << 10;
+
+/// What `file` has after its first `begin` bytes, of that the last `tail_lines` lines, of these the
+/// last `tail_bytes` bytes; empty if it cannot be read.
+std::string log_tail(const std::filesystem::path& file, std::uint64_t begin);
+
+/// The last line of `text` that is not blank, cut to `max_bytes`; empty if there is none.
+std::string last_line(const std::string& text, std::size_t max_bytes = 200);
 
 }  // namespace tune

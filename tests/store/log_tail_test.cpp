@@ -1,0 +1,62 @@
+// What counts as the end of a log. Works on a real file.
+#include "tuner/store/log_tail.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/catch.h"
+
+namespace tune {
+namespace {
+
+class TemporaryLog {
+ public:
+  explicit TemporaryLog(const std::string& content) {
+    const int fd = ::mkstemp(name_);
+    REQUIRE(fd >= 0);
+    ::close(fd);
+    std::ofstream(name_, std::ios::binary) << content;
+  }
+  ~TemporaryLog() { ::unlink(name_); }
+  TemporaryLog(const TemporaryLog&) = delete;
+  TemporaryLog& operator=(const TemporaryLog&) = delete;
+  const char* name() const { return name_; }
+
+ private:
+  char name_[32] = "/tmp/tune-log-XXXXXX";
+};
+
+std::string tail_of(const std::string& content, std::uint64_t begin = 0) {
+  return log_tail(TemporaryLog(content).name(), begin);
+}
+
+TEST_CASE("A log's tail is what came after its begin", "[log_tail][unit]") {
+  CHECK(tail_of("") == "");
+  CHECK(tail_of("one\ntwo\n") == "one\ntwo\n");
+  CHECK(tail_of("MemoryError\nfine\n", 12) == "fine\n");
+  CHECK(tail_of("MemoryError\n", 12) == "");
+  CHECK(tail_of("cut meanwhile\n", 1000) == "cut meanwhile\n");
+  CHECK(log_tail("/no/such/file", 0) == "");
+}
+
+TEST_CASE("A log's tail has at most so many lines and bytes", "[log_tail][unit]") {
+  std::string lines;
+  for (int i = 1; i <= 150; ++i) lines += std::to_string(i) + "\n";
+  CHECK(tail_of(lines).starts_with("51\n52\n"));
+  CHECK(tail_of(lines).ends_with("149\n150\n"));
+  CHECK(tail_of(lines + "151").starts_with("52\n53\n"));
+  const std::string long_line(3 * tail_bytes, 'x');
+  CHECK(tail_of(long_line + "\nend").size() == tail_bytes);
+  CHECK(tail_of(long_line + "\nend").ends_with("x\nend"));
+}
+
+TEST_CASE("The last line is the last that is not blank", "[log_tail][unit]") {
+  CHECK(last_line("") == "");
+  CHECK(last_line(" \n\n") == "");
+  CHECK(last_line("one\n two \n\n \n") == " two");
+  CHECK(last_line("x\n" + std::string(300, 'y')) == std::string(200, 'y'));
+}
+
+}  // namespace
+}  // namespace tune

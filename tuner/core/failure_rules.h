@@ -1,0 +1,55 @@
+// Which failures are worth another try: rules over what is known about a failed attempt. Pure.
+// Knows no trial, and not how often one may be retried.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tune {
+
+/// A failure matches if all conditions that are given hold.
+struct FailureRule {
+  std::string name;  ///< "out_of_memory" or "lost_device": known patterns; then nothing else is set
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  /// RE2's syntax; ^ and $ match at lines. Looked for in what the program said last.
+  std::optional<std::string> stderr_pattern;
+
+  bool operator==(const FailureRule&) const = default;
+};
+
+/// The names that a rule may have.
+const std::vector<std::string>& failure_rule_names();
+
+/// What is wrong with a pattern, from its reader; empty if nothing.
+std::string complaint_about_pattern(const std::string& pattern);
+
+/// What is known about a failed attempt.
+struct FailureFacts {
+  std::optional<int> exit_code;  ///< if it exited by itself
+  std::optional<int> signal;     ///< if one killed it that the driver has not sent
+  std::string said;              ///< the last lines of its stderr, and why it failed
+};
+
+/// Decides by the rules of the spec's failure_config. Calls of `judge` may run side by side.
+class FailureJudge {
+ public:
+  /// The patterns are good ones. `retry_on` nothing: every failure may be retried.
+  FailureJudge(const std::optional<std::vector<FailureRule>>& retry_on,
+               const std::vector<FailureRule>& never_retry_on);
+  ~FailureJudge();
+
+  /// Why the failure must not be retried, with the rule that decides; nothing if it may be.
+  std::optional<std::string> objection(const FailureFacts& facts) const;
+
+ private:
+  struct Compiled;
+  static std::vector<Compiled> compile(const std::vector<FailureRule>& rules);
+
+  std::optional<std::vector<Compiled>> retry_on_;
+  std::vector<Compiled> never_retry_on_;
+};
+
+}  // namespace tune
