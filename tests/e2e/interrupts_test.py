@@ -53,6 +53,17 @@ class Interrupts(DriverCase):
                     self.assertEqual(self.iterations(trial, directory), list(range(1, 31)))
                 os.remove(self.go)
 
+    def test_a_trial_that_does_not_come_to_a_result_within_the_grace_is_resumed_from_before(self):
+        self.spec({"iterations": 12, "block_at": 6})
+        driver = self.start("run", "spec.json", "--progress", "lines", "--grace", "0.1")
+        self.wait_for_iteration(5)
+        driver.send_signal(signal.SIGTERM)
+        self.assertIn("tune resume", self.finish(driver, expect=130))
+        self.assertEqual(self.states(), ["PENDING"] * 2)
+        latest = [c for c in self.json("checkpoints", "results/spec") if c["is_latest"]]
+        self.assertEqual([c["training_iteration"] for c in latest], [4, 4])
+        self.assert_finishes(12)
+
     def test_a_second_interrupt_leaves_at_once_and_loses_nothing(self):
         self.spec({"iterations": 12, "block_at": 6})
         driver = self.start("run", "spec.json", "--progress", "lines", "--grace", "10000")
