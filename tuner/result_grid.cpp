@@ -24,7 +24,7 @@ constexpr std::pair<Scope, const char*> scope_names[] = {
 ExperimentSpec recorded_spec(const Json& json) {
   ExperimentSpec spec;
   std::vector<Problem> ignored;
-  spec = parse_spec(json, {}, Catalogue{}, ignored);
+  spec = parse_recorded_spec(json, Catalogue{}, ignored);
   return spec;
 }
 

@@ -20,6 +20,7 @@
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop.h"
 #include "tuner/policies.h"
+#include "tuner/resume_changes.h"
 #include "tuner/spec_policy.h"
 #include "tuner/store/paths.h"
 #include "tuner/version.h"
@@ -111,10 +112,13 @@ struct Engine {
   }
 
   void set_up_callbacks(bool resumed) {
+    // A search that was cut short has more trials than it would make now.
+    auto total = policies.searcher->total();
+    if (total) total = std::max<std::uint64_t>(*total, experiment.trials().size());
     const RunInfo info{.name = spec.name,
                        .directory = directory,
                        .objective = spec.objective,
-                       .total_trials = policies.searcher->total(),
+                       .total_trials = total,
                        .resources = total_resources(spec, detected),
                        .resources_per_trial = spec.resources_per_trial,
                        .resumed = resumed};
@@ -305,11 +309,12 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   const auto absolute = std::filesystem::absolute(directory).lexically_normal();
   const auto files = make_posix_file_system();
   std::vector<Problem> problems;
-  ExperimentSpec spec =
-      parse_spec(ExperimentStore::read_spec(*files, absolute), absolute, catalogue, problems);
+  const ExperimentSpec recorded =
+      parse_recorded_spec(ExperimentStore::read_spec(*files, absolute), catalogue, problems);
   throw_if_any(problems);
-  const ExperimentSpec recorded = spec;
+  ExperimentSpec spec = recorded;
   if (resume.change) resume.change(spec);
+  throw_if_any(refuse_changes(recorded, spec, catalogue));
   Engine engine(spec, catalogue, options, absolute);
   std::vector<std::string> notices;
   std::optional<std::string> first_difference;

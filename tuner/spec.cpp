@@ -42,7 +42,8 @@ std::optional<Mode> to_mode(const Json& json) {
 /// One parse of one spec: each member reads a part of it.
 class SpecParser {
  public:
-  SpecParser(const Json& json, const fs::path& base, const Catalogue& catalogue,
+  /// `base`: null for a recorded spec.
+  SpecParser(const Json& json, const fs::path* base, const Catalogue& catalogue,
              std::vector<Problem>& problems)
       : base_(base), catalogue_(catalogue), problems_(problems), top_(json, "", problems) {}
 
@@ -72,7 +73,9 @@ class SpecParser {
     std::optional<std::string> checkpoint;
     top_.read("resume_from_checkpoint", "the path of a checkpoint", to_text, checkpoint);
     if (!checkpoint) return;
-    spec_.resume_from_checkpoint = resolve(base_, *checkpoint);
+    spec_.resume_from_checkpoint =
+        base_ != nullptr ? resolve(*base_, *checkpoint) : fs::path(*checkpoint);
+    if (base_ == nullptr) return;
     std::error_code ignored;
     if (!fs::is_directory(spec_.resume_from_checkpoint, ignored)) {
       top_.complain("resume_from_checkpoint",
@@ -187,13 +190,22 @@ class SpecParser {
     return typed;
   }
 
-  const fs::path& base_;
+  const fs::path* const base_;
   const Catalogue& catalogue_;
   std::vector<Problem>& problems_;
   const FieldReader top_;
   ExperimentSpec spec_;
   bool is_context_good_ = false;
 };
+
+ExperimentSpec parse(const Json& json, const fs::path* base, const Catalogue& catalogue,
+                     std::vector<Problem>& problems) {
+  if (!json.is_object()) {
+    problems.push_back({"", "the spec must be an object, got " + describe(json)});
+    return {};
+  }
+  return SpecParser(json, base, catalogue, problems).parse();
+}
 
 template <class T>
 Json or_null(const std::optional<T>& value) {
@@ -204,11 +216,12 @@ Json or_null(const std::optional<T>& value) {
 
 ExperimentSpec parse_spec(const Json& json, const fs::path& base, const Catalogue& catalogue,
                           std::vector<Problem>& problems) {
-  if (!json.is_object()) {
-    problems.push_back({"", "the spec must be an object, got " + describe(json)});
-    return {};
-  }
-  return SpecParser(json, base, catalogue, problems).parse();
+  return parse(json, &base, catalogue, problems);
+}
+
+ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
+                                   std::vector<Problem>& problems) {
+  return parse(json, nullptr, catalogue, problems);
 }
 
 Json to_json(const ExperimentSpec& spec) {

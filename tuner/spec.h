@@ -64,6 +64,11 @@ struct ExperimentSpec {
 ExperimentSpec parse_spec(const Json& json, const std::filesystem::path& base,
                           const Catalogue& catalogue, std::vector<Problem>& problems);
 
+/// The spec that an experiment's directory has: what parse_spec once made of the user's. Its paths
+/// are taken as they are, and what they name need not exist any more.
+ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
+                                   std::vector<Problem>& problems);
+
 /// The spec as JSON, all defaults filled in: parse_spec of it gives the same spec.
 Json to_json(const ExperimentSpec& spec);
 

@@ -13,8 +13,8 @@ namespace tune {
 /// `path` as seen from `base`, absolute. ".." stays: behind a symbolic link it leads elsewhere.
 std::filesystem::path resolve(const std::filesystem::path& base, const std::filesystem::path& path);
 
-/// Fills in command, env and merge_output.
-void parse_trainable(const FieldReader& top, const std::filesystem::path& base,
+/// Fills in command, env and merge_output. `base`: where relative paths start; null: they stay.
+void parse_trainable(const FieldReader& top, const std::filesystem::path* base,
                      ExperimentSpec& spec, std::vector<Problem>& problems);
 
 /// Fills in resources and resources_per_trial; max_concurrent_trials must be there already.

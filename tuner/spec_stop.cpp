@@ -22,7 +22,8 @@ class StopParser {
       complain(pointer, "a stop rule must be an object like {\"training_iteration\": 100}, got " +
                             describe(rule));
     } else if (rule.contains("type")) {
-      add(make_policy(rule, pointer, "stopper", catalogue_.stoppers, context_, problems_));
+      add(name_of(rule),
+          make_policy(rule, pointer, "stopper", catalogue_.stoppers, context_, problems_));
     } else if (rule.contains("metric") && !rule["metric"].is_number()) {
       parse_comparison(rule, pointer);
     } else {
@@ -30,22 +31,33 @@ class StopParser {
     }
   }
 
-  void add(std::unique_ptr<Stopper> stopper) {
-    if (stopper) stoppers_.push_back(std::move(stopper));
+  /// A second one of the same name is told from the first by a number.
+  void add(const std::string& name, std::unique_ptr<Stopper> stopper) {
+    const int place = ++names_[name];
+    if (stopper == nullptr) return;
+    stoppers_.push_back(
+        {place == 1 ? name : name + "#" + std::to_string(place), std::move(stopper)});
   }
 
+  /// Always of the same kind, so that it can load what was saved under other rules.
   std::unique_ptr<Stopper> result() {
-    if (stoppers_.empty()) return nullptr;
-    return stoppers_.size() == 1 ? std::move(stoppers_.front()) : make_any_of(std::move(stoppers_));
+    return stoppers_.empty() ? nullptr : make_any_of(std::move(stoppers_));
   }
 
  private:
+  /// By what it looks at: its other options may change, and it still knows what it has seen.
+  static std::string name_of(const Json& rule) {
+    std::string name = rule["type"].is_string() ? rule["type"].get<std::string>() : "";
+    if (rule.contains("metric")) name += " " + rule["metric"].dump();
+    return name;
+  }
+
   /// {"accuracy": 0.99, "training_iteration": 100}: each reached from below.
   void parse_bounds(const Json& rule, const std::string& pointer) {
     for (const auto& [metric, bound] : rule.items()) {
       const auto number = to_number(bound);
       if (number) {
-        add(make_metric_bound(metric, Comparison::greater_equal, *number));
+        add("bound", make_metric_bound(metric, Comparison::greater_equal, *number));
       } else {
         complain(append_pointer(pointer, metric), "the bound of metric " + quote(metric) +
                                                       " must be a number, got " + describe(bound));
@@ -75,7 +87,7 @@ class StopParser {
         complain(append_pointer(pointer, key),
                  "the bound of '" + key + "' must be a number, got " + describe(bound));
       } else if (metric) {
-        add(make_metric_bound(*metric, comparison->second, *number));
+        add("bound", make_metric_bound(*metric, comparison->second, *number));
       }
     }
     if (given != 1) {
@@ -92,7 +104,8 @@ class StopParser {
   const Catalogue& catalogue_;
   const PolicyContext& context_;
   std::vector<Problem>& problems_;
-  std::vector<std::unique_ptr<Stopper>> stoppers_;
+  std::vector<NamedStopper> stoppers_;
+  std::map<std::string, int> names_;  ///< how often each was given
 };
 
 }  // namespace
@@ -108,7 +121,7 @@ std::unique_ptr<Stopper> make_stopper(const ExperimentSpec& spec, const Catalogu
   } else if (!spec.stop.is_null()) {
     parser.parse(spec.stop, "/stop");
   }
-  if (spec.time_budget_s) parser.add(make_time_budget(*spec.time_budget_s));
+  if (spec.time_budget_s) parser.add("time_budget_s", make_time_budget(*spec.time_budget_s));
   return parser.result();
 }
 

@@ -26,7 +26,7 @@ std::optional<std::string> to_any_text(const Json& json) {
   return json == "" ? std::string() : to_text(json);
 }
 
-void parse_command(const FieldReader& fields, const fs::path& base, ExperimentSpec& spec,
+void parse_command(const FieldReader& fields, const fs::path* base, ExperimentSpec& spec,
                    std::vector<Problem>& problems) {
   const std::string expected = "command must be a list of strings with the program first, ";
   const Json* json = fields.find("command");
@@ -54,12 +54,12 @@ void parse_command(const FieldReader& fields, const fs::path& base, ExperimentSp
                           what + " must be a string, got " + describe(word)});
     }
   }
-  if (spec.command.size() < json->size()) return;
+  if (spec.command.size() < json->size() || base == nullptr) return;
   std::string& program = spec.command.front();
-  if (program.find('/') != std::string::npos) program = resolve(base, program).string();
+  if (program.find('/') != std::string::npos) program = resolve(*base, program).string();
   // Trials run in directories of their own, where a script beside the spec would not be found.
   for (std::size_t i = 1; i < spec.command.size(); ++i) {
-    const fs::path file = resolve(base, spec.command[i]);
+    const fs::path file = resolve(*base, spec.command[i]);
     std::error_code ignored;
     if (fs::is_regular_file(file, ignored)) spec.command[i] = file.string();
   }
@@ -94,7 +94,7 @@ fs::path resolve(const fs::path& base, const fs::path& path) {
   return resolved;
 }
 
-void parse_trainable(const FieldReader& top, const fs::path& base, ExperimentSpec& spec,
+void parse_trainable(const FieldReader& top, const fs::path* base, ExperimentSpec& spec,
                      std::vector<Problem>& problems) {
   const Json* json = top.find("trainable");
   if (!json || !json->is_object()) {

@@ -22,6 +22,7 @@ struct Line {
   BestRequest best;
   CheckpointsRequest checkpoints;
   ControlOptions control;
+  std::string resume_mode = "never";
   std::string directory;
   std::string init_file = "spec.json";
   bool json = false;
@@ -63,9 +64,8 @@ void add_style(CLI::App& command, RunStyle& style) {
                    "At a resume, a policy that answers differently than it did is an error");
 }
 
-/// The spec's file and the options that win over it.
-void add_spec(CLI::App& command, SpecSource& spec) {
-  command.add_option("SPEC", spec.file, "The experiment's spec, a JSON file");
+/// The options that say a field of the spec.
+void add_spec_fields(CLI::App& command, SpecSource& spec) {
   command.add_option("--param-space", spec.param_space, "A JSON file with the param space alone")
       ->type_name("FILE");
   for (const auto& option : spec_options()) {
@@ -89,6 +89,12 @@ void add_spec(CLI::App& command, SpecSource& spec) {
       ->allow_extra_args(false)
       ->group("Spec");
   add_plugins(command, spec.plugins);
+}
+
+/// The spec's file and the options that win over it.
+void add_spec(CLI::App& command, SpecSource& spec) {
+  command.add_option("SPEC", spec.file, "The experiment's spec, a JSON file");
+  add_spec_fields(command, spec);
 }
 
 /// What was given of `spec_options`; several words of one option are several options.
@@ -116,12 +122,20 @@ void add_run_commands(CLI::App& app, Line& line) {
       "  tune run --param-space space.json --metric loss --mode min --num-samples 20 \\\n"
       "           --stop training_iteration=50 -- python3 train.py --data digits\n");
   add_spec(*run, line.spec);
+  run->add_option("--resume", line.resume_mode,
+                  "An experiment that is there already: never: refuse it; auto: go on with it, for "
+                  "scripts that are run again; must: refuse to start a new one")
+      ->check(CLI::IsMember({"auto", "never", "must"}))
+      ->capture_default_str();
   add_style(*run, line.style);
   CLI::App* const resume =
       add_command(app, "resume", "Go on with an experiment whose driver ended or died",
                   "  tune resume results/digits\n"
                   "  tune resume results/digits --errored\n"
-                  "  tune resume results/digits --trial 3 --trial 7\n");
+                  "  tune resume results/digits --trial 3 --trial 7\n"
+                  "  tune resume results/digits --num-samples 200 --max-concurrent-trials 4\n"
+                  "  tune resume results/digits --stop training_iteration=100 --finished\n"
+                  "  tune resume results/digits -- ./moved/train --data digits\n");
   add_directory(*resume, line.resume.directory);
   CLI::Option* const errored = resume->add_flag(
       "--errored", line.resume.errored, "Failed trials go on from their latest checkpoints");
@@ -136,7 +150,9 @@ void add_run_commands(CLI::App& app, Line& line) {
           "times")
       ->type_name("ID")
       ->allow_extra_args(false);
-  add_plugins(*resume, line.resume.plugins);
+  resume->add_flag("--finished", line.resume.finished,
+                   "With a longer --stop: trials that the old one has ended go on too");
+  add_spec_fields(*resume, line.spec);
   add_style(*resume, line.style);
 }
 
@@ -260,7 +276,10 @@ int carry_out(const CLI::App& command, Line& line) {
   if (name == "stop" || name == "pause" || name == "checkpoint") {
     return control_command(line.control);
   }
-  if (name == "resume") return resume_command(line.resume, line.style);
+  if (name == "resume") {
+    collect_options(command, line.spec);
+    return resume_command(line.resume, line.spec, line.style);
+  }
   if (name == "init") return init_command(line.init_file);
   if (name == "status") return status_command(line.directory, line.json);
   if (name == "ls") return list_command(line.list);
@@ -270,7 +289,7 @@ int carry_out(const CLI::App& command, Line& line) {
   require_trainable(line.spec);
   if (name == "validate") return validate_command(line.spec);
   if (name == "preview") return preview_command(line.spec, line.json);
-  return run_command(line.spec, line.style);
+  return run_command(line.spec, line.style, line.resume_mode);
 }
 
 /// "--num-sampels" as the sentence that helps; empty if `word` is no option.

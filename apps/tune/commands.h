@@ -26,8 +26,9 @@ struct RunStyle {
   double grace_s = 30;
 };
 
-/// Starts an experiment and runs it to its end.
-int run_command(const SpecSource& source, const RunStyle& style);
+/// Starts an experiment and runs it to its end. `resume`: what to do with one that is there already
+/// (never: refuse it, auto: go on with it), or if there is none (must: refuse that).
+int run_command(const SpecSource& source, const RunStyle& style, const std::string& resume);
 
 struct ResumeRequest {
   std::string directory;
@@ -35,9 +36,9 @@ struct ResumeRequest {
   bool restart_errored = false;  ///< or start from scratch
   bool finished = false;         ///< trials that a longer stop rule lets go on do
   std::vector<std::string> trials;
-  std::vector<std::string> plugins;
 };
-int resume_command(const ResumeRequest& request, const RunStyle& style);
+/// `changes`: over the recorded spec, without a file.
+int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style);
 
 /// Says whether the spec is good, or everything that is wrong with it.
 int validate_command(const SpecSource& source);

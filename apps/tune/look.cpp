@@ -41,7 +41,7 @@ Look look_at(const std::filesystem::path& directory) {
   // Without a catalogue: policies may come from a plugin that nobody needs for looking. What they
   // lack is a problem only for who wants to run them.
   std::vector<Problem> ignored;
-  ExperimentSpec spec = parse_spec(json, absolute, Catalogue{}, ignored);
+  ExperimentSpec spec = parse_recorded_spec(json, Catalogue{}, ignored);
   Experiment experiment;
   SaveStatistics saves;
   std::vector<std::string> torn_end;  // Ordinary while a driver writes.

@@ -10,6 +10,7 @@
 #include "apps/tune/plugins.h"
 #include "callbacks/callbacks.h"
 #include "tuner/core/error.h"
+#include "tuner/resume_changes.h"
 #include "tuner/run.h"
 #include "tuner/store/experiment_store.h"
 
@@ -43,15 +44,21 @@ RunOptions run_options(const RunStyle& style) {
   return options;
 }
 
-std::string headline(const RunOutcome& outcome) {
-  const Experiment& experiment = outcome.results.experiment();
-  std::string text = count_of(outcome.results.size(), "trial");
+std::string headline(const ResultGrid& results) {
+  const Experiment& experiment = results.experiment();
+  std::string text = count_of(results.size(), "trial");
   for (const auto state : {TrialState::terminated, TrialState::error, TrialState::paused,
                            TrialState::pending, TrialState::running}) {
     const std::size_t count = experiment.count(state);
     if (count > 0) text += ", " + std::to_string(count) + " " + to_string(state);
   }
   return text;
+}
+
+bool has_unfinished(const Experiment& experiment) {
+  const auto& trials = experiment.trials();
+  return std::any_of(trials.begin(), trials.end(),
+                     [](const Trial& trial) { return !is_final(trial.state); });
 }
 
 std::string ending(const LoopEnd& end) {
@@ -124,14 +131,13 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   const bool is_interrupted = outcome.end.kind == LoopEnd::Kind::interrupted;
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", results.spec().name + " " + ending(outcome.end)},
-      {"trials", headline(outcome)},
+      {"trials", headline(results)},
   };
   add_best(results, lines);
   lines.emplace_back("state kept", cost_of_state(outcome.statistics, wall_s));
-  const bool has_unfinished =
-      std::any_of(results.experiment().trials().begin(), results.experiment().trials().end(),
-                  [](const Trial& t) { return !is_final(t.state); });
-  if (is_interrupted || has_unfinished) lines.emplace_back("go on", "tune resume " + directory);
+  if (is_interrupted || has_unfinished(results.experiment())) {
+    lines.emplace_back("go on", "tune resume " + directory);
+  }
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
   if (results.spec().objective) lines.emplace_back("", "tune best " + directory + " --scope all");
@@ -164,35 +170,127 @@ ResumeOptions resume_options(const ResumeRequest& request) {
   return options;
 }
 
-void refuse_existing(const std::filesystem::path& directory) {
-  const auto files = make_posix_file_system();
-  if (!ExperimentStore::exists(*files, directory)) return;
+ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& directory,
+                             const Catalogue& catalogue) {
+  std::vector<Problem> problems;
+  ExperimentSpec spec = parse_recorded_spec(json, catalogue, problems);
+  if (problems.empty()) return spec;
+  print_problems({json, {}, (directory / "experiment.json").string(), {}}, problems);
+  throw user_error("the recorded spec of " + directory.string() + " is not right");
+}
+
+bool is_finished(const Experiment& experiment) {
+  return experiment.session_end() == "finished" && !has_unfinished(experiment);
+}
+
+/// What to type instead of `tune run` where an experiment is already.
+[[noreturn]] void refuse_existing(const std::filesystem::path& directory) {
+  const Look look = look_at(directory);
+  const Experiment& experiment = look.grid.experiment();
   const std::string word = shell_word(directory);
-  throw user_error(directory.string() +
-                   " holds an experiment already. Either\n"
-                   "  go on with it:        tune resume " +
-                   word + "\n" +
+  if (look.driver) {
+    throw user_error(directory.string() + " holds an experiment that process " +
+                     std::to_string(look.driver->pid) + " on host " + look.driver->host +
+                     " is running. Either\n"
+                     "  look at it:           tune status " +
+                     word + "\n  or use another name:  tune run ... --name OTHER");
+  }
+  const bool finished = is_finished(experiment);
+  throw user_error(directory.string() + " holds an experiment already, which is " +
+                   (finished ? "finished" : "not finished") + ". Either\n" +
+                   (finished ? "  extend it:            tune resume " + word + " --num-samples N\n"
+                             : "  go on with it:        tune resume " + word +
+                                   "\n  in a script:          tune run ... --resume auto\n") +
                    "  or use another name:  tune run ... --name OTHER\n"
                    "  or remove it:         rm -r " +
                    word);
 }
 
+/// Goes on with the experiment in `directory` under `spec`, where that may differ from what is
+/// recorded.
+int resume_existing(const std::filesystem::path& directory, const SpecDocument& document,
+                    ExperimentSpec spec, const Catalogue& catalogue, const RunStyle& style) {
+  const auto files = make_posix_file_system();
+  const ExperimentSpec recorded =
+      recorded_spec(ExperimentStore::read_spec(*files, directory), directory, catalogue);
+  // It was found by these, so they are right whatever was recorded before a move.
+  spec.name = recorded.name;
+  spec.storage_path = recorded.storage_path;
+  const auto problems = refuse_changes(recorded, spec, catalogue);
+  print_problems(document, problems);
+  if (!problems.empty()) {
+    throw user_error(directory.string() + " holds an experiment with another spec: put back what " +
+                     "cannot change, or use another --name");
+  }
+  ResumeOptions options;
+  if (to_json(recorded) != to_json(spec)) {
+    options.change = [&spec](ExperimentSpec& changed) { changed = spec; };
+  } else if (const Look look = look_at(directory);
+             !look.driver && is_finished(look.grid.experiment())) {
+    print(directory.string() + " is finished: " + headline(look.grid) + "\n");
+    return exit_ok;
+  }
+  return run_and_conclude(
+      [&] { return resume_experiment(directory, catalogue, run_options(style), options); });
+}
+
+/// The changed spec; nothing, after the problems have been printed, if it cannot be.
+std::optional<ExperimentSpec> check_changes(const SpecDocument& document,
+                                            const ExperimentSpec& recorded,
+                                            const std::string& directory,
+                                            const Catalogue& catalogue) {
+  std::vector<Problem> problems;
+  ExperimentSpec spec = parse_recorded_spec(document.json, catalogue, problems);
+  if (problems.empty()) problems = refuse_changes(recorded, spec, catalogue);
+  if (problems.empty()) {
+    problems = preflight(spec, detect_resources());
+    for (auto& [pointer, sentence] : problems) {
+      const bool is_recorded = spec.command == recorded.command;
+      if (is_recorded && pointer.starts_with("/trainable/command")) {
+        sentence += "; if it has moved: tune resume " + shell_word(directory) + " -- COMMAND";
+      }
+    }
+  }
+  print_problems(document, problems);
+  if (!problems.empty()) return std::nullopt;
+  return spec;
+}
+
 }  // namespace
 
-int run_command(const SpecSource& source, const RunStyle& style) {
+int run_command(const SpecSource& source, const RunStyle& style, const std::string& resume) {
   const Catalogue catalogue = catalogue_with(source.plugins);
-  const auto spec = check_spec(assemble_spec(source), catalogue);
+  const SpecDocument document = assemble_spec(source);
+  const auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
-  refuse_existing(experiment_directory(*spec));
+  const auto directory = experiment_directory(*spec);
+  if (ExperimentStore::exists(*make_posix_file_system(), directory)) {
+    if (resume == "never") refuse_existing(directory);
+    return resume_existing(directory, document, *spec, catalogue, style);
+  }
+  if (resume == "must") {
+    throw user_error("there is no experiment in " + directory.string() +
+                     " to go on with: leave '--resume must' out to start one");
+  }
   return run_and_conclude([&] { return run_experiment(*spec, catalogue, run_options(style)); });
 }
 
-int resume_command(const ResumeRequest& request, const RunStyle& style) {
+int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style) {
   require_experiment(request.directory);
-  const Catalogue catalogue = catalogue_with(request.plugins);
-  const ResumeOptions resume = resume_options(request);
+  const Catalogue catalogue = catalogue_with(changes.plugins);
+  const std::filesystem::path directory = request.directory;
+  const Json recorded = ExperimentStore::read_spec(*make_posix_file_system(), directory);
+  const auto before = recorded_spec(recorded, directory, catalogue);
+  const auto document =
+      assemble_changes(recorded, (directory / "experiment.json").string(), changes);
+  const auto after = check_changes(document, before, request.directory, catalogue);
+  if (!after) return exit_bad_input;
+  ResumeOptions options = resume_options(request);
+  if (to_json(before) != to_json(*after)) {
+    options.change = [&after](ExperimentSpec& spec) { spec = *after; };
+  }
   return run_and_conclude(
-      [&] { return resume_experiment(request.directory, catalogue, run_options(style), resume); });
+      [&] { return resume_experiment(directory, catalogue, run_options(style), options); });
 }
 
 }  // namespace tune

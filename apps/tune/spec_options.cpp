@@ -188,6 +188,23 @@ Json command_of(std::vector<std::string> command) {
   return command;
 }
 
+/// What the command line says, over what is there.
+void apply(SpecDocument& document, const SpecSource& source) {
+  if (!source.param_space.empty()) {
+    document.json["param_space"] = read_json_file(source.param_space);
+    document.origins.emplace_back("/param_space", source.param_space);
+  }
+  if (!source.command.empty()) {
+    put(document.json, "the command", "/trainable/command", command_of(source.command));
+    document.origins.emplace_back("/trainable/command", "command line");
+    for (std::size_t i = 0; i < source.command.size(); ++i) {
+      document.origins.emplace_back("/trainable/command/" + std::to_string(i), "command line");
+    }
+  }
+  for (const auto& given : source.options) apply(document, given);
+  for (const auto& setting : source.settings) set(document, setting);
+}
+
 }  // namespace
 
 std::span<const SpecOption> spec_options() { return options; }
@@ -206,19 +223,16 @@ SpecDocument assemble_spec(const SpecSource& source) {
     if (!document.json.is_object()) return document;
     if (!document.json.contains("name")) document.json["name"] = file.stem().string();
   }
-  if (!source.param_space.empty()) {
-    document.json["param_space"] = read_json_file(source.param_space);
-    document.origins.emplace_back("/param_space", source.param_space);
-  }
-  if (!source.command.empty()) {
-    put(document.json, "the command", "/trainable/command", command_of(source.command));
-    document.origins.emplace_back("/trainable/command", "command line");
-    for (std::size_t i = 0; i < source.command.size(); ++i) {
-      document.origins.emplace_back("/trainable/command/" + std::to_string(i), "command line");
-    }
-  }
-  for (const auto& given : source.options) apply(document, given);
-  for (const auto& setting : source.settings) set(document, setting);
+  apply(document, source);
+  return document;
+}
+
+SpecDocument assemble_changes(Json recorded, std::string label, const SpecSource& source) {
+  SpecDocument document;
+  document.json = std::move(recorded);
+  document.base = fs::current_path();
+  document.label = std::move(label);
+  if (document.json.is_object()) apply(document, source);
   return document;
 }
 
@@ -232,6 +246,12 @@ std::string to_line(const SpecDocument& document, const Problem& problem) {
     const std::string rest = problem.pointer.substr(pointer.size());
     return name + ": " + (rest.empty() ? "" : rest + ": ") + problem.sentence;
   }
+  // About a whole of which an option has given a part.
+  for (const auto& [pointer, name] : document.origins) {
+    if (!problem.pointer.empty() && pointer.starts_with(problem.pointer + "/")) {
+      return name + ": " + problem.sentence;
+    }
+  }
   const std::string pointer = problem.pointer.empty() ? "" : problem.pointer + ": ";
   return document.label + ": " + pointer + problem.sentence;
 }
@@ -240,11 +260,15 @@ std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Cat
   std::vector<Problem> problems;
   ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
   if (problems.empty()) problems = preflight(spec, detect_resources());
+  print_problems(document, problems);
+  if (!problems.empty()) return std::nullopt;
+  return spec;
+}
+
+void print_problems(const SpecDocument& document, const std::vector<Problem>& problems) {
   for (const auto& problem : problems) {
     std::fprintf(stderr, "%s\n", to_line(document, problem).c_str());
   }
-  if (!problems.empty()) return std::nullopt;
-  return spec;
 }
 
 }  // namespace tune

@@ -62,11 +62,17 @@ struct SpecDocument {
 /// Error (user) if a file cannot be read or an option has no place in the spec.
 SpecDocument assemble_spec(const SpecSource& source);
 
+/// The spec of an experiment that is there, as `label` has it, with what the command line says.
+SpecDocument assemble_changes(Json recorded, std::string label, const SpecSource& source);
+
 /// "spec.json: /param_space/lr: sentence", or "--num-samples: sentence".
 std::string to_line(const SpecDocument& document, const Problem& problem);
 
 /// The checked spec; nothing, after every problem has been printed to standard error, one a line,
 /// if there are any, those that only this machine has included.
 std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue);
+
+/// Prints every problem to standard error, one a line.
+void print_problems(const SpecDocument& document, const std::vector<Problem>& problems);
 
 }  // namespace tune

@@ -245,7 +245,53 @@ TEST_CASE("make_any_of asks every stopper about every result", "[stopper][unit]"
   CHECK(stopper->should_stop_all(10));
   CHECK_THROWS_AS(stopper->load({{"stoppers", Json::array()}}), Error);
   stopper->on_trial_end(trial_of(0));
-  CHECK(stopper->save()["stoppers"][1]["trials"].empty());
+  CHECK(stopper->save()["stoppers"]["1"]["trials"].empty());
+}
+
+TEST_CASE("A stopper finds its state again where the rules beside it have changed",
+          "[stopper][unit]") {
+  const auto plateau = [](int num_results) {
+    TrialPlateauOptions options;
+    options.metric = "loss";
+    options.num_results = num_results;
+    options.grace_period = 0;
+    return make_trial_plateau(options);
+  };
+  std::vector<NamedStopper> before;
+  before.push_back({"bound", make_metric_bound("loss", Comparison::less, 1)});
+  before.push_back({"plateau", plateau(3)});
+  const auto old_rules = make_any_of(std::move(before));
+  REQUIRE(stops(*old_rules, {9, 4}) == "..");
+  const Json state = old_rules->save();
+
+  const auto changed = [&](const std::string& name, int num_results) {
+    std::vector<NamedStopper> after;
+    after.push_back({name, plateau(num_results)});
+    auto rules = make_any_of(std::move(after));
+    rules->load(state);
+    return rules;
+  };
+  CHECK(stops(*changed("plateau", 3), {4, 4}) == ".x");
+  CHECK(stops(*changed("plateau", 2), {4}) == "x");      // a shorter window
+  CHECK(stops(*changed("plateau", 4), {4, 4}) == "..");  // a longer one
+  CHECK(stops(*changed("other", 3), {4, 4}) == "..");    // begins anew
+}
+
+TEST_CASE("An experiment plateau goes on with fewer values, and in the other mode",
+          "[stopper][unit]") {
+  const auto make = [](int top, Mode mode) {
+    ExperimentPlateauOptions options;
+    options.metric = "loss";
+    options.top = top;
+    options.mode = mode;
+    return make_experiment_plateau(options);
+  };
+  const auto wide = make(4, Mode::min);
+  for (int trial = 0; trial < 4; ++trial) stops(*wide, {static_cast<double>(trial)}, trial);
+  const auto narrow = make(2, Mode::max);
+  narrow->load(wide->save());
+  // Of 3, 2, 1 and 0 the best two are 3 and 2 now.
+  CHECK(narrow->save()["best"] == Json{{3.0, 3}, {2.0, 2}});
 }
 
 TEST_CASE("Stoppers are made by name with their options", "[stopper][unit]") {

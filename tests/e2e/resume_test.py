@@ -1,8 +1,11 @@
 """What `tune resume` can be asked to do, and that nothing is lost or told twice by it."""
 import csv
+import json
 import os
+import signal
+import shutil
 
-from cli_support import TROUBLED, Case, main
+from cli_support import CLIENT, TROUBLED, Case, main
 
 
 class ResumeCase(Case):
@@ -127,6 +130,214 @@ class NamedTrials(ResumeCase):
                                ("-1", "--trial")]:
             self.assertIn(sentence, self.resume("--trial", word, expect=2).err)
         self.assertEqual(self.journal(), before)
+
+
+class Extending(ResumeCase):
+    def setUp(self):
+        super().setUp()
+        self.write("spec.json", self.quadratic(
+            num_samples=2, stop={"training_iteration": 4},
+            param_space={"lr": {"loguniform": [1e-3, 0.4]}, "iterations": 100}))
+        self.tune("run", "spec.json", "--progress", "none")
+
+    def resume(self, *options, directory="results/spec", expect=0):
+        return self.tune("resume", directory, "--progress", "lines", *options, expect=expect)
+
+    def recorded(self):
+        return json.loads(self.read("results/spec/experiment.json"))
+
+    def test_more_samples_are_those_that_a_longer_search_would_have_drawn(self):
+        self.resume("--num-samples", "5")
+        self.tune("run", "spec.json", "--name", "whole", "--num-samples", "5", "--progress", "none")
+        configs = [[trial["config"] for trial in self.json("ls", directory)]
+                   for directory in ["results/spec", "results/whole"]]
+        self.assertEqual(configs[0], configs[1])
+        self.assertEqual(len(configs[0]), 5)
+        self.assertEqual(self.recorded()["num_samples"], 5)
+        for trial in self.states():
+            self.assert_rows(trial, 4)
+
+    def test_fewer_samples_than_there_are_add_none(self):
+        self.resume("--num-samples", "1")
+        self.assertEqual(len(self.states()), 2)
+
+    def test_a_longer_stop_is_for_trials_to_come_and_for_finished_ones_on_request(self):
+        out = self.resume("--stop", "training_iteration=6", "--num-samples", "3").out
+        self.assertIn("--finished", out)
+        self.assert_rows("trial_00000", 4)
+        self.assert_rows("trial_00002", 6)
+        self.resume("--stop", "training_iteration=8", "--finished")
+        self.assert_rows("trial_00002", 8)
+
+    def test_one_finished_trial_goes_on_alone(self):
+        self.assertIn("--stop", self.resume("--trial", "1", expect=2).err)
+        self.resume("--trial", "1", "--stop", "training_iteration=8")
+        self.assert_rows("trial_00000", 4)
+        self.assert_rows("trial_00001", 8)
+
+    def test_whatever_else_may_change_does(self):
+        self.resume("--max-concurrent-trials", "1", "--time-budget-s", "1e6",
+                    "--set", "stop/training_iteration=9", "--set", "failure_config/max_failures=2",
+                    "--env", "A=b", "--num-to-keep", "1")
+        spec = self.recorded()
+        self.assertEqual(spec["max_concurrent_trials"], 1)
+        self.assertEqual(spec["time_budget_s"], 1e6)
+        self.assertEqual(spec["stop"], {"training_iteration": 9})
+        self.assertEqual(spec["failure_config"]["max_failures"], 2)
+        self.assertEqual(spec["trainable"]["env"], {"A": "b"})
+        self.assertEqual(spec["checkpoint_config"]["num_to_keep"], 1)
+        self.resume()  # what was changed is recorded
+
+    def test_what_may_not_change_is_refused_with_what_to_do_instead(self):
+        before = self.journal(), self.recorded()
+        for options, sentence in [
+                (["--set", 'param_space/lr={"uniform": [0, 1]}'],
+                 "--set param_space/lr: the param space of a started experiment cannot change"),
+                (["--searcher", "grid", "--set", 'param_space/lr={"grid_search": [1]}'],
+                 "--searcher: the searcher of a started experiment cannot change"),
+                (["--seed", "5"], "--seed: the seed"),
+                (["--metric", "w"], "--metric: the metric"),
+                (["--name", "new"], "rename its directory"),
+                (["--num-samples", "0"], "--num-samples: num_samples must be"),
+                (["--num-sampels", "9"], "did you mean '--num-samples'"),
+                (["--", "./no-such-program"], "cannot run"),
+        ]:
+            with self.subTest(options=options):
+                self.assertIn(sentence, self.resume(*options, expect=2).err)
+        self.assertEqual((self.journal(), self.recorded()), before)
+
+
+class OtherPlaces(ResumeCase):
+    def interrupt_a_run(self):
+        self.write("spec.json", {
+            "trainable": {"command": ["./train.py"]}, "metric": "count", "mode": "max",
+            "checkpoint_config": {"checkpoint_frequency": 2, "num_to_keep": 2},
+            "param_space": {"trouble": "interrupts", "at": 3, "iterations": 8},
+        })
+        with open(TROUBLED[1], encoding="utf-8") as program:
+            self.write("train.py", f"#!{TROUBLED[0]}\n" + program.read())
+        os.chmod(self.path("train.py"), 0o755)
+        self.tune("run", "spec.json", "--progress", "none", expect=130)
+
+    def test_an_experiment_goes_on_where_it_was_moved_to(self):
+        self.interrupt_a_run()
+        os.makedirs(self.path("far/away"))
+        os.rename(self.path("results/spec"), self.path("far/away/my experiment"))
+        os.rmdir(self.path("results"))
+        directory = "far/away/my experiment"
+        out = self.resume(directory=directory).out
+        self.assertNotIn(self.path("results"), out)
+        self.assertIn(f"'{self.path(directory)}'", out)
+        self.assert_rows("trial_00000", 8, directory)
+        trial, = self.json("ls", directory)
+        self.assertEqual(trial["path"], self.path(directory, "trial_00000"))
+        self.assertTrue(os.path.isfile(os.path.join(trial["path"], "params.json")))
+        self.assertTrue(trial["checkpoint"].startswith(self.path(directory)))
+        self.tune("checkpoints", directory, "--verify")
+
+    def test_a_program_that_has_moved_is_asked_for_and_can_be_given(self):
+        self.interrupt_a_run()
+        os.makedirs(self.path("bin"))
+        shutil.move(self.path("train.py"), self.path("bin/train.py"))
+        error = self.resume(expect=2).err
+        self.assertIn(self.path("train.py"), error)
+        self.assertIn("tune resume results/spec -- COMMAND", error)
+        self.tune("resume", "results/spec", "--progress", "none", "--", "./bin/train.py", "--x")
+        self.assert_rows("trial_00000", 8)
+        spec = json.loads(self.read("results/spec/experiment.json"))
+        program, word = spec["trainable"]["command"]
+        self.assertEqual(os.path.realpath(program), self.path("bin/train.py"))
+        self.assertEqual(word, "--x")
+
+    def test_a_start_checkpoint_that_is_gone_does_not_hold_up_those_that_need_it_no_more(self):
+        self.interrupt_a_run()
+        checkpoint = self.json("ls", "results/spec")[0]["checkpoint"]
+        shutil.copytree(checkpoint, self.path("start"))
+        shutil.rmtree(self.path("results"))
+        self.write("spec.json", {**json.loads(self.read("spec.json")),
+                                 "resume_from_checkpoint": "start",
+                                 "param_space": {"trouble": "interrupts", "at": 6,
+                                                 "iterations": 9}})
+        self.tune("run", "spec.json", "--progress", "none", expect=130)
+        shutil.rmtree(self.path("start"))
+        self.resume()
+        self.assertEqual(self.json("ls", "results/spec")[0]["metrics"]["count"], 9)
+
+
+class RunAgain(ResumeCase):
+    """`tune run` where an experiment is already."""
+
+    def interrupt(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "count", "mode": "max",
+            "param_space": {"trouble": "interrupts", "at": 3, "iterations": 8},
+        })
+        self.tune("run", "spec.json", "--progress", "none", "--resume", "auto", expect=130)
+
+    def test_of_an_unfinished_one_says_what_to_type(self):
+        self.interrupt()
+        before = self.journal()
+        error = self.tune("run", "spec.json", expect=2).err
+        for way_out in ["not finished", "tune resume " + self.path("results/spec"),
+                        "--resume auto", "--name OTHER", "rm -r"]:
+            self.assertIn(way_out, error)
+        self.assertEqual(self.journal(), before)
+
+    def test_of_a_finished_one_says_that_it_is_and_how_to_extend_it(self):
+        self.write("spec.json", self.quadratic())
+        self.tune("run", "spec.json", "--progress", "none")
+        error = self.tune("run", "spec.json", expect=2).err
+        for way_out in ["finished", "--num-samples N", "--name OTHER", "rm -r"]:
+            self.assertIn(way_out, error)
+        self.assertNotIn("not finished", error)
+
+    def test_auto_starts_goes_on_and_leaves_a_finished_one_alone(self):
+        self.interrupt()
+        again = ["run", "spec.json", "--progress", "none", "--resume", "auto", "--strict"]
+        self.tune(*again)
+        self.assert_rows("trial_00000", 8)
+        before = self.journal()
+        self.assertIn("is finished", self.tune(*again).out)
+        self.assertEqual(self.journal(), before)
+
+    def test_auto_after_a_kill_loses_and_repeats_nothing(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "count", "mode": "max",
+            "checkpoint_config": {"checkpoint_frequency": 2},
+            "param_space": {"trouble": "kills_driver", "at": 5, "iterations": 8},
+        })
+        again = ["run", "spec.json", "--progress", "none", "--resume", "auto"]
+        self.tune(*again, expect=-signal.SIGKILL)
+        self.tune(*again)
+        self.assert_rows("trial_00000", 8)
+
+    def test_auto_takes_over_what_may_change_and_refuses_what_may_not(self):
+        self.write("spec.json", self.quadratic())
+        again = ["run", "spec.json", "--progress", "none", "--resume", "auto"]
+        self.tune(*again)
+        before = self.journal()
+        error = self.tune(*again, "--seed", "9", expect=2).err
+        self.assertIn("--seed: the seed of a started experiment", error)
+        self.write("spec.json", self.quadratic(metric="w"))
+        self.assertIn("spec.json: /metric: the metric", self.tune(*again, expect=2).err)
+        self.assertEqual(self.journal(), before)
+        self.write("spec.json", self.quadratic())
+        self.tune(*again, "--num-samples", "6")
+        self.assertEqual(set(self.states().values()), {"TERMINATED"})
+        self.assertEqual(len(self.states()), 6)
+
+    def test_auto_goes_on_in_a_directory_that_was_moved(self):
+        self.interrupt()
+        os.rename(self.path("results"), self.path("moved"))
+        self.tune("run", "spec.json", "--progress", "none", "--resume", "must",
+                  "--storage-path", "moved")
+        self.assert_rows("trial_00000", 8, "moved/spec")
+
+    def test_must_refuses_to_start(self):
+        self.write("spec.json", self.quadratic())
+        self.assertIn("no experiment", self.tune("run", "spec.json", "--resume", "must",
+                                                 expect=2).err)
+        self.assertEqual(os.listdir(self.dir), ["spec.json"])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
-set(spec_tests spec_test.cpp spec_json_test.cpp spec_schema_test.cpp spec_stop_test.cpp
+set(spec_tests resume_changes_test.cpp spec_test.cpp spec_json_test.cpp spec_schema_test.cpp spec_stop_test.cpp
                spec_support.cpp)
 list(TRANSFORM spec_tests PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 tune_test(test_spec SOURCES ${spec_tests} LINK tune_spec)

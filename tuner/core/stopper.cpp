@@ -128,6 +128,10 @@ class TrialPlateau : public Stopper {
         Window& window = windows[TrialId(trial.at(0).get<std::uint32_t>())];
         window.results = trial.at(1).get<std::int64_t>();
         for (const Json& value : trial.at(2)) window.last.push_back(load_number(value));
+        // It may have been written for a longer window.
+        const auto wanted = static_cast<std::size_t>(options_.num_results);
+        const auto surplus = window.last.size() - std::min(window.last.size(), wanted);
+        window.last.erase(window.last.begin(), window.last.begin() + std::ptrdiff_t(surplus));
       }
     });
     windows_ = std::move(windows);
@@ -182,6 +186,12 @@ class ExperimentPlateau : public Stopper {
       }
       settled_results = state.at("settled_results").get<std::int64_t>();
     });
+    // It may have been written for another mode, or for more values.
+    std::stable_sort(best.begin(), best.end(), [&](const auto& a, const auto& b) {
+      return better(options_.mode, a.first, b.first);
+    });
+    const auto most = static_cast<std::size_t>(options_.top);
+    if (best.size() > most) best.resize(most);
     best_ = std::move(best);
     settled_results_ = settled_results;
   }
@@ -217,44 +227,46 @@ class ExperimentPlateau : public Stopper {
 
 class AnyOf : public Stopper {
  public:
-  explicit AnyOf(std::vector<std::unique_ptr<Stopper>> stoppers) : stoppers_(std::move(stoppers)) {}
+  explicit AnyOf(std::vector<NamedStopper> stoppers) : stoppers_(std::move(stoppers)) {}
 
   bool should_stop(const Trial& trial, const Result& result) override {
     bool stops = false;
-    for (const auto& stopper : stoppers_) stops = stopper->should_stop(trial, result) || stops;
+    for (const auto& [name, stopper] : stoppers_) {
+      stops = stopper->should_stop(trial, result) || stops;
+    }
     return stops;
   }
 
   void on_trial_end(const Trial& trial) override {
-    for (const auto& stopper : stoppers_) stopper->on_trial_end(trial);
+    for (const auto& [name, stopper] : stoppers_) stopper->on_trial_end(trial);
   }
 
   std::optional<std::string> should_stop_all(Seconds running_s) const override {
-    for (const auto& stopper : stoppers_) {
+    for (const auto& [name, stopper] : stoppers_) {
       if (auto reason = stopper->should_stop_all(running_s)) return reason;
     }
     return std::nullopt;
   }
 
   Json save() const override {
-    Json states = Json::array();
-    for (const auto& stopper : stoppers_) states.push_back(stopper->save());
+    Json states = Json::object();
+    for (const auto& [name, stopper] : stoppers_) states[name] = stopper->save();
     return {{"stoppers", std::move(states)}};
   }
 
   void load(const Json& state) override {
     const auto states = state.is_object() ? state.find("stoppers") : state.end();
-    const bool is_ours =
-        states != state.end() && states->is_array() && states->size() == stoppers_.size();
-    if (!is_ours) {
-      throw user_error("the saved state of the stoppers is not that of " +
-                       std::to_string(stoppers_.size()) + " stoppers");
+    if (states == state.end() || !states->is_object()) {
+      throw user_error("the saved state of the stoppers is not its own");
     }
-    for (std::size_t i = 0; i < stoppers_.size(); ++i) stoppers_[i]->load((*states)[i]);
+    for (const auto& [name, stopper] : stoppers_) {
+      const auto own = states->find(name);
+      if (own != states->end()) stopper->load(*own);
+    }
   }
 
  private:
-  std::vector<std::unique_ptr<Stopper>> stoppers_;
+  std::vector<NamedStopper> stoppers_;
 };
 
 }  // namespace
@@ -282,8 +294,16 @@ std::unique_ptr<Stopper> make_experiment_plateau(ExperimentPlateauOptions option
   return std::make_unique<ExperimentPlateau>(std::move(options));
 }
 
-std::unique_ptr<Stopper> make_any_of(std::vector<std::unique_ptr<Stopper>> stoppers) {
+std::unique_ptr<Stopper> make_any_of(std::vector<NamedStopper> stoppers) {
   return std::make_unique<AnyOf>(std::move(stoppers));
+}
+
+std::unique_ptr<Stopper> make_any_of(std::vector<std::unique_ptr<Stopper>> stoppers) {
+  std::vector<NamedStopper> named;
+  for (auto& stopper : stoppers) {
+    named.push_back({std::to_string(named.size()), std::move(stopper)});
+  }
+  return make_any_of(std::move(named));
 }
 
 }  // namespace tune

@@ -69,7 +69,16 @@ struct ExperimentPlateauOptions {
 };
 std::unique_ptr<Stopper> make_experiment_plateau(ExperimentPlateauOptions options);
 
-/// Ends when any of them does; each is asked about each result.
+/// A stopper with a name by which its state is found again where the rules beside it have changed.
+struct NamedStopper {
+  std::string name;
+  std::unique_ptr<Stopper> stopper;
+};
+
+/// Ends when any of them does; each is asked about each result. Loads the state of any other such
+/// object: a stopper of a name that is not in there begins anew. Names differ.
+std::unique_ptr<Stopper> make_any_of(std::vector<NamedStopper> stoppers);
+/// The same, named by their places.
 std::unique_ptr<Stopper> make_any_of(std::vector<std::unique_ptr<Stopper>> stoppers);
 
 }  // namespace tune
