@@ -70,9 +70,9 @@ TEST_CASE("A lock is there while it is held and gone after", "[lock][unit]") {
 TEST_CASE("A second driver is refused by host, pid and time of the first", "[lock][unit]") {
   const LockOwner self = this_process(ten_o_clock);
   const auto files = directory(self);
-  CHECK(refusal(*files, self) == "experiment /e is driven by pid " + std::to_string(self.pid) +
-                                     " on host " + self.host +
-                                     " since 2026-11-21 10:00:00 UTC; end that process first");
+  CHECK(refusal(*files, self) ==
+        "experiment /e is driven by pid " + std::to_string(self.pid) + " on host " + self.host +
+            " since 2026-11-21 10:00:00 UTC; tune pause /e makes it leave");
   CHECK(files->read(file) == text_of(self));
 }
 

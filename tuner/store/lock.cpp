@@ -79,7 +79,7 @@ Error refused(const path& file, const LockOwner& owner, const std::string& here)
       "experiment " + file.parent_path().native() + " is driven by pid " +
       std::to_string(owner.pid) + " on host " + owner.host + " since " + utc(owner.since) +
       (owner.host == here
-           ? "; end that process first"
+           ? "; tune pause " + file.parent_path().native() + " makes it leave"
            : "; whether it still runs can only be seen there (ps -p " + std::to_string(owner.pid) +
                  "): if that driver is surely gone, remove " + file.native()));
 }
