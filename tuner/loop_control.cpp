@@ -65,6 +65,8 @@ ControlAnswer Loop::stop_by_hand(TrialId id) {
   ControlAnswer answer{true, to_string(id) + " ends with its next result", {id}};
   if (!attempt->has_result) {
     answer.sentence = to_string(id) + " ends";
+    // In the middle of its work: nothing that another trial could take over.
+    if (attempt->process) leave(*find_process(*attempt->process), TrialProcess::Leaving::asked);
     end_stopped_by_hand(*attempt);
   } else if (attempt->phase == Attempt::Phase::waiting) {
     carry_out(*attempt);

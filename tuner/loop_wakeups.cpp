@@ -161,8 +161,8 @@ void Loop::on_deadline(TrialProcess& process) {
   }
   const auto seconds = [](Seconds s) { return std::to_string(static_cast<long>(s)) + " s"; };
   if (attempt->stop_asked) {
-    end_stopped_by_hand(*attempt);
     leave(process, Leaving::terminated);
+    end_stopped_by_hand(*attempt);
     return;
   }
   std::string reason;

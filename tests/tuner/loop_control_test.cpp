@@ -83,6 +83,32 @@ TEST_CASE("A stopped trial that does not come to a result is ended after its gra
   CHECK(harness.trial(0).failures == 0);
 }
 
+TEST_CASE("A process that is stopped in the middle of its work is given to no other trial",
+          "[loop][control]") {
+  SlowHarness harness;
+  harness.spec.reuse_processes = true;
+  harness.program.can_reset = true;
+  harness.program.step = [](const Json& config, std::int64_t) {
+    return FakeStep{.metrics = R"({"x":)" + config["x"].dump() + "}", .takes_s = 10};
+  };
+  SECTION("before its first result") { harness.wishes = {{5, ask(Kind::stop, 0)}}; }
+  SECTION("after its grace") {
+    harness.spec.stop_grace_s = 2;
+    harness.wishes = {{15, ask(Kind::stop, 0)}};
+  }
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  for (const int other : {1, 2, 3}) {
+    CHECK(harness.trial(other).failures == 0);
+    CHECK(harness.trial(other).iteration == 10);
+  }
+  for (const auto& event : harness.events()) {
+    const auto* const reported = std::get_if<ResultReported>(&event.body);
+    if (reported == nullptr) continue;
+    CHECK(reported->result.find("x") == static_cast<double>(index_of(reported->trial)));
+  }
+}
+
 TEST_CASE("A stopped trial is not tried again when it fails before its end", "[loop][control]") {
   SlowHarness harness;
   harness.spec.failure_config.max_failures = -1;
