@@ -25,10 +25,10 @@ class DriverCase(Case):
         spec.update(fields)
         self.write("spec.json", spec)
 
-    def start(self, *words, **options):
+    def start(self, *words, prefix=(), **options):
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.STDOUT, **options}
-        driver = subprocess.Popen([TUNE, *words], cwd=self.dir, **options)
+        driver = subprocess.Popen([*prefix, TUNE, *words], cwd=self.dir, **options)
         self.addCleanup(self.end, driver)
         return driver
 

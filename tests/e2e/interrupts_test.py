@@ -3,6 +3,7 @@ import fcntl
 import os
 import select
 import signal
+import subprocess
 import termios
 
 from cli_support import main
@@ -27,6 +28,24 @@ class Interrupts(DriverCase):
         self.assertLess(said, done.out.index("trial_00000 started"))
         for trial in (0, 1):
             self.assertEqual(self.iterations(trial, "moved"), list(range(1, 41)))
+
+    def test_what_ran_on_another_host_is_not_looked_for_here_and_that_is_said(self):
+        far = ["unshare", "--uts", "sh", "-c", 'hostname far-away && exec "$0" "$@"']
+        if subprocess.run([*far, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no right to take another host name")
+        self.spec({"iterations": 12, "block_at": 6})
+        driver = self.start("run", "spec.json", "--progress", "none", prefix=far)
+        self.wait_for_iteration(5)
+        refused = self.tune("stop", "results/spec", expect=2).err
+        self.assertIn(f"pid {driver.pid} on host far-away", refused)
+        driver.kill()
+        driver.wait()
+        self.assertIn("far-away", self.tune("resume", "results/spec", expect=2).err)
+        os.remove(self.path("results/spec/LOCK"))
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        done = self.tune("resume", "results/spec", "--progress", "lines")
+        self.assertIn("the last driver has died on host far-away", done.out)
 
     def test_every_signal_that_interrupts_saves_all_trials_and_says_how_to_go_on(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
