@@ -68,7 +68,10 @@ class Field {
   }
 
  private:
-  bool is_null() { return checked(value_.type()) == ondemand::json_type::null && value_.is_null(); }
+  /// A word that only begins like null is no JSON.
+  bool is_null() {
+    return checked(value_.type()) == ondemand::json_type::null && checked(value_.is_null());
+  }
 
   template <class T>
   T typed(const char* expected) {
