@@ -178,6 +178,13 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore tells damage by file and kind",
     files.make_directories(first / "empty");
     expected = "empty: Is a directory";
   }
+  SECTION("it names a file of somebody else's") {
+    files.put("/elsewhere", "0123456789");
+    std::string manifest = files.read(first / "manifest.json");
+    manifest.replace(manifest.find("a/weights"), 9, "/elsewhere");
+    files.put(first / "manifest.json", manifest);
+    expected = "its manifest names /elsewhere, which is not in it";
+  }
   SECTION("a file cannot be read") {
     files.fail_reading(first / "a/weights");
     expected = "a/weights: Input/output error";

@@ -120,6 +120,9 @@ void copy_tree(FileSystem& files, const path& from, const path& to) {
 
 std::optional<std::string> damage_of(FileSystem& files, const path& checkpoint, const Json& entry) {
   const path name = entry.at("path").get<std::string>();
+  if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
+    return "its manifest names " + name.native() + ", which is not in it";
+  }
   const auto bytes = entry.at("bytes").get<std::uint64_t>();
   if (!files.exists(checkpoint / name)) return "the file " + name.native() + " is missing";
   const FileFacts found = measure(files, checkpoint, name);
