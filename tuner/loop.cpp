@@ -188,6 +188,7 @@ void Loop::finish(const LoopEnd& end) {
   for (act(); !ledger_.is_settled() || pool_.outstanding() > 0; act()) {
     wakeups_.clear();
     executor_.wait(ledger_.deadline(), wakeups_);
+    answer_on_leaving();
     pool_.run_completions();
   }
   callbacks_.call("on_experiment_end",

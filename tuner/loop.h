@@ -81,6 +81,7 @@ class Loop {
 
   // loop_control.cpp: what somebody asks of the driver by hand.
   ControlAnswer obey(const ControlRequest& request);
+  void answer_on_leaving();
   ControlAnswer stop_by_hand();
   ControlAnswer stop_by_hand(TrialId trial);
   ControlAnswer pause_by_hand();

@@ -20,6 +20,18 @@ void Loop::on(const ControlAsked& wakeup) {
   answers_.emplace_back(wakeup.id, obey(wakeup.request));
 }
 
+/// All trials have ended, and what is left to do (deleting, say) may take a while.
+void Loop::answer_on_leaving() {
+  using Kind = ControlRequest::Kind;
+  for (const auto& wakeup : wakeups_) {
+    const auto* const asked = std::get_if<ControlAsked>(&wakeup);
+    if (asked == nullptr) continue;
+    const bool is_granted = asked->request.kind != Kind::checkpoint && !asked->request.trial;
+    answers_.emplace_back(asked->id,
+                          ControlAnswer{is_granted, "no trial runs; the driver is leaving", {}});
+  }
+}
+
 ControlAnswer Loop::obey(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
   if (request.kind == Kind::pause) return pause_by_hand();

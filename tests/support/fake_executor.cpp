@@ -123,7 +123,7 @@ void FakeExecutor::stand_still() {
 }
 
 void FakeExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
-  if (std::exchange(woken_, false)) return;
+  if (std::exchange(woken_, false)) deadline = clock_.time;  // what is due now comes with it
   // What a dead child would still have said is never heard.
   while (!pending_.empty() && !is_live(pending_.top().wakeup)) pending_.pop();
   const Seconds next = pending_.empty() ? deadline : std::min(deadline, pending_.top().time);

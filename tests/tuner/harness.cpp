@@ -81,20 +81,21 @@ LoopEnd Harness::run() {
                    : ExperimentStore::create(files, directory, to_json(spec), self);
   ensure(!difference, "policies answer a replay as they did: " + difference.value_or(""));
 
-  FakeExecutor executor(clock, files, program);
-  for (const auto& [time, signal] : signals) executor.at(time, Interrupted{signal});
+  FakeExecutor fake(clock, files, program);
+  executor = &fake;
+  for (const auto& [time, signal] : signals) fake.at(time, Interrupted{signal});
   signals.clear();
   for (std::size_t i = 0; i < wishes.size(); ++i) {
-    executor.at(wishes[i].first, ControlAsked{ControlId{i}, wishes[i].second});
+    fake.at(wishes[i].first, ControlAsked{ControlId{i}, wishes[i].second});
   }
   wishes.clear();
-  if (freeze) executor.freeze(freeze->first, freeze->second);
+  if (freeze) fake.freeze(freeze->first, freeze->second);
   freeze.reset();
   auto all = std::move(callbacks);
   callbacks.clear();
   all.push_back(std::make_unique<Recorder>(told));
   CallbackList list(std::move(all));
-  IoPool pool(0, [&executor] { executor.wake(); });
+  IoPool pool(0, [&fake] { fake.wake(); });
   Ledger ledger(experiment, policies, store, pool, clock);
   Saver saver(ledger, pool, files, list, directory, spec.checkpoint_config);
   ledger.commit(SessionStarted{"host", 1, "test"});
@@ -108,14 +109,14 @@ LoopEnd Harness::run() {
              .resources = resources,
              .gpu_names = {},
              .interrupt_grace_s = 30},
-            ledger, policies, executor, pool, saver, list);
+            ledger, policies, fake, pool, saver, list);
   LoopEnd end = loop.run();
   answers.clear();
-  for (auto& [id, answer] : executor.answers) answers.push_back(std::move(answer));
-  launches += executor.launches;
-  most_live = std::max(most_live, executor.most_live);
-  specs.insert(specs.end(), executor.specs.begin(), executor.specs.end());
-  ensure(executor.live() == 0, "no process is left behind");
+  for (auto& [id, answer] : fake.answers) answers.push_back(std::move(answer));
+  launches += fake.launches;
+  most_live = std::max(most_live, fake.most_live);
+  specs.insert(specs.end(), fake.specs.begin(), fake.specs.end());
+  ensure(fake.live() == 0, "no process is left behind");
   return end;
 }
 

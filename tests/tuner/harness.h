@@ -68,8 +68,9 @@ class Harness {
 
   ManualClock clock;
   MemoryFileSystem files;
-  Experiment experiment;          ///< as the last run has left it
-  std::vector<std::string> told;  ///< to a Recorder, by all runs
+  Experiment experiment;             ///< as the last run has left it
+  std::vector<std::string> told;     ///< to a Recorder, by all runs
+  FakeExecutor* executor = nullptr;  ///< while a run lasts
   int launches = 0;
   std::size_t most_live = 0;
   std::vector<LaunchSpec> specs;

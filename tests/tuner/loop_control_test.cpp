@@ -109,6 +109,38 @@ TEST_CASE("A process that is stopped in the middle of its work is given to no ot
   }
 }
 
+namespace {
+
+/// Asks for something when the driver is about to leave.
+class LateAsker : public Callback {
+ public:
+  explicit LateAsker(Harness& harness) : harness_(harness) {}
+  std::string name() const override { return "late"; }
+  Json save() const override {
+    const Kind kinds[] = {Kind::stop, Kind::pause, Kind::checkpoint};
+    for (std::size_t i = 0; i < std::size(kinds); ++i) {
+      harness_.executor->at(harness_.clock.time, ControlAsked{ControlId{i}, ask(kinds[i])});
+    }
+    return Json::object();
+  }
+
+ private:
+  Harness& harness_;
+};
+
+}  // namespace
+
+TEST_CASE("A driver that is leaving answers, and records nothing more", "[loop][control]") {
+  SlowHarness harness;
+  harness.callbacks.push_back(std::make_unique<LateAsker>(harness));
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  REQUIRE(harness.answers.size() == 3);
+  CHECK(harness.answers[0].accepted);
+  CHECK(harness.answers[1].accepted);
+  CHECK_FALSE(harness.answers[2].accepted);
+  CHECK(std::holds_alternative<SessionEnded>(harness.events().back().body));
+}
+
 TEST_CASE("A stopped trial is not tried again when it fails before its end", "[loop][control]") {
   SlowHarness harness;
   harness.spec.failure_config.max_failures = -1;
