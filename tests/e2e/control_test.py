@@ -44,6 +44,7 @@ class Control(DriverCase):
     def test_pause_saves_everything_and_a_resume_goes_on(self):
         driver = self.run_blocked()
         waiting = self.start("pause", "results/spec", "--wait")
+        self.assertIn(b"leaves once 2 running trials", waiting.stdout.readline())
         self.let_go()
         self.finish(waiting, expect=0)
         # At once: who has waited finds the lock free.
@@ -77,7 +78,7 @@ class Control(DriverCase):
         driver.wait()
         self.assertTrue(os.path.exists(self.path("results/spec/control.sock")))
         self.assertIn("no driver runs", self.tune("stop", "results/spec", expect=2).err)
-        resumed = self.start("resume", "results/spec", "--progress", "none")
+        resumed = self.start("resume", "results/spec", "--progress", "none", "--grace", "0.1")
         self.wait_until(lambda: self.json("status", "results/spec")["sessions"] == 2, "a session")
         self.tune("pause", "results/spec", "--wait")
         self.finish(resumed, expect=130)
