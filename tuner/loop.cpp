@@ -91,6 +91,7 @@ Seconds Loop::next_deadline() const {
   Seconds deadline = std::min({ledger_.deadline(), wind_down_deadline_, steady + options_.tick_s});
   if (!deadlines_.empty()) deadline = std::min(deadline, deadlines_.begin()->first);
   if (winding_ != Winding::no) return deadline;
+  if (options_.space != nullptr) deadline = std::min(deadline, options_.space->deadline());
   if (retry_at_ != never_s) deadline = std::min(deadline, steady + retry_at_ - ledger_.now());
   if (spec_.time_budget_s) {
     const Seconds left = *spec_.time_budget_s - ledger_.experiment().running_s(ledger_.now());

@@ -16,6 +16,7 @@
 #include "tuner/ledger.h"
 #include "tuner/loop_end.h"
 #include "tuner/saver.h"
+#include "tuner/space_guard.h"
 #include "tuner/spec.h"
 
 namespace tune {
@@ -27,6 +28,7 @@ struct LoopOptions {
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
   Seconds interrupt_grace_s = 30;        ///< for last saves after an interrupt
   std::set<TrialId> only = {};           ///< only these run, and none are added; empty: all
+  SpaceGuard* space = nullptr;           ///< outlives the loop; null: launches wait for no disk
   Seconds tick_s = never_s;  ///< a turn at least so often, for callbacks that show the time
 };
 

@@ -21,7 +21,8 @@ bool Loop::start_next() {
   }
   if (!allocation) return false;
   const auto trial = choose_trial();
-  if (!trial) {
+  const bool has_space = options_.space == nullptr || !trial || options_.space->allows_launch();
+  if (!trial || !has_space) {
     if (!idle) resources_.release(*allocation);
     return false;
   }

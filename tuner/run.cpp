@@ -140,6 +140,7 @@ struct Engine {
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     ledger->write();
     listen(executor);
+    SpaceGuard space_guard(*files, pool, *ledger, callbacks, directory, spec.min_free_bytes);
     Loop loop(spec,
               {.experiment_dir = directory,
                .session_mark = to_text(session_mark(this_process(clock->now()))),
@@ -147,6 +148,7 @@ struct Engine {
                .gpu_names = gpu_names(spec, detected),
                .interrupt_grace_s = options.interrupt_grace_s,
                .only = std::move(only),
+               .space = &space_guard,
                .tick_s = 1},
               *ledger, policies, executor, pool, *saver, callbacks);
     LoopEnd end = loop.run();

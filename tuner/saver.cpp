@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tuner/core/byte_size.h"
 #include "tuner/core/error.h"
 #include "tuner/store/paths.h"
 
@@ -19,7 +20,9 @@ Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CallbackList& call
       callbacks_(callbacks),
       experiment_dir_(std::move(experiment_dir)),
       config_(config),
-      retention_(make_retention(config)) {}
+      retention_(make_retention(config)) {
+  if (config_.max_checkpoint_bytes) budget_.emplace(config_, ledger_.experiment().trials());
+}
 
 path Saver::trial_dir(TrialId trial) const { return paths::trial(experiment_dir_, trial); }
 
@@ -139,21 +142,53 @@ void Saver::apply_retention(TrialId id) {
   const Trial& trial = ledger_.experiment().trial(id);
   const bool ended = is_final(trial.state);
   if (ended) indices_.erase(id);
-  if (trial.checkpoints.empty()) return;
+  if (trial.checkpoints.empty()) {
+    keep_to_budget(id);
+    return;
+  }
   auto keep = retention_->keep(trial.checkpoints);
   // What a retry, a resume or an unpause would start from.
   keep.back() = true;
   if (ended && config_.num_to_keep == 0) keep.assign(keep.size(), false);
-  const auto pins = pins_.find(id);
   CheckpointsDropped dropped{id, {}};
   for (std::size_t i = 0; i < keep.size(); ++i) {
     const int index = trial.checkpoints[i].index;
-    const bool pinned = pins != pins_.end() && pins->second.contains(index);
-    if (!keep[i] && !pinned) dropped.indices.push_back(index);
+    if (!keep[i] && !is_pinned(id, index)) dropped.indices.push_back(index);
   }
-  if (dropped.indices.empty()) return;
-  ledger_.commit(dropped);
-  remove_when_durable(id, std::move(dropped.indices));
+  if (!dropped.indices.empty()) {
+    ledger_.commit(dropped);
+    remove_when_durable(id, std::move(dropped.indices));
+  }
+  keep_to_budget(id);
+}
+
+bool Saver::is_pinned(TrialId trial, int index) const {
+  const auto pins = pins_.find(trial);
+  return pins != pins_.end() && pins->second.contains(index);
+}
+
+/// Gives up what all trials together have too much, after the checkpoints of `changed` are others.
+void Saver::keep_to_budget(TrialId changed) {
+  if (!budget_) return;
+  const std::uint64_t limit = *config_.max_checkpoint_bytes;
+  budget_->update(ledger_.experiment().trial(changed));
+  while (budget_->bytes() > limit) {
+    const auto victim =
+        budget_->expendable([this](TrialId trial, int index) { return is_pinned(trial, index); });
+    if (!victim) break;
+    const auto [trial, index] = *victim;
+    ledger_.commit(CheckpointsDropped{trial, {index}});
+    remove_when_durable(trial, {index});
+    budget_->update(ledger_.experiment().trial(trial));
+  }
+  const bool is_over = budget_->bytes() > limit;
+  if (is_over && !said_over_budget_) {
+    callbacks_.notice("the checkpoints have " + show_byte_size(budget_->bytes()) +
+                      ", more than max_checkpoint_bytes (" + show_byte_size(limit) +
+                      "), and each of them is its trial's latest or best, or in use: none is "
+                      "given up");
+  }
+  said_over_budget_ = is_over;
 }
 
 void Saver::requeue(const TrialRequeued& requeued) {
@@ -164,6 +199,7 @@ void Saver::requeue(const TrialRequeued& requeued) {
     }
   }
   ledger_.commit(requeued);
+  keep_to_budget(requeued.trial);
   if (!indices.empty()) remove_when_durable(requeued.trial, std::move(indices));
 }
 
@@ -210,6 +246,7 @@ void Saver::prepare(TrialId id, std::function<void(int, const std::string&)> the
           return;
         }
         ledger_.commit(CheckpointDamaged{id, index, *prepared.damage});
+        keep_to_budget(id);
         const Trial& trial = ledger_.experiment().trial(id);
         const Checkpoint* const before = trial.latest_checkpoint();
         std::string instead = "NO OTHER IS LEFT, it starts from scratch";

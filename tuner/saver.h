@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tuner/callback_list.h"
+#include "tuner/core/checkpoint_budget.h"
 #include "tuner/core/retention.h"
 #include "tuner/ledger.h"
 #include "tuner/store/checkpoint_store.h"
@@ -70,6 +71,8 @@ class Saver {
 
  private:
   std::filesystem::path trial_dir(TrialId trial) const;
+  bool is_pinned(TrialId trial, int index) const;
+  void keep_to_budget(TrialId changed);
   void remove_when_durable(TrialId trial, std::vector<int> indices);
   void record_failure(TrialId trial, int index, const std::string& reason);
 
@@ -83,6 +86,8 @@ class Saver {
   std::unique_ptr<Retention> retention_;
   std::map<TrialId, int> indices_;  ///< the last one taken, for trials with saves under way
   std::map<TrialId, std::multiset<int>> pins_;
+  std::optional<CheckpointBudget> budget_;
+  bool said_over_budget_ = false;
 };
 
 }  // namespace tune

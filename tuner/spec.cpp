@@ -116,6 +116,8 @@ class SpecParser {
     top_.read("launch_timeout_s", seconds, to_seconds, spec_.launch_timeout_s);
     top_.read("trial_timeout_s", seconds, to_seconds, spec_.trial_timeout_s);
     top_.read("stop_grace_s", seconds, to_seconds, spec_.stop_grace_s);
+    top_.read("min_free_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"", to_bytes,
+              spec_.min_free_bytes);
     top_.read("seed", "an integer from 0 to 18446744073709551615", to_seed, spec_.seed);
     top_.read("reuse_processes", "true or false", to_flag, spec_.reuse_processes);
   }
@@ -146,6 +148,8 @@ class SpecParser {
     fields->read("checkpoint_frequency", "an integer from 0", to_frequency,
                  config.checkpoint_frequency);
     fields->read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
+    fields->read("max_checkpoint_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"",
+                 to_bytes, config.max_checkpoint_bytes);
   }
 
   void parse_policies(const PolicyContext& context) {
@@ -249,10 +253,12 @@ Json to_json(const ExperimentSpec& spec) {
         {"checkpoint_score_attribute", or_null(checkpoints.checkpoint_score_attribute)},
         {"checkpoint_score_order", to_string(checkpoints.checkpoint_score_order)},
         {"checkpoint_frequency", checkpoints.checkpoint_frequency},
-        {"checkpoint_at_end", checkpoints.checkpoint_at_end}}},
+        {"checkpoint_at_end", checkpoints.checkpoint_at_end},
+        {"max_checkpoint_bytes", or_null(checkpoints.max_checkpoint_bytes)}}},
       {"failure_config", failures_to_json(spec.failure_config)},
       {"callbacks", spec.callbacks},
       {"reuse_processes", spec.reuse_processes},
+      {"min_free_bytes", spec.min_free_bytes},
       {"snapshot_period_s", or_null(spec.snapshot_period_s)},
       {"launch_timeout_s", spec.launch_timeout_s},
       {"trial_timeout_s", or_null(spec.trial_timeout_s)},

@@ -51,6 +51,7 @@ struct ExperimentSpec {
   FailureConfig failure_config;
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
   bool reuse_processes = false;
+  std::uint64_t min_free_bytes = 256 << 20;  ///< no launches with less free; 0: never mind
   std::optional<Seconds> snapshot_period_s;
   Seconds launch_timeout_s = 60;           ///< from launch to hello
   std::optional<Seconds> trial_timeout_s;  ///< silence of a trial that was told to do something

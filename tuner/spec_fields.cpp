@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tuner/core/byte_size.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/core/whole_number.h"
 
@@ -61,6 +62,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "failure_config",
         "callbacks",
         "reuse_processes",
+        "min_free_bytes",
         "snapshot_period_s",
         "launch_timeout_s",
         "trial_timeout_s",
@@ -69,7 +71,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
       {"/trainable", {"command", "env", "merge_output"}},
       {"/checkpoint_config",
        {"num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order",
-        "checkpoint_frequency", "checkpoint_at_end"}},
+        "checkpoint_frequency", "checkpoint_at_end", "max_checkpoint_bytes"}},
       {"/failure_config", {"max_failures", "fail_fast", "retry_on", "never_retry_on"}},
   };
   return fields;
@@ -130,6 +132,11 @@ std::optional<std::int64_t> to_integer(const Json& json, std::int64_t lowest) {
 std::optional<int> to_int(const Json& json, int lowest) {
   const auto value = whole_number<int>(json);
   return value && *value >= lowest ? value : std::nullopt;
+}
+
+std::optional<std::uint64_t> to_bytes(const Json& json) {
+  if (json.is_string()) return parse_byte_size(json.get<std::string>());
+  return to_integer(json, 0);
 }
 
 std::optional<double> to_number(const Json& json) {

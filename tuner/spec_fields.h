@@ -79,6 +79,8 @@ std::optional<std::string> to_text(const Json& json);
 std::optional<std::int64_t> to_integer(const Json& json, std::int64_t lowest);
 /// The same, if an int can hold it.
 std::optional<int> to_int(const Json& json, int lowest);
+/// A whole number from 0, or text like "10GB".
+std::optional<std::uint64_t> to_bytes(const Json& json);
 std::optional<double> to_number(const Json& json);
 /// Above 0, and at most 1e9 (31 years), so that a deadline never overflows.
 std::optional<double> to_seconds(const Json& json);

@@ -104,11 +104,13 @@ LoopEnd Harness::run() {
     ledger.commit(
         AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
   }
+  SpaceGuard space(files, pool, ledger, list, directory, spec.min_free_bytes);
   Loop loop(spec,
             {.experiment_dir = directory,
              .resources = resources,
              .gpu_names = {},
-             .interrupt_grace_s = 30},
+             .interrupt_grace_s = 30,
+             .space = &space},
             ledger, policies, fake, pool, saver, list);
   LoopEnd end = loop.run();
   answers.clear();

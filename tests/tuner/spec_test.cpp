@@ -70,6 +70,8 @@ TEST_CASE("A spec of a command alone gets the documented defaults", "[spec][defa
   CHECK(spec.failure_config.never_retry_on == std::vector<FailureRule>{{.name = "out_of_memory"}});
   CHECK(spec.callbacks.empty());
   CHECK_FALSE(spec.reuse_processes);
+  CHECK(spec.min_free_bytes == 256u << 20);
+  CHECK_FALSE(spec.checkpoint_config.max_checkpoint_bytes);
   CHECK_FALSE(spec.snapshot_period_s);
   CHECK(spec.launch_timeout_s == 60);
   CHECK_FALSE(spec.trial_timeout_s);
@@ -113,6 +115,8 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
   CHECK(spec.callbacks ==
         std::vector<Json>{{{"type", "csv"}}, {{"type", "tensorboard"}, {"flush_s", 10}}});
   CHECK(spec.reuse_processes);
+  CHECK(spec.min_free_bytes == std::uint64_t{3} << 29);
+  CHECK(spec.checkpoint_config.max_checkpoint_bytes == 50'000'000'000u);
   CHECK(spec.snapshot_period_s == 30.0);
   CHECK(spec.launch_timeout_s == 120);
   CHECK(spec.trial_timeout_s == 600.0);
@@ -287,7 +291,9 @@ Json draw_spec(Random& random) {
         {"checkpoint_score_attribute", maybe("val/acc")},
         {"checkpoint_score_order", pick({"min", "max"})},
         {"checkpoint_frequency", some() - 1},
-        {"checkpoint_at_end", flip()}}},
+        {"checkpoint_at_end", flip()},
+        {"max_checkpoint_bytes", maybe(some() << 32)}}},
+      {"min_free_bytes", some() - 1},
       {"failure_config",
        {{"max_failures", retries ? some() : 0},
         {"fail_fast", retries ? Json(false) : pick({false, true, "raise"})},

@@ -2,6 +2,7 @@
 // somebody is restoring from, a paused trial's) are added by the loop, never left to a rule.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,7 @@ struct CheckpointConfig {
   Mode checkpoint_score_order = Mode::max;
   std::int64_t checkpoint_frequency = 0;  ///< every so many iterations; 0: off
   bool checkpoint_at_end = false;
+  std::optional<std::uint64_t> max_checkpoint_bytes;  ///< of all trials together; none: no limit
 };
 
 /// The rule that `config` means for a trial that has not ended: num_to_keep 0 keeps the latest.

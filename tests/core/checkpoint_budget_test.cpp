@@ -1,0 +1,126 @@
+// What a budget over all trials gives up, by example and against a plain search over everything.
+#include "tuner/core/checkpoint_budget.h"
+
+#include <algorithm>
+
+#include "tests/support/catch.h"
+#include "tuner/core/random.h"
+
+namespace tune {
+namespace {
+
+using Name = std::pair<TrialId, int>;
+
+Trial trial_with(std::uint32_t id, std::vector<Checkpoint> checkpoints) {
+  Trial trial;
+  trial.id = TrialId{id};
+  trial.checkpoints = std::move(checkpoints);
+  return trial;
+}
+
+bool nothing_pinned(TrialId, int) { return false; }
+
+TEST_CASE("The oldest that is neither latest nor best goes first, whose it may be",
+          "[checkpoint_budget][unit]") {
+  const CheckpointConfig config{.checkpoint_score_attribute = "acc"};
+  CheckpointBudget budget(config, {});
+  Trial first = trial_with(0, {{.index = 1, .score = 0.9, .bytes = 10}});
+  budget.update(first);
+  CHECK(!budget.expendable(nothing_pinned));
+  Trial second = trial_with(1, {{.index = 1, .score = 0.1, .bytes = 20}});
+  budget.update(second);
+  second.checkpoints.push_back({.index = 2, .score = 0.2, .bytes = 20});
+  budget.update(second);
+  first.checkpoints.push_back({.index = 2, .score = 0.5, .bytes = 10});
+  budget.update(first);
+  first.checkpoints.push_back({.index = 3, .score = 0.4, .bytes = 10});
+  budget.update(first);
+  CHECK(budget.bytes() == 70);
+  CHECK(budget.expendable(nothing_pinned) == Name{TrialId{1}, 1});
+  CHECK(budget.expendable([](TrialId id, int) { return id == TrialId{1}; }) == Name{TrialId{0}, 2});
+  second.checkpoints.erase(second.checkpoints.begin());
+  budget.update(second);
+  CHECK(budget.bytes() == 50);
+  first.checkpoints.erase(first.checkpoints.begin() + 1);
+  budget.update(first);
+  CHECK(!budget.expendable(nothing_pinned));
+  first.checkpoints.clear();
+  budget.update(first);
+  CHECK(budget.bytes() == 20);
+}
+
+TEST_CASE("What is there from an earlier session is older than all that comes",
+          "[checkpoint_budget][unit]") {
+  Trial late = trial_with(0, {{.index = 1, .time_total_s = 5, .bytes = 1},
+                              {.index = 2, .time_total_s = 50, .bytes = 1}});
+  Trial early = trial_with(1, {{.index = 1, .time_total_s = 9, .bytes = 1},
+                               {.index = 2, .time_total_s = 50, .bytes = 1}});
+  late.started = 100;
+  early.started = 10;
+  CheckpointBudget budget({}, {late, early});
+  CHECK(budget.bytes() == 4);
+  CHECK(budget.expendable(nothing_pinned) == Name{TrialId{1}, 1});
+}
+
+TEST_CASE(
+    "Whatever happens, latest, best and pinned ones stay, and the sum is kept where it can be",
+    "[checkpoint_budget][property]") {
+  Random random(7);
+  int given_up = 0;
+  int over = 0;
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    CheckpointConfig config;
+    if (random.below(2) == 0) config.checkpoint_score_attribute = "acc";
+    if (random.below(2) == 0) config.checkpoint_score_order = Mode::min;
+    const std::uint64_t limit = random.below(200);
+    std::vector<Trial> trials;
+    for (std::uint32_t id = 0; id < 4; ++id) trials.push_back(trial_with(id, {}));
+    CheckpointBudget budget(config, trials);
+    std::vector<Name> by_age;
+    for (int step = 0; step < 30; ++step) {
+      Trial& changed = trials[random.below(4)];
+      changed.checkpoints.push_back({.index = ++changed.saves,
+                                     .score = static_cast<double>(random.below(5)),
+                                     .bytes = random.below(20)});
+      by_age.emplace_back(changed.id, changed.saves);
+      budget.update(changed);
+      const Name pinned{TrialId{static_cast<std::uint32_t>(random.below(4))},
+                        static_cast<int>(random.below(10))};
+      const auto is_pinned = [&](TrialId id, int index) { return Name{id, index} == pinned; };
+      const auto sum = [&] {
+        std::uint64_t bytes = 0;
+        for (const auto& trial : trials) {
+          for (const auto& checkpoint : trial.checkpoints) bytes += checkpoint.bytes;
+        }
+        return bytes;
+      };
+      const auto expected = [&]() -> std::optional<Name> {
+        for (const Name& name : by_age) {
+          const auto& all = trials[index_of(name.first)].checkpoints;
+          const auto best = all[rank_checkpoints(all, config).front()].index;
+          const bool kept = name.second == all.back().index || name.second == best;
+          if (!kept && name != pinned) return name;
+        }
+        return std::nullopt;
+      };
+      while (budget.bytes() > limit) {
+        const auto victim = budget.expendable(is_pinned);
+        REQUIRE(victim == expected());
+        if (!victim) break;
+        Trial& loser = trials[index_of(victim->first)];
+        std::erase_if(loser.checkpoints, [&](const auto& c) { return c.index == victim->second; });
+        std::erase(by_age, *victim);
+        budget.update(loser);
+        ++given_up;
+      }
+      REQUIRE(budget.bytes() == sum());
+      over += budget.bytes() > limit;
+    }
+  }
+  CHECK(given_up > 1000);
+  CHECK(over > 100);
+}
+
+}  // namespace
+}  // namespace tune

@@ -1,0 +1,48 @@
+// Which checkpoint to give up when those of all trials together are too large. Pure: pins are told
+// by who asks. Work grows with one trial's checkpoints, not with the number of trials.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tuner/core/retention.h"
+#include "tuner/core/trial.h"
+
+namespace tune {
+
+class CheckpointBudget {
+ public:
+  /// What `trials` have counts as older than all that is taken in later.
+  CheckpointBudget(const CheckpointConfig& config, const std::vector<Trial>& trials);
+
+  /// Takes in what the trial has now.
+  void update(const Trial& trial);
+
+  /// Of all trials.
+  std::uint64_t bytes() const { return bytes_; }
+
+  /// The oldest that is neither its trial's latest nor its trial's best (so never the best of all),
+  /// nor pinned; nothing if there is none.
+  std::optional<std::pair<TrialId, int>> expendable(
+      const std::function<bool(TrialId, int)>& is_pinned) const;
+
+ private:
+  struct Known {
+    int index;
+    std::uint64_t bytes;
+    std::uint64_t age;  ///< counts up
+  };
+
+  CheckpointConfig config_;
+  std::map<TrialId, std::vector<Known>> known_;  ///< oldest first; trials without any are left out
+  std::map<std::uint64_t, std::pair<TrialId, int>> expendable_;  ///< by age
+  std::uint64_t bytes_ = 0;
+  std::uint64_t last_age_ = 0;
+};
+
+}  // namespace tune
