@@ -39,6 +39,9 @@ class Ledger {
   /// Nothing waits to be written or synced.
   bool is_settled() const;
 
+  /// The journal could not be written or synced: nothing can be committed any more.
+  bool has_failed() const { return !sync_error_.empty() || store_.has_failed(); }
+
   const Experiment& experiment() const { return experiment_; }
   Seconds now() const;  ///< Unix time in whole microseconds, as records have it
   Seconds steady() const { return clock_.steady(); }  ///< from any thread

@@ -1,5 +1,9 @@
 #include "tuner/loop.h"
 
+#include <csignal>
+
+#include "tuner/core/error.h"
+
 namespace tune {
 
 namespace {
@@ -23,6 +27,41 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
       resources_(options_.resources) {}
 
 LoopEnd Loop::run() {
+  try {
+    return drive();
+  } catch (const Error& error) {
+    if (!ledger_.has_failed()) throw;
+    abandon();
+    throw JournalFailed(std::string(error.what()) +
+                        "; the run was ended, because nothing of it could be remembered any more; "
+                        "what was recorded before is kept");
+  }
+}
+
+/// Nothing that was decided since the last write is acted on, and nothing that trials say now could
+/// be recorded. They are asked to end, so that a program that saves something by itself can.
+void Loop::abandon() {
+  callbacks_.notice("the journal cannot be written, all trials are ended");
+  for (const auto& [id, process] : processes_) executor_.signal(id, SIGTERM);
+  const Seconds deadline = ledger_.steady() + spec_.stop_grace_s;
+  bool hurries = false;
+  while (!processes_.empty() && !hurries && ledger_.steady() < deadline) {
+    wakeups_.clear();
+    executor_.wait(deadline, wakeups_);
+    for (const auto& wakeup : wakeups_) {
+      if (const auto* const exited = std::get_if<Exited>(&wakeup)) {
+        processes_.erase(exited->launch);
+      } else if (const auto* const failed = std::get_if<LaunchFailed>(&wakeup)) {
+        processes_.erase(failed->launch);
+      } else if (std::holds_alternative<Interrupted>(wakeup)) {
+        hurries = true;
+      }
+    }
+  }
+  for (const auto& [id, process] : processes_) executor_.signal(id, SIGKILL);
+}
+
+LoopEnd Loop::drive() {
   woke_at_ = ledger_.steady();
   check_stop_all();
   fill();

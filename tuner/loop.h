@@ -38,12 +38,15 @@ class Loop {
   Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
        Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks);
 
-  /// Runs until nothing is left to do. Error: the journal cannot be written, or a spec that does
-  /// not fit the trainable; the processes are then the executor's to end.
+  /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
+  /// processes have then been told to end. Error for a spec that does not fit the trainable; the
+  /// processes are then the executor's to end.
   LoopEnd run();
 
  private:
   // loop.cpp: the order of a turn.
+  LoopEnd drive();
+  void abandon();
   void turn();
   void act();
   void fill();

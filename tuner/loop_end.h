@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "tuner/core/error.h"
+
 namespace tune {
 
 /// Why the loop ended.
@@ -15,6 +17,13 @@ struct LoopEnd {
   };
   Kind kind = Kind::finished;
   std::string reason;
+};
+
+/// The journal cannot be written, so nothing more was done. What was recorded is kept; once the
+/// disk takes writes again, a resume goes on.
+class JournalFailed : public Error {
+ public:
+  explicit JournalFailed(const std::string& sentence) : Error(Fault::machine, sentence) {}
 };
 
 }  // namespace tune

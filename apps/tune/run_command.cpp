@@ -150,9 +150,17 @@ int conclude(const RunOutcome& outcome, double wall_s) {
 }
 
 template <class Run>
-int run_and_conclude(const Run& run) {
+int run_and_conclude(const std::filesystem::path& directory, const Run& run) {
   const auto start = std::chrono::steady_clock::now();
-  const RunOutcome outcome = run();
+  const RunOutcome outcome = [&] {
+    try {
+      return run();
+    } catch (const JournalFailed& failed) {
+      throw machine_error(std::string(failed.what()) +
+                          "\nonce that is mended, go on with: tune resume " +
+                          shell_word(directory));
+    }
+  }();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   return conclude(outcome, wall.count());
 }
@@ -230,8 +238,9 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
     print(directory.string() + " is finished: " + headline(look.grid) + "\n");
     return exit_ok;
   }
-  return run_and_conclude(
-      [&] { return resume_experiment(directory, catalogue, run_options(style), options); });
+  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), [&] {
+    return resume_experiment(directory, catalogue, run_options(style), options);
+  });
 }
 
 /// The changed spec; nothing, after the problems have been printed, if it cannot be.
@@ -272,7 +281,8 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
     throw user_error("there is no experiment in " + directory.string() +
                      " to go on with: leave '--resume must' out to start one");
   }
-  return run_and_conclude([&] { return run_experiment(*spec, catalogue, run_options(style)); });
+  return run_and_conclude(directory,
+                          [&] { return run_experiment(*spec, catalogue, run_options(style)); });
 }
 
 int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style) {
@@ -289,8 +299,9 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
   if (to_json(before) != to_json(*after)) {
     options.change = [&after](ExperimentSpec& spec) { spec = *after; };
   }
-  return run_and_conclude(
-      [&] { return resume_experiment(directory, catalogue, run_options(style), options); });
+  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), [&] {
+    return resume_experiment(directory, catalogue, run_options(style), options);
+  });
 }
 
 }  // namespace tune

@@ -1,9 +1,11 @@
 """What the disk does to an experiment, and what the next driver makes of it."""
 import json
 import os
+import resource
 import signal
+import subprocess
 
-from cli_support import TROUBLED, Case, main
+from cli_support import TROUBLED, TUNE, Case, main
 
 
 class DamagedCheckpoints(Case):
@@ -51,6 +53,111 @@ class DamagedCheckpoints(Case):
         self.assertIn("checkpoint 1 of trial_00000 cannot be trusted", err)
         self.assertIn("NO OTHER IS LEFT, it starts from scratch", err)
         self.assertEqual(trained_again, 6)
+
+
+class LostAndFullDisks(Case):
+    def run_with(self, trouble, *options, iterations=100000, expect=3, **fields):
+        self.write("spec.json", {"trainable": {"command": TROUBLED},
+                                 "param_space": {"trouble": {"grid_search": trouble},
+                                                 "iterations": iterations},
+                                 "checkpoint_config": {"checkpoint_frequency": 1, "num_to_keep": 1},
+                                 **fields})
+        return self.tune("run", "spec.json", "--progress", "none", *options, expect=expect)
+
+    def assert_clean_stop(self, run, reason):
+        self.assertIn(reason, run.err)
+        self.assertIn("nothing of it could be remembered any more", run.err)
+        self.assertIn(f"go on with: tune resume {self.path('results/spec')}", run.err)
+
+    def test_a_trial_that_loses_its_directory_is_alone_with_that(self):
+        self.run_with(["loses_directory", "none"], iterations=6, expect=0)
+        trials = self.json("ls", "results/spec")
+        self.assertEqual([trial["state"] for trial in trials], ["TERMINATED", "TERMINATED"])
+        self.assertEqual(self.iterations_in_log("results/spec", "trial_00001"), [1, 2, 3, 4, 5, 6])
+
+    def test_a_journal_that_is_moved_away_ends_the_run_and_a_resume_goes_on_once_it_is_back(self):
+        run = self.run_with(["loses_journal"], iterations=50)
+        self.assert_clean_stop(run, "it was removed, moved or replaced")
+        results = self.path("results/spec")
+        journal = next(name for name in os.listdir(results) if name.endswith(".lost"))
+        os.rename(os.path.join(results, journal), os.path.join(results, journal[:-len(".lost")]))
+        before = self.json("status", "results/spec")["results"]
+        self.assertGreater(before, 0)
+        self.tune("resume", "results/spec", "--progress", "none")
+        self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"),
+                         list(range(1, 51)))
+
+    def test_an_experiment_that_is_deleted_under_its_driver_ends_it(self):
+        run = self.run_with(["loses_experiment"])
+        self.assertIn("nothing of it could be remembered any more", run.err)
+
+    def test_a_file_size_limit_on_the_journal_is_a_clean_stop(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED},
+                                 "param_space": {"iterations": 60},
+                                 "checkpoint_config": {"checkpoint_frequency": 1}})
+        with LimitedFiles(8192):
+            run = self.tune("run", "spec.json", "--progress", "none", expect=3)
+        self.assert_clean_stop(run, "File too large")
+        trial, = self.json("ls", "results/spec")
+        self.assertGreater(trial["training_iteration"], 0)
+        self.tune("resume", "results/spec", "--progress", "none")
+        self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"),
+                         list(range(1, 61)))
+        self.tune("checkpoints", "results/spec", "--verify")
+
+    def test_a_full_disk_is_a_clean_stop_and_room_is_all_that_the_resume_needs(self):
+        disk = self.path("results")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk],
+                          capture_output=True, check=False).returncode != 0:
+            self.skipTest("only root can mount a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        run = self.run_with(["fills_disk"], "--min-free-bytes", "0", iterations=2000)
+        self.assert_clean_stop(run, "No space left on device")
+        os.remove(os.path.join(disk, "ballast"))
+        self.tune("resume", "results/spec", "--progress", "none")
+        self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"),
+                         list(range(1, 2001)))
+        self.tune("checkpoints", "results/spec", "--verify")
+
+    def test_a_disk_with_little_room_holds_launches_until_there_is_more(self):
+        disk = self.path("results")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk],
+                          capture_output=True, check=False).returncode != 0:
+            self.skipTest("only root can mount a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        self.write("spec.json", {"trainable": {"command": TROUBLED}, "min_free_bytes": "5MB"})
+        driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none"], cwd=self.dir,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(driver.kill)
+        line = driver.stderr.readline().decode()
+        self.assertIn("no trial is launched until there is more", line)
+        subprocess.run(["mount", "-o", "remount,size=16m", disk], check=True)
+        err = driver.communicate()[1].decode()
+        self.assertEqual(driver.returncode, 0, err)
+        self.assertIn("there is room again", err)
+
+
+class LimitedFiles:
+    """Writes beyond so many bytes of a file fail, in processes that are started meanwhile."""
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def __enter__(self):
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        self.run = subprocess.run
+        def run(*arguments, **options):
+            # Python ignores SIGXFSZ, and so does what inherits that: the write fails with EFBIG.
+            return self.run(*arguments, restore_signals=False, preexec_fn=self.set_limit, **options)
+        subprocess.run = run
+
+    def set_limit(self):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.before[1]))
+
+    def __exit__(self, *exception):
+        subprocess.run = self.run
 
 
 class Locks(Case):

@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -52,10 +53,39 @@ def look_at_experiment():
         json.dump(seen, file)
 
 
+def fill_disk():
+    ballast = os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], os.pardir, "ballast")
+    with open(ballast, "wb", buffering=0) as file:
+        for block in [1 << 16, 1 << 12, 1]:
+            try:
+                while True:
+                    file.write(bytes(block))
+            except OSError:
+                pass
+
+
+def save(directory, count):
+    with open(os.path.join(directory, "count"), "w", encoding="ascii") as file:
+        file.write(str(count))
+
+
 def trouble(kind):
     if kind == "exit":
         print("about to give up", file=sys.stderr)
         sys.exit(7)
+    elif kind == "loses_directory":
+        # The driver may be writing there.
+        while os.path.exists(os.environ["TUNE_TRIAL_DIR"]):
+            shutil.rmtree(os.environ["TUNE_TRIAL_DIR"], ignore_errors=True)
+    elif kind == "loses_journal":
+        if os.environ["TUNE_ATTEMPT"] != "1":
+            return
+        for journal in glob.glob(os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], "journal-*")):
+            os.rename(journal, journal + ".lost")
+    elif kind == "loses_experiment":
+        shutil.rmtree(os.environ["TUNE_EXPERIMENT_DIR"], ignore_errors=True)
+    elif kind == "fills_disk" and os.environ["TUNE_ATTEMPT"] == "1":
+        fill_disk()
     elif kind == "hangs_once":
         if os.environ["TUNE_ATTEMPT"] == "1":
             live_on()
@@ -116,9 +146,11 @@ def main():
                                       "loss": losses[count - 1], "note": f"after {count}"},
                    done=count == len(losses))
         elif command["type"] == "save":
-            with open(os.path.join(command["directory"], "count"), "w", encoding="ascii") as file:
-                file.write(str(count))
-            answer("saved")
+            try:
+                save(command["directory"], count)
+                answer("saved")
+            except OSError as error:
+                answer("saved", error=str(error))
         elif command["type"] == "stop":
             return
 

@@ -40,6 +40,9 @@ class MemoryFileSystem::OpenFile : public AppendFile {
     const auto lock = files_.enter();
     files_.operation(file_);
     node_->synced_content = node_->content;
+    if (files_.find(file_) != node_) {
+      throw machine_error("cannot keep " + file_.native() + ": it was removed");
+    }
   }
 
  private:

@@ -257,6 +257,7 @@ void ExperimentStore::write() {
 
 void ExperimentStore::sync() { state_->journal->sync(); }
 
+bool ExperimentStore::has_failed() const { return state_->journal->is_broken(); }
 std::uint64_t ExperimentStore::written() const { return state_->written; }
 const StoreStatistics& ExperimentStore::statistics() const { return state_->statistics; }
 

@@ -66,6 +66,8 @@ class ExperimentStore {
   /// Puts on disk what `write` has written. Blocks; from any thread, one call at a time.
   void sync();
 
+  /// Whether the journal takes nothing any more, after an Error of `write` or `sync`.
+  bool has_failed() const;
   std::uint64_t written() const;  ///< number of the last event handed to the kernel
   const StoreStatistics& statistics() const;
   /// To be called by the loop after a `sync` took `seconds`.

@@ -163,8 +163,8 @@ std::uint64_t Journal::write() {
   if (batch_.empty()) return 0;
   try {
     out_->append(batch_);
-  } catch (...) {
-    broken_ = true;
+  } catch (const Error& error) {
+    break_with(error.what());
     throw;
   }
   const std::uint64_t bytes = batch_.size();
@@ -177,18 +177,24 @@ void Journal::sync() {
   refuse_if_broken();
   try {
     out_->sync();
-  } catch (...) {
+  } catch (const Error& error) {
     // The kernel reports a failed write-back once and forgets it: a second sync that succeeds
     // would prove nothing.
-    broken_ = true;
+    break_with(error.what());
     throw;
   }
 }
 
+void Journal::break_with(const std::string& sentence) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = sentence;
+  broken_ = true;
+}
+
 void Journal::refuse_if_broken() const {
   if (!broken_) return;
-  throw machine_error("the journal " + file_.native() +
-                      " is not written any more after the error before");
+  const std::lock_guard lock(mutex_);
+  throw machine_error(failure_ + " (the journal is not written any more)");
 }
 
 }  // namespace tune

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -62,14 +63,19 @@ class Journal {
   std::uint64_t write();
   /// Puts on disk all that was written before the call.
   void sync();
+  /// Whether everything is refused, with the sentence of the first Error.
+  bool is_broken() const { return broken_; }
 
  private:
+  void break_with(const std::string& sentence);
   void refuse_if_broken() const;
 
   std::filesystem::path file_;
   std::unique_ptr<AppendFile> out_;
   std::string batch_;
   std::atomic<bool> broken_ = false;
+  mutable std::mutex mutex_;
+  std::string failure_;
 };
 
 }  // namespace tune

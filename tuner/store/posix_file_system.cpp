@@ -135,9 +135,21 @@ class PosixAppendFile : public AppendFile {
     if (uninterrupted([&] { return ::fdatasync(descriptor_.get()); }) == -1) {
       throw file_error("cannot sync", descriptor_.file().native(), errno);
     }
+    // What has no name is gone at the next start, however well it is synced.
+    struct stat open {};
+    struct stat named {};
+    if (::fstat(descriptor_.get(), &open) == -1) return;
+    const bool is_named = ::stat(descriptor_.file().c_str(), &named) == 0 &&
+                          named.st_ino == open.st_ino && named.st_dev == open.st_dev;
+    if (!is_named) throw gone(descriptor_.file());
   }
 
  private:
+  static Error gone(const path& file) {
+    return machine_error("cannot keep " + file.native() +
+                         ": it was removed, moved or replaced while it was being written");
+  }
+
   Descriptor descriptor_;
 };
 
