@@ -11,9 +11,9 @@ namespace tune {
 struct LoopEnd {
   enum class Kind {
     finished,     ///< nothing is left to do
-    stopped,      ///< by a stopper, a budget or fail_fast true
+    stopped,      ///< by a stopper, a budget, fail_fast true or `tune stop`
     raised,       ///< by a failed trial at once, since fail_fast is "raise"
-    interrupted,  ///< by a signal; `tune resume` goes on
+    interrupted,  ///< by a signal or `tune pause`; `tune resume` goes on
   };
   Kind kind = Kind::finished;
   std::string reason;
