@@ -175,6 +175,14 @@ tune::TuneConfig config_of(const std::string& scenario, const std::string& direc
 }
 
 tune::Tuner tuner_of(const std::string& scenario, const std::string& directory) {
+  if (scenario == "errored") {
+    return tune::Tuner::restore(directory + "/library", tune::trainable<Scripted>(),
+                                {.errored = tune::ErroredTrials::go_on});
+  }
+  if (scenario == "reseeded") {
+    return tune::Tuner::restore(directory + "/library", tune::trainable<Scripted>(),
+                                {.change = [](tune::ExperimentSpec& spec) { spec.seed = 77; }});
+  }
   if (scenario == "restored") {
     return tune::Tuner::restore(directory + "/library", tune::trainable<Scripted>());
   }

@@ -159,6 +159,23 @@ class Runs(Library):
             self.assertEqual([entry[1] for entry in told[trial] + new], [1, 2, 3, 4, 5, 6])
             self.assertEqual(self.iterations_in_log(trial), [1, 2, 3, 4, 5, 6])
 
+    def test_a_restored_experiment_takes_up_its_errored_trials_if_asked_to(self):
+        first = self.fit_each("plain", scores(1), {**scores(2, 3), "fail_at": 2})
+        self.assertEqual([trial["state"] for trial in first["trials"]], ["TERMINATED", "ERROR"])
+        second = self.fit("errored")
+        self.assertEqual([trial["state"] for trial in second["trials"]], ["TERMINATED"] * 2)
+        self.assertEqual(second["trials"][1]["metrics"]["score"], 3)
+        self.assertEqual(self.seen(second, 0, "on_trial_start"), [])
+        self.assertEqual(self.iterations_in_log(1), [1, 2])
+
+    def test_a_change_that_cannot_be_is_refused_and_nothing_is_touched(self):
+        self.fit_each("plain", scores(1))
+        before = (self.folder / "library" / "experiment.json").read_text()
+        outcome = self.fit("reseeded", exit_code=2)
+        self.assertIn("/seed: the seed of a started experiment cannot change", outcome["refused"])
+        self.assertEqual((self.folder / "library" / "experiment.json").read_text(), before)
+        self.assertEqual(outcome["seen"], [])
+
     def test_reused_processes_train_one_trial_after_the_other(self):
         outcome = self.fit_each("reuse", scores(1, 2), scores(3), scores(4, 5))
         metrics = [trial["metrics"] for trial in outcome["trials"]]

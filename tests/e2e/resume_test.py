@@ -84,6 +84,20 @@ class ErroredTrials(ResumeCase):
         there = os.listdir(self.path("results/spec/trial_00000"))
         self.assertEqual(sorted(name for name in there if "checkpoint" in name), kept)
 
+    def test_started_again_stay_so_when_the_driver_is_killed_meanwhile(self):
+        self.write("results/spec/mended", "but deadly")
+        self.resume("--restart-errored", expect=-signal.SIGKILL)
+        self.assertEqual(self.trial()["state"], "RUNNING")
+        self.resume()
+        trial = self.trial()
+        self.assertEqual((trial["state"], trial["attempt"]), ("TERMINATED", 3))
+        self.assert_rows("trial_00000", 6)
+        listed = self.json("checkpoints", "results/spec", "--trial", "0", "--verify")
+        self.assertEqual([checkpoint["training_iteration"] for checkpoint in listed], [2, 4, 6])
+        there = os.listdir(self.path("results/spec/trial_00000"))
+        self.assertEqual(sorted(name for name in there if "checkpoint" in name),
+                         [os.path.basename(checkpoint["path"]) for checkpoint in listed])
+
     def test_that_fail_again_have_failed_again(self):
         self.resume("--errored", expect=1)
         trial = self.trial()

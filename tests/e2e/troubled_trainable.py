@@ -112,8 +112,11 @@ def trouble(kind):
     elif kind == "looks":
         look_at_experiment()
     elif kind == "exits_until_mended":
-        if not os.path.exists(os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], "mended")):
+        mended = os.path.join(os.environ["TUNE_EXPERIMENT_DIR"], "mended")
+        if not os.path.exists(mended):
             sys.exit(7)
+        if os.path.getsize(mended) > 0:
+            kill_driver_once()
     elif kind == "kills_driver":
         kill_driver_once()
 
