@@ -90,4 +90,14 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   return problems;
 }
 
+std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed) {
+  const Json before = to_json(recorded);
+  const Json after = to_json(changed);
+  std::string names;
+  for (const auto& [name, value] : after.items()) {
+    if (before.at(name) != value) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
 }  // namespace tune

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,5 +21,8 @@ std::span<const ChangeRule> change_rules();
 /// not change, at its pointer, and whatever is wrong with `changed` in itself.
 std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
                                     const Catalogue& catalogue);
+
+/// The top-level fields in which they differ, "num_samples, stop"; empty if in none.
+std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed);
 
 }  // namespace tune

@@ -29,8 +29,8 @@ std::string count_of_trials(std::size_t count, const std::string& adjective) {
 }
 
 /// Why `trial`, which has finished, cannot go on; empty if it can.
-std::string obstacle(const Trial& trial, Stopper* after) {
-  if (would_stop(after, trial)) {
+std::string obstacle(const Trial& trial, Stopper* rules) {
+  if (would_stop(rules, trial)) {
     return "its stop rule ends it at iteration " + std::to_string(trial.iteration) +
            ": give a longer one with --stop";
   }
@@ -39,10 +39,10 @@ std::string obstacle(const Trial& trial, Stopper* after) {
 }
 
 TrialRequeued requeue_named(const Experiment& experiment, TrialId id, const ResumeOptions& options,
-                            Stopper* after) {
+                            Stopper* rules) {
   const Trial& trial = experiment.trial(id);
   if (trial.state == TrialState::error) return {id, options.errored == ErroredTrials::restart};
-  const std::string reason = obstacle(trial, after);
+  const std::string reason = obstacle(trial, rules);
   if (!reason.empty()) {
     throw user_error(to_string(id) + " has finished and cannot go on: " + reason);
   }
@@ -63,33 +63,33 @@ void plan_errored(const Experiment& experiment, const ResumeOptions& options, Re
       (restart ? " start again from scratch" : " go on from their latest checkpoints"));
 }
 
-void plan_finished(const Experiment& experiment, const ResumeOptions& options, Stopper* before,
-                   Stopper* after, ResumePlan& plan) {
+void plan_finished(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
+                   bool rules_changed, ResumePlan& plan) {
   std::size_t could_go_on = 0;
   for (const auto& trial : experiment.trials()) {
-    if (trial.state != TrialState::terminated || !would_stop(before, trial)) continue;
-    if (!obstacle(trial, after).empty()) continue;
+    if (trial.state != TrialState::terminated || !trial.stopped_by_rule) continue;
+    if (!obstacle(trial, rules).empty()) continue;
     ++could_go_on;
     if (options.finished) plan.requeued.push_back({trial.id, false});
   }
   if (options.finished) {
     plan.notices.push_back(count_of_trials(could_go_on, "finished") +
-                           " go on under the changed stop rule");
-  } else if (could_go_on > 0) {
+                           " go on under this stop rule");
+  } else if (rules_changed && could_go_on > 0) {
     plan.notices.push_back(count_of_trials(could_go_on, "finished") +
-                           " would not have ended under the changed stop rule and are left alone; "
+                           " would go on under this stop rule and are left alone; "
                            "--finished takes them up again");
   }
 }
 
 }  // namespace
 
-ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* before,
-                       Stopper* after) {
+ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
+                       bool rules_changed) {
   ResumePlan plan;
   if (options.trials.empty()) {
     plan_errored(experiment, options, plan);
-    plan_finished(experiment, options, before, after, plan);
+    plan_finished(experiment, options, rules, rules_changed, plan);
     return plan;
   }
   std::vector<TrialId> named = options.trials;
@@ -104,7 +104,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
                                          to_string(experiment.trials().back().id)));
     }
     if (!is_final(experiment.trial(id).state)) continue;
-    plan.requeued.push_back(requeue_named(experiment, id, options, after));
+    plan.requeued.push_back(requeue_named(experiment, id, options, rules));
   }
   return plan;
 }

@@ -23,8 +23,8 @@ struct ResumeOptions {
   /// Applied to the recorded spec; see resume_changes.h for what may change.
   std::function<void(ExperimentSpec&)> change;
   ErroredTrials errored = ErroredTrials::leave;
-  /// Trials that the recorded stop rule has ended go on from their latest checkpoints if the
-  /// changed one would not have.
+  /// Trials that a stop rule has ended go on from their latest checkpoints if the present one would
+  /// not have.
   bool finished = false;
   /// Only these run in this session, and no new ones are added; empty: all. One that ended in ERROR
   /// is taken up again; so is one that has finished, if it has a checkpoint and its stop rule would
@@ -37,9 +37,11 @@ struct ResumePlan {
   std::vector<std::string> notices;
 };
 
-/// `before`, `after`: the stop rules as recorded and as changed, null if there are none, fresh and
-/// used for nothing else. Error (user) for a trial that does not exist or cannot go on.
-ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* before,
-                       Stopper* after);
+/// `rules`: the stop rules from now on, null if there are none, fresh and used for nothing else;
+/// one that looks at several results sees a trial's last one only, and lets it go on. If they have
+/// just been changed, it is said how many finished trials that could concern. Error (user) for a
+/// trial that does not exist or cannot go on.
+ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
+                       bool rules_changed);
 
 }  // namespace tune

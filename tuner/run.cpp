@@ -337,10 +337,11 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
-  const ResumePlan plan =
-      plan_resume(engine.experiment, resume, stop_rules(recorded, catalogue).get(),
-                  stop_rules(spec, catalogue).get());
+  const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(spec, catalogue).get(),
+                                      recorded.stop != spec.stop);
   if (resume.change) store.write_spec(to_json(spec));
+  const std::string changed = changed_fields(recorded, spec);
+  if (!changed.empty()) engine.callbacks.notice("from now on with another " + changed);
   sweep(engine);
   return engine.run(std::move(store), plan, {resume.trials.begin(), resume.trials.end()});
 }

@@ -151,7 +151,7 @@ void add_run_commands(CLI::App& app, Line& line) {
       ->type_name("ID")
       ->allow_extra_args(false);
   resume->add_flag("--finished", line.resume.finished,
-                   "With a longer --stop: trials that the old one has ended go on too");
+                   "With a longer --stop: trials that a shorter one has ended go on too");
   add_spec_fields(*resume, line.spec);
   add_style(*resume, line.style);
 }

@@ -41,7 +41,7 @@ std::vector<EventBody> one_of_each() {
       TrialAdded{TrialId{1}, R"({"config":{"x":"}"},"y":[1,2]})", "x=\xc3\xa4", "/a b"},
       AttemptStarted{TrialId{1}, 2, 3, {0, 5}},
       ProcessStarted{TrialId{1}, 2, 4711, 123456789012},
-      ResultReported{TrialId{1}, 2, a_result(), {Action::stop, true}},
+      ResultReported{TrialId{1}, 2, a_result(), {Action::stop, true, true}},
       CheckpointCommitted{TrialId{1}, checkpoint},
       CheckpointFailed{TrialId{1}, 4, "no space"},
       CheckpointsDropped{TrialId{1}, {1, 2}},

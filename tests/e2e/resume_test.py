@@ -5,7 +5,8 @@ import os
 import signal
 import shutil
 
-from cli_support import CLIENT, TROUBLED, Case, main
+from cli_support import TROUBLED, Case, main
+from driver_support import DriverCase
 
 
 class ResumeCase(Case):
@@ -161,7 +162,7 @@ class Extending(ResumeCase):
         return json.loads(self.read("results/spec/experiment.json"))
 
     def test_more_samples_are_those_that_a_longer_search_would_have_drawn(self):
-        self.resume("--num-samples", "5")
+        self.assertIn("with another num_samples", self.resume("--num-samples", "5").out)
         self.tune("run", "spec.json", "--name", "whole", "--num-samples", "5", "--progress", "none")
         configs = [[trial["config"] for trial in self.json("ls", directory)]
                    for directory in ["results/spec", "results/whole"]]
@@ -181,7 +182,10 @@ class Extending(ResumeCase):
         self.assert_rows("trial_00000", 4)
         self.assert_rows("trial_00002", 6)
         self.resume("--stop", "training_iteration=8", "--finished")
-        self.assert_rows("trial_00002", 8)
+        for trial in self.states():
+            self.assert_rows(trial, 8)
+        attempts = [trial["attempt"] for trial in self.json("ls", "results/spec")]
+        self.assertEqual(attempts, [2, 2, 2])
 
     def test_one_finished_trial_goes_on_alone(self):
         self.assertIn("--stop", self.resume("--trial", "1", expect=2).err)
@@ -352,6 +356,21 @@ class RunAgain(ResumeCase):
         self.assertIn("no experiment", self.tune("run", "spec.json", "--resume", "must",
                                                  expect=2).err)
         self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+
+class RunBesideADriver(DriverCase):
+    def test_is_refused_by_host_and_process_whatever_was_asked_for(self):
+        self.spec({"iterations": 4, "block_at": 2})
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(1)
+        for options in [[], ["--resume", "auto"], ["--resume", "must"]]:
+            with self.subTest(options=options):
+                error = self.tune("run", "spec.json", *options, expect=2).err
+                self.assertIn(str(driver.pid), error)
+                self.assertIn(os.uname().nodename, error)
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        self.finish(driver, expect=0)
 
 
 if __name__ == "__main__":

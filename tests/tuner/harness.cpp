@@ -1,5 +1,7 @@
 #include "tests/tuner/harness.h"
 
+#include <utility>
+
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -105,11 +107,15 @@ LoopEnd Harness::run() {
         AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
   }
   SpaceGuard space(files, pool, ledger, list, directory, spec.min_free_bytes);
+  const ResumeOptions asked = std::exchange(resume, {});
+  const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
+  for (const auto& requeued : plan.requeued) saver.requeue(requeued);
   Loop loop(spec,
             {.experiment_dir = directory,
              .resources = resources,
              .gpu_names = {},
              .interrupt_grace_s = 30,
+             .only = {asked.trials.begin(), asked.trials.end()},
              .space = &space},
             ledger, policies, fake, pool, saver, list);
   LoopEnd end = loop.run();

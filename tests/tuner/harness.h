@@ -9,6 +9,7 @@
 #include "tests/support/memory_file_system.h"
 #include "tuner/loop.h"
 #include "tuner/policies.h"
+#include "tuner/resume_plan.h"
 
 namespace tune {
 
@@ -62,6 +63,7 @@ class Harness {
   std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
   std::vector<std::unique_ptr<Callback>> callbacks;        ///< for the next run
   std::vector<std::pair<Seconds, int>> signals;            ///< to the driver, in the next run
+  ResumeOptions resume;                                    ///< for the next run
   std::vector<std::pair<Seconds, ControlRequest>> wishes;  ///< the same
   std::optional<std::pair<Seconds, Seconds>> freeze;       ///< see FakeExecutor, in the next run
   std::vector<ControlAnswer> answers;                      ///< by the last run, to all wishes

@@ -107,6 +107,15 @@ TEST_CASE("What has not changed is not refused", "[spec][resume]") {
   CHECK(refused(recorded, recorded).empty());
 }
 
+TEST_CASE("The fields that differ are named", "[spec][resume]") {
+  const ExperimentSpec recorded = good();
+  CHECK(changed_fields(recorded, recorded).empty());
+  ExperimentSpec changed = recorded;
+  changed.num_samples = 5;
+  changed.failure_config.max_failures = 1;
+  CHECK(changed_fields(recorded, changed) == "failure_config, num_samples");
+}
+
 TEST_CASE("A change is held against the rules of a spec", "[spec][resume]") {
   const ExperimentSpec recorded = good();
   ExperimentSpec changed = recorded;

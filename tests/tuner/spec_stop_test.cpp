@@ -78,6 +78,34 @@ TEST_CASE("A time budget ends everything, with or without other rules", "[spec_s
   }
 }
 
+TEST_CASE("A rule that stays keeps what it has seen when others come, go or change",
+          "[spec_stop][load]") {
+  const auto stops_after = [](Stopper& stopper, double loss) {
+    Result result;
+    result.metrics.numbers = {{"loss", loss}};
+    return stopper.should_stop(Trial{}, result);
+  };
+  const auto plateau = [](const std::string& metric, double std) {
+    return Json{{"type", "trial_plateau"},
+                {"metric", metric},
+                {"std", std},
+                {"num_results", 3},
+                {"grace_period", 0}};
+  };
+  const auto before = stopper_of({{"stop", plateau("loss", 0.1)}});
+  REQUIRE_FALSE(stops_after(*before, 5));
+  REQUIRE_FALSE(stops_after(*before, 5));
+  const auto goes_on_with = [&](const Json& stop) {
+    auto stopper = stopper_of({{"stop", stop}, {"time_budget_s", 9}});
+    stopper->load(before->save());
+    return stopper;
+  };
+  CHECK(stops_after(*goes_on_with({{{"other", 1}}, plateau("loss", 0.1)}), 5));
+  CHECK(stops_after(*goes_on_with({plateau("x", 1), plateau("loss", 2)}), 6));
+  CHECK_FALSE(stops_after(*goes_on_with({plateau("x", 0.1)}), 5));
+  CHECK_FALSE(stops_after(*goes_on_with({{"training_iteration", 9}}), 5));
+}
+
 TEST_CASE("Without a rule and a budget there is no stopper", "[spec_stop][budget]") {
   CHECK_FALSE(stopper_of(Json::object()));
   CHECK_FALSE(stopper_of({{"stop", Json::object()}}));

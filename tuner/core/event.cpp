@@ -91,6 +91,7 @@ void write(std::string& out, const ResultReported& event) {
   if (event.decision.action != Action::proceed) {
     put(out, "action", std::string_view(event.decision.action == Action::stop ? "stop" : "pause"));
   }
+  put_if(out, "by_rule", event.decision.by_rule);
   put_if(out, "save", event.decision.checkpoint);
   put_raw(out, "metrics", result.metrics.text);
 }
@@ -265,7 +266,7 @@ Decision read_decision(const Fields& fields) {
   return {action.empty()      ? Action::proceed
           : action == "pause" ? Action::pause
                               : Action::stop,
-          fields.flag("save")};
+          fields.flag("save"), fields.flag("by_rule")};
 }
 
 Checkpoint read_checkpoint(const Fields& fields) {

@@ -198,6 +198,7 @@ void Experiment::on(const ResultReported& event, Seconds) {
   }
   // A wish to stop it, too, outlasts the result.
   trial.stopping = trial.stopping || event.decision.action == Action::stop;
+  trial.stopped_by_rule = event.decision.by_rule;
   ++results_;
 }
 
@@ -294,6 +295,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.failures = 0;
   trial.not_before = 0;
   trial.stopping = false;
+  trial.stopped_by_rule = false;
   if (event.from_scratch) {
     rewind(trial, nullptr);
     trial.error.clear();

@@ -48,6 +48,7 @@ Json save(const Trial& trial) {
           {"error", trial.error},
           {"not_before", trial.not_before},
           {"stopping", trial.stopping},
+          {"stopped_by_rule", trial.stopped_by_rule},
           {"iteration", trial.iteration},
           {"restored_iteration", trial.restored_iteration},
           {"time_total_s", trial.time_total_s},

@@ -23,6 +23,7 @@ enum class Action { proceed, pause, stop };
 struct Decision {
   Action action = Action::proceed;
   bool checkpoint = false;  ///< save at this iteration, whatever else is due
+  bool by_rule = false;     ///< it is a stop rule that ends the trial; not the scheduler's to say
   bool operator==(const Decision&) const = default;
 };
 

@@ -67,6 +67,8 @@ struct Trial {
 
   /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
   bool stopping = false;
+  /// It was a stop rule that decided so: under a longer one the trial could go on.
+  bool stopped_by_rule = false;
 
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;
