@@ -16,8 +16,9 @@ finished:
 2. `result.json` and `progress.csv` of a trial hold the iterations 1, 2, ... n, each once, n being
    the iterations that the config asks for. Each row is what was last reported at that iteration,
    and every acknowledged result is there.
-3. While the journal goes back to the first event, each acknowledged result, rewound ones included,
-   is in it exactly once.
+3. Of all acknowledged results, rewound ones included, none is missing in the count of accepted ones
+   that `tune status` shows. While the journal goes back to the first event, each is in it exactly
+   once.
 4. Every checkpoint that was told as committed is there and whole, or retention has dropped it: two
    better ones are there, and a later one. What is on disk is what `tune checkpoints` lists.
 5. While a driver runs, what an earlier one has started is gone before the first new process runs;
@@ -79,7 +80,8 @@ class Record:
     """What the trainable and the callback wrote about one trial, in order (rule 1)."""
 
     def __init__(self, file):
-        self.reported, self.told, self.committed, self.all_told = {}, {}, {}, []
+        self.reported, self.told, self.committed = {}, {}, {}
+        self.all_told, self.all_reported = [], 0  # rewound ones included
         for line in file.read_text().splitlines():
             what, *rest = line.split(" ")
             require(what != "wrong", file.name, line)
@@ -91,6 +93,7 @@ class Record:
                 self.committed[first] = second
             elif what == "reported":
                 self.reported[first] = second
+                self.all_reported += 1
             elif what == "told":
                 self.told[first] = second
                 self.all_told.append(second)
@@ -135,7 +138,8 @@ class Experiment:
                                   "checkpoint_at_end": True, "num_to_keep": KEEP,
                                   "checkpoint_score_attribute": "stamp"},
             "failure_config": {"max_failures": -1},
-            "snapshot_period_s": 0.05,
+            # Kills are to hit snapshots too; without them, the journal is there from its beginning.
+            "snapshot_period_s": self.random.choice([0.03, 0.3, 1e6]),
         }
         (directory / "spec.json").write_text(json.dumps(spec))
         self.sessions = 0
@@ -228,7 +232,11 @@ class Experiment:
             self.check_checkpoints(trial, records[trial],
                                    [c for c in listed if c["trial_id"] == trial])
         self.check_journal(records)
-        return sum(len(record.all_told) for record in records.values())
+        told = sum(len(record.all_told) for record in records.values())
+        reported = sum(record.all_reported for record in records.values())
+        require(told <= status["results"] <= reported, told, "results were acknowledged and",
+                reported, "reported, accepted are said to be", status["results"])
+        return told
 
     def check_results(self, trial, record):
         rows = [json.loads(line)
