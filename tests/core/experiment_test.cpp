@@ -26,13 +26,14 @@ struct Story {
   Story& start(int checkpoint = 0) {
     return then(AttemptStarted{TrialId{0}, trial().attempt + 1, checkpoint, {}});
   }
-  Story& report(std::int64_t iteration, double loss = 1, Action action = Action::proceed) {
+  Story& report(std::int64_t iteration, double loss = 1, Action action = Action::proceed,
+                bool checkpoint = false) {
     Result result;
     result.training_iteration = iteration;
     result.time_total_s = static_cast<double>(iteration);
     result.metrics.numbers = {{"loss", loss}};
     result.metrics.text = "{}";
-    return then(ResultReported{TrialId{0}, trial().attempt, result, {action, false}});
+    return then(ResultReported{TrialId{0}, trial().attempt, result, {action, checkpoint}});
   }
   Story& save(int index, std::int64_t iteration) {
     Checkpoint checkpoint;
@@ -89,13 +90,29 @@ TEST_CASE("A damaged checkpoint rewinds an attempt that has just begun with it",
   CHECK(story.trial().checkpoints.size() == 1);
 }
 
-TEST_CASE("An interrupted trial whose end was decided has ended", "[experiment]") {
+TEST_CASE("An interrupted trial whose end was decided has ended, once its last save is in",
+          "[experiment]") {
   Story story;
-  story.add().start().report(1, 1, Action::stop);
-  SECTION("stop was decided") {
-    story.end(Outcome::interrupted);
-    CHECK(story.trial().state == TrialState::terminated);
+  story.add().start();
+  TrialState expected = TrialState::terminated;
+  SECTION("there was nothing to save") { story.report(1, 1, Action::stop); }
+  SECTION("it was saved") { story.report(1, 1, Action::stop, true).save(1, 1); }
+  SECTION("saving has failed") {
+    story.report(1, 1, Action::stop, true).then(CheckpointFailed{TrialId{0}, 1, "full"});
   }
+  SECTION("it was not saved") {
+    story.report(1, 1, Action::stop, true);
+    expected = TrialState::pending;
+  }
+  SECTION("only the one before was saved") {
+    story.report(1, 1, Action::proceed, true).report(2, 1, Action::stop, true).save(1, 1);
+    expected = TrialState::pending;
+  }
+  SECTION("it was not saved, and a user has asked for its end") {
+    story.then(TrialStopRequested{TrialId{0}}).report(1, 1, Action::stop, true);
+  }
+  story.end(Outcome::interrupted);
+  CHECK(story.trial().state == expected);
 }
 
 TEST_CASE("A trial that is queued again is counted once and has no failures", "[experiment]") {

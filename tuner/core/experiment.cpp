@@ -168,7 +168,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
-  trial.stopping = false;
+  trial.stopping = trial.last_save_due = false;
   trial.not_before = 0;
   rewind(trial, checkpoint);
   if (trial.started == 0) trial.started = time;
@@ -196,8 +196,10 @@ void Experiment::on(const ResultReported& event, Seconds) {
   for (const auto& metric : result.metrics.numbers) {
     take_in(summary_of(trial, metric.name, hint++), metric.value);
   }
-  // A wish to stop it, too, outlasts the result.
-  trial.stopping = trial.stopping || event.decision.action == Action::stop;
+  // A wish to stop it, too, outlasts the result, and is not delayed for a save.
+  const bool ends = event.decision.action == Action::stop;
+  trial.last_save_due = ends && event.decision.checkpoint && !trial.stopping;
+  trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
   ++results_;
 }
@@ -215,6 +217,7 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   checkpoints.insert(after, event.checkpoint);
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
+  if (event.checkpoint.iteration == trial.iteration) trial.last_save_due = false;
 }
 
 void Experiment::on(const CheckpointFailed& event, Seconds) {
@@ -222,6 +225,7 @@ void Experiment::on(const CheckpointFailed& event, Seconds) {
   trial.saves = std::max(trial.saves, event.index);
   ++trial.failed_saves;
   ++trial.failed_saves_in_a_row;
+  trial.last_save_due = false;
 }
 
 void Experiment::on(const CheckpointsDropped& event, Seconds) {
@@ -254,9 +258,11 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
     case Outcome::paused:
       set_state(trial, TrialState::paused, time);
       break;
-    case Outcome::interrupted:
-      set_state(trial, trial.stopping ? TrialState::terminated : TrialState::pending, time);
+    case Outcome::interrupted: {
+      const bool is_over = trial.stopping && !trial.last_save_due;
+      set_state(trial, is_over ? TrialState::terminated : TrialState::pending, time);
       break;
+    }
     case Outcome::failed:
       trial.error = event.reason;
       ++trial.failures;
@@ -294,7 +300,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.ended = 0;
   trial.failures = 0;
   trial.not_before = 0;
-  trial.stopping = false;
+  trial.stopping = trial.last_save_due = false;
   trial.stopped_by_rule = false;
   if (event.from_scratch) {
     rewind(trial, nullptr);

@@ -49,6 +49,7 @@ Json save(const Trial& trial) {
           {"not_before", trial.not_before},
           {"stopping", trial.stopping},
           {"stopped_by_rule", trial.stopped_by_rule},
+          {"last_save_due", trial.last_save_due},
           {"iteration", trial.iteration},
           {"restored_iteration", trial.restored_iteration},
           {"time_total_s", trial.time_total_s},

@@ -69,6 +69,9 @@ struct Trial {
   bool stopping = false;
   /// It was a stop rule that decided so: under a longer one the trial could go on.
   bool stopped_by_rule = false;
+  /// With that result a save was decided on, which has neither been committed nor failed. Until
+  /// then, only an attempt that goes on from the checkpoint before can bring it.
+  bool last_save_due = false;
 
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;
