@@ -185,6 +185,12 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore tells damage by file and kind",
     files.put(first / "manifest.json", manifest);
     expected = "its manifest names /elsewhere, which is not in it";
   }
+  SECTION("it gives a size that is no number of bytes") {
+    std::string manifest = files.read(first / "manifest.json");
+    manifest.replace(manifest.find("\"bytes\":10,\"xxh3\"") + 8, 2, "1e99");
+    files.put(first / "manifest.json", manifest);
+    expected = "its manifest gives no number of bytes for a/weights";
+  }
   SECTION("a file cannot be read") {
     files.fail_reading(first / "a/weights");
     expected = "a/weights: Input/output error";

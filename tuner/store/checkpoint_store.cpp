@@ -123,6 +123,10 @@ std::optional<std::string> damage_of(FileSystem& files, const path& checkpoint, 
   if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
     return "its manifest names " + name.native() + ", which is not in it";
   }
+  // A float would be squeezed into an integer, whatever comes out.
+  if (!entry.at("bytes").is_number_unsigned()) {
+    return "its manifest gives no number of bytes for " + name.native();
+  }
   const auto bytes = entry.at("bytes").get<std::uint64_t>();
   if (!files.exists(checkpoint / name)) return "the file " + name.native() + " is missing";
   const FileFacts found = measure(files, checkpoint, name);
@@ -232,11 +236,11 @@ Json CheckpointStore::read_manifest(const path& checkpoint) {
   const path file = paths::manifest(checkpoint);
   const Json manifest = Json::parse(files_.read(file), nullptr, false);
   const auto version = manifest.is_object() ? manifest.find("manifest") : manifest.end();
-  if (version == manifest.end() || !version->is_number_integer()) {
+  if (version == manifest.end() || !version->is_number_unsigned()) {
     throw machine_error(file.native() + " is not a manifest");
   }
-  if (version->get<int>() > manifest_version) {
-    throw user_error(file.native() + " has version " + std::to_string(version->get<int>()) +
+  if (version->get<std::uint64_t>() > manifest_version) {
+    throw user_error(file.native() + " has version " + version->dump() +
                      ", this program understands up to " + std::to_string(manifest_version) +
                      ": use a newer one");
   }
