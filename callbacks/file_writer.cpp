@@ -124,6 +124,30 @@ void FileWriter::flush() {
   progress_.wait(lock, [&] { return flushes_done_ >= wanted; });
 }
 
+void FileWriter::settle() {
+  flush();
+  std::unordered_set<std::string> written;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!retries_.empty()) {
+      throw machine_error("some files of trials cannot be written, among them " +
+                          retries_.begin()->first);
+    }
+    if (dropped_ > 0) {
+      throw machine_error(std::to_string(dropped_) +
+                          " rows of trials' files were left out; the next resume adds them");
+    }
+    written.swap(unsynced_);
+  }
+  try {
+    sync_files({written.begin(), written.end()});
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    unsynced_.merge(written);
+    throw;
+  }
+}
+
 std::uint64_t FileWriter::dropped() const {
   const std::lock_guard lock(mutex_);
   return dropped_;
@@ -150,6 +174,7 @@ void FileWriter::run() {
     for (auto& [path, queue] : due) {
       bytes_ -= queue.bytes;
       retries_.erase(path);
+      unsynced_.insert(path);
     }
     for (const auto& path : failed) put_back(path, std::move(due[path]));
     flushes_done_ = flushes;

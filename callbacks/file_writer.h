@@ -54,6 +54,10 @@ class FileWriter {
   /// Returns when all operations before it have been tried.
   void flush();
 
+  /// Returns when all operations before it are on disk. Error (machine) if some cannot be, or rows
+  /// were left out: then the files do not hold what they were given.
+  void settle();
+
   /// Rows and contents that were left out, so far.
   std::uint64_t dropped() const;
 
@@ -94,6 +98,7 @@ class FileWriter {
   std::unordered_map<std::string, Time> retries_;  ///< files that failed: when next to try
   std::size_t bytes_ = 0;                          ///< in queues_ and with the thread
   std::size_t new_bytes_ = 0;                      ///< put since the thread last looked
+  std::unordered_set<std::string> unsynced_;       ///< written since `settle`
   std::uint64_t turns_ = 0;                        ///< of the thread
   std::uint64_t dropped_ = 0;
   bool overflow_reported_ = false;

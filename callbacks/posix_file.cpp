@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "tuner/core/error.h"
@@ -24,7 +25,40 @@ int open_again(const std::string& path, int flags) {
   return descriptor;
 }
 
+/// From so many on, one sync of the whole file system is cheaper than one for each.
+constexpr std::size_t many_files = 32;
+
+void sync_one(const std::string& path, int (*sync)(int), int flags) {
+  const int descriptor = open_again(path, flags);
+  if (descriptor < 0) {
+    if (errno == ENOENT) return;
+    throw file_error("cannot open", path, errno);
+  }
+  const int answer = sync(descriptor);
+  const int reason = errno;
+  ::close(descriptor);
+  if (answer != 0) throw file_error("cannot sync", path, reason);
+}
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
 }  // namespace
+
+void sync_files(const std::vector<std::string>& paths) {
+  if (paths.empty()) return;
+  if (paths.size() >= many_files) {
+    // All of them lie below one directory, that of the experiment.
+    sync_one(directory_of(directory_of(paths.front())), ::syncfs, O_RDONLY | O_DIRECTORY);
+    return;
+  }
+  std::set<std::string> directories;
+  for (const auto& path : paths) {
+    sync_one(path, ::fsync, O_RDONLY);
+    directories.insert(directory_of(path));
+    directories.insert(directory_of(directory_of(path)));
+  }
+  for (const auto& directory : directories) sync_one(directory, ::fsync, O_RDONLY | O_DIRECTORY);
+}
 
 PosixFile::PosixFile(std::string path, Mode mode) : path_(std::move(path)) {
   int flags = O_RDWR | O_APPEND;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tune {
 
@@ -34,5 +35,8 @@ class PosixFile {
   std::string path_;
   int descriptor_ = -1;
 };
+
+/// Puts files and their names on disk; of those that somebody has deleted there is nothing to do.
+void sync_files(const std::vector<std::string>& paths);
 
 }  // namespace tune

@@ -48,7 +48,7 @@ void ResultLog::on_trial_replay(const Trial& trial, const Result& result) {
 
 /// After the replay, before anything new: what was rewound, or written without ever being
 /// recorded, goes also from the files of trials that will not start again.
-void ResultLog::settle(const Experiment& experiment) {
+void ResultLog::mend_rest(const Experiment& experiment) {
   if (std::exchange(settled_, true)) return;
   replayed_.resize(experiment.trials().size());
   for (const auto& trial : experiment.trials()) {
@@ -60,7 +60,7 @@ void ResultLog::settle(const Experiment& experiment) {
 }
 
 void ResultLog::on_experiment_end(const Experiment& experiment) {
-  settle(experiment);
+  mend_rest(experiment);
   writer_.flush();
 }
 

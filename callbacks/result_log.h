@@ -28,16 +28,19 @@ class ResultLog final : public Callback {
 
   std::string name() const override { return name_; }
   void setup(const RunInfo& info, const Experiment& experiment) override;
-  void on_step_begin(const Experiment& experiment) override { settle(experiment); }
+  void on_step_begin(const Experiment& experiment) override { mend_rest(experiment); }
   void on_trial_start(const Trial& trial) override;
   void on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) override;
   void on_trial_result(const Trial& trial, Result& result) override;
   void on_trial_replay(const Trial& trial, const Result& result) override;
   void on_experiment_end(const Experiment& experiment) override;
+  std::function<void()> settle() override {
+    return [this] { writer_.settle(); };
+  }
 
  private:
   const std::string& path_of(TrialId trial);
-  void settle(const Experiment& experiment);
+  void mend_rest(const Experiment& experiment);
 
   const std::string name_;
   const std::string file_name_;

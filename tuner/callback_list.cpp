@@ -23,8 +23,26 @@ void CallbackList::deliver() {
   for (const auto& sentence : sentences) notice(sentence);
 }
 
+CallbackList::States CallbackList::save() {
+  States states;
+  call("save", [&](Callback& callback) {
+    Json state = callback.save();
+    if (!state.empty()) states.emplace_back(callback.name(), std::move(state));
+  });
+  return states;
+}
+
+std::vector<std::function<void()>> CallbackList::settle() {
+  std::vector<std::function<void()>> work;
+  call("settle", [&](Callback& callback) {
+    if (auto settling = callback.settle()) work.push_back(std::move(settling));
+  });
+  return work;
+}
+
 void CallbackList::drop(std::size_t position, const char* hook_name, const std::string& what) {
-  const auto dropped = std::move(callbacks_[position]);
+  Callback* const dropped = callbacks_[position].get();
+  dropped_.push_back(std::move(callbacks_[position]));
   callbacks_.erase(callbacks_.begin() + static_cast<std::ptrdiff_t>(position));
   std::string name = "?";
   try {

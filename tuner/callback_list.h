@@ -2,6 +2,7 @@
 // goes on.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,13 @@ class CallbackList {
     }
   }
 
+  /// What each callback wants to know again, by name; those that want nothing are left out.
+  using States = std::vector<std::pair<std::string, Json>>;
+  States save();
+
+  /// What a snapshot has to wait for, see Callback::settle. Valid as long as this object.
+  std::vector<std::function<void()>> settle();
+
   /// A sentence for the user, to every callback.
   void notice(const std::string& sentence);
 
@@ -49,6 +57,8 @@ class CallbackList {
   std::vector<std::string> later_;
   /// Last: callbacks end, and perhaps give notice, before what notices need is gone.
   std::vector<std::unique_ptr<Callback>> callbacks_;
+  /// What they gave out may still be in use.
+  std::vector<std::unique_ptr<Callback>> dropped_;
 };
 
 }  // namespace tune

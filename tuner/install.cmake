@@ -55,6 +55,7 @@ set(tune_public_headers
     tuner/core/search_space.h
     tuner/core/searcher.h
     tuner/core/space_tree.h
+    tuner/core/state_cost.h
     tuner/core/stopper.h
     tuner/core/trial.h
     tuner/exec/detect_resources.h
@@ -64,9 +65,6 @@ set(tune_public_headers
     tuner/resume_plan.h
     tuner/run.h
     tuner/spec.h
-    tuner/store/experiment_store.h
-    tuner/store/file_system.h
-    tuner/store/lock.h
     tuner/tuner.h)
 foreach(header IN LISTS tune_public_headers)
   cmake_path(GET header PARENT_PATH folder)

@@ -2,19 +2,21 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "tuner/core/error.h"
 
 namespace tune {
 
 Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
-               const Clock& clock)
+               const Clock& clock, TrialChanges changes)
     : experiment_(experiment),
       policies_(policies),
       store_(store),
       pool_(pool),
       clock_(clock),
-      synced_(store.written()) {}
+      synced_(store.written()),
+      changes_(std::move(changes)) {}
 
 Seconds Ledger::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
 
@@ -23,6 +25,7 @@ void Ledger::commit(EventBody body) {
   store_.append(event);
   experiment_.apply(event);
   policies_.learn(experiment_, event);
+  changes_.note(event);
 }
 
 void Ledger::write() {
@@ -31,10 +34,18 @@ void Ledger::write() {
   if (store_.written() != experiment_.last_event()) store_.write();
   if (synced_ == store_.written()) return;
   if (was_synced) unsynced_since_ = clock_.steady();
+}
+
+void Ledger::sync_if_due() {
+  if (synced_ == store_.written()) return;
   if (!syncing_ && deadline() <= clock_.steady()) start_sync();
 }
 
 void Ledger::when_durable(std::function<void()> action) {
+  if (synced_ == experiment_.last_event() && waiting_.empty()) {
+    action();
+    return;
+  }
   waiting_.push_back({experiment_.last_event(), std::move(action)});
 }
 
@@ -45,6 +56,10 @@ Seconds Ledger::deadline() const {
 
 bool Ledger::is_settled() const {
   return synced_ == experiment_.last_event() && waiting_.empty() && !syncing_;
+}
+
+bool Ledger::is_between_writes() const {
+  return !syncing_ && store_.written() == experiment_.last_event();
 }
 
 void Ledger::start_sync() {
@@ -68,7 +83,8 @@ void Ledger::start_sync() {
       },
       [this, target](const SyncOutcome& outcome) {
         syncing_ = false;
-        store_.count_sync(outcome.seconds);
+        ++store_.cost().syncs;
+        store_.cost().sync_s += outcome.seconds;
         sync_error_ = outcome.error;
         if (!sync_error_.empty()) return;
         synced_ = target;

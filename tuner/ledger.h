@@ -12,6 +12,7 @@
 #include "tuner/policies.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/io_pool.h"
+#include "tuner/trial_changes.h"
 
 namespace tune {
 
@@ -20,20 +21,22 @@ class Ledger {
   /// Results may be this long in the kernel's hands alone: what a power loss can cost.
   static constexpr Seconds sync_window_s = 0.2;
 
+  /// `changes`: trials that no snapshot has yet as they are.
   Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
-         const Clock& clock);
+         const Clock& clock, TrialChanges changes = {});
 
   /// Numbers and dates the event, applies it, and tells the policies.
   void commit(EventBody body);
 
-  /// Hands the turn's events to the kernel and starts a sync if one is due. Error if the journal
-  /// cannot be written: then nothing that was committed in this turn may be acted on.
+  /// Hands the turn's events to the kernel. Error if the journal cannot be written: then nothing
+  /// that was committed in this turn may be acted on.
   void write();
+  void sync_if_due();
 
   /// Runs `action` on the loop's thread once everything committed so far is on disk.
   void when_durable(std::function<void()> action);
 
-  /// Steady time at which `write` wants to be called again, to start a sync.
+  /// Steady time at which a sync is due.
   Seconds deadline() const;
 
   /// Nothing waits to be written or synced.
@@ -41,6 +44,13 @@ class Ledger {
 
   /// The journal could not be written or synced: nothing can be committed any more.
   bool has_failed() const { return !sync_error_.empty() || store_.has_failed(); }
+
+  /// Everything committed is written and no sync is under way: a journal can take over from
+  /// another.
+  bool is_between_writes() const;
+
+  /// Trials that have changed since they were last taken out.
+  TrialChanges& changes() { return changes_; }
 
   const Experiment& experiment() const { return experiment_; }
   Seconds now() const;  ///< Unix time in whole microseconds, as records have it
@@ -64,6 +74,7 @@ class Ledger {
   bool syncing_ = false;
   Seconds unsynced_since_ = 0;  ///< steady; meaningful while something written is not synced
   std::string sync_error_;
+  TrialChanges changes_;
 };
 
 }  // namespace tune

@@ -14,7 +14,8 @@ constexpr Seconds oversleep_s = 5;
 }  // namespace
 
 Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
-           Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks)
+           Executor& executor, IoPool& pool, Saver& saver, Snapshots& snapshots,
+           CallbackList& callbacks)
     : spec_(spec),
       options_(std::move(options)),
       ledger_(ledger),
@@ -22,6 +23,7 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
       executor_(executor),
       pool_(pool),
       saver_(saver),
+      snapshots_(snapshots),
       callbacks_(callbacks),
       judge_(spec.failure_config.retry_on, spec.failure_config.never_retry_on),
       resources_(options_.resources) {}
@@ -110,6 +112,8 @@ void Loop::turn() {
 /// Commands to trainables wait in the executor until its next `wait`, so they too come after this.
 void Loop::act() {
   ledger_.write();
+  snapshots_.turn();
+  ledger_.sync_if_due();
   for (auto& [launch, spec] : launches_) executor_.launch(launch, std::move(spec));
   launches_.clear();
   for (const auto& [id, answer] : answers_) executor_.answer(id, answer);
@@ -127,7 +131,8 @@ bool Loop::is_finished() const {
 
 Seconds Loop::next_deadline() const {
   const Seconds steady = ledger_.steady();
-  Seconds deadline = std::min({ledger_.deadline(), wind_down_deadline_, steady + options_.tick_s});
+  Seconds deadline = std::min(
+      {ledger_.deadline(), snapshots_.deadline(), wind_down_deadline_, steady + options_.tick_s});
   if (!deadlines_.empty()) deadline = std::min(deadline, deadlines_.begin()->first);
   if (winding_ != Winding::no) return deadline;
   if (options_.space != nullptr) deadline = std::min(deadline, options_.space->deadline());
@@ -216,13 +221,12 @@ void Loop::end_by_force() {
 }
 
 void Loop::finish(const LoopEnd& end) {
-  callbacks_.call("save", [this](Callback& callback) {
-    const Json state = callback.save();
-    if (!state.empty()) {
-      ledger_.commit(CallbackSaved{callback.name(), encode_numbers(state).dump()});
-    }
-  });
-  ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? "finished" : end.reason});
+  snapshots_.stop();
+  for (const auto& [name, state] : callbacks_.save()) {
+    ledger_.commit(CallbackSaved{name, encode_numbers(state).dump()});
+  }
+  ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? "finished" : end.reason,
+                              snapshots_.session_cost()});
   ledger_.when_durable([] {});
   // Deletions that have waited for the sync are done by the pool.
   for (act(); !ledger_.is_settled() || pool_.outstanding() > 0; act()) {

@@ -16,6 +16,7 @@
 #include "tuner/ledger.h"
 #include "tuner/loop_end.h"
 #include "tuner/saver.h"
+#include "tuner/snapshots.h"
 #include "tuner/space_guard.h"
 #include "tuner/spec.h"
 
@@ -36,7 +37,8 @@ class Loop {
  public:
   /// All parts outlive the loop.
   Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
-       Executor& executor, IoPool& pool, Saver& saver, CallbackList& callbacks);
+       Executor& executor, IoPool& pool, Saver& saver, Snapshots& snapshots,
+       CallbackList& callbacks);
 
   /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
   /// processes have then been told to end. Error for a spec that does not fit the trainable; the
@@ -129,6 +131,7 @@ class Loop {
   Executor& executor_;
   IoPool& pool_;
   Saver& saver_;
+  Snapshots& snapshots_;
   CallbackList& callbacks_;
 
   const FailureJudge judge_;

@@ -1,5 +1,7 @@
 #include "tuner/policies.h"
 
+#include "tuner/core/error.h"
+
 namespace tune {
 
 namespace {
@@ -44,6 +46,23 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
   const Decision decision = scheduler->on_result(trial, result);
   if (decision.action != Action::stop) searcher->on_result(trial, result);
   return decision;
+}
+
+Json Policies::save() const {
+  return {{"searcher", searcher->save()},
+          {"scheduler", scheduler->save()},
+          {"stopper", stopper != nullptr ? stopper->save() : Json()}};
+}
+
+void Policies::load(const Json& state) {
+  try {
+    searcher->load(state.at("searcher"));
+    scheduler->load(state.at("scheduler"));
+    if (stopper != nullptr && !state.at("stopper").is_null()) stopper->load(state.at("stopper"));
+  } catch (const Json::exception& error) {
+    throw machine_error(std::string("the state of the policies cannot be understood: ") +
+                        error.what());
+  }
 }
 
 void Policies::learn(const Experiment& experiment, const Event& event) {

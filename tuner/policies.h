@@ -24,6 +24,11 @@ struct Policies {
   /// trial. `decision.checkpoint` is the scheduler's wish only.
   Decision decide(const Experiment& experiment, const Trial& trial, const Result& result);
 
+  /// The state of all of them, and back into fresh ones that were made from the same spec. Error if
+  /// it is not theirs.
+  Json save() const;
+  void load(const Json& state);
+
   /// Tells the policies what `event` has made of `experiment`, which has just applied it.
   void learn(const Experiment& experiment, const Event& event);
 

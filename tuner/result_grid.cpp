@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tuner/core/error.h"
+#include "tuner/recovery.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 
@@ -79,8 +80,8 @@ ResultGrid ResultGrid::load(const std::filesystem::path& directory) {
   const Json spec = ExperimentStore::read_spec(*files, absolute);
   Experiment experiment;
   std::vector<std::string> notices;
-  ExperimentStore::read(
-      *files, absolute, [&](Event&& event) { experiment.apply(event); }, notices);
+  ExperimentReader reader(experiment);
+  ExperimentStore::read(*files, absolute, reader, notices);
   return {std::move(experiment), recorded_spec(spec), absolute};
 }
 

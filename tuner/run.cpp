@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -20,6 +22,7 @@
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop.h"
 #include "tuner/policies.h"
+#include "tuner/recovery.h"
 #include "tuner/resume_changes.h"
 #include "tuner/spec_policy.h"
 #include "tuner/store/paths.h"
@@ -96,6 +99,22 @@ std::vector<std::string> gpu_names(const ExperimentSpec& spec, const DetectedRes
   return names;
 }
 
+/// Given in the spec, or for all runs of a machine.
+std::optional<Seconds> snapshot_period(const ExperimentSpec& spec) {
+  if (spec.snapshot_period_s) return spec.snapshot_period_s;
+  const char* const given = std::getenv("TUNE_GLOBAL_CHECKPOINT_S");
+  if (given == nullptr || *given == '\0' || std::string_view(given) == "auto") return std::nullopt;
+  Seconds period_s = 0;
+  const char* const end = given + std::strlen(given);
+  const auto [stopped, error] = std::from_chars(given, end, period_s);
+  if (error != std::errc() || stopped != end || !(period_s > 0)) {
+    throw user_error(
+        std::string("TUNE_GLOBAL_CHECKPOINT_S must be a number of seconds above 0, got '") + given +
+        "'");
+  }
+  return period_s;
+}
+
 /// The parts of one run, in the order in which they depend on each other.
 struct Engine {
   Engine(const ExperimentSpec& the_spec, const Catalogue& catalogue, RunOptions& the_options,
@@ -129,12 +148,16 @@ struct Engine {
     raise_descriptor_limit();
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
     // Last in, first out: the pool ends before what its work refers to.
+    std::unique_ptr<Snapshots> snapshots;
     std::unique_ptr<Saver> saver;
     std::unique_ptr<Ledger> ledger;
     IoPool pool(io_threads, [&executor] { executor.wake(); });
-    ledger = std::make_unique<Ledger>(experiment, policies, store, pool, *clock);
+    ledger =
+        std::make_unique<Ledger>(experiment, policies, store, pool, *clock, std::move(changes));
     saver = std::make_unique<Saver>(*ledger, pool, *files, callbacks, directory,
                                     spec.checkpoint_config);
+    snapshots = std::make_unique<Snapshots>(*ledger, policies, store, pool, callbacks,
+                                            to_json(spec), snapshot_period(spec));
     start_session(*ledger);
     for (const auto& requeued : plan.requeued) saver->requeue(requeued);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
@@ -150,9 +173,9 @@ struct Engine {
                .only = std::move(only),
                .space = &space_guard,
                .tick_s = 1},
-              *ledger, policies, executor, pool, *saver, callbacks);
+              *ledger, policies, executor, pool, *saver, *snapshots, callbacks);
     LoopEnd end = loop.run();
-    return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.statistics()};
+    return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
   }
 
   /// A run without a control socket is a run.
@@ -207,6 +230,7 @@ struct Engine {
   SearchSpace space;
   Policies policies;
   CallbackList callbacks;
+  TrialChanges changes;  ///< that no snapshot has yet
   std::unique_ptr<FileSystem> files = make_posix_file_system();
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
@@ -234,6 +258,30 @@ std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue&
                       known_by_now);
 }
 
+/// Checkpoints that only the damaged part of a journal knew are somebody's work: out of the way of
+/// new ones, and kept.
+void set_aside_unknown(Engine& engine) {
+  CheckpointStore store(*engine.files);
+  std::size_t count = 0;
+  for (const auto& entry : engine.files->list(engine.directory)) {
+    const auto id = parse_trial_id(entry.name);
+    if (!entry.is_directory || !id || entry.name != to_string(*id)) continue;
+    const auto& trials = engine.experiment.trials();
+    const Trial* const trial = index_of(*id) < trials.size() ? &trials[index_of(*id)] : nullptr;
+    const auto directory = paths::trial(engine.directory, *id);
+    for (const auto& inside : engine.files->list(directory)) {
+      const auto index = paths::parse_checkpoint(inside.name);
+      if (!index || (trial != nullptr && trial->checkpoint(*index) != nullptr)) continue;
+      store.set_aside(directory, *index);
+      ++count;
+    }
+  }
+  if (count == 0) return;
+  engine.callbacks.notice(std::to_string(count) +
+                          " checkpoints that are no longer known are renamed to "
+                          "checkpoint_N.corrupt");
+}
+
 /// Whatever a record does not name is what a crash has left: half-written checkpoints, and those
 /// whose deletion was decided.
 void sweep(Engine& engine) {
@@ -245,27 +293,6 @@ void sweep(Engine& engine) {
     for (const auto& checkpoint : trial.checkpoints) known.insert(checkpoint.index);
     store.sweep(directory, known);
   }
-}
-
-/// A second reading of the journal, because callbacks are set up with the whole state.
-void replay_to_callbacks(Engine& engine) {
-  std::vector<std::string> notices;
-  ExperimentStore::read(
-      *engine.files, engine.directory,
-      [&](Event&& event) {
-        if (const auto* const saved = std::get_if<CallbackSaved>(&event.body)) {
-          engine.callbacks.call("load", [&](Callback& callback) {
-            if (callback.name() == saved->callback) callback.load(Json::parse(saved->state));
-          });
-        }
-        const auto* const reported = std::get_if<ResultReported>(&event.body);
-        if (reported == nullptr) return;
-        const Trial& trial = engine.experiment.trial(reported->trial);
-        engine.callbacks.call("on_trial_replay", [&](Callback& callback) {
-          callback.on_trial_replay(trial, reported->result);
-        });
-      },
-      notices);
 }
 
 }  // namespace
@@ -310,38 +337,59 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
                              RunOptions options, const ResumeOptions& resume) {
   const auto absolute = std::filesystem::absolute(directory).lexically_normal();
   const auto files = make_posix_file_system();
+  // What is recorded was decided under the spec of that time, which somebody may have edited since.
+  const Json given = ExperimentStore::read_spec(*files, absolute);
+  const auto snapshot = ExperimentStore::read_snapshot_state(*files, absolute);
   std::vector<Problem> problems;
   const ExperimentSpec recorded =
-      parse_recorded_spec(ExperimentStore::read_spec(*files, absolute), catalogue, problems);
+      parse_recorded_spec(snapshot ? spec_in(*snapshot) : given, catalogue, problems);
+  ExperimentSpec spec = parse_recorded_spec(given, catalogue, problems);
   throw_if_any(problems);
-  ExperimentSpec spec = recorded;
   if (resume.change) resume.change(spec);
   throw_if_any(refuse_changes(recorded, spec, catalogue));
   Engine engine(spec, catalogue, options, absolute);
-  std::vector<std::string> notices;
-  std::optional<std::string> first_difference;
-  const auto take_in = [&](Event&& event) {
-    const auto difference = replay(engine.policies, engine.experiment, event);
-    if (difference && !first_difference) first_difference = difference;
+  const SearchSpace recorded_space = SearchSpace::parse(recorded.param_space, "", engine.problems);
+  const auto make_recorded = [&] {
+    Policies policies = make_policies(recorded, recorded_space, catalogue, engine.problems);
+    throw_if_any(engine.problems);
+    return policies;
   };
+  Policies replayed;
+  Recovery recovery(engine.experiment, replayed, make_recorded);
+  std::vector<std::string> notices;
+  bool salvaged = false;
   auto store = ExperimentStore::open(*engine.files, absolute, this_process(engine.clock->now()),
-                                     take_in, notices);
+                                     recovery, notices, options.salvage ? &salvaged : nullptr);
+  engine.changes = recovery.take_changes();
   engine.set_up_callbacks(true);
-  replay_to_callbacks(engine);
+  CallbackReplay callback_replay(engine.callbacks, engine.experiment);
+  std::vector<std::string> same_notices;
+  ExperimentStore::read(*engine.files, absolute, callback_replay, same_notices);
   for (const auto& notice : notices) engine.callbacks.notice(notice);
-  if (first_difference) {
+  if (const auto& difference = recovery.difference()) {
     const std::string sentence =
-        "a policy answers the journal differently than it did, the record "
-        "wins: " +
-        *first_difference;
+        "a policy answers the journal differently than it did, the record wins: " + *difference;
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
   const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(spec, catalogue).get(),
                                       recorded.stop != spec.stop);
-  if (resume.change) store.write_spec(to_json(spec));
+  if (to_json(spec) == to_json(recorded)) {
+    engine.policies = std::move(replayed);
+  } else {
+    // At every moment the newest snapshot says under which spec the journal after it was written.
+    const auto snapshot_under = [&](const Policies& policies, const ExperimentSpec& in_force) {
+      take_snapshot(engine.experiment, policies, store, engine.callbacks, to_json(in_force),
+                    engine.changes);
+    };
+    if (!snapshot) snapshot_under(replayed, recorded);
+    engine.policies.load(encode_numbers(replayed.save()));
+    store.write_spec(to_json(spec));
+    snapshot_under(engine.policies, spec);
+  }
   const std::string changed = changed_fields(recorded, spec);
   if (!changed.empty()) engine.callbacks.notice("from now on with another " + changed);
+  if (salvaged) set_aside_unknown(engine);
   sweep(engine);
   return engine.run(std::move(store), plan, {resume.trials.begin(), resume.trials.end()});
 }

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "tuner/core/catalogue.h"
+#include "tuner/core/state_cost.h"
 #include "tuner/exec/detect_resources.h"
 #include "tuner/loop_end.h"
 #include "tuner/result_grid.h"
 #include "tuner/resume_plan.h"
 #include "tuner/spec.h"
-#include "tuner/store/experiment_store.h"
 
 namespace tune {
 
@@ -23,13 +23,14 @@ struct RunOptions {
   std::vector<std::unique_ptr<Callback>> callbacks;
   bool handle_signals = true;  ///< SIGINT, SIGTERM, SIGUSR1, SIGHUP end the run in good order
   bool strict = false;         ///< at a resume, a policy that answers differently is an Error
+  bool salvage = false;        ///< at a resume, a damaged journal ends where the damage begins
   Seconds interrupt_grace_s = 30;
 };
 
 struct RunOutcome {
   LoopEnd end;
   ResultGrid results;
-  StoreStatistics statistics;
+  StateCost cost;  ///< of keeping the state, in this session
 };
 
 /// The experiment's directory: storage_path / name, absolute.

@@ -143,6 +143,8 @@ void add_run_commands(CLI::App& app, Line& line) {
       ->add_flag("--restart-errored", line.resume.restart_errored,
                  "Failed trials start from scratch; their checkpoints and results are deleted")
       ->excludes(errored);
+  resume->add_flag("--salvage", line.resume.salvage,
+                   "Go on from before the damage in a journal; the rest is kept beside it");
   resume
       ->add_option(
           "--trial", line.resume.trials,

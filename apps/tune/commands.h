@@ -35,6 +35,7 @@ struct ResumeRequest {
   bool errored = false;          ///< failed trials go on
   bool restart_errored = false;  ///< or start from scratch
   bool finished = false;         ///< trials that a longer stop rule lets go on do
+  bool salvage = false;          ///< a damaged journal ends where the damage begins
   std::vector<std::string> trials;
 };
 /// `changes`: over the recorded spec, without a file.

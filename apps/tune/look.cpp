@@ -1,29 +1,10 @@
 #include "apps/tune/look.h"
 
-#include <algorithm>
-
 #include "tuner/core/error.h"
+#include "tuner/recovery.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {
-
-namespace {
-
-void count(SaveStatistics& saves, const Event& event) {
-  if (const auto* const committed = std::get_if<CheckpointCommitted>(&event.body)) {
-    const Checkpoint& checkpoint = committed->checkpoint;
-    ++saves.committed;
-    saves.bytes += checkpoint.bytes;
-    saves.save_s += checkpoint.save_s;
-    saves.commit_s += checkpoint.commit_s;
-    saves.max_save_s = std::max(saves.max_save_s, checkpoint.save_s);
-    saves.max_commit_s = std::max(saves.max_commit_s, checkpoint.commit_s);
-  } else if (std::holds_alternative<CheckpointFailed>(event.body)) {
-    ++saves.failed;
-  }
-}
-
-}  // namespace
 
 void require_experiment(const std::filesystem::path& directory) {
   const auto files = make_posix_file_system();
@@ -43,17 +24,12 @@ Look look_at(const std::filesystem::path& directory) {
   std::vector<Problem> ignored;
   ExperimentSpec spec = parse_recorded_spec(json, Catalogue{}, ignored);
   Experiment experiment;
-  SaveStatistics saves;
   std::vector<std::string> torn_end;  // Ordinary while a driver writes.
-  ExperimentStore::read(
-      *files, absolute,
-      [&](Event&& event) {
-        experiment.apply(event);
-        count(saves, event);
-      },
-      torn_end);
-  for (const auto& trial : experiment.trials()) saves.kept += trial.checkpoints.size();
-  return {ResultGrid(std::move(experiment), std::move(spec), absolute), saves,
+  ExperimentReader reader(experiment);
+  ExperimentStore::read(*files, absolute, reader, torn_end);
+  std::uint64_t kept = 0;
+  for (const auto& trial : experiment.trials()) kept += trial.checkpoints.size();
+  return {ResultGrid(std::move(experiment), std::move(spec), absolute), kept,
           ExperimentStore::driver(*files, absolute)};
 }
 

@@ -11,22 +11,10 @@
 
 namespace tune {
 
-/// What saving checkpoints has cost so far, those that are deleted included.
-struct SaveStatistics {
-  std::uint64_t committed = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t kept = 0;   ///< committed and not deleted since
-  std::uint64_t bytes = 0;  ///< ever written
-  double save_s = 0;        ///< sums; in the trainable
-  double commit_s = 0;      ///< beside training
-  double max_save_s = 0;
-  double max_commit_s = 0;
-};
-
 struct Look {
   ResultGrid grid;
-  SaveStatistics saves;
-  std::optional<LockOwner> driver;  ///< who drives it now
+  std::uint64_t kept_checkpoints = 0;  ///< committed and not deleted since
+  std::optional<LockOwner> driver;     ///< who drives it now
 };
 
 /// Error (user) if there is no experiment in `directory`.

@@ -84,6 +84,17 @@ std::string format_time(double unix_time) {
   return buffer;
 }
 
+double share_of(const StateCost& cost, double running_s) {
+  return running_s > 0 ? cost.total_s() / running_s : 0;
+}
+
+std::string state_cost_text(const StateCost& cost, double running_s) {
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f %%", 100 * share_of(cost, running_s));
+  return std::string(share) + " of the time (" + count_of(cost.writes, "write") + ", " +
+         count_of(cost.syncs, "sync") + ", " + count_of(cost.snapshots, "snapshot") + ")";
+}
+
 std::string count_of(std::uint64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }

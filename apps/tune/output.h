@@ -9,6 +9,7 @@
 
 #include "callbacks/console_table.h"
 #include "trainable/values.h"
+#include "tuner/core/state_cost.h"
 
 namespace tune {
 
@@ -29,6 +30,10 @@ void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
 std::string format_bytes(double bytes);      ///< "1.5 MiB"
 std::string format_seconds(double seconds);  ///< "0.012 s"
 std::string format_time(double unix_time);   ///< local time, "2025-01-31 12:00:00"
+/// Which part of `running_s` keeping the state has cost, from 0 to 1.
+double share_of(const StateCost& cost, double running_s);
+/// "0.15 % of the time (12 syncs, 3 snapshots)"
+std::string state_cost_text(const StateCost& cost, double running_s);
 /// "1 trial", "2 trials"
 std::string count_of(std::uint64_t count, const std::string& noun);
 /// As a word that a shell takes as it is.

@@ -75,15 +75,6 @@ std::string ending(const LoopEnd& end) {
   return "";
 }
 
-/// What keeping the state has cost, of `wall_s` seconds.
-std::string cost_of_state(const StoreStatistics& statistics, double wall_s) {
-  char share[32];
-  std::snprintf(share, sizeof share, "%.2f %%", 100 * statistics.write_s / wall_s);
-  return count_of(statistics.events, "event") + ", " +
-         format_bytes(static_cast<double>(statistics.bytes)) + ", written in " + share +
-         " of the time, " + count_of(statistics.syncs, "sync");
-}
-
 void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
   const auto& objective = results.spec().objective;
   if (!objective) return;
@@ -134,7 +125,8 @@ int conclude(const RunOutcome& outcome, double wall_s) {
       {"trials", headline(results)},
   };
   add_best(results, lines);
-  lines.emplace_back("state kept", cost_of_state(outcome.statistics, wall_s));
+  lines.emplace_back("state kept", count_of(outcome.cost.events, "event") + ", " +
+                                       state_cost_text(outcome.cost, wall_s));
   if (is_interrupted || has_unfinished(results.experiment())) {
     lines.emplace_back("go on", "tune resume " + directory);
   }
@@ -300,7 +292,9 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
     options.change = [&after](ExperimentSpec& spec) { spec = *after; };
   }
   return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), [&] {
-    return resume_experiment(directory, catalogue, run_options(style), options);
+    RunOptions running = run_options(style);
+    running.salvage = request.salvage;
+    return resume_experiment(directory, catalogue, std::move(running), options);
   });
 }
 

@@ -15,14 +15,21 @@ namespace {
 constexpr TrialState states[] = {TrialState::pending, TrialState::running, TrialState::paused,
                                  TrialState::terminated, TrialState::error};
 
-std::uint64_t journal_bytes(const std::filesystem::path& directory) {
+/// What the experiment's state takes on disk now.
+std::uint64_t state_bytes(const std::filesystem::path& directory) {
   std::uint64_t bytes = 0;
-  for (int generation = 1;; ++generation) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(paths::journal(directory, generation), error);
-    if (error) return bytes;
-    bytes += size;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().native();
+    const bool is_state = name.starts_with("journal-") || name.starts_with("snapshot-") ||
+                          name.starts_with("trials-");
+    if (!is_state) continue;
+    std::error_code gone;  // a snapshot may just be replacing it
+    const auto size = entry->file_size(gone);
+    if (!gone) bytes += size;
   }
+  return bytes;
 }
 
 double mean(double sum, std::uint64_t count) {
@@ -53,15 +60,22 @@ Json best_json(const ResultGrid& grid) {
 }
 
 Json checkpoints_json(const Look& look) {
-  const SaveStatistics& saves = look.saves;
+  const SaveStatistics& saves = look.grid.experiment().saves();
   return {{"committed", saves.committed},
-          {"kept", saves.kept},
+          {"kept", look.kept_checkpoints},
           {"failed", saves.failed},
           {"bytes", saves.bytes},
           {"save_s_mean", mean(saves.save_s, saves.committed)},
           {"save_s_max", saves.max_save_s},
           {"commit_s_mean", mean(saves.commit_s, saves.committed)},
           {"commit_s_max", saves.max_commit_s}};
+}
+
+Json state_cost_json(const Look& look) {
+  const StateCost cost = look.grid.experiment().cost();
+  Json json = to_json(cost);
+  json["share_of_running_time"] = share_of(cost, running_s(look));
+  return json;
 }
 
 Json status_json(const Look& look) {
@@ -85,7 +99,8 @@ Json status_json(const Look& look) {
           {"sessions", experiment.sessions()},
           {"results", experiment.results()},
           {"events", experiment.last_event()},
-          {"journal_bytes", journal_bytes(look.grid.directory())},
+          {"state_bytes", state_bytes(look.grid.directory())},
+          {"state_cost", state_cost_json(look)},
           {"checkpoints", checkpoints_json(look)}};
 }
 
@@ -122,11 +137,12 @@ std::string best_text(const ResultGrid& grid) {
          (tag.empty() ? "" : " (" + tag + ")");
 }
 
-std::string saves_text(const SaveStatistics& saves) {
+std::string saves_text(const Look& look) {
+  const SaveStatistics& saves = look.grid.experiment().saves();
   if (saves.committed + saves.failed == 0) return "none";
   const auto mean_bytes = mean(static_cast<double>(saves.bytes), saves.committed);
-  return std::to_string(saves.committed) + " saved, " + std::to_string(saves.kept) + " kept, " +
-         std::to_string(saves.failed) + " failed; " +
+  return std::to_string(saves.committed) + " saved, " + std::to_string(look.kept_checkpoints) +
+         " kept, " + std::to_string(saves.failed) + " failed; " +
          format_bytes(static_cast<double>(saves.bytes)) + " written, " + format_bytes(mean_bytes) +
          " each";
 }
@@ -144,7 +160,7 @@ int status_command(const std::string& directory, bool json) {
     return exit_ok;
   }
   const Experiment& experiment = look.grid.experiment();
-  const SaveStatistics& saves = look.saves;
+  const SaveStatistics& saves = experiment.saves();
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", look.grid.spec().name + " in " + look.grid.directory().string()},
       {"trials", states_text(experiment)},
@@ -156,10 +172,12 @@ int status_command(const std::string& directory, bool json) {
                      format_duration(running_s(look)) + " in " +
                          count_of(static_cast<std::uint64_t>(experiment.sessions()), "session"));
   lines.emplace_back("results", std::to_string(experiment.results()));
-  lines.emplace_back(
-      "journal", format_bytes(static_cast<double>(journal_bytes(look.grid.directory()))) + ", " +
-                     count_of(experiment.last_event(), "event"));
-  lines.emplace_back("checkpoints", saves_text(saves));
+  lines.emplace_back("state",
+                     count_of(experiment.last_event(), "event") + ", " +
+                         format_bytes(static_cast<double>(state_bytes(look.grid.directory()))) +
+                         " on disk");
+  lines.emplace_back("  keeping it", state_cost_text(experiment.cost(), running_s(look)));
+  lines.emplace_back("checkpoints", saves_text(look));
   if (saves.committed > 0) {
     lines.emplace_back("  saving", seconds_text(saves.save_s, saves.committed, saves.max_save_s));
     lines.emplace_back("  committing",

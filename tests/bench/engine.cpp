@@ -132,7 +132,7 @@ Measured run_engine(const std::string& program, const Plan& plan,
   measured.seconds = seconds_since(begin);
   measured.cpu = CpuTime{}.since(begin_cpu);
   measured.loop_cpu_s = cpu_s_of(RUSAGE_THREAD) - begin_loop_s;
-  measured.state_s = outcome.statistics.write_s;
+  measured.state_s = outcome.cost.write_s;
   require_good_end(outcome, plan);
   if (plan.measure_latency) {
     measured.latency_s = read_latencies(outcome.results[0].path / "latencies.txt");

@@ -221,7 +221,7 @@ class Experiment:
         status = self.ask("status")
         require(status["states"]["TERMINATED"] == self.trials == status["trials"], status)
         require(status["driver"] is None, status["driver"])
-        allowed = r"experiment\.json|CURRENT|(journal|snapshot)-\d+\.jsonl?|trial_\d+|\.LOCK\..*tmp-.*"
+        allowed = r"experiment\.json|CURRENT|(journal|snapshot|trials)-\d+\.jsonl?|trial_\d+|\.LOCK\..*tmp-.*"
         for name in os.listdir(self.dir):
             require(re.fullmatch(allowed, name), name, "is left in the experiment's directory")
         trials = [f"trial_{number:05}" for number in range(self.trials)]

@@ -50,7 +50,7 @@ class Status(Look):
         self.assertEqual((status["best"]["trial_id"], status["best"]["value"]),
                          ("trial_00000", 0.1))
         journal = os.path.getsize(self.path("results", "spec", "journal-1.jsonl"))
-        self.assertEqual(status["journal_bytes"], journal)
+        self.assertEqual(status["state_bytes"], journal)
         saves = status["checkpoints"]
         self.assertEqual(saves["failed"], 0)
         kept = self.json("checkpoints", "results/spec")

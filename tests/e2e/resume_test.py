@@ -155,9 +155,6 @@ class Extending(ResumeCase):
             param_space={"lr": {"loguniform": [1e-3, 0.4]}, "iterations": 100}))
         self.tune("run", "spec.json", "--progress", "none")
 
-    def resume(self, *options, directory="results/spec", expect=0):
-        return self.tune("resume", directory, "--progress", "lines", *options, expect=expect)
-
     def recorded(self):
         return json.loads(self.read("results/spec/experiment.json"))
 

@@ -49,7 +49,10 @@ std::string make_experiment(MemoryFileSystem& files) {
   return files.read(journal);
 }
 
-struct Opened {
+struct Opened : StateReader {
+  void restart() override { events.clear(); }
+  void on_event(Event&& event) override { events.push_back(text_of(event)); }
+
   std::vector<std::string> events;  ///< those that were given out, as text
   std::vector<std::string> notices;
   std::optional<std::string> refused;  ///< why
@@ -58,9 +61,8 @@ struct Opened {
 Opened open(MemoryFileSystem& files) {
   Opened opened;
   try {
-    const auto store = ExperimentStore::open(
-        files, directory, this_process(2),
-        [&](Event&& event) { opened.events.push_back(text_of(event)); }, opened.notices);
+    const auto store =
+        ExperimentStore::open(files, directory, this_process(2), opened, opened.notices);
   } catch (const Error& error) {
     opened.refused = error.what();
   }

@@ -70,14 +70,14 @@ TEST_CASE("An experiment that is being made is whole or not there, whatever happ
     Replayed replayed;
     if (ExperimentStore::exists(files, directory)) {
       REQUIRE(ExperimentStore::read_spec(files, directory) == spec);
-      ExperimentStore::open(files, directory, mortal(2), replayed.visit(), notices);
+      ExperimentStore::open(files, directory, mortal(2), replayed, notices);
       REQUIRE(replayed.numbers.empty());
     } else {
       REQUIRE(!made);
       ExperimentStore::create(files, directory, spec, mortal(2));
       files.crash();
       REQUIRE(ExperimentStore::read_spec(files, directory) == spec);
-      ExperimentStore::open(files, directory, mortal(3), replayed.visit(), notices);
+      ExperimentStore::open(files, directory, mortal(3), replayed, notices);
     }
     std::vector<std::string> names = files.names(directory);
     // An empty one is not swept while there is a process of its number: it could be at work.
@@ -104,8 +104,7 @@ TEST_CASE("What was written outlives the process, what was synced the power, at 
     std::vector<std::string> notices;
     try {
       Replayed none;
-      ExperimentStore store =
-          ExperimentStore::open(files, directory, mortal(2), none.visit(), notices);
+      ExperimentStore store = ExperimentStore::open(files, directory, mortal(2), none, notices);
       for (std::uint64_t first = 1; first <= 7; first += 2) {
         append_events(store, first, first + 1);
         store.write();
@@ -120,8 +119,7 @@ TEST_CASE("What was written outlives the process, what was synced the power, at 
     recover(files, disaster);
     Replayed replayed;
     {
-      ExperimentStore store =
-          ExperimentStore::open(files, directory, mortal(3), replayed.visit(), notices);
+      ExperimentStore store = ExperimentStore::open(files, directory, mortal(3), replayed, notices);
       const std::uint64_t last = replayed.numbers.size();
       REQUIRE(replayed.numbers == numbers(1, last));
       REQUIRE(last >= (disaster == Disaster::power_fails ? synced : written));
@@ -132,7 +130,7 @@ TEST_CASE("What was written outlives the process, what was synced the power, at 
     }
     files.crash();
     Replayed again;
-    ExperimentStore::read(files, directory, again.visit(), notices);
+    ExperimentStore::read(files, directory, again, notices);
     REQUIRE(again.numbers == numbers(1, replayed.numbers.size() + 1));
   }
   CHECK(tried == 14);
@@ -157,15 +155,14 @@ TEST_CASE("A torn end is cut off whole, or still there to be cut off, at every i
     std::vector<std::string> notices;
     Replayed replayed;
     try {
-      ExperimentStore::open(files, directory, mortal(2), replayed.visit(), notices);
+      ExperimentStore::open(files, directory, mortal(2), replayed, notices);
     } catch (const Error&) {
     }
     if (files.operations() - before < k) break;
     recover(files, disaster);
     {
       Replayed again;
-      ExperimentStore store =
-          ExperimentStore::open(files, directory, mortal(3), again.visit(), notices);
+      ExperimentStore store = ExperimentStore::open(files, directory, mortal(3), again, notices);
       REQUIRE(again.numbers == numbers(1, 2));
       append_events(store, 3, 3);
       store.write();
@@ -173,7 +170,7 @@ TEST_CASE("A torn end is cut off whole, or still there to be cut off, at every i
     }
     files.crash();
     Replayed all;
-    ExperimentStore::read(files, directory, all.visit(), notices);
+    ExperimentStore::read(files, directory, all, notices);
     REQUIRE(all.numbers == numbers(1, 3));
   }
   CHECK(tried == 9);

@@ -59,7 +59,7 @@ std::vector<Event> some_of_each() {
       AttemptEnded{trial, 1, Outcome::failed, "killed by signal 9", true, 1795255205},
       StopRequested{"time_budget_s is over"},
       CallbackSaved{"mine", R"({"best":0.25})"},
-      SessionEnded{"finished"},
+      SessionEnded{"finished", {.events = 12, .bytes = 2048, .writes = 9, .syncs = 3}},
       TrialRequeued{trial, true},
       TrialStopRequested{trial, "stopped by the user"},
   };
@@ -85,9 +85,12 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   files.put(directory / "CURRENT", example("CURRENT"));
   files.put(directory / "journal-1.jsonl", example("journal"));
   std::vector<std::string> notices;
-  std::vector<std::size_t> kinds;
-  ExperimentStore::read(
-      files, directory, [&](Event&& event) { kinds.push_back(event.body.index()); }, notices);
+  struct : StateReader {
+    void on_event(Event&& event) override { kinds.push_back(event.body.index()); }
+    std::vector<std::size_t> kinds;
+  } reader;
+  ExperimentStore::read(files, directory, reader, notices);
+  const auto& kinds = reader.kinds;
   CHECK(notices.empty());
   CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14});
 }

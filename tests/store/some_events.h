@@ -24,15 +24,17 @@ inline std::vector<std::uint64_t> numbers(std::uint64_t first, std::uint64_t las
   return all;
 }
 
-struct Replayed {
+struct Replayed : StateReader {
   std::vector<std::uint64_t> numbers;
   std::vector<std::string> reasons;
 
-  std::function<void(Event&&)> visit() {
-    return [this](Event&& event) {
-      numbers.push_back(event.number);
-      reasons.push_back(std::get<StopRequested>(event.body).reason);
-    };
+  void restart() override {
+    numbers.clear();
+    reasons.clear();
+  }
+  void on_event(Event&& event) override {
+    numbers.push_back(event.number);
+    reasons.push_back(std::get<StopRequested>(event.body).reason);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tuner/recovery.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -65,23 +66,24 @@ Harness::Harness() {
 }
 
 LoopEnd Harness::run() {
-  Policies policies{make_counting_searcher(trials),
-                    scheduler ? std::move(scheduler) : std::make_unique<Fifo>(),
+  auto given_scheduler = std::move(scheduler);
+  const auto make_policies = [&] {
+    return Policies{make_counting_searcher(trials),
+                    given_scheduler  ? std::move(given_scheduler)
+                    : make_scheduler ? make_scheduler()
+                                     : std::make_unique<Fifo>(),
                     make_stoppers(iterations, spec.time_budget_s)};
-  experiment = {};
+  };
+  Policies policies;
   const LockOwner self{"host", 1, 1, clock.now()};
   std::vector<std::string> notices;
-  std::optional<std::string> difference;
-  auto store = ExperimentStore::exists(files, directory)
-                   ? ExperimentStore::open(
-                         files, directory, self,
-                         [&](Event&& event) {
-                           const auto differs = replay(policies, experiment, event);
-                           if (differs) difference = differs;
-                         },
-                         notices)
-                   : ExperimentStore::create(files, directory, to_json(spec), self);
-  ensure(!difference, "policies answer a replay as they did: " + difference.value_or(""));
+  const bool is_new = !ExperimentStore::exists(files, directory);
+  Recovery recovery(experiment, policies, make_policies);
+  if (is_new) recovery.restart();
+  auto store = is_new ? ExperimentStore::create(files, directory, to_json(spec), self)
+                      : ExperimentStore::open(files, directory, self, recovery, notices);
+  ensure(!recovery.difference(),
+         "policies answer a replay as they did: " + recovery.difference().value_or(""));
 
   FakeExecutor fake(clock, files, program);
   executor = &fake;
@@ -98,7 +100,8 @@ LoopEnd Harness::run() {
   all.push_back(std::make_unique<Recorder>(told));
   CallbackList list(std::move(all));
   IoPool pool(0, [&fake] { fake.wake(); });
-  Ledger ledger(experiment, policies, store, pool, clock);
+  Ledger ledger(experiment, policies, store, pool, clock, recovery.take_changes());
+  Snapshots snapshots(ledger, policies, store, pool, list, to_json(spec), spec.snapshot_period_s);
   Saver saver(ledger, pool, files, list, directory, spec.checkpoint_config);
   ledger.commit(SessionStarted{"host", 1, "test"});
   const auto running = experiment.running();
@@ -117,8 +120,9 @@ LoopEnd Harness::run() {
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
              .space = &space},
-            ledger, policies, fake, pool, saver, list);
+            ledger, policies, fake, pool, saver, snapshots, list);
   LoopEnd end = loop.run();
+  snapshots_taken += store.cost().snapshots;
   answers.clear();
   for (auto& [id, answer] : fake.answers) answers.push_back(std::move(answer));
   launches += fake.launches;
@@ -129,11 +133,14 @@ LoopEnd Harness::run() {
 }
 
 std::vector<Event> Harness::events() {
-  std::vector<Event> all;
+  struct : StateReader {
+    void restart() override { all.clear(); }
+    void on_event(Event&& event) override { all.push_back(std::move(event)); }
+    std::vector<Event> all;
+  } reader;
   std::vector<std::string> notices;
-  ExperimentStore::read(
-      files, directory, [&](Event&& event) { all.push_back(std::move(event)); }, notices);
-  return all;
+  ExperimentStore::read(files, directory, reader, notices);
+  return std::move(reader.all);
 }
 
 std::string Harness::journal() {

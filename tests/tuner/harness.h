@@ -61,6 +61,8 @@ class Harness {
   std::int64_t iterations = 3;  ///< max, by a stopper
   FakeProgram program;
   std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
+  /// For all runs, if `scheduler` is null.
+  std::function<std::unique_ptr<Scheduler>()> make_scheduler;
   std::vector<std::unique_ptr<Callback>> callbacks;        ///< for the next run
   std::vector<std::pair<Seconds, int>> signals;            ///< to the driver, in the next run
   ResumeOptions resume;                                    ///< for the next run
@@ -75,6 +77,7 @@ class Harness {
   FakeExecutor* executor = nullptr;  ///< while a run lasts
   int launches = 0;
   std::size_t most_live = 0;
+  std::uint64_t snapshots_taken = 0;
   std::vector<LaunchSpec> specs;
 };
 

@@ -82,14 +82,14 @@ namespace {
 /// Keeps the live state after each turn, by number of the last record.
 class StateKeeper : public Callback {
  public:
-  explicit StateKeeper(std::map<std::uint64_t, Json>& states) : states_(states) {}
+  explicit StateKeeper(std::map<std::uint64_t, std::string>& states) : states_(states) {}
   std::string name() const override { return "keeper"; }
   void on_step_end(const Experiment& experiment) override {
     states_[experiment.last_event()] = experiment.save();
   }
 
  private:
-  std::map<std::uint64_t, Json>& states_;
+  std::map<std::uint64_t, std::string>& states_;
 };
 
 }  // namespace
@@ -106,7 +106,7 @@ TEST_CASE("Every prefix of the journal recovers the state the driver had there",
     if (config["x"] == 2 && iteration == 2 && crashes++ == 0) step.exits = 3;
     return step;
   };
-  std::map<std::uint64_t, Json> live;
+  std::map<std::uint64_t, std::string> live;
   harness.callbacks.push_back(std::make_unique<StateKeeper>(live));
   (void)harness.run();
   REQUIRE(live.size() > 20);

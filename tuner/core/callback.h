@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -75,11 +76,17 @@ class Callback {
   /// A warning or notice for the user, in one sentence.
   virtual void on_notice(const std::string& sentence) { (void)sentence; }
 
-  /// What it wants to know again at a resume, an object; saved when the driver leaves in good
-  /// order. `load` gets it after the results that came before it have been replayed; results after
-  /// it (the driver was killed later) are replayed afterwards.
+  /// What it wants to know again at a resume, an object; saved with each snapshot and when the
+  /// driver leaves in good order. `load` gets it before the results after it are replayed.
   virtual Json save() const { return Json::object(); }
   virtual void load(const Json& state) { (void)state; }
+
+  /// For callbacks that keep results in files of their own. Results told so far will not be
+  /// replayed any more once a snapshot is in force, which waits for the work returned here: run on
+  /// another thread, it returns when all of them are on disk, or throws, and the snapshot is tried
+  /// again later. Empty: there is nothing to wait for. What it refers to lives as long as the
+  /// callback.
+  virtual std::function<void()> settle() { return {}; }
 };
 
 }  // namespace tune

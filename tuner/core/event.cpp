@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "tuner/core/json_fields.h"
 #include "tuner/core/json_text.h"
 #include "tuner/core/metrics_dom.h"
 
@@ -144,7 +145,10 @@ void write(std::string& out, const CallbackSaved& event) {
   put(out, "callback", event.callback);
   put_raw(out, "state", event.state);
 }
-void write(std::string& out, const SessionEnded& event) { put(out, "reason", event.reason); }
+void write(std::string& out, const SessionEnded& event) {
+  put(out, "reason", event.reason);
+  put_raw(out, "cost", to_json(event.cost).dump());
+}
 void write(std::string& out, const TrialRequeued& event) {
   put(out, event.trial);
   put_if(out, "from_scratch", event.from_scratch);
@@ -164,84 +168,7 @@ static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
 // ------------------------------------------------------------------------------------- reading
 
-/// Typed access to a record's members; a missing or ill-typed one is a broken record.
-class Fields {
- public:
-  Fields(std::string_view text, simdjson::dom::object object) : text_(text), object_(object) {}
-
-  std::int64_t integer(const char* name) const {
-    std::int64_t value = 0;
-    if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
-    return value;
-  }
-  std::int64_t integer(const char* name, std::int64_t otherwise) const {
-    return has(name) ? integer(name) : otherwise;
-  }
-  int small(const char* name, int otherwise) const {
-    return static_cast<int>(integer(name, otherwise));
-  }
-  double number(const char* name) const {
-    double value = 0;
-    if (object_[name].get(value) == simdjson::SUCCESS) return value;
-    std::vector<Metric> numbers;
-    flatten(object_, numbers);
-    for (const auto& metric : numbers) {
-      if (metric.name == name) return metric.value;
-    }
-    fail(name);
-  }
-  std::optional<double> number_if(const char* name) const {
-    if (!has(name)) return std::nullopt;
-    return number(name);
-  }
-  std::string text(const char* name) const {
-    std::string_view value;
-    if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
-    return std::string(value);
-  }
-  std::string text_if(const char* name) const { return has(name) ? text(name) : std::string(); }
-  bool flag(const char* name) const {
-    bool value = false;
-    return object_[name].get(value) == simdjson::SUCCESS && value;
-  }
-  std::vector<int> integers(const char* name) const {
-    simdjson::dom::array array;
-    std::vector<int> values;
-    if (object_[name].get(array) != simdjson::SUCCESS) return values;
-    for (const auto element : array) {
-      std::int64_t value = 0;
-      if (element.get(value) != simdjson::SUCCESS) fail(name);
-      values.push_back(static_cast<int>(value));
-    }
-    return values;
-  }
-  TrialId trial() const { return TrialId{static_cast<std::uint32_t>(integer("trial"))}; }
-  int attempt() const { return small("attempt", 0); }
-  simdjson::dom::object object(const char* name) const {
-    simdjson::dom::object value;
-    if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
-    return value;
-  }
-  /// The text of the last member. Quotes inside JSON strings are escaped, so the first `"name":`
-  /// is the key itself.
-  std::string raw_last(const std::string& name) const {
-    const std::string key = "\"" + name + "\":";
-    const auto at = text_.find(key);
-    if (at == std::string_view::npos) fail(name.c_str());
-    const auto end = text_.find_last_of('}');
-    return std::string(text_.substr(at + key.size(), end - at - key.size()));
-  }
-
- private:
-  bool has(const char* name) const { return object_[name].error() == simdjson::SUCCESS; }
-  [[noreturn]] static void fail(const char* name) {
-    throw std::invalid_argument(std::string("the record lacks a valid '") + name + "'");
-  }
-  std::string_view text_;
-  simdjson::dom::object object_;
-};
-
-Result read_result(const Fields& fields) {
+Result read_result(const JsonFields& fields) {
   Result result;
   result.training_iteration = fields.integer("iteration");
   result.timestamp = fields.number("t");
@@ -258,7 +185,7 @@ Result read_result(const Fields& fields) {
   return result;
 }
 
-Decision read_decision(const Fields& fields) {
+Decision read_decision(const JsonFields& fields) {
   const std::string action = fields.text_if("action");
   if (!action.empty() && action != "stop" && action != "pause") {
     throw std::invalid_argument("unknown action '" + action + "'");
@@ -269,22 +196,7 @@ Decision read_decision(const Fields& fields) {
           fields.flag("save"), fields.flag("by_rule")};
 }
 
-Checkpoint read_checkpoint(const Fields& fields) {
-  Checkpoint checkpoint;
-  checkpoint.index = static_cast<int>(fields.integer("index"));
-  checkpoint.iteration = fields.integer("iteration");
-  checkpoint.time_total_s = fields.number("total_s");
-  checkpoint.timesteps_total = fields.number_if("timesteps");
-  checkpoint.episodes_total = fields.number_if("episodes");
-  checkpoint.score = fields.number("score");
-  checkpoint.triggers = Triggers::parse(fields.text("why"));
-  checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
-  checkpoint.save_s = fields.number("save_s");
-  checkpoint.commit_s = fields.number("commit_s");
-  return checkpoint;
-}
-
-Outcome read_outcome(const Fields& fields) {
+Outcome read_outcome(const JsonFields& fields) {
   const std::string text = fields.text("outcome");
   for (const auto& [outcome, name] : outcome_names) {
     if (name == text) return outcome;
@@ -292,7 +204,14 @@ Outcome read_outcome(const Fields& fields) {
   throw std::invalid_argument("unknown outcome '" + text + "'");
 }
 
-EventBody read_body(std::string_view type, const Fields& f) {
+SessionEnded read_session_end(const JsonFields& fields) {
+  SessionEnded end{fields.text("reason"), {}};
+  // Journals of before version 0.2 lack it.
+  if (fields.has("cost")) end.cost = parse_state_cost(Json::parse(fields.raw_last("cost")));
+  return end;
+}
+
+EventBody read_body(std::string_view type, const JsonFields& f) {
   if (type == "result") {
     return ResultReported{f.trial(), f.attempt(), read_result(f), read_decision(f)};
   }
@@ -325,13 +244,22 @@ EventBody read_body(std::string_view type, const Fields& f) {
   }
   if (type == "stop") return StopRequested{f.text("reason")};
   if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};
-  if (type == "session_end") return SessionEnded{f.text("reason")};
+  if (type == "session_end") return read_session_end(f);
   if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
   if (type == "trial_stop") return TrialStopRequested{f.trial(), f.text("reason")};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }
 
 }  // namespace
+
+std::optional<TrialId> trial_of(const EventBody& body) {
+  return std::visit(
+      [](const auto& about) -> std::optional<TrialId> {
+        if constexpr (requires { about.trial; }) return about.trial;
+        return std::nullopt;
+      },
+      body);
+}
 
 void append_json(std::string& out, const Event& event) {
   out += '{';
@@ -349,7 +277,7 @@ Event parse_event(std::string_view text) {
     throw std::invalid_argument(std::string("not a JSON object: ") +
                                 simdjson::error_message(error));
   }
-  const Fields fields(text, object);
+  const JsonFields fields(text, object);
   Event event;
   event.number = static_cast<std::uint64_t>(fields.integer("n"));
   event.time = fields.number("t");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tuner/core/scheduler.h"
+#include "tuner/core/state_cost.h"
 #include "tuner/core/trial.h"
 
 namespace tune {
@@ -123,6 +124,7 @@ struct CallbackSaved {
 /// The driver leaves in good order.
 struct SessionEnded {
   std::string reason;  ///< "finished", "interrupted", ...
+  StateCost cost;      ///< of this session
 };
 
 using EventBody = std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted,
@@ -135,6 +137,9 @@ struct Event {
   Seconds time = 0;          ///< Unix time
   EventBody body;
 };
+
+/// The trial that the event is about; nothing if it is about the whole experiment.
+std::optional<TrialId> trial_of(const EventBody& body);
 
 /// Appends the event's JSON object, in one line, without a newline.
 void append_json(std::string& out, const Event& event);

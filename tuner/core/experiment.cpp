@@ -92,6 +92,11 @@ std::size_t Experiment::count(TrialState state) const {
   return 0;
 }
 
+StateCost Experiment::cost() const {
+  StateCost sum = cost_;
+  return sum += session_cost_;
+}
+
 Seconds Experiment::running_s(Seconds now) const {
   const bool in_session = session_started_ != 0;
   return earlier_sessions_s_ + (in_session ? std::max(0.0, now - session_started_) : 0);
@@ -133,6 +138,8 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
 void Experiment::on(const SessionStarted& event, Seconds time) {
   host_ = event.host;
   // A session that has no end of its own died at about its last record.
+  cost_ = cost();
+  session_cost_ = {};
   earlier_sessions_s_ = running_s(last_time_);
   session_started_ = time;
   if (started_ == 0) started_ = time;
@@ -218,6 +225,12 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
   if (event.checkpoint.iteration == trial.iteration) trial.last_save_due = false;
+  ++saves_.committed;
+  saves_.bytes += event.checkpoint.bytes;
+  saves_.save_s += event.checkpoint.save_s;
+  saves_.commit_s += event.checkpoint.commit_s;
+  saves_.max_save_s = std::max(saves_.max_save_s, event.checkpoint.save_s);
+  saves_.max_commit_s = std::max(saves_.max_commit_s, event.checkpoint.commit_s);
 }
 
 void Experiment::on(const CheckpointFailed& event, Seconds) {
@@ -226,6 +239,7 @@ void Experiment::on(const CheckpointFailed& event, Seconds) {
   ++trial.failed_saves;
   ++trial.failed_saves_in_a_row;
   trial.last_save_due = false;
+  ++saves_.failed;
 }
 
 void Experiment::on(const CheckpointsDropped& event, Seconds) {
@@ -286,6 +300,8 @@ void Experiment::on(const TrialStopRequested& event, Seconds time) {
 }
 
 void Experiment::on(const SessionEnded& event, Seconds time) {
+  cost_ += event.cost;
+  session_cost_ = {};
   earlier_sessions_s_ = running_s(time);
   session_started_ = 0;
   session_end_ = event.reason;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,17 @@
 #include "tuner/core/trial.h"
 
 namespace tune {
+
+/// What saving checkpoints has cost.
+struct SaveStatistics {
+  std::uint64_t committed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t bytes = 0;  ///< ever written
+  double save_s = 0;        ///< sums; in the trainable
+  double commit_s = 0;      ///< beside training
+  double max_save_s = 0;
+  double max_commit_s = 0;
+};
 
 class Experiment {
  public:
@@ -52,8 +64,24 @@ class Experiment {
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
 
-  /// The whole state; two experiments are equal if and only if these are.
-  Json save() const;
+  /// What saving checkpoints has cost so far, those that are deleted included.
+  const SaveStatistics& saves() const { return saves_; }
+  /// What keeping the state has cost in the sessions that have ended; of one that has not, what
+  /// the last snapshot knew.
+  StateCost cost() const;
+
+  /// The whole state as text; two experiments are equal if and only if these are.
+  std::string save() const;
+
+  // The same in pieces, for a snapshot. On an empty experiment, first each trial is loaded, in any
+  // order (the last line of a trial counts), then the totals; std::invalid_argument if that was
+  // not written by us.
+  /// Appends the trial as one line without a newline.
+  void append_trial(std::string& out, TrialId id) const;
+  void load_trial(std::string_view text);
+  /// `session`: what keeping the state has cost in this session.
+  Json save_totals(const StateCost& session) const;
+  void load_totals(const Json& totals);
 
  private:
   Trial& find(TrialId id);
@@ -74,6 +102,9 @@ class Experiment {
   void on(const SessionEnded& event, Seconds time);
   void on(const TrialRequeued& event, Seconds time);
 
+  /// Ids are 32 bits wide; a broken one must not take all memory.
+  static constexpr std::size_t max_loaded_trials = 100'000'000;
+
   std::vector<Trial> trials_;
   std::set<std::pair<std::uint64_t, TrialId>> pending_;
   std::set<std::pair<std::uint64_t, TrialId>> paused_;
@@ -92,6 +123,9 @@ class Experiment {
   int sessions_ = 0;
   std::string host_;
   std::string session_end_;
+  SaveStatistics saves_;
+  StateCost cost_;
+  StateCost session_cost_;  ///< of a session that may have died since
 };
 
 }  // namespace tune

@@ -9,8 +9,6 @@
 
 namespace tune {
 
-namespace {
-
 std::optional<double> number_in(simdjson::dom::element element) {
   using simdjson::dom::element_type;
   switch (element.type()) {
@@ -33,6 +31,8 @@ std::optional<double> number_in(simdjson::dom::element element) {
       return std::nullopt;
   }
 }
+
+namespace {
 
 void flatten_below(simdjson::dom::object object, std::string& prefix,
                    std::vector<Metric>& numbers) {

@@ -2,15 +2,15 @@
 // Knows events as numbered lines, not what they mean.
 #include "tuner/store/experiment_store.h"
 
-#include <array>
 #include <charconv>
 #include <chrono>
-#include <stdexcept>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "tuner/core/error.h"
-#include "tuner/store/journal.h"
 #include "tuner/store/paths.h"
+#include "tuner/store/snapshot.h"
 
 namespace tune {
 
@@ -54,70 +54,67 @@ std::string spec_text(const path& file, const Json& spec) {
   }
 }
 
-int live_generation(FileSystem& files, const path& directory) {
-  if (!ExperimentStore::exists(files, directory)) {
-    throw user_error("no experiment in " + directory.native() + ": it has no file CURRENT");
-  }
-  const path file = paths::current(directory);
-  const std::string text = files.read(file);
-  int generation = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), generation);
-  if (error != std::errc() || generation < 1 || text != std::to_string(generation) + "\n") {
-    throw machine_error(file.native() + " is damaged: it does not hold the number of a generation" +
-                        " (if there is one file journal-N.jsonl, N is that number)");
-  }
-  return generation;
+/// The number in `name`, if it is `prefix`, the number, `suffix`.
+std::optional<int> number_in_name(std::string_view name, std::string_view prefix,
+                                  std::string_view suffix) {
+  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
 }
 
-/// Reads the journal of the live generation, and checks what a journal of events must hold.
-JournalEnd read_events(FileSystem& files, const path& journal, int generation,
-                       const std::function<void(Event&&)>& visit) {
-  std::uint64_t expected = 1;
-  const auto complain = [&](const JournalPlace& place, const std::string& what) {
-    return machine_error("the journal " + journal.native() + " cannot be understood in line " +
-                         std::to_string(place.line) + ", at byte " + std::to_string(place.byte) +
-                         ": " + what);
-  };
-  const JournalEnd end =
-      read_journal(files, journal, [&](std::string_view text, const JournalPlace& place) {
-        Event event;
-        try {
-          event = parse_event(text);
-        } catch (const std::invalid_argument& error) {
-          throw complain(place, error.what());
-        }
-        if (event.number != expected) {
-          throw complain(place, "it is event " + std::to_string(event.number) + ", expected was " +
-                                    std::to_string(expected));
-        }
-        ++expected;
-        visit(std::move(event));
-      });
-  if (end.header.generation != generation || end.header.first != 1) {
-    throw machine_error("the journal " + journal.native() + " is not that of generation " +
-                        std::to_string(generation) + " from its first event on");
-  }
-  return end;
-}
-
-std::string torn_notice(const path& journal, const JournalEnd& end) {
-  return "the last line of " + journal.native() + " was never written to its end: its " +
-         std::to_string(end.torn_bytes) + " bytes do not count, and event " +
-         std::to_string(end.header.first + end.records - 1) + " is the last";
-}
-
-/// What a `replace` left aside when the machine went down in it. Only what the holder of the lock
-/// writes: others may be making a lock just now.
-void remove_leftovers(FileSystem& files, const path& directory, int generation) {
-  const std::array written = {paths::spec(directory), paths::current(directory),
-                              paths::journal(directory, generation)};
+/// What crashes have left: files written aside, generations that were never put in force or should
+/// have been removed. Only what the holder of the lock writes: others may be making a lock just
+/// now. Answers the numbers of the trials' files that stay.
+std::set<int> remove_leftovers(FileSystem& files, const path& directory, const Generations& found,
+                               const std::set<int>& trials_in_use) {
+  std::set<int> trials_files;
   for (const DirectoryEntry& entry : files.list(directory)) {
-    for (const path& file : written) {
-      if (entry.is_regular && entry.name.starts_with("." + file.filename().native() + ".tmp-")) {
-        files.remove_file(directory / entry.name);
-      }
+    if (!entry.is_regular) continue;
+    const std::string& name = entry.name;
+    const bool is_aside = name.find(".tmp-") != std::string::npos && name.starts_with('.') &&
+                          !name.starts_with(".LOCK");
+    const auto journal = number_in_name(name, "journal-", ".jsonl");
+    const auto snapshot = number_in_name(name, "snapshot-", ".json");
+    const auto trials = number_in_name(name, "trials-", ".jsonl");
+    const bool is_old = (journal && *journal < found.base) || (snapshot && *snapshot < found.base);
+    const bool never_in_force = snapshot && *snapshot > found.current;
+    const bool is_unused = trials && !trials_in_use.contains(*trials);
+    if (is_aside || is_old || never_in_force || is_unused) {
+      files.remove_file(directory / name);
+    } else if (trials) {
+      trials_files.insert(*trials);
     }
   }
+  return trials_files;
+}
+
+/// Moves what must not be read again out of the way, under a name that says so.
+path set_aside(FileSystem& files, const path& file) {
+  for (int i = 1;; ++i) {
+    const path aside = file.native() + ".damaged-" + std::to_string(i);
+    if (files.exists(aside)) continue;
+    files.rename(file, aside);
+    return aside;
+  }
+}
+
+/// Cuts `file` to its first `bytes` and keeps the rest beside it.
+void salvage_rest(FileSystem& files, const path& file, std::uint64_t bytes,
+                  std::vector<std::string>& notices) {
+  const std::string content = files.read(file);
+  path rest;
+  for (int i = 1; rest.empty() || files.exists(rest); ++i) {
+    rest = file.native() + ".damaged-" + std::to_string(i);
+  }
+  files.replace(rest, std::string_view(content).substr(bytes));
+  files.truncate(file, bytes);
+  files.sync_file(file);
+  notices.push_back("the " + std::to_string(content.size() - bytes) + " bytes of " + file.native() +
+                    " from there on no longer count; they are kept in " + rest.native());
 }
 
 }  // namespace
@@ -127,16 +124,26 @@ struct ExperimentStore::State {
         std::vector<std::string>& notices)
       : files(the_files),
         directory(std::move(the_directory)),
-        lock(files, paths::lock(directory), self, notices) {}
+        lock(files, paths::lock(directory), self, notices),
+        trials(files, directory) {}
 
   FileSystem& files;
   path directory;
   DirectoryLock lock;
   std::unique_ptr<Journal> journal;
-  std::string text;            // of the event being appended; keeps its memory
-  std::uint64_t appended = 0;  // number of the last event in the batch
+  std::unique_ptr<Journal> finished;  // the one before, while it may not be on disk
+  int generation = 1;                 // of `journal`
+  std::string text;                   // of the event being appended; keeps its memory
+  std::uint64_t appended = 0;         // number of the last event in the batch
   std::uint64_t written = 0;
-  StoreStatistics statistics;
+  StateCost cost;
+
+  // Of `publish`.
+  TrialsFile trials;
+  int current = 1;             // what CURRENT says
+  int oldest = 1;              // generation of which there may be files
+  int trials_of_current = 0;   // the trials' file that the snapshot in force needs
+  std::set<int> trials_files;  // those that are there
 };
 
 ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const Json& spec,
@@ -156,7 +163,7 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
   refuse_existing();
   const path journal = paths::journal(directory, 1);
   try {
-    remove_leftovers(files, directory, 1);
+    remove_leftovers(files, directory, {}, {});
     files.replace(paths::spec(directory), content);
     create_journal(files, journal, {.generation = 1, .first = 1});
     state->journal = std::make_unique<Journal>(files, journal);
@@ -175,33 +182,77 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
 }
 
 ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const LockOwner& self,
-                                      const std::function<void(Event&&)>& replay,
-                                      std::vector<std::string>& notices) {
-  live_generation(files, directory);  // before a lock is left in a directory that is none of ours
+                                      StateReader& reader, std::vector<std::string>& notices,
+                                      bool* salvaged) {
+  current_generation(files,
+                     directory);  // before a lock is left in a directory that is none of ours
   auto state = std::make_unique<State>(files, directory, self, notices);
-  const int generation = live_generation(files, directory);
-  const path journal = paths::journal(directory, generation);
-  const JournalEnd end = read_events(files, journal, generation, replay);
-  remove_leftovers(files, directory, generation);
-  remove_lock_leftovers(files, paths::lock(directory), self.host);
-  if (end.torn_bytes > 0) {
-    files.truncate(journal, end.intact_bytes);
-    files.sync_file(journal);
-    notices.push_back(torn_notice(journal, end));
+  const Generations found =
+      read_generations(files, directory, state->trials, reader, salvaged != nullptr);
+  notices.insert(notices.end(), found.notices.begin(), found.notices.end());
+  const path journal = paths::journal(directory, found.newest);
+  for (const int generation : found.cut_off) {
+    const path aside = set_aside(files, paths::journal(directory, generation));
+    notices.push_back("what does not count is kept in " + aside.native());
   }
+  if (found.is_salvaged) {
+    salvage_rest(files, journal, found.intact_bytes, notices);
+    *salvaged = true;
+  }
+  if (found.torn_bytes > 0) {
+    files.truncate(journal, found.intact_bytes);
+    files.sync_file(journal);
+  }
+  // The snapshot before the one in force stays, in case that one gets damaged.
+  Generations kept = found;
+  std::set<int> trials_in_use = {state->trials.number()};
+  for (int generation = found.base - 1; generation >= 1; --generation) {
+    const path file = paths::snapshot(directory, generation);
+    const bool is_first = generation == 1 && files.exists(paths::journal(directory, 1));
+    if (!files.exists(file) && !is_first) continue;
+    kept.base = generation;
+    try {
+      if (!is_first) trials_in_use.insert(read_snapshot(files, file).trials_file);
+    } catch (const Error&) {
+      kept.base = found.base;
+    }
+    break;
+  }
+  remove_lock_leftovers(files, paths::lock(directory), self.host);
+  state->trials_files = remove_leftovers(files, directory, kept, trials_in_use);
   state->journal = std::make_unique<Journal>(files, journal);
-  state->appended = state->written = end.records;
+  state->generation = found.newest;
+  state->current = found.base;
+  state->oldest = kept.base;
+  state->trials_of_current = state->trials.number();
+  state->appended = state->written = found.last_event;
+  if (!found.has_header) {
+    state->journal->append(
+        journal_header({.generation = found.newest, .first = found.last_event + 1}));
+  }
   return ExperimentStore(std::move(state));
 }
 
-void ExperimentStore::read(FileSystem& files, const path& directory,
-                           const std::function<void(Event&&)>& visit,
+void ExperimentStore::read(FileSystem& files, const path& directory, StateReader& reader,
                            std::vector<std::string>& notices) {
-  const int generation = live_generation(files, directory);
-  const path journal = paths::journal(directory, generation);
-  const JournalEnd end = read_events(files, journal, generation, visit);
-  // While a driver writes, half a line is simply the end.
-  if (end.torn_bytes > 0 && !driver(files, directory)) notices.push_back(torn_notice(journal, end));
+  constexpr int patience = 5;
+  for (int attempt = 1;; ++attempt) {
+    const int before = current_generation(files, directory);
+    std::optional<Generations> found;
+    try {
+      TrialsFile trials(files, directory);
+      found = read_generations(files, directory, trials, reader, false);
+    } catch (const Error&) {
+      // A driver may have removed what a new snapshot replaces.
+      if (attempt == patience || current_generation(files, directory) == before) throw;
+      continue;
+    }
+    // While a driver writes, half a line is simply the end, or was when it was read.
+    const bool is_driven = driver(files, directory).has_value();
+    if (is_driven && !found->cut_off.empty() && attempt < patience) continue;
+    if (!is_driven) notices.insert(notices.end(), found->notices.begin(), found->notices.end());
+    return;
+  }
 }
 
 bool ExperimentStore::exists(FileSystem& files, const path& directory) {
@@ -214,6 +265,17 @@ Json ExperimentStore::read_spec(FileSystem& files, const path& directory) {
     return Json::parse(files.read(file));
   } catch (const Json::exception& error) {
     throw user_error("cannot understand " + file.native() + ": " + error.what());
+  }
+}
+
+std::optional<Json> ExperimentStore::read_snapshot_state(FileSystem& files, const path& directory) {
+  const path file = paths::snapshot(directory, current_generation(files, directory));
+  if (!files.exists(file)) return std::nullopt;
+  try {
+    return read_snapshot(files, file).state;
+  } catch (const Error& error) {
+    if (error.fault() == Fault::user) throw;
+    return std::nullopt;
   }
 }
 
@@ -240,31 +302,85 @@ void ExperimentStore::append(const Event& event) {
   append_json(state_->text, event);
   state_->journal->append(state_->text);
   ++state_->appended;
-  state_->statistics.write_s += watch.seconds();
+  state_->cost.write_s += watch.seconds();
 }
 
 void ExperimentStore::write() {
   const Stopwatch watch;
   const std::uint64_t bytes = state_->journal->write();
   if (bytes == 0) return;
-  StoreStatistics& statistics = state_->statistics;
-  statistics.bytes += bytes;
-  statistics.events += state_->appended - state_->written;
-  ++statistics.writes;
+  StateCost& cost = state_->cost;
+  cost.bytes += bytes;
+  cost.events += state_->appended - state_->written;
+  ++cost.writes;
   state_->written = state_->appended;
-  statistics.write_s += watch.seconds();
+  cost.write_s += watch.seconds();
 }
 
-void ExperimentStore::sync() { state_->journal->sync(); }
+void ExperimentStore::sync() {
+  // In this order: an event never outlives one before it.
+  if (state_->finished != nullptr) state_->finished->sync();
+  state_->journal->sync();
+}
 
-bool ExperimentStore::has_failed() const { return state_->journal->is_broken(); }
+std::unique_ptr<Journal> ExperimentStore::make_next_journal() {
+  const path file = paths::journal(state_->directory, state_->generation + 1);
+  auto journal = std::make_unique<Journal>(state_->files, file);
+  state_->files.sync_directory(state_->directory);
+  return journal;
+}
+
+int ExperimentStore::start_generation(std::unique_ptr<Journal> next) {
+  ensure(state_->written == state_->appended && state_->finished == nullptr,
+         "a generation starts with nothing unwritten and after the one before is finished");
+  state_->finished = std::exchange(state_->journal, std::move(next));
+  ++state_->generation;
+  state_->journal->append(
+      journal_header({.generation = state_->generation, .first = state_->appended + 1}));
+  return state_->generation;
+}
+
+void ExperimentStore::finish_generation() { state_->finished.reset(); }
+
+std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
+  State& state = *state_;
+  const std::uint64_t written_before = state.trials.written_bytes();
+  state.trials.append(parts.trials);
+  state.trials_files.insert(state.trials.number());
+  const std::uint64_t bytes =
+      write_snapshot(state.files, paths::snapshot(state.directory, parts.generation),
+                     {.generation = parts.generation,
+                      .event = parts.event,
+                      .trials_file = state.trials.number(),
+                      .trials_bytes = state.trials.bytes(),
+                      .state = parts.state});
+  state.files.replace(paths::current(state.directory), std::to_string(parts.generation) + "\n");
+
+  // From here on nothing can be lost any more; what cannot be removed now is at the next opening.
+  const int before = std::exchange(state.current, parts.generation);
+  const int trials_before = std::exchange(state.trials_of_current, state.trials.number());
+  try {
+    for (; state.oldest < before; ++state.oldest) {
+      state.files.remove_file(paths::snapshot(state.directory, state.oldest));
+      state.files.remove_file(paths::journal(state.directory, state.oldest));
+    }
+    std::erase_if(state.trials_files, [&](int number) {
+      if (number == trials_before || number == state.trials_of_current) return false;
+      state.files.remove_file(paths::trials(state.directory, number));
+      return true;
+    });
+  } catch (const Error&) {
+  }
+  return bytes + state.trials.written_bytes() - written_before;
+}
+
+bool ExperimentStore::has_failed() const {
+  return state_->journal->is_broken() ||
+         (state_->finished != nullptr && state_->finished->is_broken());
+}
 std::uint64_t ExperimentStore::written() const { return state_->written; }
-const StoreStatistics& ExperimentStore::statistics() const { return state_->statistics; }
-
-void ExperimentStore::count_sync(double seconds) {
-  ++state_->statistics.syncs;
-  state_->statistics.sync_s += seconds;
-}
+const StateCost& ExperimentStore::cost() const { return state_->cost; }
+StateCost& ExperimentStore::cost() { return state_->cost; }
 
 const path& ExperimentStore::directory() const { return state_->directory; }
 

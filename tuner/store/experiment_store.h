@@ -1,5 +1,5 @@
-// An experiment's directory as one durable thing: the spec, the journal, who drives it.
-// Knows events as lines and numbers; folding them is the reader's business.
+// An experiment's directory as one durable thing: the spec, journals and snapshots, who drives it.
+// Knows events and trials as lines and numbers; folding them is the reader's business.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,21 @@
 #include "trainable/values.h"
 #include "tuner/core/clock.h"
 #include "tuner/core/event.h"
+#include "tuner/core/state_cost.h"
 #include "tuner/store/file_system.h"
+#include "tuner/store/generations.h"
+#include "tuner/store/journal.h"
 #include "tuner/store/lock.h"
+#include "tuner/store/trials_file.h"
 
 namespace tune {
 
-/// What keeping the state has cost so far.
-struct StoreStatistics {
-  std::uint64_t events = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t writes = 0;
-  double write_s = 0;  ///< on the loop
-  std::uint64_t syncs = 0;
-  double sync_s = 0;  ///< on the pool
+/// What a snapshot is made of: the state as of the last event before the journal of `generation`.
+struct SnapshotParts {
+  int generation = 0;
+  std::uint64_t event = 0;
+  Json state;
+  TrialLines trials;  ///< those that have changed since the snapshot before
 };
 
 class ExperimentStore {
@@ -35,19 +37,25 @@ class ExperimentStore {
   static ExperimentStore create(FileSystem& files, std::filesystem::path directory,
                                 const Json& spec, const LockOwner& self);
 
-  /// Locks an existing experiment and gives every event of its journal, in order, to `replay`; a
-  /// torn last line is cut off (and said in `notices`), damage before it is an Error with file,
-  /// line and byte. Refused by name of host and pid if another driver has it.
+  /// Locks an existing experiment and gives its state to `reader`; a torn last line is cut off (and
+  /// said in `notices`), damage before it is an Error with file, line and byte. With `salvaged`, a
+  /// damaged journal is cut off there instead, what is cut off is kept in a file beside it, and
+  /// `*salvaged` says so.
+  /// Refused by name of host and pid if another driver has it.
   static ExperimentStore open(FileSystem& files, std::filesystem::path directory,
-                              const LockOwner& self, const std::function<void(Event&&)>& replay,
-                              std::vector<std::string>& notices);
+                              const LockOwner& self, StateReader& reader,
+                              std::vector<std::string>& notices, bool* salvaged = nullptr);
 
-  /// Gives every event to `visit` without locking or changing anything, also while a driver runs.
-  static void read(FileSystem& files, const std::filesystem::path& directory,
-                   const std::function<void(Event&&)>& visit, std::vector<std::string>& notices);
+  /// Gives the state to `reader` without locking or changing anything, also while a driver runs.
+  static void read(FileSystem& files, const std::filesystem::path& directory, StateReader& reader,
+                   std::vector<std::string>& notices);
 
   static bool exists(FileSystem& files, const std::filesystem::path& directory);
+  /// What is in experiment.json.
   static Json read_spec(FileSystem& files, const std::filesystem::path& directory);
+  /// The state in the newest snapshot; nothing if there is none, or it is damaged.
+  static std::optional<Json> read_snapshot_state(FileSystem& files,
+                                                 const std::filesystem::path& directory);
   /// Who drives the experiment now; nothing if nobody does (a lock of a dead process of this host
   /// counts as nobody).
   static std::optional<LockOwner> driver(FileSystem& files, const std::filesystem::path& directory);
@@ -68,10 +76,24 @@ class ExperimentStore {
 
   /// Whether the journal takes nothing any more, after an Error of `write` or `sync`.
   bool has_failed() const;
+
+  // A snapshot, in this order. All but the steps marked so are the loop's.
+  /// Makes the next generation's journal. From any thread; Error: nothing has changed.
+  std::unique_ptr<Journal> make_next_journal();
+  /// Events go to `next` from now on. Everything appended must be written, and no sync be under
+  /// way. Answers the generation.
+  int start_generation(std::unique_ptr<Journal> next);
+  /// To be called once the events before `start_generation` are on disk.
+  void finish_generation();
+  /// Puts the snapshot in force and removes what it replaces; the one before is kept. Blocks; from
+  /// any thread, one call at a time. Error: the one before is in force, and the lines of the trials
+  /// have to be given again. Answers the bytes written.
+  std::uint64_t publish(const SnapshotParts& parts);
+
   std::uint64_t written() const;  ///< number of the last event handed to the kernel
-  const StoreStatistics& statistics() const;
-  /// To be called by the loop after a `sync` took `seconds`.
-  void count_sync(double seconds);
+  const StateCost& cost() const;
+  /// The loop's, for what others have measured: syncs and snapshots.
+  StateCost& cost();
   const std::filesystem::path& directory() const;
 
  private:

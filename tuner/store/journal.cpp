@@ -18,17 +18,6 @@ constexpr std::size_t checksum_chars = std::tuple_size_v<ChecksumDigits>;
 /// A batch of one huge line must not hold its memory for good.
 constexpr std::size_t kept_batch_bytes = 1 << 20;
 
-/// The text of `line` (without its newline), or nothing if it is damaged.
-std::optional<std::string_view> checked_text(std::string_view line) {
-  if (line.size() < checksum_chars + 1 || line[checksum_chars] != ' ') return std::nullopt;
-  const std::string_view text = line.substr(checksum_chars + 1);
-  const ChecksumDigits expected = checksum(text);
-  if (line.substr(0, checksum_chars) != std::string_view(expected.data(), expected.size())) {
-    return std::nullopt;
-  }
-  return text;
-}
-
 Error damaged(const std::filesystem::path& file, const JournalPlace& place,
               const std::string& advice) {
   return machine_error("the journal " + file.native() + " is damaged in line " +
@@ -76,8 +65,6 @@ class LineReader {
   }
 
   JournalEnd finish() {
-    if (place_.line == 1)
-      throw damaged(file_, place_, "it does not even have a header: restore it from a backup");
     if (bad_bytes_ > 0 && !partial_.empty()) throw middle_damaged();
     end_.torn_bytes = bad_bytes_ + partial_.size();
     return end_;
@@ -86,17 +73,15 @@ class LineReader {
  private:
   void line(std::string_view line) {
     if (bad_bytes_ > 0) throw middle_damaged();
-    const std::optional<std::string_view> text = checked_text(line);
+    const std::optional<std::string_view> text = journal_line_text(line);
     const std::uint64_t bytes = line.size() + 1;
     if (!text) {
-      // The header was on disk before the journal was named: it cannot be torn.
-      if (place_.line == 1)
-        throw damaged(file_, place_, "that is its header: restore it from a backup");
       bad_bytes_ = bytes;
       return;
     }
     if (place_.line == 1) {
       end_.header = parse_header(file_, *text);
+      end_.has_header = true;
     } else {
       visit_(*text, place_);
       ++end_.records;
@@ -106,13 +91,16 @@ class LineReader {
     end_.intact_bytes = place_.byte;
   }
 
-  Error middle_damaged() const {
-    const std::string intact = end_.records == 0
+  DamageError middle_damaged() const {
+    const std::string intact = !end_.has_header ? "that is its header"
+                               : end_.records == 0
                                    ? "that is its first event"
                                    : "everything before it is intact, up to event " +
                                          std::to_string(end_.header.first + end_.records - 1);
-    return damaged(file_, place_,
-                   intact + "; restore it from a backup, or cut it off at that byte");
+    return {damaged(file_, place_,
+                    intact + "; restore it from a backup, or give up what follows: tune resume "
+                             "--salvage"),
+            end_};
   }
 
   const std::filesystem::path& file_;
@@ -134,6 +122,23 @@ void append_journal_line(std::string& out, std::string_view text) {
   out += '\n';
 }
 
+std::optional<std::string_view> journal_line_text(std::string_view line) {
+  if (line.size() < checksum_chars + 1 || line[checksum_chars] != ' ') return std::nullopt;
+  const std::string_view text = line.substr(checksum_chars + 1);
+  const ChecksumDigits expected = checksum(text);
+  if (line.substr(0, checksum_chars) != std::string_view(expected.data(), expected.size())) {
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::optional<JournalHeader> parse_journal_header(const std::filesystem::path& file,
+                                                  std::string_view line) {
+  const auto text = journal_line_text(line);
+  if (!text) return std::nullopt;
+  return parse_header(file, *text);
+}
+
 JournalEnd read_journal(FileSystem& files, const std::filesystem::path& file,
                         const std::function<void(std::string_view, const JournalPlace&)>& visit) {
   LineReader reader(file, visit);
@@ -141,12 +146,16 @@ JournalEnd read_journal(FileSystem& files, const std::filesystem::path& file,
   return reader.finish();
 }
 
+std::string journal_header(const JournalHeader& header) {
+  return "{\"journal\":" + std::to_string(journal_format) +
+         ",\"generation\":" + std::to_string(header.generation) +
+         ",\"first\":" + std::to_string(header.first) + "}";
+}
+
 void create_journal(FileSystem& files, const std::filesystem::path& file,
                     const JournalHeader& header) {
   std::string line;
-  append_journal_line(line, "{\"journal\":" + std::to_string(journal_format) +
-                                ",\"generation\":" + std::to_string(header.generation) +
-                                ",\"first\":" + std::to_string(header.first) + "}");
+  append_journal_line(line, journal_header(header));
   files.replace(file, line);
 }
 

@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "tuner/core/error.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
@@ -32,6 +34,7 @@ struct JournalEnd {
   JournalHeader header;
   std::uint64_t records = 0;       ///< good ones, without the header
   std::uint64_t intact_bytes = 0;  ///< up to here all is good
+  bool has_header = false;         ///< if not, there are no records
   std::uint64_t torn_bytes = 0;    ///< what follows: the end of a write that never was completed
 };
 
@@ -39,12 +42,30 @@ struct JournalEnd {
 /// its XXH3-64, a space, itself, a newline.
 void append_journal_line(std::string& out, std::string_view text);
 
+/// The text of such a line, which is given without its newline; nothing if it is damaged.
+std::optional<std::string_view> journal_line_text(std::string_view line);
+
+/// The header in a journal's first `line`, given without its newline; nothing if it is damaged.
+/// Error (user) if its format is newer, Error (machine) if it is another kind of line.
+std::optional<JournalHeader> parse_journal_header(const std::filesystem::path& file,
+                                                  std::string_view line);
+
+/// Damage in the middle: what lies before it is good.
+class DamageError : public Error {
+ public:
+  DamageError(const Error& error, JournalEnd before) : Error(error), intact(before) {}
+  JournalEnd intact;
+};
+
 /// Gives the text of every record after the header to `visit`, in order and in one pass, whatever
 /// the size of the file. A bad *last* line is torn: it is not visited and nothing is changed. A bad
-/// line before that is an Error (machine) with file, line and byte; a newer format is one (user)
+/// line before that is a DamageError with file, line and byte; a newer format is an Error (user)
 /// with both numbers.
 JournalEnd read_journal(FileSystem& files, const std::filesystem::path& file,
                         const std::function<void(std::string_view, const JournalPlace&)>& visit);
+
+/// The first line's text.
+std::string journal_header(const JournalHeader& header);
 
 /// Makes `file` a journal without records, durably. A crash leaves what was there before.
 void create_journal(FileSystem& files, const std::filesystem::path& file,

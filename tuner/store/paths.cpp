@@ -27,6 +27,14 @@ path journal(const path& experiment, int generation) {
   return experiment / ("journal-" + std::to_string(generation) + ".jsonl");
 }
 
+path snapshot(const path& experiment, int generation) {
+  return experiment / ("snapshot-" + std::to_string(generation) + ".json");
+}
+
+path trials(const path& experiment, int number) {
+  return experiment / ("trials-" + std::to_string(number) + ".jsonl");
+}
+
 path trial(const path& experiment, TrialId trial) { return experiment / to_string(trial); }
 path standard_output(const path& trial) { return trial / "stdout.log"; }
 path standard_error(const path& trial) { return trial / "stderr.log"; }

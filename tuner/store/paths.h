@@ -13,12 +13,14 @@ namespace tune::paths {
 
 using std::filesystem::path;
 
-path spec(const path& experiment);     ///< experiment.json
-path lock(const path& experiment);     ///< LOCK
-path current(const path& experiment);  ///< CURRENT
-path journal(const path& experiment, int generation);
-path trial(const path& experiment, TrialId trial);  ///< trial_00012
-path standard_output(const path& trial);            ///< stdout.log
+path spec(const path& experiment);                      ///< experiment.json
+path lock(const path& experiment);                      ///< LOCK
+path current(const path& experiment);                   ///< CURRENT
+path journal(const path& experiment, int generation);   ///< journal-1.jsonl
+path snapshot(const path& experiment, int generation);  ///< snapshot-2.json
+path trials(const path& experiment, int number);        ///< trials-1.jsonl
+path trial(const path& experiment, TrialId trial);      ///< trial_00012
+path standard_output(const path& trial);                ///< stdout.log
 path standard_error(const path& trial);
 path checkpoint(const path& trial, int index);                     ///< checkpoint_000001
 path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpoint_000001.tmp-2

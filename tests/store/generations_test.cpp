@@ -1,0 +1,339 @@
+// Snapshots, generations and compaction on the memory disk: made, read, damaged, cut short at every
+// operation.
+#include <cerrno>
+
+#include "tests/store/some_events.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+#include "tuner/store/experiment_store.h"
+
+namespace tune {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::filesystem::path directory = "/runs/exp";
+const Json spec = {{"name", "exp"}};
+
+LockOwner mortal(Seconds now) {
+  LockOwner owner = this_process(now);
+  owner.start_ticks -= 1;  // dead by the time of the next
+  return owner;
+}
+
+/// What a directory says, with each trial's last line.
+struct Everything : Replayed {
+  std::map<int, std::string> trials;
+  Json state;
+  int restarts = 0;
+
+  void restart() override {
+    Replayed::restart();
+    trials.clear();
+    state = nullptr;
+    ++restarts;
+  }
+  void on_trial(std::string_view line) override {
+    const Json json = Json::parse(line);
+    trials[json.at("trial")] = json.at("text");
+  }
+  void on_snapshot(const Json& snapshot) override { state = snapshot; }
+  /// The number of the last event, whether it was read or is in the snapshot.
+  std::uint64_t last() const {
+    return !numbers.empty()    ? numbers.back()
+           : state.is_object() ? state.at("event").get<std::uint64_t>()
+                               : 0;
+  }
+};
+
+TrialLines lines_of(const std::map<int, std::string>& trials) {
+  TrialLines lines;
+  for (const auto& [id, text] : trials) {
+    lines.add(TrialId{static_cast<std::uint32_t>(id)}, [&, id = id](std::string& out) {
+      out += "{\"trial\":" + std::to_string(id) + ",\"text\":\"" + text + "\"}";
+    });
+  }
+  return lines;
+}
+
+/// A snapshot as of what is written.
+void take(ExperimentStore& store, const std::map<int, std::string>& trials) {
+  SnapshotParts parts;
+  parts.event = store.written();
+  parts.state = {{"event", parts.event}};
+  parts.trials = lines_of(trials);
+  parts.generation = store.start_generation(store.make_next_journal());
+  store.sync();
+  store.finish_generation();
+  store.publish(parts);
+}
+
+void write_events(ExperimentStore& store, std::uint64_t first, std::uint64_t last) {
+  append_events(store, first, last);
+  store.write();
+}
+
+/// Events 1 to 3, a snapshot with trials 0 and 1, event 4, one with trial 1 changed, event 5.
+ExperimentStore make_some(FileSystem& files) {
+  ExperimentStore store = ExperimentStore::create(files, directory, spec, mortal(1));
+  write_events(store, 1, 3);
+  take(store, {{0, "zero"}, {1, "one"}});
+  write_events(store, 4, 4);
+  take(store, {{1, "ONE"}});
+  write_events(store, 5, 5);
+  store.sync();
+  return store;
+}
+
+Everything read(FileSystem& files, std::vector<std::string>& notices) {
+  Everything all;
+  ExperimentStore::read(files, directory, all, notices);
+  return all;
+}
+
+std::string why_not_read(FileSystem& files, Fault fault) {
+  std::vector<std::string> notices;
+  try {
+    read(files, notices);
+  } catch (const Error& error) {
+    CHECK(error.fault() == fault);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("What is read is the newest snapshot and the events since", "[generations][unit]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  std::vector<std::string> notices;
+  const Everything all = read(files, notices);
+  CHECK(notices.empty());
+  CHECK(all.trials == std::map<int, std::string>{{0, "zero"}, {1, "ONE"}});
+  CHECK(all.state == Json{{"event", 4}});
+  CHECK(all.numbers == numbers(5, 5));
+
+  ExperimentStore store = [&] {
+    Everything again;
+    return ExperimentStore::open(files, directory, mortal(2), again, notices);
+  }();
+  CHECK(store.written() == 5);
+  write_events(store, 6, 6);
+  take(store, {{2, "two"}});
+  write_events(store, 7, 7);
+  const Everything later = read(files, notices);
+  CHECK(later.trials.size() == 3);
+  CHECK(later.numbers == numbers(7, 7));
+  CHECK_FALSE(files.exists("/runs/exp/journal-2.jsonl"));
+  CHECK(files.exists("/runs/exp/snapshot-3.json"));
+}
+
+TEST_CASE("A damaged snapshot is made up for by the one before", "[generations][damage]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  SECTION("the newest, by the one before") {
+    files.put("/runs/exp/snapshot-3.json", "0123456789abcdef {}\n");
+    std::vector<std::string> notices;
+    const Everything all = read(files, notices);
+    CHECK(all.state == Json{{"event", 3}});
+    CHECK(all.numbers == numbers(4, 5));
+    REQUIRE(notices.size() == 1);
+    CHECK_THAT(notices[0], Contains("snapshot-3.json is damaged") &&
+                               Contains("generation 2 and the journals since"));
+    Everything again;
+    ExperimentStore store = ExperimentStore::open(files, directory, mortal(2), again, notices);
+    write_events(store, 6, 6);
+    take(store, {{1, "ONE"}});
+    std::vector<std::string> none;
+    CHECK(read(files, none).state == Json{{"event", 6}});
+    CHECK(none.empty());
+  }
+  SECTION("both: nothing is guessed") {
+    files.put("/runs/exp/snapshot-3.json", "x");
+    files.put("/runs/exp/snapshot-2.json", "x");
+    CHECK_THAT(why_not_read(files, Fault::machine), Contains("snapshot-3.json is damaged"));
+  }
+}
+
+TEST_CASE("A damaged file of trials is refused with file, line and byte", "[generations][damage]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  std::string content = files.read("/runs/exp/trials-1.jsonl");
+  SECTION("changed") {
+    const auto at = content.find("zero");
+    content[at] = 'Z';
+    files.put("/runs/exp/trials-1.jsonl", content);
+    const auto byte = content.find('\n') + 1;
+    CHECK_THAT(why_not_read(files, Fault::machine),
+               Contains("trials-1.jsonl is damaged in line 2, at byte " + std::to_string(byte)));
+  }
+  SECTION("cut") {
+    content.resize(content.size() - 5);
+    files.put("/runs/exp/trials-1.jsonl", content);
+    CHECK_THAT(why_not_read(files, Fault::machine), Contains("trials-1.jsonl is damaged"));
+  }
+  SECTION("longer than what counts") {
+    files.put("/runs/exp/trials-1.jsonl", content + "half a li");
+    std::vector<std::string> notices;
+    CHECK(read(files, notices).trials.size() == 2);
+    CHECK(notices.empty());
+  }
+}
+
+TEST_CASE("A newer format is refused with both numbers", "[generations][unit]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  SECTION("of the snapshot") {
+    std::string line;
+    append_journal_line(line, R"({"snapshot":7})");
+    files.put("/runs/exp/snapshot-3.json", line);
+    CHECK_THAT(why_not_read(files, Fault::user), Contains("format 7") && Contains("up to 1"));
+  }
+  SECTION("of the trials") {
+    std::string line;
+    append_journal_line(line, R"({"trials":8,"file":1})");
+    files.put("/runs/exp/trials-1.jsonl", line);
+    CHECK_THAT(why_not_read(files, Fault::user), Contains("format 8") && Contains("up to 1"));
+  }
+}
+
+TEST_CASE("Trials that are out of date leave the file when they are the larger part",
+          "[generations][unit]") {
+  MemoryFileSystem files;
+  ExperimentStore store = ExperimentStore::create(files, directory, spec, mortal(1));
+  const std::string large(100'000, 'x');
+  std::uint64_t event = 0;
+  std::size_t largest = 0;
+  for (int round = 0; round < 200; ++round) {
+    write_events(store, event + 1, event + 1);
+    ++event;
+    take(store, {{round % 3, large + std::to_string(round)}});
+    std::size_t bytes = 0;
+    int trials_files = 0;
+    for (const auto& entry : files.list(directory)) {
+      if (!entry.name.starts_with("trials-")) continue;
+      bytes += entry.bytes;
+      ++trials_files;
+    }
+    REQUIRE(trials_files <= 2);
+    largest = std::max(largest, bytes);
+  }
+  CHECK(largest < 12'000'000);  // 20,000,000 were written
+  std::vector<std::string> notices;
+  const Everything all = read(files, notices);
+  CHECK(all.trials ==
+        std::map<int, std::string>{{0, large + "198"}, {1, large + "199"}, {2, large + "197"}});
+}
+
+TEST_CASE("A journal that outlived the power when the one before did not is put aside",
+          "[generations][crash]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  const std::string last = files.read("/runs/exp/journal-3.jsonl");
+  std::string header;
+  append_journal_line(header, journal_header({.generation = 4, .first = 8}));
+  files.put("/runs/exp/journal-4.jsonl", header);
+  std::vector<std::string> notices;
+  Everything all;
+  {
+    ExperimentStore store = ExperimentStore::open(files, directory, mortal(2), all, notices);
+    CHECK(store.written() == 5);
+  }
+  REQUIRE(notices.size() >= 2);
+  CHECK_THAT(notices[0],
+             Contains("journal-4.jsonl does not follow") && Contains("event 5 is the last"));
+  CHECK(files.read("/runs/exp/journal-4.jsonl.damaged-1") == header);
+  CHECK_FALSE(files.exists("/runs/exp/journal-4.jsonl"));
+  CHECK(files.read("/runs/exp/journal-3.jsonl") == last);
+}
+
+TEST_CASE("Salvage keeps what comes before the damage, and the rest in a file beside it",
+          "[generations][damage]") {
+  MemoryFileSystem files;
+  {
+    ExperimentStore store = make_some(files);
+    write_events(store, 6, 9);
+    store.sync();
+  }
+  std::string content = files.read("/runs/exp/journal-3.jsonl");
+  const auto at = content.find("event 7");
+  content[at] = 'E';
+  files.put("/runs/exp/journal-3.jsonl", content);
+  CHECK_THAT(why_not_read(files, Fault::machine),
+             Contains("journal-3.jsonl is damaged in line 4, at byte") &&
+                 Contains("up to event 6") && Contains("tune resume --salvage"));
+  std::vector<std::string> notices;
+  Everything all;
+  bool salvaged = false;
+  {
+    ExperimentStore store =
+        ExperimentStore::open(files, directory, mortal(2), all, notices, &salvaged);
+    CHECK(salvaged);
+    CHECK(store.written() == 6);
+    write_events(store, 7, 7);
+  }
+  REQUIRE(notices.size() >= 2);
+  const std::string rest = files.read("/runs/exp/journal-3.jsonl.damaged-1");
+  CHECK(content.ends_with(rest));
+  CHECK_THAT(rest, Contains("Event 7") && Contains("event 9"));
+  std::vector<std::string> none;
+  CHECK(read(files, none).numbers == numbers(5, 7));
+  CHECK(none.empty());
+}
+
+TEST_CASE("A snapshot is in force or not there, whatever happens when", "[generations][crash]") {
+  enum class Disaster { process_dies, power_fails, disk_full, io_error };
+  const auto disaster = GENERATE(Disaster::process_dies, Disaster::power_fails, Disaster::disk_full,
+                                 Disaster::io_error);
+  int tried = 0;
+  for (std::uint64_t k = 1;; ++k, ++tried) {
+    CAPTURE(k, static_cast<int>(disaster));
+    MemoryFileSystem files;
+    std::optional<ExperimentStore> store = make_some(files);
+    const auto before = files.operations();
+    if (disaster == Disaster::process_dies || disaster == Disaster::power_fails) {
+      files.die_at_operation(k, 9);
+    } else {
+      files.fail_operation(k, disaster == Disaster::disk_full ? ENOSPC : EIO, 9);
+    }
+    bool taken = true;
+    try {
+      write_events(*store, 6, 6);
+      store->sync();
+      take(*store, {{0, "ZERO"}, {2, "two"}});
+    } catch (const Error&) {
+      taken = false;
+    }
+    if (files.operations() - before < k) {
+      REQUIRE(taken);
+      break;
+    }
+    store.reset();
+    disaster == Disaster::power_fails ? files.crash() : files.restart();
+    std::vector<std::string> notices;
+    Everything found;
+    {
+      ExperimentStore again = ExperimentStore::open(files, directory, mortal(2), found, notices);
+      REQUIRE((found.last() == 5 || found.last() == 6));
+      const std::uint64_t next = found.last() + 1;
+      const bool is_new = found.state.at("event") == 6;
+      const std::map<int, std::string> old_trials = {{0, "zero"}, {1, "ONE"}};
+      const std::map<int, std::string> new_trials = {{0, "ZERO"}, {1, "ONE"}, {2, "two"}};
+      REQUIRE(found.trials == (is_new ? new_trials : old_trials));
+      write_events(again, next, next);
+      take(again, {{0, "ZERO"}, {2, "two"}});
+      write_events(again, next + 1, next + 1);
+      again.sync();
+    }
+    files.crash();
+    std::vector<std::string> none;
+    const Everything all = read(files, none);
+    REQUIRE(none.empty());
+    REQUIRE(all.trials.at(2) == "two");
+    REQUIRE(all.last() == found.last() + 2);
+  }
+  CHECK(tried == 20);
+}
+
+}  // namespace tune

@@ -1,0 +1,356 @@
+// The whole state of an experiment as text, and back: what a snapshot holds.
+#include <algorithm>
+#include <stdexcept>
+
+#include "tuner/core/experiment.h"
+#include "tuner/core/json_fields.h"
+#include "tuner/core/json_text.h"
+
+namespace tune {
+
+namespace {
+
+void put(std::string& out, std::string_view name, std::int64_t value) {
+  append_key(out, name);
+  append_integer(out, value);
+}
+void put(std::string& out, std::string_view name, int value) {
+  put(out, name, std::int64_t{value});
+}
+void put(std::string& out, std::string_view name, double value) {
+  append_key(out, name);
+  append_number(out, value);
+}
+void put_if(std::string& out, std::string_view name, const std::optional<double>& value) {
+  if (value) put(out, name, *value);
+}
+void put_if(std::string& out, std::string_view name, const std::string& text) {
+  if (text.empty()) return;
+  append_key(out, name);
+  append_string(out, text);
+}
+template <class Number>
+void put_unless_zero(std::string& out, std::string_view name, Number value) {
+  if (value != Number{}) put(out, name, value);
+}
+
+void put(std::string& out, const Checkpoint& checkpoint) {
+  out += '{';
+  put(out, "index", checkpoint.index);
+  put(out, "iteration", checkpoint.iteration);
+  put(out, "total_s", checkpoint.time_total_s);
+  put_if(out, "timesteps", checkpoint.timesteps_total);
+  put_if(out, "episodes", checkpoint.episodes_total);
+  put(out, "score", checkpoint.score);
+  put_if(out, "why", checkpoint.triggers.to_string());
+  put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
+  put(out, "save_s", checkpoint.save_s);
+  put(out, "commit_s", checkpoint.commit_s);
+  out += '}';
+}
+
+/// ["loss",last,min,max,sum,count,seen,[recent ...]]
+void put(std::string& out, const MetricSummary& summary) {
+  out += '[';
+  append_string(out, summary.name);
+  for (const double value : {summary.last, summary.min, summary.max, summary.sum}) {
+    out += ',';
+    append_number(out, value);
+  }
+  for (const std::uint32_t value : {summary.count, summary.seen}) {
+    out += ',';
+    append_integer(out, value);
+  }
+  out += ",[";
+  const std::size_t known = std::min<std::size_t>(summary.seen, summary.recent.size());
+  for (std::size_t i = 0; i < known; ++i) {
+    if (i > 0) out += ',';
+    append_number(out, summary.recent[i]);
+  }
+  out += "]]";
+}
+
+template <class Items>
+void put_list(std::string& out, std::string_view name, const Items& items) {
+  if (items.empty()) return;
+  append_key(out, name);
+  out += '[';
+  for (const auto& item : items) {
+    if (out.back() != '[') out += ',';
+    put(out, item);
+  }
+  out += ']';
+}
+
+[[noreturn]] void broken(const std::string& what) {
+  throw std::invalid_argument("the trial's line lacks a valid '" + what + "'");
+}
+
+double number_at(simdjson::dom::element element) {
+  const auto number = number_in(element);
+  if (!number) broken("summaries");
+  return *number;
+}
+
+MetricSummary parse_summary(simdjson::dom::element element) {
+  simdjson::dom::array parts;
+  simdjson::dom::array recent;
+  std::string_view name;
+  if (element.get(parts) != simdjson::SUCCESS || parts.size() != 8 ||
+      parts.at(0).get(name) != simdjson::SUCCESS || parts.at(7).get(recent) != simdjson::SUCCESS) {
+    broken("summaries");
+  }
+  MetricSummary summary;
+  summary.name = name;
+  std::array<double, 6> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = number_at(parts.at(i + 1).value());
+  summary.last = numbers[0];
+  summary.min = numbers[1];
+  summary.max = numbers[2];
+  summary.sum = numbers[3];
+  summary.count = static_cast<std::uint32_t>(numbers[4]);
+  summary.seen = static_cast<std::uint32_t>(numbers[5]);
+  std::size_t i = 0;
+  for (const auto value : recent) {
+    if (i < summary.recent.size()) summary.recent[i++] = number_at(value);
+  }
+  return summary;
+}
+
+Checkpoint parse_checkpoint(simdjson::dom::element element) {
+  simdjson::dom::object object;
+  if (element.get(object) != simdjson::SUCCESS) broken("checkpoints");
+  return read_checkpoint(JsonFields({}, object));
+}
+
+template <class Item, class Parse>
+std::vector<Item> parse_list(simdjson::dom::object object, const char* name, const Parse& parse) {
+  std::vector<Item> items;
+  simdjson::dom::array array;
+  const auto error = object[name].get(array);
+  if (error == simdjson::NO_SUCH_FIELD) return items;
+  if (error != simdjson::SUCCESS) broken(name);
+  items.reserve(array.size());
+  for (const auto element : array) items.push_back(parse(element));
+  return items;
+}
+
+constexpr std::string_view config_key = ",\"config\":";
+
+}  // namespace
+
+Checkpoint read_checkpoint(const JsonFields& fields) {
+  Checkpoint checkpoint;
+  checkpoint.index = static_cast<int>(fields.integer("index"));
+  checkpoint.iteration = fields.integer("iteration");
+  checkpoint.time_total_s = fields.number("total_s");
+  checkpoint.timesteps_total = fields.number_if("timesteps");
+  checkpoint.episodes_total = fields.number_if("episodes");
+  checkpoint.score = fields.number("score");
+  checkpoint.triggers = Triggers::parse(fields.text_if("why"));
+  checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
+  checkpoint.save_s = fields.number("save_s");
+  checkpoint.commit_s = fields.number("commit_s");
+  return checkpoint;
+}
+
+void Experiment::append_trial(std::string& out, TrialId id) const {
+  const Trial& trial = this->trial(id);
+  out += '{';
+  put(out, "trial", static_cast<std::int64_t>(index_of(id)));
+  append_key(out, "state");
+  append_string(out, to_string(trial.state));
+  const auto queued = queued_.find(id);
+  if (queued != queued_.end()) put(out, "place", static_cast<std::int64_t>(queued->second));
+  put_if(out, "tag", trial.tag);
+  put(out, "attempt", trial.attempt);
+  put_unless_zero(out, "failures", trial.failures);
+  put_if(out, "error", trial.error);
+  put_unless_zero(out, "not_before", trial.not_before);
+  if (trial.stopping) put(out, "stopping", 1);
+  if (trial.stopped_by_rule) put(out, "stopped_by_rule", 1);
+  if (trial.last_save_due) put(out, "last_save_due", 1);
+  put(out, "iteration", trial.iteration);
+  put_unless_zero(out, "restored_iteration", trial.restored_iteration);
+  put(out, "total_s", trial.time_total_s);
+  put_unless_zero(out, "restored_s", trial.restored_time_s);
+  put_if(out, "timesteps", trial.timesteps_total);
+  put_if(out, "episodes", trial.episodes_total);
+  put_unless_zero(out, "started", trial.started);
+  put_unless_zero(out, "ended", trial.ended);
+  put_list(out, "summaries", trial.summaries);
+  put_list(out, "checkpoints", trial.checkpoints);
+  put_unless_zero(out, "saves", trial.saves);
+  put_unless_zero(out, "failed_saves", trial.failed_saves);
+  put_unless_zero(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
+  put_if(out, "start_checkpoint", trial.start_checkpoint);
+  const auto process = processes_.find(id);
+  if (process != processes_.end()) {
+    put(out, "pid", process->second.pid);
+    put(out, "start_ticks", static_cast<std::int64_t>(process->second.start_ticks));
+  }
+  put(out, "config_bytes", static_cast<std::int64_t>(trial.config.size()));
+  append_key(out, "metrics");
+  out += trial.last_metrics.empty() ? "null" : trial.last_metrics;
+  out += config_key;
+  out += trial.config;
+  out += '}';
+}
+
+void Experiment::load_trial(std::string_view text) {
+  simdjson::dom::object object;
+  if (json_parser().parse(text.data(), text.size()).get(object) != simdjson::SUCCESS) {
+    throw std::invalid_argument("the trial's line is no JSON object");
+  }
+  const JsonFields fields(text, object);
+  Trial trial;
+  trial.id = fields.trial();
+  const auto state = parse_trial_state(fields.text("state"));
+  if (!state) broken("state");
+  trial.state = *state;
+  trial.tag = fields.text_if("tag");
+  trial.attempt = fields.attempt();
+  trial.failures = fields.small("failures", 0);
+  trial.error = fields.text_if("error");
+  trial.not_before = fields.number_if("not_before").value_or(0);
+  trial.stopping = fields.small("stopping", 0) != 0;
+  trial.stopped_by_rule = fields.small("stopped_by_rule", 0) != 0;
+  trial.last_save_due = fields.small("last_save_due", 0) != 0;
+  trial.iteration = fields.integer("iteration");
+  trial.restored_iteration = fields.integer("restored_iteration", 0);
+  trial.time_total_s = fields.number("total_s");
+  trial.restored_time_s = fields.number_if("restored_s").value_or(0);
+  trial.timesteps_total = fields.number_if("timesteps");
+  trial.episodes_total = fields.number_if("episodes");
+  trial.started = fields.number_if("started").value_or(0);
+  trial.ended = fields.number_if("ended").value_or(0);
+  trial.summaries = parse_list<MetricSummary>(object, "summaries", parse_summary);
+  trial.checkpoints = parse_list<Checkpoint>(object, "checkpoints", parse_checkpoint);
+  trial.saves = fields.small("saves", 0);
+  trial.failed_saves = fields.small("failed_saves", 0);
+  trial.failed_saves_in_a_row = fields.small("failed_saves_in_a_row", 0);
+  trial.start_checkpoint = fields.text_if("start_checkpoint");
+
+  const auto config_bytes = static_cast<std::size_t>(fields.integer("config_bytes"));
+  constexpr std::string_view metrics_key = "\"metrics\":";
+  const std::size_t metrics_at = text.find(metrics_key);
+  if (metrics_at == std::string_view::npos ||
+      text.size() < metrics_at + metrics_key.size() + config_key.size() + config_bytes + 1) {
+    broken("config_bytes");
+  }
+  const std::size_t config_at = text.size() - 1 - config_bytes;
+  if (text.substr(config_at - config_key.size(), config_key.size()) != config_key) {
+    broken("config_bytes");
+  }
+  trial.config = text.substr(config_at, config_bytes);
+  const std::size_t metrics_begin = metrics_at + metrics_key.size();
+  trial.last_metrics = text.substr(metrics_begin, config_at - config_key.size() - metrics_begin);
+  if (trial.last_metrics == "null") trial.last_metrics.clear();
+
+  const TrialId id = trial.id;
+  if (index_of(id) > max_loaded_trials) broken("trial");
+  queued_.erase(id);
+  processes_.erase(id);
+  if (trial.state == TrialState::pending || trial.state == TrialState::paused) {
+    queued_[id] = static_cast<std::uint64_t>(fields.integer("place"));
+  }
+  if (const std::int64_t pid = fields.integer("pid", 0); pid != 0) {
+    processes_[id] = {id, trial.attempt, pid,
+                      static_cast<std::uint64_t>(fields.integer("start_ticks"))};
+  }
+  if (index_of(id) >= trials_.size()) trials_.resize(index_of(id) + 1);
+  trials_[index_of(id)] = std::move(trial);
+}
+
+Json Experiment::save_totals(const StateCost& session) const {
+  return {{"trials", trials_.size()},
+          {"last_event", last_event_},
+          {"results", results_},
+          {"stop_reason", stop_reason_},
+          {"started", started_},
+          {"session_started", session_started_},
+          {"earlier_sessions_s", earlier_sessions_s_},
+          {"last_time", last_time_},
+          {"sessions", sessions_},
+          {"host", host_},
+          {"session_end", session_end_},
+          {"saves",
+           {{"committed", saves_.committed},
+            {"failed", saves_.failed},
+            {"bytes", saves_.bytes},
+            {"save_s", saves_.save_s},
+            {"commit_s", saves_.commit_s},
+            {"max_save_s", saves_.max_save_s},
+            {"max_commit_s", saves_.max_commit_s}}},
+          {"cost", to_json(cost_)},
+          {"session_cost", to_json(session)}};
+}
+
+void Experiment::load_totals(const Json& totals) {
+  try {
+    const auto trials = totals.at("trials").get<std::size_t>();
+    if (trials != trials_.size()) {
+      throw std::invalid_argument("it speaks of " + std::to_string(trials) + " trials, there are " +
+                                  std::to_string(trials_.size()));
+    }
+    last_event_ = totals.at("last_event").get<std::uint64_t>();
+    results_ = totals.at("results").get<std::uint64_t>();
+    stop_reason_ = totals.at("stop_reason").get<std::string>();
+    started_ = totals.at("started").get<Seconds>();
+    session_started_ = totals.at("session_started").get<Seconds>();
+    earlier_sessions_s_ = totals.at("earlier_sessions_s").get<Seconds>();
+    last_time_ = totals.at("last_time").get<Seconds>();
+    sessions_ = totals.at("sessions").get<int>();
+    host_ = totals.at("host").get<std::string>();
+    session_end_ = totals.at("session_end").get<std::string>();
+    const Json& saves = totals.at("saves");
+    saves_ = {.committed = saves.at("committed").get<std::uint64_t>(),
+              .failed = saves.at("failed").get<std::uint64_t>(),
+              .bytes = saves.at("bytes").get<std::uint64_t>(),
+              .save_s = saves.at("save_s").get<double>(),
+              .commit_s = saves.at("commit_s").get<double>(),
+              .max_save_s = saves.at("max_save_s").get<double>(),
+              .max_commit_s = saves.at("max_commit_s").get<double>()};
+    cost_ = parse_state_cost(totals.at("cost"));
+    session_cost_ = parse_state_cost(totals.at("session_cost"));
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument(std::string("its totals are broken: ") + error.what());
+  }
+  for (std::size_t i = 0; i < trials_.size(); ++i) {
+    const Trial& trial = trials_[i];
+    const bool waits = trial.state == TrialState::pending || trial.state == TrialState::paused;
+    // A trial that no line was for stands as the default made it.
+    if (index_of(trial.id) != i || (waits && !queued_.contains(trial.id))) {
+      throw std::invalid_argument("there is no line for " +
+                                  to_string(TrialId{static_cast<std::uint32_t>(i)}));
+    }
+    switch (trial.state) {
+      case TrialState::pending:
+        pending_.insert({queued_.at(trial.id), trial.id});
+        break;
+      case TrialState::paused:
+        paused_.insert({queued_.at(trial.id), trial.id});
+        break;
+      case TrialState::running:
+        running_.insert(trial.id);
+        break;
+      case TrialState::terminated:
+        ++terminated_;
+        break;
+      case TrialState::error:
+        ++errors_;
+        break;
+    }
+  }
+}
+
+std::string Experiment::save() const {
+  std::string text = save_totals({}).dump();
+  for (const auto& trial : trials_) {
+    text += '\n';
+    append_trial(text, trial.id);
+  }
+  return text;
+}
+
+}  // namespace tune

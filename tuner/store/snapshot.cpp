@@ -1,0 +1,56 @@
+#include "tuner/store/snapshot.h"
+
+#include <string>
+
+#include "tuner/core/error.h"
+#include "tuner/store/journal.h"
+
+namespace tune {
+
+namespace {
+constexpr int snapshot_format = 1;
+}
+
+std::uint64_t write_snapshot(FileSystem& files, const std::filesystem::path& file,
+                             const Snapshot& snapshot) {
+  const Json json = {{"snapshot", snapshot_format},
+                     {"generation", snapshot.generation},
+                     {"event", snapshot.event},
+                     {"trials_file", snapshot.trials_file},
+                     {"trials_bytes", snapshot.trials_bytes},
+                     {"state", snapshot.state}};
+  std::string line;
+  append_journal_line(line, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  files.replace(file, line);
+  return line.size();
+}
+
+Snapshot read_snapshot(FileSystem& files, const std::filesystem::path& file) {
+  std::string line = files.read(file);
+  const auto damaged = [&](const std::string& how) {
+    return machine_error("the snapshot " + file.native() + " is damaged: " + how);
+  };
+  if (!line.ends_with('\n'))
+    throw damaged("it ends in the middle, at byte " + std::to_string(line.size()));
+  line.pop_back();
+  const auto text = journal_line_text(line);
+  if (!text) throw damaged("its checksum is not that of its content");
+  const Json json = Json::parse(*text, nullptr, false);
+  try {
+    const int format = json.at("snapshot").get<int>();
+    if (format > snapshot_format) {
+      throw user_error("the snapshot " + file.native() + " has format " + std::to_string(format) +
+                       ", this program understands up to " + std::to_string(snapshot_format) +
+                       ": use a newer one");
+    }
+    return {.generation = json.at("generation").get<int>(),
+            .event = json.at("event").get<std::uint64_t>(),
+            .trials_file = json.at("trials_file").get<int>(),
+            .trials_bytes = json.at("trials_bytes").get<std::uint64_t>(),
+            .state = json.at("state")};
+  } catch (const Json::exception& error) {
+    throw damaged(error.what());
+  }
+}
+
+}  // namespace tune
