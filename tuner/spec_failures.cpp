@@ -11,7 +11,7 @@ namespace {
 
 std::optional<FailFast> to_fail_fast(const Json& json) {
   if (json.is_boolean()) return json.get<bool>() ? FailFast::yes : FailFast::no;
-  if (json == "raise") return FailFast::raise;
+  if (json.is_string() && json.get_ref<const std::string&>() == "raise") return FailFast::raise;
   return std::nullopt;
 }
 

@@ -279,6 +279,41 @@ class OtherPlaces(ResumeCase):
         self.assertEqual(self.json("ls", "results/spec")[0]["metrics"]["count"], 9)
 
 
+class Salvage(ResumeCase):
+    """A journal with a bad byte in its middle."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("spec.json", self.quadratic(
+            num_samples=3, stop={"training_iteration": 6}, max_concurrent_trials=1,
+            checkpoint_config={"checkpoint_frequency": 2},
+            param_space={"lr": {"loguniform": [1e-3, 0.4]}, "iterations": 100}))
+        self.tune("run", "spec.json", "--progress", "none")
+        journal = self.read("results/spec/journal-1.jsonl")
+        # The second trial's last result, before its last checkpoint.
+        at = journal.rindex('"e":"result","trial":1')
+        self.whole = journal
+        self.write("results/spec/journal-1.jsonl", journal[:at] + "?" + journal[at + 1:])
+
+    def test_is_refused_by_line_and_byte_and_nothing_is_touched(self):
+        before = sorted(os.listdir(self.path("results/spec")))
+        error = self.resume(expect=3).err
+        self.assertRegex(error, r"journal-1\.jsonl is damaged in line \d+, at byte \d+")
+        self.assertIn("tune resume --salvage", error)
+        self.assertEqual(sorted(os.listdir(self.path("results/spec"))), before)
+
+    def test_goes_on_from_before_the_damage_and_keeps_what_it_gives_up(self):
+        self.resume("--salvage")
+        self.assertEqual(set(self.states().values()), {"TERMINATED"})
+        for trial in self.states():
+            self.assert_rows(trial, 6)
+        kept = self.read("results/spec/journal-1.jsonl.damaged-1")
+        self.assertTrue(self.whole.endswith(kept[kept.index("\n"):]))
+        names = os.listdir(self.path("results/spec/trial_00001"))
+        self.assertIn("checkpoint_000003.corrupt", names)
+        self.tune("checkpoints", "results/spec", "--verify")
+
+
 class RunAgain(ResumeCase):
     """`tune run` where an experiment is already."""
 
