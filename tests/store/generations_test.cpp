@@ -168,17 +168,85 @@ TEST_CASE("A damaged file of trials is refused with file, line and byte", "[gene
     CHECK_THAT(why_not_read(files, Fault::machine),
                Contains("trials-1.jsonl is damaged in line 2, at byte " + std::to_string(byte)));
   }
-  SECTION("cut") {
-    content.resize(content.size() - 5);
-    files.put("/runs/exp/trials-1.jsonl", content);
-    CHECK_THAT(why_not_read(files, Fault::machine), Contains("trials-1.jsonl is damaged"));
-  }
   SECTION("longer than what counts") {
     files.put("/runs/exp/trials-1.jsonl", content + "half a li");
     std::vector<std::string> notices;
     CHECK(read(files, notices).trials.size() == 2);
     CHECK(notices.empty());
   }
+}
+
+TEST_CASE("A snapshot cut at any length or with any bit flipped is noticed, and nothing is lost",
+          "[generations][damage]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  const std::filesystem::path file = "/runs/exp/snapshot-3.json";
+  const std::string content = files.read(file);
+  std::size_t cases = 0;
+  const auto is_made_up_for = [&](const std::string& damaged) {
+    files.put(file, damaged);
+    std::vector<std::string> notices;
+    const Everything all = read(files, notices);
+    CHECK(all.state == Json{{"event", 3}});
+    CHECK(all.numbers == numbers(4, 5));
+    REQUIRE(notices.size() == 1);
+    CHECK_THAT(notices[0], Contains("snapshot-3.json is damaged"));
+    ++cases;
+  };
+  for (std::size_t bytes = 0; bytes < content.size(); ++bytes) {
+    CAPTURE(bytes);
+    is_made_up_for(content.substr(0, bytes));
+  }
+  for (std::size_t bit = 0; bit < 8 * content.size(); ++bit) {
+    CAPTURE(bit);
+    std::string damaged = content;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    is_made_up_for(damaged);
+  }
+  CHECK(cases == 9 * content.size());
+}
+
+TEST_CASE("A file of trials cut at any length or with any bit flipped is refused or made up for",
+          "[generations][damage]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  const std::filesystem::path file = "/runs/exp/trials-1.jsonl";
+  const std::string content = files.read(file);
+  // What the snapshot before has of it, too.
+  const std::size_t last_line = content.rfind('\n', content.size() - 2) + 1;
+  std::size_t refused = 0;
+  std::size_t made_up_for = 0;
+  const auto is_noticed = [&](const std::string& damaged, std::size_t at) {
+    files.put(file, damaged);
+    std::vector<std::string> notices;
+    try {
+      const Everything all = read(files, notices);
+      CHECK(at >= last_line);
+      CHECK(all.state == Json{{"event", 3}});
+      CHECK(all.numbers == numbers(4, 5));
+      CHECK(all.trials == std::map<int, std::string>{{0, "zero"}, {1, "one"}});
+      REQUIRE(notices.size() == 1);
+      CHECK_THAT(notices[0], Contains("trials-1.jsonl is damaged in line "));
+      ++made_up_for;
+    } catch (const Error& error) {
+      CHECK(at < last_line);
+      CHECK(error.fault() == Fault::machine);
+      CHECK_THAT(error.what(), Contains("trials-1.jsonl is damaged in line "));
+      ++refused;
+    }
+  };
+  for (std::size_t bytes = 0; bytes < content.size(); ++bytes) {
+    CAPTURE(bytes);
+    is_noticed(content.substr(0, bytes), bytes);
+  }
+  for (std::size_t bit = 0; bit < 8 * content.size(); ++bit) {
+    CAPTURE(bit);
+    std::string damaged = content;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    is_noticed(damaged, bit / 8);
+  }
+  CHECK(refused == 9 * last_line);
+  CHECK(made_up_for == 9 * (content.size() - last_line));
 }
 
 TEST_CASE("A newer format is refused with both numbers", "[generations][unit]") {
