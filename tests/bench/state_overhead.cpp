@@ -1,0 +1,290 @@
+// What keeping the state costs with few and with very many trials: everything real but the trials,
+// which are records made up here at a steady pace.
+//   bench_state [--trials N ...] [--seconds S] [--rate R] [--period S] [--writer] [--dir DIR]
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tuner/core/error.h"
+#include "tuner/exec/system_clock.h"
+#include "tuner/ledger.h"
+#include "tuner/recovery.h"
+#include "tuner/snapshots.h"
+#include "tuner/store/experiment_store.h"
+
+namespace tune::bench {
+namespace {
+
+struct Options {
+  std::vector<int> trials = {100, 1'000, 10'000, 100'000};
+  double seconds = 20;  ///< of the steady phase
+  double rate = 1'000;  ///< results a second in it
+  std::optional<Seconds> period_s;
+  bool writer = false;  ///< something writes and syncs 512 MiB files beside it
+  std::filesystem::path dir = std::filesystem::temp_directory_path();
+};
+
+constexpr int running_trials = 16;
+constexpr int results_per_trial = 10;
+
+class NoSearcher : public Searcher {
+ public:
+  Answer suggest(TrialId) override { return Exhausted{}; }
+  Json save() const override { return Json::object(); }
+  void load(const Json&) override {}
+};
+
+class NoScheduler : public Scheduler {
+ public:
+  Decision on_result(const Trial&, const Result&) override { return {}; }
+};
+
+Policies make_policies() {
+  return {std::make_unique<NoSearcher>(), std::make_unique<NoScheduler>(), nullptr};
+}
+
+/// About 0.5 kB each.
+std::string make_config(int trial) {
+  std::string text = "{";
+  for (int i = 0; i < 14; ++i) {
+    text += (i > 0 ? ",\"hyperparameter_" : "\"hyperparameter_") + std::to_string(i) +
+            "\":" + std::to_string(0.123456789 * (trial + i + 1));
+  }
+  return text + "}";
+}
+
+Metrics make_metrics(int trial, int iteration) {
+  std::string text = "{";
+  for (int i = 0; i < 12; ++i) {
+    text += (i > 0 ? ",\"validation/metric_" : "\"validation/metric_") + std::to_string(i) +
+            "\":" + std::to_string(0.987654321 / (trial + 1) / iteration + i);
+  }
+  return parse_metrics(text + "}");
+}
+
+double rss_bytes() {
+  ::malloc_trim(0);
+  std::ifstream file("/proc/self/statm");
+  double pages = 0;
+  double resident = 0;
+  file >> pages >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Trials that run, report and end, one after another in `running_trials` places.
+class Life {
+ public:
+  explicit Life(Ledger& ledger) : ledger_(ledger) {
+    ledger_.commit(SessionStarted{"host", 1, "bench"});
+  }
+  /// One more result, and what follows from it.
+  void result() {
+    Place& place = places_[next_++ % places_.size()];
+    if (place.iteration == 0) begin(place);
+    Result result;
+    result.training_iteration = ++place.iteration;
+    result.time_total_s = static_cast<double>(place.iteration);
+    result.metrics = make_metrics(static_cast<int>(index_of(place.trial)), place.iteration);
+    const bool is_last = place.iteration == results_per_trial;
+    ledger_.commit(ResultReported{
+        place.trial, 1, std::move(result), {is_last ? Action::stop : Action::proceed, false}});
+    if (!is_last) return;
+    ledger_.commit(AttemptEnded{place.trial, 1, Outcome::completed, ""});
+    place.iteration = 0;
+  }
+
+ private:
+  struct Place {
+    TrialId trial{};
+    int iteration = 0;
+  };
+  void begin(Place& place) {
+    const auto number = ledger_.experiment().trials().size();
+    place.trial = TrialId{static_cast<std::uint32_t>(number)};
+    ledger_.commit(
+        TrialAdded{place.trial, make_config(static_cast<int>(number)), "lr=0.1,layers=3", ""});
+    ledger_.commit(AttemptStarted{place.trial, 1, 0, {}});
+    ledger_.commit(ProcessStarted{place.trial, 1, 4711, 1});
+  }
+  Ledger& ledger_;
+  std::vector<Place> places_{running_trials};
+  std::size_t next_ = 0;
+};
+
+/// Writes and syncs 512 MiB files until it is destroyed, as trials with large checkpoints do.
+class Writer {
+ public:
+  explicit Writer(const std::filesystem::path& file)
+      : thread_([this, file] {
+          const auto files = make_posix_file_system();
+          const std::string piece(4 << 20, 'x');
+          while (!ends_) {
+            files->remove_file(file);
+            const auto out = files->open_append(file);
+            for (int i = 0; i < 128 && !ends_; ++i) out->append(piece);
+            out->sync();
+          }
+        }) {}
+  ~Writer() {
+    ends_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+struct Measured {
+  double event_us = 0;  ///< of the last trials of the filling
+  double share = 0;     ///< of the steady phase
+  double longest_turn_ms = 0;
+  double bytes_per_s = 0;
+  std::uint64_t snapshots = 0;
+  double resume_s = 0;
+  double trial_bytes = 0;
+};
+
+Measured measure(int trials, const Options& options) {
+  const auto directory = options.dir / ("tune-bench-state-" + std::to_string(::getpid()) + "-" +
+                                        std::to_string(trials));
+  const auto files = make_posix_file_system();
+  const auto clock = make_system_clock();
+  Measured measured;
+  {
+    const double memory_before = rss_bytes();
+    auto store = ExperimentStore::create(*files, directory, Json::object(), this_process(1));
+    Experiment experiment;
+    Policies policies = make_policies();
+    CallbackList callbacks;
+    IoPool pool(3, [] {});
+    Ledger ledger(experiment, policies, store, pool, *clock);
+    Snapshots snapshots(ledger, policies, store, pool, callbacks, Json::object(), options.period_s);
+    const auto turn = [&] {
+      ledger.write();
+      snapshots.turn();
+      ledger.sync_if_due();
+      pool.run_completions();
+    };
+    Life life(ledger);
+    const int results = trials * results_per_trial;
+    const int measured_from = results - std::min(results, 20'000);
+    double filling_started = clock->steady();
+    for (int i = 0; i < results; ++i) {
+      if (i == measured_from) filling_started = clock->steady();
+      life.result();
+      if (i % 16 == 15) turn();
+    }
+    const double took = clock->steady() - filling_started;
+    // 10 results, 3 records before and 1 after them.
+    measured.event_us = took * 1e6 / (results - measured_from) * results_per_trial / 14;
+    measured.trial_bytes = (rss_bytes() - memory_before) / trials;
+
+    std::optional<Writer> writer;
+    if (options.writer) writer.emplace(directory / "checkpoint");
+    const StateCost before = store.cost();
+    const double started = clock->steady();
+    double owed = 0;
+    double last = started;
+    while (last < started + options.seconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const double now = clock->steady();
+      owed += (now - last) * options.rate;
+      last = now;
+      for (; owed >= 1; owed -= 1) life.result();
+      turn();
+      measured.longest_turn_ms = std::max(measured.longest_turn_ms, (clock->steady() - now) * 1e3);
+    }
+    const double span = clock->steady() - started;
+    const StateCost& cost = store.cost();
+    measured.share = (cost.total_s() - before.total_s()) / span;
+    measured.bytes_per_s = static_cast<double>(cost.bytes + cost.snapshot_bytes - before.bytes -
+                                               before.snapshot_bytes) /
+                           span;
+    measured.snapshots = cost.snapshots - before.snapshots;
+    writer.reset();
+    snapshots.stop();
+    while (pool.outstanding() > 0 || !ledger.is_settled()) {
+      turn();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  {
+    const double started = clock->steady();
+    Experiment experiment;
+    Policies policies;
+    Recovery recovery(experiment, policies, make_policies);
+    std::vector<std::string> notices;
+    const auto store = ExperimentStore::open(*files, directory, this_process(2), recovery, notices);
+    measured.resume_s = clock->steady() - started;
+    ensure(experiment.trials().size() >= static_cast<std::size_t>(trials), "all trials are back");
+  }
+  files->remove_tree(directory);
+  return measured;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<int> trials;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--writer") {
+      options.writer = true;
+      continue;
+    }
+    if (i + 1 == words.size()) throw user_error("unknown option or missing value: " + word);
+    const std::string& value = words[++i];
+    if (word == "--trials") {
+      trials.push_back(std::stoi(value));
+    } else if (word == "--seconds") {
+      options.seconds = std::stod(value);
+    } else if (word == "--rate") {
+      options.rate = std::stod(value);
+    } else if (word == "--period") {
+      options.period_s = std::stod(value);
+    } else if (word == "--dir") {
+      options.dir = value;
+    } else {
+      throw user_error("unknown option " + word);
+    }
+  }
+  if (!trials.empty()) options.trials = trials;
+  return options;
+}
+
+int run(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  std::printf("%8s %9s %9s %13s %10s %10s %9s %12s\n", "trials", "us/event", "share",
+              "longest turn", "snapshots", "written/s", "resume", "bytes/trial");
+  for (const int trials : options.trials) {
+    const Measured m = measure(trials, options);
+    std::printf("%8d %9.2f %7.2f %% %10.2f ms %10llu %7.2f MB %7.2f s %12.0f\n", trials, m.event_us,
+                100 * m.share, m.longest_turn_ms, static_cast<unsigned long long>(m.snapshots),
+                m.bytes_per_s / 1e6, m.resume_s, m.trial_bytes);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tune::bench
+
+int main(int argc, char** argv) {
+  try {
+    return tune::bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "bench_state: " << error.what() << '\n';
+    return 2;
+  }
+}
