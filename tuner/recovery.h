@@ -55,6 +55,7 @@ class CallbackReplay final : public StateReader {
  public:
   CallbackReplay(CallbackList& callbacks, const Experiment& experiment)
       : callbacks_(callbacks), experiment_(experiment) {}
+  bool wants_trials() const override { return false; }
   void on_snapshot(const Json& state) override;
   void on_event(Event&& event) override;
 

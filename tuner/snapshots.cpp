@@ -16,6 +16,8 @@ namespace {
 /// little left to do.
 constexpr std::size_t trials_per_turn = 64;
 
+constexpr int most_doublings = 6;
+
 /// Of this thread.
 double processor_s() {
   timespec time{};
@@ -74,7 +76,7 @@ void Snapshots::turn() {
   ledger_.changes().take_ended(trials_per_turn, [this](TrialId trial) { add_trial(trial); });
   if (step_ == Step::idle && is_wanted() && due_ <= started) {
     prepare();
-  } else if (step_ == Step::prepared && ledger_.is_between_writes()) {
+  } else if (step_ == Step::prepared && !is_stopped_ && ledger_.is_between_writes()) {
     take();
   }
   const Seconds took = ledger_.steady() - started;
@@ -159,7 +161,7 @@ void Snapshots::finish(Outcome& outcome) {
   }
   ++cost.snapshots;
   cost.snapshot_bytes += outcome.bytes;
-  has_failed_ = false;
+  failures_ = 0;
   step_ = Step::idle;
   due_ = period_s_ ? started_ + *period_s_
                    : ledger_.steady() +
@@ -168,9 +170,11 @@ void Snapshots::finish(Outcome& outcome) {
 
 void Snapshots::fail(const std::string& error) {
   step_ = Step::idle;
-  due_ = ledger_.steady() + period_s_.value_or(shortest_period_s);
+  // Each try leaves one more journal in the chain: what is wrong with a disk may last for days.
+  due_ = ledger_.steady() +
+         period_s_.value_or(shortest_period_s) * (1 << std::min(failures_, most_doublings));
   last_event_ = 0;  // the state is not in a snapshot yet, even if nothing more happens
-  if (std::exchange(has_failed_, true)) return;
+  if (failures_++ > 0) return;
   callbacks_.notice("no snapshot could be taken, the journal goes on alone: " + error);
 }
 

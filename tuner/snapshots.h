@@ -77,7 +77,7 @@ class Snapshots {
   /// Taken, and waiting for the sync of what came before.
   SnapshotParts parts_;
   std::vector<std::function<void()>> settling_;
-  bool has_failed_ = false;
+  int failures_ = 0;  ///< in a row
 };
 
 }  // namespace tune

@@ -43,6 +43,55 @@ TEST_CASE("FileWriter carries out the operations on a file in their order", "[ca
   CHECK(notices.all().empty());
 }
 
+TEST_CASE("FileWriter has settled when all it was given is in the files, be they few or many",
+          "[callbacks][writer]") {
+  const int count = GENERATE(1, 50);
+  const TemporaryDirectory directory;
+  Notices notices;
+  FileWriterOptions options = options_with(notices);
+  options.flush_period_s = 1e6;
+  FileWriter writer(options);
+  for (int round = 1; round <= 2; ++round) {
+    for (int i = 0; i < count; ++i) {
+      writer.append(directory / ("trial_" + std::to_string(i) + "/result.json"), "", row(round));
+    }
+    writer.settle();
+    for (int i = 0; i < count; ++i) {
+      const std::string found = read(directory / ("trial_" + std::to_string(i) + "/result.json"));
+      REQUIRE(found == (round == 1 ? row(1) : row(1) + row(2)));
+    }
+  }
+  // What somebody has deleted since is nobody's loss.
+  writer.append(directory / "trial_0/result.json", "", row(3));
+  writer.flush();
+  std::filesystem::remove_all(directory / "trial_0");
+  writer.settle();
+  CHECK(notices.all().empty());
+}
+
+TEST_CASE("FileWriter does not settle what it could not write or has left out",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "trial_00000/result.json";
+  Notices notices;
+  FileWriterOptions options = options_with(notices);
+  SECTION("a file that fails, until it can be written") {
+    write(directory / "trial_00000", "a file where a directory should be");
+    FileWriter writer(options);
+    writer.append(file, "", row(1));
+    CHECK_THROWS_WITH(writer.settle(), Catch::Matchers::EndsWith("among them " + file));
+    std::filesystem::remove(directory / "trial_00000");
+    writer.settle();
+    CHECK(read(file) == row(1));
+  }
+  SECTION("rows for which there was no room") {
+    options.memory_limit_bytes = 1;
+    FileWriter writer(options);
+    writer.append(file, "", row(1));
+    CHECK_THROWS_WITH(writer.settle(), Catch::Matchers::StartsWith("1 rows of trials' files"));
+  }
+}
+
 TEST_CASE("FileWriter names a file that fails once, keeps its rows, and goes on with the others",
           "[callbacks][writer]") {
   const TemporaryDirectory directory;

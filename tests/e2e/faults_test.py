@@ -64,6 +64,16 @@ class LostAndFullDisks(Case):
                                  **fields})
         return self.tune("run", "spec.json", "--progress", "none", *options, expect=expect)
 
+    def mount_small_disk(self):
+        """4 MB for all results."""
+        disk = self.path("results")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk],
+                          capture_output=True, check=False).returncode != 0:
+            self.skipTest("only root can mount a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        return disk
+
     def assert_clean_stop(self, run, reason):
         self.assertIn(reason, run.err)
         self.assertIn("nothing of it could be remembered any more", run.err)
@@ -106,12 +116,7 @@ class LostAndFullDisks(Case):
         self.tune("checkpoints", "results/spec", "--verify")
 
     def test_a_full_disk_is_a_clean_stop_and_room_is_all_that_the_resume_needs(self):
-        disk = self.path("results")
-        os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk],
-                          capture_output=True, check=False).returncode != 0:
-            self.skipTest("only root can mount a small disk")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        disk = self.mount_small_disk()
         run = self.run_with(["fills_disk"], "--min-free-bytes", "0", iterations=2000)
         self.assert_clean_stop(run, "No space left on device")
         os.remove(os.path.join(disk, "ballast"))
@@ -121,12 +126,7 @@ class LostAndFullDisks(Case):
         self.tune("checkpoints", "results/spec", "--verify")
 
     def test_a_disk_with_little_room_holds_launches_until_there_is_more(self):
-        disk = self.path("results")
-        os.mkdir(disk)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk],
-                          capture_output=True, check=False).returncode != 0:
-            self.skipTest("only root can mount a small disk")
-        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        disk = self.mount_small_disk()
         self.write("spec.json", {"trainable": {"command": TROUBLED}, "min_free_bytes": "5MB"})
         driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none"], cwd=self.dir,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

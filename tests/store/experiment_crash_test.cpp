@@ -1,7 +1,6 @@
 // An experiment's directory when the process dies, the power fails or the disk is full, at every
 // single operation.
-#include <cerrno>
-
+#include "tests/store/disasters.h"
 #include "tests/store/some_events.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -12,34 +11,6 @@ namespace {
 
 const std::filesystem::path directory = "/runs/exp";
 const Json spec = {{"name", "exp"}, {"seed", 7}};
-
-/// A process that will be dead by the time of the next.
-LockOwner mortal(Seconds now) {
-  LockOwner owner = this_process(now);
-  owner.start_ticks -= 1;
-  return owner;
-}
-
-enum class Disaster { process_dies, power_fails, disk_full, io_error };
-
-void prepare(MemoryFileSystem& files, Disaster disaster, std::uint64_t k, std::size_t kept) {
-  switch (disaster) {
-    case Disaster::process_dies:
-    case Disaster::power_fails:
-      files.die_at_operation(k, kept);
-      break;
-    case Disaster::disk_full:
-      files.fail_operation(k, ENOSPC, kept);
-      break;
-    case Disaster::io_error:
-      files.fail_operation(k, EIO, kept);
-      break;
-  }
-}
-
-void recover(MemoryFileSystem& files, Disaster disaster) {
-  disaster == Disaster::power_fails ? files.crash() : files.restart();
-}
 
 bool fails_softly(Disaster disaster) {
   return disaster == Disaster::disk_full || disaster == Disaster::io_error;

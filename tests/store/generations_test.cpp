@@ -1,7 +1,6 @@
 // Snapshots, generations and compaction on the memory disk: made, read, damaged, cut short at every
 // operation.
-#include <cerrno>
-
+#include "tests/store/disasters.h"
 #include "tests/store/some_events.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -14,12 +13,6 @@ using Catch::Matchers::Contains;
 
 const std::filesystem::path directory = "/runs/exp";
 const Json spec = {{"name", "exp"}};
-
-LockOwner mortal(Seconds now) {
-  LockOwner owner = this_process(now);
-  owner.start_ticks -= 1;  // dead by the time of the next
-  return owner;
-}
 
 /// What a directory says, with each trial's last line.
 struct Everything : Replayed {
@@ -351,7 +344,6 @@ TEST_CASE("Salvage keeps what comes before the damage, and the rest in a file be
 }
 
 TEST_CASE("A snapshot is in force or not there, whatever happens when", "[generations][crash]") {
-  enum class Disaster { process_dies, power_fails, disk_full, io_error };
   const auto disaster = GENERATE(Disaster::process_dies, Disaster::power_fails, Disaster::disk_full,
                                  Disaster::io_error);
   int tried = 0;
@@ -360,11 +352,7 @@ TEST_CASE("A snapshot is in force or not there, whatever happens when", "[genera
     MemoryFileSystem files;
     std::optional<ExperimentStore> store = make_some(files);
     const auto before = files.operations();
-    if (disaster == Disaster::process_dies || disaster == Disaster::power_fails) {
-      files.die_at_operation(k, 9);
-    } else {
-      files.fail_operation(k, disaster == Disaster::disk_full ? ENOSPC : EIO, 9);
-    }
+    prepare(files, disaster, k, 9);
     bool taken = true;
     try {
       write_events(*store, 6, 6);
@@ -378,7 +366,7 @@ TEST_CASE("A snapshot is in force or not there, whatever happens when", "[genera
       break;
     }
     store.reset();
-    disaster == Disaster::power_fails ? files.crash() : files.restart();
+    recover(files, disaster);
     std::vector<std::string> notices;
     Everything found;
     {

@@ -97,18 +97,8 @@ void write(std::string& out, const ResultReported& event) {
   put_raw(out, "metrics", result.metrics.text);
 }
 void write(std::string& out, const CheckpointCommitted& event) {
-  const Checkpoint& checkpoint = event.checkpoint;
   put(out, event.trial);
-  put(out, "index", static_cast<std::int64_t>(checkpoint.index));
-  put(out, "iteration", checkpoint.iteration);
-  put_number(out, "total_s", checkpoint.time_total_s);
-  put_if(out, "timesteps", checkpoint.timesteps_total);
-  put_if(out, "episodes", checkpoint.episodes_total);
-  put_number(out, "score", checkpoint.score);
-  put(out, "why", checkpoint.triggers.to_string());
-  put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
-  put_number(out, "save_s", checkpoint.save_s);
-  put_number(out, "commit_s", checkpoint.commit_s);
+  append_members(out, event.checkpoint);
 }
 void write(std::string& out, const CheckpointFailed& event) {
   put(out, event.trial);

@@ -111,8 +111,12 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
   }
   running_.erase(trial.id);
   trial.state = state;
-  const std::uint64_t place = last_event_ + 1;
-  switch (state) {
+  if (is_final(state)) trial.ended = time;
+  take_its_place(trial, last_event_ + 1);
+}
+
+void Experiment::take_its_place(const Trial& trial, std::uint64_t place) {
+  switch (trial.state) {
     case TrialState::pending:
       pending_.insert({place, trial.id});
       queued_[trial.id] = place;
@@ -126,11 +130,9 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
       break;
     case TrialState::terminated:
       ++terminated_;
-      trial.ended = time;
       break;
     case TrialState::error:
       ++errors_;
-      trial.ended = time;
       break;
   }
 }

@@ -86,6 +86,8 @@ class Experiment {
  private:
   Trial& find(TrialId id);
   void set_state(Trial& trial, TrialState state, Seconds time);
+  /// Puts it into the queue or the count of its state; `place`: in a queue.
+  void take_its_place(const Trial& trial, std::uint64_t place);
   void on(const SessionStarted& event, Seconds time);
   void on(const TrialAdded& event, Seconds time);
   void on(const AttemptStarted& event, Seconds time);

@@ -1,5 +1,6 @@
 // The whole state of an experiment as text, and back: what a snapshot holds.
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "tuner/core/experiment.h"
@@ -36,16 +37,7 @@ void put_unless_zero(std::string& out, std::string_view name, Number value) {
 
 void put(std::string& out, const Checkpoint& checkpoint) {
   out += '{';
-  put(out, "index", checkpoint.index);
-  put(out, "iteration", checkpoint.iteration);
-  put(out, "total_s", checkpoint.time_total_s);
-  put_if(out, "timesteps", checkpoint.timesteps_total);
-  put_if(out, "episodes", checkpoint.episodes_total);
-  put(out, "score", checkpoint.score);
-  put_if(out, "why", checkpoint.triggers.to_string());
-  put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
-  put(out, "save_s", checkpoint.save_s);
-  put(out, "commit_s", checkpoint.commit_s);
+  append_members(out, checkpoint);
   out += '}';
 }
 
@@ -92,6 +84,11 @@ double number_at(simdjson::dom::element element) {
   return *number;
 }
 
+std::uint32_t count_in(double number) {
+  if (!(number >= 0 && number <= std::numeric_limits<std::uint32_t>::max())) broken("summaries");
+  return static_cast<std::uint32_t>(number);
+}
+
 MetricSummary parse_summary(simdjson::dom::element element) {
   simdjson::dom::array parts;
   simdjson::dom::array recent;
@@ -108,8 +105,8 @@ MetricSummary parse_summary(simdjson::dom::element element) {
   summary.min = numbers[1];
   summary.max = numbers[2];
   summary.sum = numbers[3];
-  summary.count = static_cast<std::uint32_t>(numbers[4]);
-  summary.seen = static_cast<std::uint32_t>(numbers[5]);
+  summary.count = count_in(numbers[4]);
+  summary.seen = count_in(numbers[5]);
   std::size_t i = 0;
   for (const auto value : recent) {
     if (i < summary.recent.size()) summary.recent[i++] = number_at(value);
@@ -139,6 +136,20 @@ constexpr std::string_view config_key = ",\"config\":";
 
 }  // namespace
 
+void append_members(std::string& out, const Checkpoint& checkpoint) {
+  put(out, "index", checkpoint.index);
+  put(out, "iteration", checkpoint.iteration);
+  put(out, "total_s", checkpoint.time_total_s);
+  put_if(out, "timesteps", checkpoint.timesteps_total);
+  put_if(out, "episodes", checkpoint.episodes_total);
+  put(out, "score", checkpoint.score);
+  append_key(out, "why");
+  append_string(out, checkpoint.triggers.to_string());
+  put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
+  put(out, "save_s", checkpoint.save_s);
+  put(out, "commit_s", checkpoint.commit_s);
+}
+
 Checkpoint read_checkpoint(const JsonFields& fields) {
   Checkpoint checkpoint;
   checkpoint.index = static_cast<int>(fields.integer("index"));
@@ -147,7 +158,7 @@ Checkpoint read_checkpoint(const JsonFields& fields) {
   checkpoint.timesteps_total = fields.number_if("timesteps");
   checkpoint.episodes_total = fields.number_if("episodes");
   checkpoint.score = fields.number("score");
-  checkpoint.triggers = Triggers::parse(fields.text_if("why"));
+  checkpoint.triggers = Triggers::parse(fields.text("why"));
   checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
   checkpoint.save_s = fields.number("save_s");
   checkpoint.commit_s = fields.number("commit_s");
@@ -324,23 +335,7 @@ void Experiment::load_totals(const Json& totals) {
       throw std::invalid_argument("there is no line for " +
                                   to_string(TrialId{static_cast<std::uint32_t>(i)}));
     }
-    switch (trial.state) {
-      case TrialState::pending:
-        pending_.insert({queued_.at(trial.id), trial.id});
-        break;
-      case TrialState::paused:
-        paused_.insert({queued_.at(trial.id), trial.id});
-        break;
-      case TrialState::running:
-        running_.insert(trial.id);
-        break;
-      case TrialState::terminated:
-        ++terminated_;
-        break;
-      case TrialState::error:
-        ++errors_;
-        break;
-    }
+    take_its_place(trial, waits ? queued_.at(trial.id) : 0);
   }
 }
 

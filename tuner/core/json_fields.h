@@ -93,7 +93,8 @@ class JsonFields {
   simdjson::dom::object object_;
 };
 
-/// The checkpoint in a record or a list.
+/// A checkpoint's members, to go on with in a record or an object in a list; and back.
+void append_members(std::string& out, const Checkpoint& checkpoint);
 Checkpoint read_checkpoint(const JsonFields& fields);
 
 }  // namespace tune

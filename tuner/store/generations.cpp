@@ -80,8 +80,10 @@ std::optional<Snapshot> newest_snapshot(FileSystem& files, const path& directory
       if (snapshot.generation != generation) {
         throw machine_error("the snapshot " + file.native() + " is that of another generation");
       }
-      trials.load(snapshot.trials_file, snapshot.trials_bytes,
-                  [&](std::string_view line) { reader.on_trial(line); });
+      if (reader.wants_trials()) {
+        trials.load(snapshot.trials_file, snapshot.trials_bytes,
+                    [&](std::string_view line) { reader.on_trial(line); });
+      }
       try {
         reader.on_snapshot(snapshot.state);
       } catch (const std::invalid_argument& error) {

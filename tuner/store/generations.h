@@ -27,6 +27,8 @@ class StateReader {
   /// part was damaged and there is another way. Called before anything else, too.
   virtual void restart() {}
   virtual void on_trial(std::string_view line) { (void)line; }
+  /// If not, the trials' file is not even opened.
+  virtual bool wants_trials() const { return true; }
   virtual void on_snapshot(const Json& state) { (void)state; }
   virtual void on_event(Event&& event) = 0;
 };
