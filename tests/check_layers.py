@@ -44,6 +44,7 @@ LIBRARIES = [
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),
     (r"re2/", r"tuner/core/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),
+    (r"ext/pb_ds/", r"schedulers/"),  # part of libstdc++
     (r"Eigen/", r"apps/examples/"),
     (r"catch2/", r"tests/support/"),
     (r"valijson/", r"tests/"),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
 
 namespace tune {
 
@@ -19,21 +20,6 @@ double population_deviation(const std::vector<double>& values) {
   double variance = 0;
   for (const double value : values) variance += (value - mean) * (value - mean) / count;
   return std::sqrt(variance);
-}
-
-/// Runs `read` on a state that may have been written by something else.
-template <class Read>
-void load_state(const std::string& owner, Read read) {
-  try {
-    read();
-  } catch (const Json::exception&) {
-    throw user_error("the saved state of " + owner + " is not its own");
-  }
-}
-
-double load_number(const Json& json) {
-  const auto number = decode_number(json);
-  return number ? *number : json.get<double>();
 }
 
 class MetricBound : public Stopper {

@@ -1,0 +1,139 @@
+// Asynchronous successive halving, the variant that stops trials. A trial that is worse at a rung
+// than most that came by before ends there; nobody waits for anybody.
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "schedulers/rungs.h"
+#include "schedulers/schedulers.h"
+#include "schedulers/standing.h"
+#include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+class Asha : public Scheduler {
+ public:
+  explicit Asha(AshaOptions options)
+      : options_(std::move(options)),
+        yardstick_(options_.time_attr, options_.objective),
+        milestones_(
+            rung_milestones(options_.grace_period, options_.max_t, options_.reduction_factor)),
+        random_(options_.seed) {
+    ensure(options_.brackets >= 1 && options_.brackets <= std::ssize(milestones_),
+           "every bracket has a rung");
+    for (int s = 0; s < options_.brackets; ++s) {
+      brackets_.emplace_back(milestones_.size() - static_cast<std::size_t>(s));
+    }
+  }
+
+  void on_trial_add(const Trial& trial) override {
+    const int rungs = static_cast<int>(milestones_.size());
+    live_[trial.id] = {draw_bracket(options_.brackets, rungs, random_), -1};
+  }
+
+  Decision on_result(const Trial& trial, const Result& result) override {
+    const auto standing = yardstick_.of(result);
+    if (!standing) return {};
+    if (options_.stop_last_trials && standing->time >= options_.max_t) return {Action::stop};
+    return {take_in(trial.id, *standing) ? Action::proceed : Action::stop};
+  }
+
+  void on_trial_end(const Trial& trial) override {
+    // One that ended well is a competitor like any other. What a scheduler stopped is there
+    // already.
+    const auto standing = yardstick_.of(trial);
+    if (trial.state == TrialState::terminated && standing) take_in(trial.id, *standing);
+    live_.erase(trial.id);
+  }
+
+  Json save() const override {
+    Json live = Json::array();
+    for (const auto& [id, place] : live_) {
+      live.push_back({index_of(id), place.bracket, place.rung});
+    }
+    Json brackets = Json::array();
+    for (const auto& rungs : brackets_) {
+      brackets.push_back(Json::array());
+      for (const Rung& rung : rungs) brackets.back().push_back(rung.save());
+    }
+    return {
+        {"random", random_.save()}, {"live", std::move(live)}, {"brackets", std::move(brackets)}};
+  }
+
+  void load(const Json& state) override {
+    load_state("the scheduler asha", [&] {
+      Random random(0);
+      random.load(state.at("random"));
+      std::vector<std::vector<Rung>> brackets;
+      for (const auto& rungs : brackets_) {
+        const Json& saved = state.at("brackets").at(brackets.size());
+        if (saved.size() != rungs.size()) throw std::invalid_argument("another number of rungs");
+        brackets.emplace_back();
+        for (const Json& rung : saved) brackets.back().push_back(Rung::loaded(rung));
+      }
+      std::map<TrialId, Place> live;
+      for (const Json& trial : state.at("live")) {
+        const Place place{trial.at(1).get<int>(), trial.at(2).get<int>()};
+        if (place.bracket < 0 || place.bracket >= options_.brackets || place.rung < -1) {
+          throw std::invalid_argument("a place that does not exist");
+        }
+        live[TrialId(trial.at(0).get<std::uint32_t>())] = place;
+      }
+      random_ = random;
+      brackets_ = std::move(brackets);
+      live_ = std::move(live);
+    });
+  }
+
+ private:
+  /// Where a trial is that has not ended.
+  struct Place {
+    int bracket = 0;
+    int rung = -1;  ///< the highest in which it has been seen; -1: none
+  };
+
+  /// Enters the trial into the highest rung that it has passed, unless it has been there before.
+  /// False if it is to stop.
+  bool take_in(TrialId id, const Standing& standing) {
+    const auto found = live_.find(id);
+    if (found == live_.end()) return true;
+    Place& place = found->second;
+    auto& rungs = brackets_[static_cast<std::size_t>(place.bracket)];
+    const int highest = static_cast<int>(rungs.size()) - 1;
+    int passed = -1;
+    while (passed < highest && milestone(place.bracket, passed + 1) <= standing.time) ++passed;
+    if (passed <= place.rung) return true;
+    place.rung = passed;
+    Rung& rung = rungs[static_cast<std::size_t>(passed)];
+    const bool is_number = !std::isnan(standing.score);
+    const bool goes_on =
+        rung.size() == 0 ||
+        (is_number && standing.score >= rung.quantile(1 - 1 / options_.reduction_factor));
+    if (is_number) rung.add({standing.score, id});
+    return goes_on;
+  }
+
+  double milestone(int bracket, int rung) const {
+    return milestones_[static_cast<std::size_t>(bracket + rung)];
+  }
+
+  const AshaOptions options_;
+  const Yardstick yardstick_;
+  const std::vector<double> milestones_;
+  Random random_;
+  std::vector<std::vector<Rung>> brackets_;  ///< bracket s leaves out the s lowest milestones
+  std::map<TrialId, Place> live_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_asha(AshaOptions options) {
+  return std::make_unique<Asha>(std::move(options));
+}
+
+}  // namespace tune

@@ -1,0 +1,72 @@
+#include "schedulers/rungs.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "tuner/core/error.h"
+#include "tuner/core/objective.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+std::vector<double> rung_milestones(double first, double last, double factor) {
+  ensure(first > 0 && factor > 1, "milestones grow");
+  constexpr double rounding = 1 + 1e-9;
+  std::vector<double> milestones;
+  for (double next = first; next <= last * rounding; next *= factor) milestones.push_back(next);
+  return milestones;
+}
+
+int draw_bracket(int brackets, int rungs, Random& random) {
+  if (brackets == 1) return 0;
+  // Relative to the first bracket, so that nothing overflows.
+  double sum = 0;
+  for (int s = 0; s < brackets && s < rungs; ++s) sum += std::exp(-s);
+  double drawn = random.uniform() * sum;
+  for (int s = 0; s < brackets - 1; ++s) {
+    drawn -= std::exp(-s);
+    if (drawn < 0) return s;
+  }
+  return brackets - 1;
+}
+
+bool BestFirst::operator()(const RungEntry& a, const RungEntry& b) const {
+  if (better(Mode::max, a.score, b.score)) return true;
+  return !better(Mode::max, b.score, a.score) && a.trial < b.trial;
+}
+
+double Rung::quantile(double fraction) const {
+  ensure(size() > 0, "there is a score to take a quantile of");
+  const double place = fraction * static_cast<double>(size() - 1);
+  const double below = std::floor(place);
+  const std::size_t worse = size() - 1 - static_cast<std::size_t>(below);
+  const double lower = entries_.find_by_order(worse)->score;
+  const double part = place - below;
+  if (part == 0 || worse == 0) return lower;
+  const double upper = entries_.find_by_order(worse - 1)->score;
+  if (lower == upper || std::isinf(lower)) return lower;
+  return lower + (upper - lower) * part;
+}
+
+Json Rung::save() const {
+  Json trials = Json::array();
+  Json scores = Json::array();
+  for (const RungEntry& entry : entries_) {
+    trials.push_back(index_of(entry.trial));
+    scores.push_back(encode_number(entry.score));
+  }
+  return Json::array({std::move(trials), std::move(scores)});
+}
+
+Rung Rung::loaded(const Json& state) {
+  const Json& trials = state.at(0);
+  const Json& scores = state.at(1);
+  if (trials.size() != scores.size()) throw std::invalid_argument("a score lacks its trial");
+  Rung rung;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    rung.add({load_number(scores.at(i)), TrialId(trials.at(i).get<std::uint32_t>())});
+  }
+  return rung;
+}
+
+}  // namespace tune

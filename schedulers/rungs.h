@@ -1,0 +1,56 @@
+// What successive halving is made of: milestones, and the scores that were seen at one of them.
+// Knows no trial's state and no decision.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ext/pb_ds/assoc_container.hpp>
+#include <ext/pb_ds/tree_policy.hpp>
+#include <vector>
+
+#include "tuner/core/random.h"
+#include "tuner/core/trial.h"
+
+namespace tune {
+
+/// first, first * factor, first * factor^2 ... up to `last`, inclusive but for rounding.
+std::vector<double> rung_milestones(double first, double last, double factor);
+
+/// A bracket for a new trial: bracket s has `rungs` - s rungs, and probability proportional to
+/// e^(number of its rungs). Draws nothing if there is only one bracket.
+int draw_bracket(int brackets, int rungs, Random& random);
+
+/// The score of a trial at a milestone. The best comes first; NaN, worse than all numbers, last.
+/// Of equal scores that of the older trial comes first.
+struct RungEntry {
+  double score = 0;
+  TrialId trial{};
+  bool operator==(const RungEntry&) const = default;
+};
+struct BestFirst {
+  bool operator()(const RungEntry& a, const RungEntry& b) const;
+};
+
+/// The scores at one milestone. Each call costs O(log n).
+class Rung {
+ public:
+  void add(const RungEntry& entry) { entries_.insert(entry); }
+  std::size_t size() const { return entries_.size(); }
+  /// How many entries are better.
+  std::size_t rank(const RungEntry& entry) const { return entries_.order_of_key(entry); }
+  /// The `fraction` quantile from below, 0 to 1, interpolated linearly between neighbours (as
+  /// numpy's percentile does). Needs at least one entry, and none that is NaN.
+  double quantile(double fraction) const;
+
+  /// [[trial, ...], [score, ...]], best first.
+  Json save() const;
+  /// std::invalid_argument or Json::exception if that was not written by `save`.
+  static Rung loaded(const Json& state);
+
+ private:
+  __gnu_pbds::tree<RungEntry, __gnu_pbds::null_type, BestFirst, __gnu_pbds::rb_tree_tag,
+                   __gnu_pbds::tree_order_statistics_node_update>
+      entries_;
+};
+
+}  // namespace tune
