@@ -59,11 +59,13 @@ set(tune_public_headers
     tuner/core/stopper.h
     tuner/core/trial.h
     tuner/exec/detect_resources.h
+    tuner/exec/simulated_program.h
     tuner/loop_end.h
     tuner/plugin.h
     tuner/result_grid.h
     tuner/resume_plan.h
     tuner/run.h
+    tuner/simulation.h
     tuner/spec.h
     tuner/tuner.h)
 foreach(header IN LISTS tune_public_headers)

@@ -21,10 +21,11 @@
 #include "tuner/exec/program.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop.h"
-#include "tuner/policies.h"
+#include "tuner/make_policies.h"
 #include "tuner/recovery.h"
 #include "tuner/resume_changes.h"
 #include "tuner/spec_policy.h"
+#include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 #include "tuner/version.h"
 
@@ -42,30 +43,6 @@ void raise_descriptor_limit() {
 
 /// More threads than two do not make one disk faster, fewer let a large hash hold up a sync.
 constexpr int io_threads = 3;
-
-void throw_if_any(const std::vector<Problem>& problems) {
-  if (problems.empty()) return;
-  std::string text;
-  for (const auto& [pointer, sentence] : problems) {
-    if (!text.empty()) text += "\n";
-    text += (pointer.empty() ? std::string("spec") : pointer) + ": " + sentence;
-  }
-  throw user_error(text);
-}
-
-Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
-                       const Catalogue& catalogue, std::vector<Problem>& problems) {
-  PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
-  Policies policies;
-  policies.searcher =
-      make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems);
-  // Two policies with one seed would draw the same numbers.
-  context.seed = spec.seed + 0x9e3779b97f4a7c15u;
-  policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
-                                   context, problems);
-  policies.stopper = make_stopper(spec, catalogue, context, problems);
-  return policies;
-}
 
 /// Those given, those of the spec, and the files that every trial has.
 void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,
@@ -154,7 +131,7 @@ struct Engine {
     IoPool pool(io_threads, [&executor] { executor.wake(); });
     ledger =
         std::make_unique<Ledger>(experiment, policies, store, pool, *clock, std::move(changes));
-    saver = std::make_unique<Saver>(*ledger, pool, *files, callbacks, directory,
+    saver = std::make_unique<Saver>(*ledger, pool, *files, checkpoints, callbacks, directory,
                                     spec.checkpoint_config);
     snapshots = std::make_unique<Snapshots>(*ledger, policies, store, pool, callbacks,
                                             to_json(spec), snapshot_period(spec));
@@ -232,6 +209,7 @@ struct Engine {
   CallbackList callbacks;
   TrialChanges changes;  ///< that no snapshot has yet
   std::unique_ptr<FileSystem> files = make_posix_file_system();
+  CheckpointStore checkpoints{*files};
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
 };
@@ -261,7 +239,7 @@ std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue&
 /// Checkpoints that only the damaged part of a journal knew are somebody's work: out of the way of
 /// new ones, and kept.
 void set_aside_unknown(Engine& engine) {
-  CheckpointStore store(*engine.files);
+  CheckpointStore& store = engine.checkpoints;
   std::size_t count = 0;
   for (const auto& entry : engine.files->list(engine.directory)) {
     const auto id = parse_trial_id(entry.name);
@@ -285,7 +263,7 @@ void set_aside_unknown(Engine& engine) {
 /// Whatever a record does not name is what a crash has left: half-written checkpoints, and those
 /// whose deletion was decided.
 void sweep(Engine& engine) {
-  CheckpointStore store(*engine.files);
+  CheckpointStore& store = engine.checkpoints;
   for (const auto& trial : engine.experiment.trials()) {
     const auto directory = paths::trial(engine.directory, trial.id);
     if (!engine.files->exists(directory)) continue;

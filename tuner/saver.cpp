@@ -11,12 +11,12 @@ namespace tune {
 
 using std::filesystem::path;
 
-Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CallbackList& callbacks,
-             path experiment_dir, const CheckpointConfig& config)
+Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CheckpointKeeper& store,
+             CallbackList& callbacks, path experiment_dir, const CheckpointConfig& config)
     : ledger_(ledger),
       pool_(pool),
       files_(files),
-      store_(files),
+      store_(store),
       callbacks_(callbacks),
       experiment_dir_(std::move(experiment_dir)),
       config_(config),
@@ -74,7 +74,7 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
         const path directory = trial_dir(committed.save.trial);
         try {
           const auto commit =
-              committed.save.handed_over ? &CheckpointStore::adopt : &CheckpointStore::commit;
+              committed.save.handed_over ? &CheckpointKeeper::adopt : &CheckpointKeeper::commit;
           const auto done = (store_.*commit)(committed.save.directory, directory, header);
           committed.save.checkpoint.bytes = done.bytes;
           committed.save.checkpoint.commit_s = ledger_.steady() - posted;

@@ -16,7 +16,8 @@
 #include "tuner/core/checkpoint_budget.h"
 #include "tuner/core/retention.h"
 #include "tuner/ledger.h"
-#include "tuner/store/checkpoint_store.h"
+#include "tuner/store/checkpoint_keeper.h"
+#include "tuner/store/file_system.h"
 #include "tuner/store/io_pool.h"
 
 namespace tune {
@@ -33,8 +34,10 @@ struct Save {
 
 class Saver {
  public:
-  Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CallbackList& callbacks,
-        std::filesystem::path experiment_dir, const CheckpointConfig& config);
+  /// All parts outlive it.
+  Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CheckpointKeeper& store,
+        CallbackList& callbacks, std::filesystem::path experiment_dir,
+        const CheckpointConfig& config);
 
   /// The index of the trial's next save, and from now on used.
   int take_index(TrialId trial);
@@ -79,7 +82,7 @@ class Saver {
   Ledger& ledger_;
   IoPool& pool_;
   FileSystem& files_;
-  CheckpointStore store_;
+  CheckpointKeeper& store_;
   CallbackList& callbacks_;
   std::filesystem::path experiment_dir_;
   CheckpointConfig config_;

@@ -72,11 +72,12 @@ Seconds Snapshots::deadline() const {
 }
 
 void Snapshots::turn() {
+  if (is_stopped_) return;
   const Seconds started = ledger_.steady();
   ledger_.changes().take_ended(trials_per_turn, [this](TrialId trial) { add_trial(trial); });
   if (step_ == Step::idle && is_wanted() && due_ <= started) {
     prepare();
-  } else if (step_ == Step::prepared && !is_stopped_ && ledger_.is_between_writes()) {
+  } else if (step_ == Step::prepared && ledger_.is_between_writes()) {
     take();
   }
   const Seconds took = ledger_.steady() - started;

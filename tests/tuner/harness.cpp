@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tuner/recovery.h"
+#include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -102,7 +103,8 @@ LoopEnd Harness::run() {
   IoPool pool(0, [&fake] { fake.wake(); });
   Ledger ledger(experiment, policies, store, pool, clock, recovery.take_changes());
   Snapshots snapshots(ledger, policies, store, pool, list, to_json(spec), spec.snapshot_period_s);
-  Saver saver(ledger, pool, files, list, directory, spec.checkpoint_config);
+  CheckpointStore checkpoints(files);
+  Saver saver(ledger, pool, files, checkpoints, list, directory, spec.checkpoint_config);
   ledger.commit(SessionStarted{"host", 1, "test"});
   const auto running = experiment.running();
   for (const TrialId trial : running) {

@@ -70,7 +70,7 @@ class Harness {
   std::optional<std::pair<Seconds, Seconds>> freeze;       ///< see FakeExecutor, in the next run
   std::vector<ControlAnswer> answers;                      ///< by the last run, to all wishes
 
-  ManualClock clock;
+  VirtualClock clock;
   MemoryFileSystem files;
   Experiment experiment;             ///< as the last run has left it
   std::vector<std::string> told;     ///< to a Recorder, by all runs

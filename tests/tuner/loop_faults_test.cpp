@@ -64,7 +64,7 @@ TEST_CASE("A failed launch is that trial's failure", "[loop][failure]") {
   harness.program.cannot_launch = true;
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.experiment.count(TrialState::error) == 4);
-  CHECK(harness.trial(0).error.starts_with("cannot run 'fake'"));
+  CHECK(harness.trial(0).error.starts_with("cannot run the simulated program"));
 }
 
 TEST_CASE("An endless search over a program that never works ends", "[loop][failure]") {

@@ -197,14 +197,14 @@ TEST_CASE("The period of snapshots grows with what they cost", "[snapshots]") {
   SECTION("nineteen times what they take") {
     class Slow : public Callback {
      public:
-      explicit Slow(ManualClock& clock) : clock_(clock) {}
+      explicit Slow(VirtualClock& clock) : clock_(clock) {}
       std::string name() const override { return "slow"; }
       std::function<void()> settle() override {
         return [this] { clock_.time += 2; };
       }
 
      private:
-      ManualClock& clock_;
+      VirtualClock& clock_;
     };
     harness.callbacks.push_back(std::make_unique<Slow>(harness.clock));
     (void)harness.run();

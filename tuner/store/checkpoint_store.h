@@ -10,58 +10,44 @@
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/store/checkpoint_keeper.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
 
-/// What the manifest says besides the files.
-struct ManifestHeader {
-  std::string trial_id;
-  int index = 0;
-  int attempt = 0;
-  std::int64_t iteration = 0;
-  std::string metrics = "{}";  ///< JSON text of the result that it belongs to; empty: none
-  std::string config = "{}";   ///< JSON text; empty: none
-};
-
-struct CommittedCheckpoint {
-  std::uint64_t bytes = 0;
-  std::uint64_t files = 0;
-};
-
 /// All calls block on the disk: run them on the I/O pool. Errors are Error (machine).
-class CheckpointStore {
+class CheckpointStore final : public CheckpointKeeper {
  public:
   explicit CheckpointStore(FileSystem& files) : files_(files) {}
 
-  /// An empty directory aside, for a trainable to write into; what a dead attempt left there is
-  /// removed.
-  std::filesystem::path begin(const std::filesystem::path& trial_dir, int index, int attempt);
+  std::filesystem::path begin(const std::filesystem::path& trial_dir, int index,
+                              int attempt) override;
 
   /// Makes what was written aside a checkpoint: checksums, manifest, sync of every file and
   /// directory, rename, sync of the parent. When it returns, power may fail. An empty directory is
   /// an Error: nothing was saved. Links and devices in it are refused, and a file manifest.json of
   /// the trainable's own at the top. After an Error there is no checkpoint and nothing aside.
   CommittedCheckpoint commit(const std::filesystem::path& aside,
-                             const std::filesystem::path& trial_dir, const ManifestHeader& header);
+                             const std::filesystem::path& trial_dir,
+                             const ManifestHeader& header) override;
 
   /// Takes over a directory that a function trainable wrote: moves it aside first (renames; copies
   /// and removes if it lies on another file system), then commits. A link is refused.
   CommittedCheckpoint adopt(const std::filesystem::path& written,
-                            const std::filesystem::path& trial_dir, const ManifestHeader& header);
+                            const std::filesystem::path& trial_dir,
+                            const ManifestHeader& header) override;
 
   /// Why `checkpoint` cannot be trusted (manifest missing or unreadable, a file missing, of another
   /// size or checksum), as a sentence; nothing if it is whole. Files that the manifest does not
   /// name are no damage. A manifest of a newer program is an Error (user).
-  std::optional<std::string> verify(const std::filesystem::path& checkpoint);
+  std::optional<std::string> verify(const std::filesystem::path& checkpoint) override;
 
   /// The manifest's whole JSON.
   Json read_manifest(const std::filesystem::path& checkpoint);
 
-  /// Renames a damaged one to checkpoint_000001.corrupt, for its owner to look at. Absent is fine.
-  void set_aside(const std::filesystem::path& trial_dir, int index);
-  void remove(const std::filesystem::path& trial_dir, int index);
-  void discard(const std::filesystem::path& aside);
+  void set_aside(const std::filesystem::path& trial_dir, int index) override;
+  void remove(const std::filesystem::path& trial_dir, int index) override;
+  void discard(const std::filesystem::path& aside) override;
 
   /// Removes what no record names: checkpoint directories whose index is not in `known`, and
   /// everything written aside. Answers the names. For recovery only.

@@ -1,0 +1,55 @@
+// A training program that costs no computation: what it reports and how long that takes, as a
+// function. Knows no executor and no queue of events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "trainable/values.h"
+#include "tuner/core/clock.h"
+#include "tuner/core/metrics.h"
+
+namespace tune {
+
+/// A trial as the simulated program sees it, from its start or restore on.
+struct SimulatedRun {
+  std::string trial_id;  ///< "trial_00012"
+  Json config;
+  /// Of the step that is being made, from 1; a checkpoint holds it, so that a restore takes it
+  /// back, or on to another trial's.
+  std::int64_t iteration = 0;
+  Json state;  ///< whatever the program wants to remember; a checkpoint holds it too
+};
+
+/// What comes of one step.
+struct SimulatedStep {
+  std::optional<Metrics> metrics;  ///< nothing: no new iteration, only `done`
+  Seconds takes_s = 1;             ///< at least 0
+  bool done = false;
+  bool should_checkpoint = false;
+  std::optional<std::string> hands_over;  ///< function API: a checkpoint directory it has written
+  // Instead of a report:
+  std::optional<int> exits;           ///< with this code
+  std::optional<int> dies_of;         ///< this signal
+  std::optional<std::string> faults;  ///< says that it failed, in a sentence
+  bool hangs = false;                 ///< nothing more is heard
+};
+
+struct SimulatedProgram {
+  /// Called at the start of the step; the report comes when its time is over.
+  std::function<SimulatedStep(SimulatedRun&)> step;
+  Seconds launch_s = 0;  ///< from the launch to the hello
+  Seconds save_s = 0;    ///< for which training stands still
+  Seconds exit_s = 0;    ///< from being told to leave, or killed, to the end
+  bool is_function = false;
+  bool can_reset = false;
+  // What may go wrong:
+  bool cannot_launch = false;
+  bool refuses_reset = false;
+  bool hangs_in_save = false;
+  std::function<std::optional<std::string>()> save_error;  ///< why a save fails now
+};
+
+}  // namespace tune

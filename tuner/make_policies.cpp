@@ -1,0 +1,34 @@
+#include "tuner/make_policies.h"
+
+#include <string>
+
+#include "tuner/core/error.h"
+#include "tuner/spec_policy.h"
+
+namespace tune {
+
+Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
+                       const Catalogue& catalogue, std::vector<Problem>& problems) {
+  PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  Policies policies;
+  policies.searcher =
+      make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems);
+  // Two policies with one seed would draw the same numbers.
+  context.seed = spec.seed + 0x9e3779b97f4a7c15u;
+  policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
+                                   context, problems);
+  policies.stopper = make_stopper(spec, catalogue, context, problems);
+  return policies;
+}
+
+void throw_if_any(const std::vector<Problem>& problems) {
+  if (problems.empty()) return;
+  std::string text;
+  for (const auto& [pointer, sentence] : problems) {
+    if (!text.empty()) text += "\n";
+    text += (pointer.empty() ? std::string("spec") : pointer) + ": " + sentence;
+  }
+  throw user_error(text);
+}
+
+}  // namespace tune

@@ -1,0 +1,19 @@
+// From a spec to its policies. Knows names of policies only through the Catalogue.
+#pragma once
+
+#include <vector>
+
+#include "tuner/policies.h"
+#include "tuner/spec.h"
+
+namespace tune {
+
+/// Searcher, scheduler and stopper, freshly made. What is wrong with their options is appended to
+/// `problems`; then the answer is meaningless.
+Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
+                       const Catalogue& catalogue, std::vector<Problem>& problems);
+
+/// Error (user) with all of them, one a line, if there are any.
+void throw_if_any(const std::vector<Problem>& problems);
+
+}  // namespace tune

@@ -1,0 +1,49 @@
+#include "tuner/store/null_file_system.h"
+
+#include <cerrno>
+#include <limits>
+
+namespace tune {
+
+namespace {
+
+using std::filesystem::path;
+
+class NullFile final : public AppendFile {
+ public:
+  void append(std::string_view) override {}
+  void sync() override {}
+};
+
+class NullFileSystem final : public FileSystem {
+ public:
+  std::unique_ptr<AppendFile> open_append(const path&) override {
+    return std::make_unique<NullFile>();
+  }
+  std::string read(const path& file) override {
+    throw file_error("cannot read", file.native(), ENOENT);
+  }
+  void read_pieces(const path& file, const std::function<void(std::string_view)>&) override {
+    throw file_error("cannot read", file.native(), ENOENT);
+  }
+  void truncate(const path&, std::uint64_t) override {}
+  void replace(const path&, std::string_view) override {}
+  bool create_exclusive(const path&, std::string_view) override { return true; }
+  bool exists(const path&) override { return false; }
+  std::vector<DirectoryEntry> list(const path&) override { return {}; }
+  void make_directories(const path&) override {}
+  void rename(const path&, const path&) override {}
+  void remove_file(const path&) override {}
+  void remove_tree(const path&) override {}
+  void sync_file(const path&) override {}
+  void sync_directory(const path&) override {}
+  std::uint64_t free_bytes(const path&) override {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FileSystem> make_null_file_system() { return std::make_unique<NullFileSystem>(); }
+
+}  // namespace tune
