@@ -27,6 +27,9 @@ struct VariantOptions {
 /// Suggests num_samples x grid size configs, sample by sample, grid point by grid point.
 std::unique_ptr<Searcher> make_variants(const SearchSpace& space, VariantOptions options);
 
+/// Suggests these, in this order.
+std::unique_ptr<Searcher> make_rows(std::vector<Suggestion> rows);
+
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
 void add_searchers(Catalogue& catalogue);
 

@@ -10,7 +10,7 @@ import sys
 
 VALUES = r"trainable/values\.h"
 CORE = r"tuner/core/"
-FACE = r"tuner/(run|simulation|tuner|result_grid|version|plugin)\.(h|cpp)"
+FACE = r"tuner/(curve_\w+|run|simulation|tuner|result_grid|version|plugin)\.(h|cpp)"
 
 # Which files of the project a file may include; the first row that fits its path counts.
 ROOMS = [
@@ -23,7 +23,7 @@ ROOMS = [
     (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),
     (FACE, [r"trainable/", r"tuner/", r"schedulers/", r"searchers/", r"callbacks/"]),
     (r"tuner/spec[^/]*$", [r"tuner/spec[^/]*$", CORE, VALUES]),
-    (r"tuner/[^/]*$", [r"tuner/(?!run\.|simulation\.|tuner\.|result_grid\.|plugin\.)[^/]*$", CORE,
+    (r"tuner/[^/]*$", [r"tuner/(?!curve_|run\.|simulation\.|tuner\.|result_grid\.|plugin\.)[^/]*$", CORE,
                        r"tuner/store/", r"tuner/exec/executor\.h",
                        r"trainable/(values|protocol)\.h"]),
     (r"schedulers/", [r"schedulers/", CORE, VALUES]),

@@ -22,6 +22,7 @@ struct Line {
   BestRequest best;
   CheckpointsRequest checkpoints;
   ControlOptions control;
+  SimulateRequest simulate;
   std::string resume_mode = "never";
   std::string directory;
   std::string init_file = "spec.json";
@@ -242,6 +243,49 @@ void add_look_commands(CLI::App& app, Line& line) {
   checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
 }
 
+void add_simulate(CLI::App& app, Line& line) {
+  SimulateRequest& request = line.simulate;
+  CLI::App* const simulate = add_command(
+      app, "simulate", "Compare schedulers on learning curves that are known; runs nothing",
+      "  tune simulate spec.json --curves sweep.csv --workers 4,400\n"
+      "  tune simulate spec.json --curves a.csv b.csv --scheduler fifo,asha --seeds 30\n"
+      "  tune simulate --curves sweep.csv --metric accuracy --mode max --csv \\\n"
+      "                --scheduler 'asha,{\"type\":\"asha\",\"brackets\":3}' --time-budget-s "
+      "600,3600\n");
+  add_spec(*simulate, line.spec);
+  simulate
+      ->add_option("--curves", request.curves, "CSV files of curves, as tune export writes them")
+      ->type_name("FILE")
+      ->required();
+  simulate->add_option("--workers", request.workers, "Trials at one time, to be compared")
+      ->type_name("N,...")
+      ->capture_default_str();
+  simulate->add_option("--seeds", request.seeds, "Simulations of each, from --seed on")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  simulate
+      ->add_option("--target", request.target,
+                   "Of the metric, to be reached [within 1 % of the best in the curves]")
+      ->type_name("VALUE");
+  simulate->add_option("--launch-s", request.launch_s, "What each start of a trial costs")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  simulate->add_option("--save-s", request.save_s, "What each checkpoint costs")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  simulate->add_flag("--allow-short", request.allow_short,
+                     "Curves that end before the others are over there");
+  simulate
+      ->add_option("--dir", request.directory,
+                   "Keep each simulation's journal in a directory of its own in there")
+      ->type_name("DIR");
+  CLI::Option* const json = simulate->add_flag("--json", request.json, "As one JSON object");
+  simulate->add_flag("--csv", request.csv, "As CSV")->excludes(json);
+}
+
 void add_control_commands(CLI::App& app, Line& line) {
   ControlOptions& options = line.control;
   CLI::App* const stop =
@@ -288,6 +332,7 @@ int carry_out(const CLI::App& command, Line& line) {
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
   collect_options(command, line.spec);
+  if (name == "simulate") return simulate_command(line.spec, line.simulate);
   require_trainable(line.spec);
   if (name == "validate") return validate_command(line.spec);
   if (name == "preview") return preview_command(line.spec, line.json);
@@ -350,6 +395,7 @@ int run_command_line(std::vector<std::string> arguments) {
   add_spec_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);
+  add_simulate(app, line);
   try {
     std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.
     app.parse(arguments);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,21 @@ struct CheckpointsRequest {
   bool json = false;
 };
 int checkpoints_command(const CheckpointsRequest& request);
+
+struct SimulateRequest {
+  std::vector<std::string> curves;  ///< files
+  std::string workers = "1";        ///< numbers, separated by commas
+  int seeds = 1;
+  std::optional<double> target;  ///< none: within 1 % of the best in the curves
+  double launch_s = 0;
+  double save_s = 0;
+  bool allow_short = false;
+  std::string directory;  ///< empty: nothing is kept
+  bool json = false;
+  bool csv = false;
+};
+/// Compares schedulers on curves. In `source`, --scheduler and --time-budget-s may be lists.
+int simulate_command(SpecSource source, const SimulateRequest& request);
 
 struct ControlOptions {
   ControlRequest::Kind kind{};

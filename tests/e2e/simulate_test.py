@@ -1,0 +1,121 @@
+"""`tune simulate`: schedulers compared on curves that are known."""
+import csv
+import glob
+import io
+
+from cli_support import Case, main
+
+
+def curves(count=27, iterations=9, columns="config/x,training_iteration,score,time_total_s"):
+    """Config x ends at score x, two seconds an iteration."""
+    rows = [f"{x},{i},{x * i / iterations},{2 * i}"
+            for x in range(1, count + 1) for i in range(1, iterations + 1)]
+    return "\n".join([columns, *rows]) + "\n"
+
+
+METRIC = ["--metric", "score", "--mode", "max"]
+
+
+class Simulate(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("c.csv", curves())
+
+    def outcomes(self, *options):
+        return self.json("simulate", "--curves", "c.csv", *METRIC, *options)["outcomes"]
+
+    def test_compares_schedulers_and_workers(self):
+        asha = '{"type":"asha","reduction_factor":3}'
+        lines = self.outcomes("--scheduler", "fifo," + asha, "--workers", "1,27", "--seeds", "3")
+        self.assertEqual([(line["scheduler"], line["workers"]) for line in lines],
+                         [("fifo", 1), ("fifo", 27), ('asha{"reduction_factor":3}', 1),
+                          ('asha{"reduction_factor":3}', 27)])
+        one, many, asha, _ = lines
+        self.assertEqual((one["trials"], one["iterations"], one["time_s"]), (27, 243, 486))
+        self.assertEqual((one["best_mean"], one["best_error"], one["seeds"]), (27, 0, 3))
+        self.assertEqual(one["target_reached"], 3)
+        self.assertEqual(many["time_s"], 18)
+        self.assertLess(asha["iterations"], 150)
+        self.assertEqual(asha["best_mean"], 27)
+        self.assertLess(asha["target_s_mean"], one["target_s_mean"])
+
+    def test_says_what_a_budget_bought(self):
+        lines = self.outcomes("--time-budget-s", "100,20", "--target", "1")
+        self.assertEqual([line["time_budget_s"] for line in lines], [20, 100])
+        self.assertLessEqual(lines[0]["iterations"], 10)
+        self.assertLessEqual(lines[1]["iterations"], 50)
+        self.assertLess(lines[0]["iterations"], lines[1]["iterations"])
+        self.assertEqual(lines[1]["target_reached"], 1)
+        self.assertIsNone(lines[0]["best_error"])
+
+    def test_takes_its_defaults_from_a_spec_that_need_not_run_here(self):
+        self.write("spec.json", {
+            "trainable": {"command": ["/nowhere/train"]}, "metric": "score", "mode": "max",
+            "param_space": {"y": {"uniform": [0, 1]}}, "num_samples": 500,
+            "resources_per_trial": {"gpu": 8}, "max_concurrent_trials": 1,
+            "scheduler": {"type": "asha", "max_t": 3, "reduction_factor": 3},
+            "checkpoint_config": {"checkpoint_at_end": True}})
+        report = self.json("simulate", "spec.json", "--curves", "c.csv", "--workers", "3")
+        self.assertEqual((report["curves"], report["iterations"]), (27, 9))
+        self.assertEqual((report["best_of_curves"], report["target"]), (27, 26.73))
+        line, = report["outcomes"]
+        self.assertEqual((line["scheduler"], line["trials"]), ("asha", 27))
+        self.assertLessEqual(line["iterations"], 27 * 3)
+        line, = self.json("simulate", "spec.json", "--curves", "c.csv", "--num-samples", "5",
+                          "--scheduler", "fifo")["outcomes"]
+        self.assertEqual((line["trials"], line["iterations"]), (5, 45))
+
+    def test_prints_a_table_and_csv(self):
+        out = self.tune("simulate", "--curves", "c.csv", *METRIC, "--seeds", "2").out
+        head, titles, line = out.splitlines()
+        self.assertEqual(head, "27 curves of 9 iterations; the best score in them is 27, the "
+                               "target 26.73; means +- standard errors over 2 seeds")
+        self.assertIn("best score", titles)
+        self.assertRegex(line, r"^fifo +1 +27 \+- 0 +[0-9.]+ \+- [0-9.]+ +2/2 +27 +243 +486$")
+        text = self.tune("simulate", "--curves", "c.csv", *METRIC, "--csv", "--scheduler",
+                         '{"type":"asha","max_t":9},fifo').out
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([row["scheduler"] for row in rows], ['asha{"max_t":9}', "fifo"])
+        self.assertEqual((rows[1]["iterations"], rows[1]["best_error"]), ("243.0", ""))
+
+    def test_keeps_journals_that_can_be_looked_at_and_not_be_run(self):
+        self.tune("simulate", "--curves", "c.csv", *METRIC, "--seeds", "2", "--dir", "kept")
+        self.assertEqual(sorted(glob.glob("*", root_dir=self.path("kept"))),
+                         ["1-fifo-workers-1-seed-0", "1-fifo-workers-1-seed-1"])
+        kept = "kept/1-fifo-workers-1-seed-1"
+        self.assertEqual(self.json("status", kept)["results"], 243)
+        self.assertEqual(self.json("best", kept)["value"], 27)
+        self.assertIn("'simulated'", self.tune("resume", kept, expect=2).err)
+        err = self.tune("simulate", "--curves", "c.csv", *METRIC, "--dir", "kept", expect=2).err
+        self.assertIn("already is an experiment", err)
+
+    def test_refuses_bad_input_in_one_sentence(self):
+        def error(*options):
+            err = self.tune("simulate", *options, expect=2).err
+            self.assertEqual(err.count("\n"), 1, err)
+            return err
+        self.write("short.csv", curves(2) + "3,1,1,1\n")
+        self.write("no_time.csv", curves(columns="config/x,training_iteration,score,wall"))
+        good = ["--curves", "c.csv", *METRIC]
+        self.assertEqual(error("--curves", "c.csv"),
+                         "tune: give --metric and --mode: what to compare by\n")
+        self.assertIn("short.csv:20: the curve that begins here ends after iteration 1",
+                      error("--curves", "short.csv", *METRIC))
+        self.tune("simulate", "--curves", "short.csv", *METRIC, "--allow-short")
+        self.assertIn("no_time.csv:1: there is no column 'time_total_s'",
+                      error("--curves", "no_time.csv", *METRIC))
+        self.assertIn("nothing.csv", error("--curves", "nothing.csv", *METRIC))
+        self.assertIn("'scor', did you mean 'score'?",
+                      error("--curves", "c.csv", "--metric", "scor", "--mode", "max"))
+        self.assertIn("unknown scheduler 'ahsa', did you mean 'asha'?",
+                      error(*good, "--scheduler", "ahsa"))
+        self.assertIn("no JSON object", error(*good, "--scheduler", '{"type"'))
+        self.assertIn("--workers must be whole numbers", error(*good, "--workers", "1.5"))
+        self.assertIn("--workers must be numbers above 0", error(*good, "--workers", "4,0"))
+        self.assertIn("--time-budget-s must be numbers above 0",
+                      error(*good, "--time-budget-s", "5,soon"))
+        self.tune("simulate", *good, "--seeds", "0", expect=2)
+
+
+if __name__ == "__main__":
+    main()
