@@ -26,6 +26,7 @@ struct Line {
   std::string resume_mode = "never";
   std::string directory;
   std::string init_file = "spec.json";
+  std::string curves_file;
   bool json = false;
 };
 
@@ -286,6 +287,17 @@ void add_simulate(CLI::App& app, Line& line) {
   simulate->add_flag("--csv", request.csv, "As CSV")->excludes(json);
 }
 
+void add_export(CLI::App& app, Line& line) {
+  CLI::App* const command =
+      add_command(app, "export", "Write the learning curves of an experiment, for tune simulate",
+                  "  tune export results/digits --curves curves.csv\n"
+                  "  tune export results/digits --curves - | head\n");
+  add_directory(*command, line.directory);
+  command->add_option("--curves", line.curves_file, "The CSV file to write; -: standard output")
+      ->type_name("FILE")
+      ->required();
+}
+
 void add_control_commands(CLI::App& app, Line& line) {
   ControlOptions& options = line.control;
   CLI::App* const stop =
@@ -327,6 +339,7 @@ int carry_out(const CLI::App& command, Line& line) {
     return resume_command(line.resume, line.spec, line.style);
   }
   if (name == "init") return init_command(line.init_file);
+  if (name == "export") return export_command(line.directory, line.curves_file);
   if (name == "status") return status_command(line.directory, line.json);
   if (name == "ls") return list_command(line.list);
   if (name == "best") return best_command(line.best);
@@ -395,6 +408,7 @@ int run_command_line(std::vector<std::string> arguments) {
   add_spec_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);
+  add_export(app, line);
   add_simulate(app, line);
   try {
     std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.

@@ -96,6 +96,10 @@ struct SimulateRequest {
 /// Compares schedulers on curves. In `source`, --scheduler and --time-budget-s may be lists.
 int simulate_command(SpecSource source, const SimulateRequest& request);
 
+/// Writes the experiment's learning curves to `file`, "-": standard output; never over a file that
+/// exists.
+int export_command(const std::string& directory, const std::string& file);
+
 struct ControlOptions {
   ControlRequest::Kind kind{};
   std::string directory;

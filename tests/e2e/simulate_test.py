@@ -3,7 +3,7 @@ import csv
 import glob
 import io
 
-from cli_support import Case, main
+from cli_support import TROUBLED, Case, main
 
 
 def curves(count=27, iterations=9, columns="config/x,training_iteration,score,time_total_s"):
@@ -115,6 +115,66 @@ class Simulate(Case):
         self.assertIn("--time-budget-s must be numbers above 0",
                       error(*good, "--time-budget-s", "5,soon"))
         self.tune("simulate", *good, "--seeds", "0", expect=2)
+
+
+class Export(Case):
+    def test_a_sweep_comes_back_as_its_own_simulation(self):
+        self.write("spec.json", self.quadratic(num_samples=5, param_space={
+            "lr": {"loguniform": [1e-3, 0.4]}, "iterations": 6,
+            "deep": {"list": [1, "a"], "text": "7", "word": "so, \"so\""}}))
+        self.tune("run", "spec.json", "--progress", "none")
+        out = self.tune("export", "results/spec", "--curves", "c.csv").out
+        self.assertEqual(out, "5 curves of 6 iterations in c.csv\n")
+        with open(self.path("c.csv"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 30)
+        trials = {trial["trial_id"]: trial for trial in self.json("ls", "results/spec")}
+        for row in rows:
+            trial = trials[row["trial_id"]]
+            self.assertEqual(float(row["config/lr"]), trial["config"]["lr"])
+            if row["training_iteration"] == "6":
+                self.assertEqual(float(row["loss"]), trial["metrics"]["loss"])
+                self.assertEqual(float(row["time_total_s"]), trial["time_total_s"])
+        self.assertEqual(rows[0]["config/deep/text"], '"7"')
+        self.assertEqual(rows[0]["config/deep/word"], 'so, "so"')
+        simulated = self.json("simulate", "spec.json", "--curves", "c.csv")
+        line, = simulated["outcomes"]
+        self.assertEqual((line["trials"], line["iterations"]), (5, 30))
+        best = self.json("best", "results/spec", "--scope", "all")
+        self.assertEqual(line["best_mean"], best["value"])
+        # The simulated trials have the configs of the real ones, and their journal exports the same.
+        self.tune("simulate", "spec.json", "--curves", "c.csv", "--dir", "kept")
+        kept = "kept/1-fifo-workers-1-seed-0"
+        configs = [trial["config"] for trial in self.json("ls", kept)]
+        self.assertCountEqual(configs, [trial["config"] for trial in trials.values()])
+        again = self.tune("export", kept, "--curves", "-").out
+        def lines(text):
+            return sorted([row["config/lr"], row["training_iteration"], row["loss"]]
+                          for row in csv.DictReader(io.StringIO(text)))
+        self.assertEqual(lines(again), lines(self.read("c.csv")))
+
+    def test_trials_of_unequal_length_and_nan_leave_curves_that_can_be_read(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"grid_search": [
+                {"losses": [3, 2, 1]}, {"losses": [3, "NaN", 1]}, {"losses": [5, 4]}]}}})
+        self.tune("run", "spec.json", "--progress", "none")
+        out = self.tune("export", "results/spec", "--curves", "c.csv").out
+        self.assertEqual(out, "3 curves of 2 to 3 iterations in c.csv\n")
+        self.assertIn("c.csv:8: ",
+                      self.tune("simulate", "spec.json", "--curves", "c.csv", expect=2).err)
+        line, = self.json("simulate", "spec.json", "--curves", "c.csv", "--allow-short")["outcomes"]
+        self.assertEqual((line["iterations"], line["best_mean"]), (8, 1))
+
+    def test_refuses_what_it_cannot_export(self):
+        self.assertIn("no experiment",
+                      self.tune("export", "nowhere", "--curves", "c.csv", expect=2).err)
+        self.write("spec.json", self.quadratic(num_samples=1))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.write("c.csv", "mine")
+        self.assertIn("not overwritten",
+                      self.tune("export", "results/spec", "--curves", "c.csv", expect=2).err)
+        self.assertEqual(self.read("c.csv"), "mine")
 
 
 if __name__ == "__main__":
