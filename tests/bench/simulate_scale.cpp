@@ -1,0 +1,131 @@
+// What an event costs in virtual time, with few and with very many trials: the loop, the policies,
+// the ledger and the saver as they are, around trials that cost nothing.
+//   bench_simulate [--scheduler NAME|JSON] [--trials N ...] [--workers W] [--iterations I]
+#include <malloc.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tuner/core/error.h"
+#include "tuner/simulation.h"
+
+namespace tune::bench {
+namespace {
+
+struct Options {
+  Json scheduler = {{"type", "fifo"}};
+  std::vector<std::int64_t> trials = {1'000, 10'000, 100'000};
+  int workers = 1'000;
+  std::int64_t iterations = 16;
+};
+
+double rss_bytes() {
+  ::malloc_trim(0);
+  std::ifstream file("/proc/self/statm");
+  double pages = 0;
+  double resident = 0;
+  file >> pages >> resident;
+  return resident * 4096;
+}
+
+/// A loss that falls towards a floor of its config's own, in steps of unequal length.
+SimulatedStep step(const SimulatedRun& run) {
+  const double x = run.config.at("x");
+  const auto t = static_cast<double>(run.iteration);
+  const double loss = std::abs(x - 0.3) + std::exp(-t * (0.1 + x)) + 0.01 * std::sin(1e4 * x + t);
+  SimulatedStep done{.takes_s = 10 + 5 * std::sin(1e5 * x + 7 * t)};
+  done.metrics = Metrics{"{\"loss\":" + encode_number(loss).dump() + "}", {{"loss", loss}}};
+  return done;
+}
+
+struct Figures {
+  std::uint64_t results = 0;
+  std::uint64_t events = 0;
+  double seconds = 0;
+  double bytes_per_trial = 0;
+};
+
+Figures measure(const Options& options, std::int64_t trials) {
+  ExperimentSpec spec;
+  spec.param_space = {{"x", {{"uniform", {0, 1}}}}, {"batch", {{"choice", {16, 32, 64}}}}};
+  spec.objective = Objective{"loss", Mode::min};
+  spec.num_samples = trials;
+  spec.resources = {{"cpu", static_cast<double>(options.workers)}};
+  spec.stop = {{"training_iteration", options.iterations}};
+  spec.scheduler = options.scheduler;
+  spec.checkpoint_config.num_to_keep = 1;
+  SimulatedProgram program;
+  program.step = step;
+  const double before = rss_bytes();
+  const auto started = std::chrono::steady_clock::now();
+  const RunOutcome outcome = simulate_experiment(spec, built_in_catalogue(), std::move(program));
+  Figures figures;
+  figures.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const Experiment& experiment = outcome.results.experiment();
+  ensure(experiment.trials().size() == static_cast<std::size_t>(trials), "all trials were drawn");
+  ensure(experiment.count(TrialState::terminated) == experiment.trials().size(),
+         "all trials ended well");
+  figures.results = experiment.results();
+  figures.events = experiment.last_event();
+  figures.bytes_per_trial = (rss_bytes() - before) / static_cast<double>(trials);
+  return figures;
+}
+
+void run(const Options& options) {
+  std::printf("%s, %d workers, at most %lld iterations a trial\n", options.scheduler.dump().c_str(),
+              options.workers, static_cast<long long>(options.iterations));
+  std::printf("%10s %10s %10s %8s %12s %12s %12s\n", "trials", "results", "events", "s", "us/event",
+              "events/s", "bytes/trial");
+  for (const std::int64_t trials : options.trials) {
+    const Figures figures = measure(options, trials);
+    const auto events = static_cast<double>(figures.events);
+    std::printf("%10lld %10llu %10llu %8.2f %12.2f %12.0f %12.0f\n", static_cast<long long>(trials),
+                static_cast<unsigned long long>(figures.results),
+                static_cast<unsigned long long>(figures.events), figures.seconds,
+                figures.seconds * 1e6 / events, events / figures.seconds, figures.bytes_per_trial);
+    std::fflush(stdout);
+  }
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    const std::string value = argv[i + 1];
+    if (name == "--scheduler") {
+      options.scheduler = value.front() == '{' ? Json::parse(value) : Json{{"type", value}};
+    } else if (name == "--trials") {
+      options.trials.clear();
+      for (; i + 1 < argc && argv[i + 1][0] != '-'; ++i) {
+        options.trials.push_back(std::stoll(argv[i + 1]));
+      }
+      --i;
+    } else if (name == "--workers") {
+      options.workers = std::stoi(value);
+    } else if (name == "--iterations") {
+      options.iterations = std::stoll(value);
+    } else {
+      throw user_error("unknown option " + name);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace tune::bench
+
+int main(int argc, char** argv) {
+  try {
+    tune::bench::run(tune::bench::parse(argc, argv));
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "bench_simulate: " << error.what() << "\n";
+    return 1;
+  }
+}
