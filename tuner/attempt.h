@@ -68,6 +68,7 @@ struct TrialProcess {
   std::uint64_t log_begin = 0;   ///< bytes in `log` before it ran
   std::int64_t pid = 0;
   std::uint64_t start_ticks = 0;
+  bool is_launched = false;  ///< the executor has it; before, it is but decided on
   bool is_function = false;
   bool can_reset = false;
   bool idle = false;

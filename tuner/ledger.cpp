@@ -29,11 +29,53 @@ void Ledger::commit(EventBody body) {
 }
 
 void Ledger::write() {
-  if (!sync_error_.empty()) throw machine_error(sync_error_);
-  const bool was_synced = synced_ == store_.written();
-  if (store_.written() != experiment_.last_event()) store_.write();
-  if (synced_ == store_.written()) return;
-  if (was_synced) unsynced_since_ = clock_.steady();
+  if (!error_.empty()) throw machine_error(error_);
+  if (writing_ || store_.written() == experiment_.last_event()) return;
+  // Beside a sync of the same file a write may wait for as long as that does.
+  if (syncing_ || disk_is_slow_) {
+    write_beside();
+    return;
+  }
+  const Seconds started = clock_.steady();
+  store_.close_batch();
+  store_.write_closed();
+  const Seconds took = clock_.steady() - started;
+  store_.cost().write_s += took;
+  finish_write(took);
+}
+
+void Ledger::write_beside() {
+  struct WriteOutcome {
+    Seconds took_s = 0;
+    std::string error;
+  };
+  writing_ = true;
+  store_.close_batch();
+  pool_.post(
+      [this] {
+        const Seconds started = clock_.steady();
+        WriteOutcome outcome;
+        try {
+          store_.write_closed();
+        } catch (const Error& error) {
+          outcome.error = error.what();
+        }
+        outcome.took_s = clock_.steady() - started;
+        return outcome;
+      },
+      [this](const WriteOutcome& outcome) {
+        writing_ = false;
+        store_.cost().sync_s += outcome.took_s;
+        if (error_.empty()) error_ = outcome.error;
+        if (error_.empty()) finish_write(outcome.took_s);
+      },
+      IoPool::Lane::journal);
+}
+
+void Ledger::finish_write(Seconds took_s) {
+  disk_is_slow_ = took_s > slow_write_s;
+  if (synced_ == store_.written()) unsynced_since_ = clock_.steady();
+  store_.finish_write();
 }
 
 void Ledger::sync_if_due() {
@@ -50,7 +92,7 @@ void Ledger::when_durable(std::function<void()> action) {
 }
 
 Seconds Ledger::deadline() const {
-  if (syncing_ || is_settled()) return std::numeric_limits<Seconds>::infinity();
+  if (syncing_ || synced_ == store_.written()) return std::numeric_limits<Seconds>::infinity();
   return waiting_.empty() ? unsynced_since_ + sync_window_s : 0;
 }
 
@@ -85,8 +127,8 @@ void Ledger::start_sync() {
         syncing_ = false;
         ++store_.cost().syncs;
         store_.cost().sync_s += outcome.seconds;
-        sync_error_ = outcome.error;
-        if (!sync_error_.empty()) return;
+        if (error_.empty()) error_ = outcome.error;
+        if (!error_.empty()) return;
         synced_ = target;
         unsynced_since_ = clock_.steady();
         while (!waiting_.empty() && waiting_.front().event <= synced_) {
@@ -94,7 +136,8 @@ void Ledger::start_sync() {
           waiting_.pop_front();
           action();
         }
-      });
+      },
+      IoPool::Lane::journal);
 }
 
 }  // namespace tune

@@ -44,6 +44,7 @@ LoopEnd Loop::run() {
 /// be recorded. They are asked to end, so that a program that saves something by itself can.
 void Loop::abandon() {
   callbacks_.notice("the journal cannot be written, all trials are ended");
+  std::erase_if(processes_, [](const auto& entry) { return !entry.second.is_launched; });
   for (const auto& [id, process] : processes_) executor_.signal(id, SIGTERM);
   const Seconds deadline = ledger_.steady() + spec_.stop_grace_s;
   bool hurries = false;
@@ -109,20 +110,30 @@ void Loop::turn() {
                   [this](Callback& callback) { callback.on_step_end(ledger_.experiment()); });
 }
 
-/// Commands to trainables wait in the executor until its next `wait`, so they too come after this.
+/// Ends the turn: what was committed is written, then what follows from it is done; if a thread has
+/// to write, in a later turn.
 void Loop::act() {
   ledger_.write();
   snapshots_.turn();
   ledger_.sync_if_due();
-  for (auto& [launch, spec] : launches_) executor_.launch(launch, std::move(spec));
-  launches_.clear();
-  for (const auto& [id, answer] : answers_) executor_.answer(id, answer);
-  answers_.clear();
-  // A hook may be dropped and say so, but none can add to this list.
-  for (auto& [name, hook] : tellings_) callbacks_.call(name, hook);
-  tellings_.clear();
+  const auto do_all = [](Acts& acts) {
+    for (const auto& act : acts) act();  // none of them adds to the list
+    acts.clear();
+  };
+  for (; !held_.empty() && held_.front().first <= ledger_.written(); held_.pop_front()) {
+    do_all(held_.front().second);
+  }
+  const std::uint64_t last_event = ledger_.experiment().last_event();
+  if (held_.empty() && last_event == ledger_.written()) {
+    do_all(acts_);
+  } else if (!acts_.empty()) {
+    held_.emplace_back(last_event, std::exchange(acts_, {}));
+  }
   callbacks_.deliver();
 }
+
+/// Everything that the world outside sees of a decision goes through here.
+void Loop::after_write(std::function<void()> act) { acts_.push_back(std::move(act)); }
 
 bool Loop::is_finished() const {
   return attempts_.empty() && processes_.empty() && (nothing_left_ || winding_ != Winding::no) &&
@@ -262,8 +273,16 @@ void Loop::set_deadline(TrialProcess& process, Seconds deadline) {
   if (deadline != never_s) deadlines_.insert({deadline, process.id});
 }
 
+void Loop::send(LaunchId launch, protocol::Command command) {
+  after_write([this, launch, command = std::move(command)] { executor_.send(launch, command); });
+}
+
+void Loop::signal(LaunchId launch, int signal) {
+  after_write([this, launch, signal] { executor_.signal(launch, signal); });
+}
+
 void Loop::tell(const char* hook_name, std::function<void(Callback&)> hook) {
-  tellings_.emplace_back(hook_name, std::move(hook));
+  after_write([this, hook_name, hook = std::move(hook)] { callbacks_.call(hook_name, hook); });
 }
 
 }  // namespace tune

@@ -3,6 +3,8 @@
 // Knows no concrete policy, callback or executor.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -51,6 +53,7 @@ class Loop {
   void abandon();
   void turn();
   void act();
+  void after_write(std::function<void()> act);
   void fill();
   bool is_finished() const;
   Seconds next_deadline() const;
@@ -89,6 +92,7 @@ class Loop {
   // loop_control.cpp: what somebody asks of the driver by hand.
   ControlAnswer obey(const ControlRequest& request);
   void answer_on_leaving();
+  void answer(ControlId id, ControlAnswer answer);
   ControlAnswer stop_by_hand();
   ControlAnswer stop_by_hand(TrialId trial);
   ControlAnswer pause_by_hand();
@@ -121,6 +125,8 @@ class Loop {
   Attempt* attempt_of(LaunchId launch);
   TrialProcess* find_process(LaunchId launch);
   void set_deadline(TrialProcess& process, Seconds deadline);
+  void send(LaunchId launch, protocol::Command command);
+  void signal(LaunchId launch, int signal);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
   const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
 
@@ -147,10 +153,10 @@ class Loop {
   std::vector<Wakeup> wakeups_;
   Result told_result_;  ///< the copy that callbacks may write to
 
-  // What a turn has decided and acts on after the write.
-  std::vector<std::pair<LaunchId, LaunchSpec>> launches_;
-  std::vector<std::pair<const char*, std::function<void(Callback&)>>> tellings_;
-  std::vector<std::pair<ControlId, ControlAnswer>> answers_;
+  // What turns have decided on and do once all that was committed in them is written.
+  using Acts = std::vector<std::function<void()>>;
+  Acts acts_;                                        ///< of this turn
+  std::deque<std::pair<std::uint64_t, Acts>> held_;  ///< by the last event of their turn
 
   enum class Winding { no, stopping, interrupted } winding_ = Winding::no;
   std::string interrupt_reason_;

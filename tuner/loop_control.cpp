@@ -16,9 +16,7 @@ std::string trials(std::size_t count) {
 
 }  // namespace
 
-void Loop::on(const ControlAsked& wakeup) {
-  answers_.emplace_back(wakeup.id, obey(wakeup.request));
-}
+void Loop::on(const ControlAsked& wakeup) { answer(wakeup.id, obey(wakeup.request)); }
 
 /// All trials have ended, and what is left to do (deleting, say) may take a while.
 void Loop::answer_on_leaving() {
@@ -27,9 +25,12 @@ void Loop::answer_on_leaving() {
     const auto* const asked = std::get_if<ControlAsked>(&wakeup);
     if (asked == nullptr) continue;
     const bool is_granted = asked->request.kind != Kind::checkpoint && !asked->request.trial;
-    answers_.emplace_back(asked->id,
-                          ControlAnswer{is_granted, "no trial runs; the driver is leaving", {}});
+    answer(asked->id, {is_granted, "no trial runs; the driver is leaving", {}});
   }
+}
+
+void Loop::answer(ControlId id, ControlAnswer answer) {
+  after_write([this, id, answer = std::move(answer)] { executor_.answer(id, answer); });
 }
 
 ControlAnswer Loop::obey(const ControlRequest& request) {

@@ -185,13 +185,13 @@ void Loop::leave(TrialProcess& process, TrialProcess::Leaving how) {
     case TrialProcess::Leaving::no:
       break;
     case TrialProcess::Leaving::asked:
-      executor_.send(process.id, protocol::Stop{});
+      send(process.id, protocol::Stop{});
       break;
     case TrialProcess::Leaving::terminated:
-      executor_.signal(process.id, SIGTERM);
+      signal(process.id, SIGTERM);
       break;
     case TrialProcess::Leaving::killed:
-      executor_.signal(process.id, SIGKILL);
+      signal(process.id, SIGKILL);
       break;
   }
   const bool last = how == TrialProcess::Leaving::killed;

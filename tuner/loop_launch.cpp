@@ -136,7 +136,10 @@ void Loop::launch(Attempt& attempt) {
   attempt.phase = Attempt::Phase::starting;
   LaunchSpec spec = launch_spec(attempt);
   process.log = attempt.log = spec.stderr_path;
-  launches_.emplace_back(id, std::move(spec));
+  after_write([this, id, spec = std::move(spec)]() mutable {
+    find_process(id)->is_launched = true;
+    executor_.launch(id, std::move(spec));
+  });
   set_deadline(process, ledger_.steady() + spec_.launch_timeout_s);
 }
 
@@ -185,7 +188,7 @@ void Loop::say_start(Attempt& attempt, bool reset) {
   } else if (!started.start_checkpoint.empty()) {
     start.checkpoint = started.start_checkpoint;
   }
-  executor_.send(*attempt.process, start);
+  send(*attempt.process, std::move(start));
   attempt.said_start = true;
 }
 

@@ -150,7 +150,7 @@ void Loop::begin_save(Attempt& attempt) {
                    return;
                  }
                  saving->save.directory = *directory;
-                 executor_.send(*saving->process, protocol::Save{directory->string()});
+                 send(*saving->process, protocol::Save{directory->string()});
                  saving->told_at = ledger_.steady();
                  if (spec_.trial_timeout_s) {
                    set_deadline(*find_process(*saving->process),
@@ -201,7 +201,7 @@ void Loop::step(Attempt& attempt) {
     attempt.phase = Attempt::Phase::waiting;
     return;
   }
-  executor_.send(*attempt.process, protocol::Step{});
+  send(*attempt.process, protocol::Step{});
   attempt.phase = Attempt::Phase::training;
   attempt.told_at = ledger_.steady();
   TrialProcess& process = *find_process(*attempt.process);

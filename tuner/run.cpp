@@ -41,8 +41,8 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// More threads than two do not make one disk faster, fewer let a large hash hold up a sync.
-constexpr int io_threads = 3;
+/// More do not make one disk faster. The journal's are beside these.
+constexpr int io_threads = 2;
 
 /// Those given, those of the spec, and the files that every trial has.
 void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,

@@ -167,7 +167,7 @@ Measured measure(int trials, const Options& options) {
     Experiment experiment;
     Policies policies = make_policies();
     CallbackList callbacks;
-    IoPool pool(3, [] {});
+    IoPool pool(2, [] {});
     Ledger ledger(experiment, policies, store, pool, *clock);
     Snapshots snapshots(ledger, policies, store, pool, callbacks, Json::object(), options.period_s);
     const auto turn = [&] {

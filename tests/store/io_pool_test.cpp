@@ -95,6 +95,25 @@ TEST_CASE("IoPool does not wait in post for work that takes its time", "[io_pool
   released.count_down();
 }
 
+TEST_CASE("IoPool lets a write and a sync of the journal pass all other work",
+          "[io_pool][threads]") {
+  std::latch released(1);
+  std::latch synced(1);
+  std::latch written(1);
+  IoPool pool(1, nullptr);
+  for (int i = 0; i < 3; ++i) pool.post([&] { released.wait(); }, [] {});
+  // The sync waits for the write, as it may: they are not one after the other.
+  pool.post(
+      [&] {
+        written.wait();
+        synced.count_down();
+      },
+      [] {}, IoPool::Lane::journal);
+  pool.post([&] { written.count_down(); }, [] {}, IoPool::Lane::journal);
+  synced.wait();
+  released.count_down();
+}
+
 TEST_CASE("IoPool finishes all work before it is gone and runs no completion then",
           "[io_pool][threads]") {
   std::atomic<int> worked = 0;

@@ -31,6 +31,29 @@ void require_whole(Harness& harness) {
   }
 }
 
+/// Whether the disk has what `trial` reported last before iteration `next`, and its launch.
+bool is_recorded(Harness& harness, int trial, std::int64_t next) {
+  std::int64_t iteration = -1;
+  for (const auto& event : harness.events()) {
+    if (trial_of(event.body) != TrialId{static_cast<std::uint32_t>(trial)}) continue;
+    if (std::holds_alternative<ProcessStarted>(event.body)) {
+      iteration = std::max<std::int64_t>(iteration, 0);
+    } else if (const auto* const reported = std::get_if<ResultReported>(&event.body)) {
+      iteration = reported->result.training_iteration;
+    }
+  }
+  return iteration >= next - 1;
+}
+
+/// No trainable is told to go on before what it said is written.
+void require_records_before_acts(Harness& harness) {
+  harness.program.step = [&harness, step = harness.program.step](const Json& config,
+                                                                 std::int64_t iteration) {
+    REQUIRE(is_recorded(harness, config["x"], iteration));
+    return step(config, iteration);
+  };
+}
+
 /// `megabytes` free from now on, whatever is there.
 void leave_free(Harness& harness, std::uint64_t megabytes) {
   const std::uint64_t all = std::uint64_t{1} << 40;
@@ -133,10 +156,12 @@ TEST_CASE("A budget that cannot be kept is said once, and nothing that is needed
 }
 
 TEST_CASE("Killed at any disk operation, a run with a budget recovers", "[loop][crash]") {
-  const auto prepare = [](Harness& harness) {
+  const bool is_slow = GENERATE(false, true);
+  const auto prepare = [&](Harness& harness) {
     harness.trials = 3;
     harness.iterations = 4;
     harness.spec.checkpoint_config = {.checkpoint_frequency = 1, .max_checkpoint_bytes = 4};
+    if (is_slow) harness.slow_down_disk();
   };
   Harness unharmed;
   prepare(unharmed);
@@ -165,12 +190,15 @@ TEST_CASE("Killed at any disk operation, a run with a budget recovers", "[loop][
 TEST_CASE(
     "Whichever disk operation fails, and how: a trial's trouble or a clean stop, and a resume",
     "[loop][disk]") {
-  const auto prepare = [](Harness& harness) {
+  const bool is_slow = GENERATE(false, true);
+  const auto prepare = [&](Harness& harness) {
     harness.trials = 3;
     harness.iterations = 3;
     harness.spec.failure_config.max_failures = 1;
     harness.spec.checkpoint_config = {
         .num_to_keep = 1, .checkpoint_frequency = 1, .checkpoint_at_end = true};
+    require_records_before_acts(harness);
+    if (is_slow) harness.slow_down_disk();
   };
   Harness unharmed;
   prepare(unharmed);
@@ -206,6 +234,56 @@ TEST_CASE(
   CHECK(stops > 100);
   CHECK(refused_to_start > 40);
   CHECK(stops < cases / 2);
+}
+
+TEST_CASE("Beside a slow disk the loop goes on, and acts only on what is written", "[loop][disk]") {
+  Harness harness;
+  harness.trials = 6;
+  harness.iterations = 5;
+  harness.resources = {{"cpu", 4}};
+  harness.spec.checkpoint_config = {.checkpoint_frequency = 2, .checkpoint_at_end = true};
+  harness.spec.snapshot_period_s = GENERATE(1.0, 1e9);
+  if (harness.spec.snapshot_period_s == 1e9) require_records_before_acts(harness);
+  harness.slow_down_disk();
+  // What is told after a write comes in a later turn than the result that it is about.
+  struct Watcher : Callback {
+    explicit Watcher(int& count) : told_later(count) {}
+    std::string name() const override { return "watcher"; }
+    void on_trial_result(const Trial&, Result&) override { is_in_its_turn = true; }
+    void on_trial_save(const Trial&) override { told_later += !is_in_its_turn; }
+    void on_step_end(const Experiment&) override { is_in_its_turn = false; }
+    int& told_later;
+    bool is_in_its_turn = false;
+  };
+  int told_later = 0;
+  harness.callbacks.push_back(std::make_unique<Watcher>(told_later));
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 6);
+  CHECK(harness.experiment.results() == 30);
+  CHECK(told_later > 9);  // of 18; another result may come in that turn
+}
+
+TEST_CASE("What cannot be written is not acted upon, whoever was to write it", "[loop][disk]") {
+  const auto prepare = [is_slow = GENERATE(false, true)](Harness& harness) {
+    require_records_before_acts(harness);
+    if (is_slow) harness.slow_down_disk();
+  };
+  Harness unharmed;
+  prepare(unharmed);
+  (void)unharmed.run();
+  int stops = 0;
+  for (std::uint64_t k = 1; k <= unharmed.files.operations(); ++k) {
+    CAPTURE(k);
+    Harness harness;
+    prepare(harness);
+    harness.files.fail_operation(k, ENOSPC, k % 50);
+    try {
+      (void)harness.run();
+    } catch (const Error&) {
+      ++stops;
+    }
+  }
+  CHECK(stops > 20);
 }
 
 TEST_CASE("A journal that lost its name ends the run before more is built on it", "[loop][disk]") {

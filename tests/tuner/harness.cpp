@@ -60,6 +60,7 @@ void Recorder::on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
 Harness::Harness() {
   spec.name = "exp";
   spec.command = {"fake"};
+  spec.snapshot_period_s = 1e9;  // `events` are all there ever were
   program.step = [](const Json&, std::int64_t iteration) {
     return FakeStep{.metrics =
                         R"({"loss":)" + std::to_string(1.0 / static_cast<double>(iteration)) + "}"};

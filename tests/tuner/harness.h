@@ -46,6 +46,11 @@ class Harness {
 
   LoopEnd run();
 
+  /// From now on each use of the disk takes so long that the loop must not wait for it.
+  void slow_down_disk() {
+    files.on_call([this] { clock.time += 0.002; });
+  }
+
   /// Every event of the journal on the disk.
   std::vector<Event> events();
   /// Their lines, as a text to look things up in.

@@ -19,7 +19,7 @@ struct StateCost {
   double write_s = 0;     ///< appending and writing
   double snapshot_s = 0;  ///< taking what has changed
   // Beside it, on other threads; mostly waiting for the disk.
-  double sync_s = 0;
+  double sync_s = 0;         ///< syncing, and writing while that is under way
   double publish_s = 0;      ///< writing snapshots
   double publish_cpu_s = 0;  ///< processor time of that
 

@@ -135,6 +135,8 @@ struct ExperimentStore::State {
   int generation = 1;                 // of `journal`
   std::string text;                   // of the event being appended; keeps its memory
   std::uint64_t appended = 0;         // number of the last event in the batch
+  std::uint64_t closed = 0;           // of the last one in the batch that is being written
+  std::uint64_t closed_bytes = 0;     // of that batch; of whoever writes it, until it is written
   std::uint64_t written = 0;
   StateCost cost;
 
@@ -307,14 +309,27 @@ void ExperimentStore::append(const Event& event) {
 
 void ExperimentStore::write() {
   const Stopwatch watch;
-  const std::uint64_t bytes = state_->journal->write();
+  close_batch();
+  write_closed();
+  finish_write();
+  state_->cost.write_s += watch.seconds();
+}
+
+void ExperimentStore::close_batch() {
+  state_->journal->close_batch();
+  state_->closed = state_->appended;
+}
+
+void ExperimentStore::write_closed() { state_->closed_bytes = state_->journal->write_closed(); }
+
+void ExperimentStore::finish_write() {
+  const std::uint64_t bytes = std::exchange(state_->closed_bytes, 0);
   if (bytes == 0) return;
   StateCost& cost = state_->cost;
   cost.bytes += bytes;
-  cost.events += state_->appended - state_->written;
+  cost.events += state_->closed - state_->written;
   ++cost.writes;
-  state_->written = state_->appended;
-  cost.write_s += watch.seconds();
+  state_->written = state_->closed;
 }
 
 void ExperimentStore::sync() {

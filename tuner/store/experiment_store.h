@@ -71,6 +71,13 @@ class ExperimentStore {
   void append(const Event& event);
   /// Hands the batch to the kernel in one write. After an Error the store refuses everything.
   void write();
+  // The same in steps, for a write beside the loop. Others may append meanwhile.
+  /// What is appended from now on is for the next batch.
+  void close_batch();
+  /// Blocks; from any thread. Error as for `write`.
+  void write_closed();
+  /// Once that has returned: the batch counts as written.
+  void finish_write();
   /// Puts on disk what `write` has written. Blocks; from any thread, one call at a time.
   void sync();
 

@@ -7,27 +7,35 @@
 
 namespace tune {
 
+IoPool::Queue::Queue() { ::sem_init(&wanted, 0, 0); }
+
+IoPool::Queue::~Queue() {
+  for (std::size_t i = 0; i < threads.size(); ++i) ::sem_post(&wanted);
+  for (std::thread& thread : threads) thread.join();
+  ::sem_destroy(&wanted);
+}
+
 IoPool::IoPool(int threads, std::function<void()> on_done) : on_done_(std::move(on_done)) {
-  ::sem_init(&wanted_, 0, 0);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  const auto start = [this](Queue& queue, int count) {
+    for (int i = 0; i < count; ++i) queue.threads.emplace_back([this, &queue] { run(queue); });
+  };
+  start(common_, threads);
+  start(journal_, threads > 0 ? journal_threads : 0);
 }
 
-IoPool::~IoPool() {
-  for (std::size_t i = 0; i < threads_.size(); ++i) ::sem_post(&wanted_);
-  for (std::thread& thread : threads_) thread.join();
-  ::sem_destroy(&wanted_);
-}
+IoPool::~IoPool() = default;
 
-void IoPool::enqueue(std::unique_ptr<Job> job) {
+void IoPool::enqueue(std::unique_ptr<Job> job, Lane lane) {
+  Queue& queue = lane == Lane::journal ? journal_ : common_;
   {
     const std::lock_guard lock(mutex_);
     ++outstanding_;
-    if (!threads_.empty()) queue_.push_back(std::move(job));
+    if (!queue.threads.empty()) queue.jobs.push_back(std::move(job));
   }
-  if (threads_.empty()) {
+  if (job != nullptr) {
     finish(std::move(job));
   } else {
-    ::sem_post(&wanted_);
+    ::sem_post(&queue.wanted);
   }
 }
 
@@ -51,14 +59,14 @@ std::size_t IoPool::outstanding() const {
   return outstanding_;
 }
 
-void IoPool::run() {
+void IoPool::run(Queue& queue) {
   for (;;) {
-    while (::sem_wait(&wanted_) != 0 && errno == EINTR) {
+    while (::sem_wait(&queue.wanted) != 0 && errno == EINTR) {
     }
     std::unique_lock lock(mutex_);
-    if (queue_.empty()) return;
-    std::unique_ptr<Job> job = std::move(queue_.front());
-    queue_.pop_front();
+    if (queue.jobs.empty()) return;
+    std::unique_ptr<Job> job = std::move(queue.jobs.front());
+    queue.jobs.pop_front();
     lock.unlock();
     finish(std::move(job));
   }

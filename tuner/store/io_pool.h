@@ -20,9 +20,14 @@ namespace tune {
 
 class IoPool {
  public:
-  /// `threads` 0: work runs inside `post`, for tests and simulation. `on_done` is called from a
-  /// pool thread after each piece of work; it is how a sleeping loop learns that there is
-  /// something for `run_completions`.
+  /// Who does the work. The journal's has threads of its own, one to write and one to sync, since
+  /// all trials wait for it: a large hash must not hold it up.
+  enum class Lane { common, journal };
+  static constexpr int journal_threads = 2;
+
+  /// `threads` of the common lane; 0: work of both lanes runs inside `post`, for tests and
+  /// simulation. `on_done` is called from a pool thread after each piece of work; it is how a
+  /// sleeping loop learns that there is something for `run_completions`.
   IoPool(int threads, std::function<void()> on_done);
   /// Finishes all work that was posted; runs no completions.
   ~IoPool();
@@ -33,8 +38,9 @@ class IoPool {
   /// (nothing if that is void), runs in the thread that calls `run_completions`. Work of different
   /// posts runs in any order.
   template <class Work, class Completion>
-  void post(Work work, Completion completion) {
-    enqueue(std::make_unique<JobOf<Work, Completion>>(std::move(work), std::move(completion)));
+  void post(Work work, Completion completion, Lane lane = Lane::common) {
+    enqueue(std::make_unique<JobOf<Work, Completion>>(std::move(work), std::move(completion)),
+            lane);
   }
 
   /// Runs the completions of all work finished so far; answers how many.
@@ -77,19 +83,27 @@ class IoPool {
     std::optional<std::conditional_t<is_void, std::monostate, Product>> product;
   };
 
-  void enqueue(std::unique_ptr<Job> job);
-  void run();
+  /// Jobs that wait, and who takes them.
+  struct Queue {
+    Queue();
+    ~Queue();
+    std::deque<std::unique_ptr<Job>> jobs;
+    /// One for each job and, at the end, one for each thread. No condition variable: with several
+    /// waiting, notifying may block until one that was notified before gets a processor.
+    sem_t wanted;
+    std::vector<std::thread> threads;
+  };
+
+  void enqueue(std::unique_ptr<Job> job, Lane lane);
+  void run(Queue& queue);
   void finish(std::unique_ptr<Job> job) noexcept;
 
   mutable std::mutex mutex_;
-  std::deque<std::unique_ptr<Job>> queue_;
   std::deque<std::unique_ptr<Job>> done_;
   std::size_t outstanding_ = 0;
   std::function<void()> on_done_;
-  /// One for each job and, at the end, one for each thread. No condition variable: with several
-  /// waiting, notifying may block until one that was notified before gets a processor.
-  sem_t wanted_;
-  std::vector<std::thread> threads_;
+  Queue common_;
+  Queue journal_;
 };
 
 }  // namespace tune

@@ -168,17 +168,28 @@ void Journal::append(std::string_view text) {
 }
 
 std::uint64_t Journal::write() {
+  close_batch();
+  return write_closed();
+}
+
+void Journal::close_batch() {
   refuse_if_broken();
-  if (batch_.empty()) return 0;
+  ensure(closed_.empty(), "a batch of the journal is closed after the one before was written");
+  closed_.swap(batch_);
+}
+
+std::uint64_t Journal::write_closed() {
+  refuse_if_broken();
+  if (closed_.empty()) return 0;
   try {
-    out_->append(batch_);
+    out_->append(closed_);
   } catch (const Error& error) {
     break_with(error.what());
     throw;
   }
-  const std::uint64_t bytes = batch_.size();
-  batch_.clear();
-  if (batch_.capacity() > kept_batch_bytes) batch_.shrink_to_fit();
+  const std::uint64_t bytes = closed_.size();
+  closed_.clear();
+  if (closed_.capacity() > kept_batch_bytes) closed_.shrink_to_fit();
   return bytes;
 }
 

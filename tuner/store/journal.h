@@ -71,7 +71,7 @@ std::string journal_header(const JournalHeader& header);
 void create_journal(FileSystem& files, const std::filesystem::path& file,
                     const JournalHeader& header);
 
-/// The writing end. `sync` is for any thread, all else for one.
+/// The writing end. `sync` and `write_closed` are for any thread, all else for one.
 class Journal {
  public:
   /// `file` must end after a whole line: cut off what `read_journal` found torn.
@@ -82,6 +82,10 @@ class Journal {
   /// Appends the batch to the file in one write; answers its bytes. After an Error, of this or of
   /// `sync`, the end of the file is unknown: everything is refused from then on.
   std::uint64_t write();
+  // The same in two steps, so that lines can be added while another thread writes.
+  /// What is added from now on is for the next batch. The one before must be written.
+  void close_batch();
+  std::uint64_t write_closed();
   /// Puts on disk all that was written before the call.
   void sync();
   /// Whether everything is refused, with the sentence of the first Error.
@@ -94,6 +98,7 @@ class Journal {
   std::filesystem::path file_;
   std::unique_ptr<AppendFile> out_;
   std::string batch_;
+  std::string closed_;
   std::atomic<bool> broken_ = false;
   mutable std::mutex mutex_;
   std::string failure_;
