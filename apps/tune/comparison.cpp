@@ -31,10 +31,17 @@ Cells cells_of(const ComparedLine& line) {
           {"time_s", line.time_s}};
 }
 
-std::string with_error(const Spread& spread) {
+/// Whole seconds where there are many.
+std::string seconds_text(double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof text, seconds < 100 ? "%.3g" : "%.0f", seconds);
+  return text;
+}
+
+template <class Format>
+std::string with_error(const Spread& spread, const Format& format) {
   if (std::isnan(spread.mean)) return "-";
-  return format_metric(spread.mean) +
-         (std::isnan(spread.error) ? "" : " +- " + format_metric(spread.error));
+  return format(spread.mean) + (std::isnan(spread.error) ? "" : " +- " + format(spread.error));
 }
 
 /// Of a mean: whole numbers as they are.
@@ -123,11 +130,11 @@ void print_comparison(const std::vector<ComparedLine>& lines, const std::string&
   for (const ComparedLine& line : lines) {
     auto& row = rows.emplace_back();
     row = {line.scheduler, std::to_string(line.workers)};
-    if (has_budgets) row.push_back(format_metric(*line.budget_s));
+    if (has_budgets) row.push_back(seconds_text(*line.budget_s));
     row.insert(row.end(),
-               {with_error(line.best), with_error(line.target_s),
+               {with_error(line.best, format_metric), with_error(line.target_s, seconds_text),
                 std::to_string(line.target_s.count) + "/" + std::to_string(line.seeds),
-                count_text(line.trials), count_text(line.iterations), format_metric(line.time_s)});
+                count_text(line.trials), count_text(line.iterations), seconds_text(line.time_s)});
   }
   print_table(columns, rows);
 }
