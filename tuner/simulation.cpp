@@ -65,7 +65,6 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
 void remove_guards(ExperimentSpec& spec) {
   spec.resume_from_checkpoint.clear();
   spec.launch_timeout_s = never_s;
-  spec.trial_timeout_s.reset();
   spec.min_free_bytes = 0;
 }
 

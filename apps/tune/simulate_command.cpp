@@ -124,8 +124,9 @@ SpecDocument assemble_simulated(const SpecSource& source) {
   SpecDocument document = assemble_spec(source);
   if (!document.json.is_object()) return document;
   document.json["trainable"] = {{"command", {"simulated"}}};
-  for (const char* const field : {"max_concurrent_trials", "resources", "resources_per_trial",
-                                  "searcher", "callbacks", "resume_from_checkpoint"}) {
+  for (const char* const field :
+       {"max_concurrent_trials", "resources", "resources_per_trial", "searcher", "callbacks",
+        "resume_from_checkpoint", "trial_timeout_s"}) {
     document.json.erase(field);
   }
   return document;

@@ -181,6 +181,23 @@ TEST_CASE("A simulation in a directory leaves the same journal each time, and no
   REQUIRE_THROWS_WITH(simulation.run(first.path), Catch::Contains("already is an experiment"));
 }
 
+TEST_CASE(
+    "A simulated trial that hangs is ended by its timeout, and without one that is an error") {
+  Simulation simulation;
+  simulation.program.step = [step = simulation.program.step](SimulatedRun& run) {
+    SimulatedStep done = step(run);
+    done.hangs = run.trial_id == "trial_00001" && run.iteration == 2;
+    return done;
+  };
+  REQUIRE_THROWS_WITH(simulation.run(), Catch::Contains("the simulation stands still"));
+  simulation.spec.trial_timeout_s = 60;
+  const auto outcome = simulation.run();
+  const Experiment& all = outcome.results.experiment();
+  CHECK(all.count(TrialState::error) == 1);
+  CHECK(all.count(TrialState::terminated) == 5);
+  CHECK(all.trials()[1].error.starts_with("it said nothing for 60 s"));
+}
+
 TEST_CASE("The time budget of a spec ends a simulation in virtual time") {
   Simulation simulation;
   simulation.spec.num_samples = -1;

@@ -151,8 +151,7 @@ void SimulatedExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
   const Seconds next = std::min(deadline, next_event());
   if (next == std::numeric_limits<Seconds>::infinity()) {
     throw machine_error(
-        "the simulation stands still: no trial runs, and the scheduler lets none of those that "
-        "wait go on");
+        "the simulation stands still: all trials that run hang, and no timeout ends them");
   }
   clock_.time = std::max(clock_.time, next);
   while (next_event() <= clock_.time) {
