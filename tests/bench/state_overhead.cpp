@@ -2,6 +2,7 @@
 // which are records made up here at a steady pace.
 //   bench_state [--trials N ...] [--seconds S] [--rate R] [--period S] [--writer] [--dir DIR]
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,13 @@ double rss_bytes() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
+/// How often the kernel took the processor from this thread to give it to another.
+long preemptions() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
+}
+
 /// Trials that run, report and end, one after another in `running_trials` places.
 class Life {
  public:
@@ -147,8 +155,12 @@ class Writer {
 
 struct Measured {
   double event_us = 0;  ///< of the last trials of the filling
-  double share = 0;     ///< of the steady phase
+  // Shares of the steady phase.
+  double writing = 0;     ///< appending and writing, on the loop
+  double taking = 0;      ///< taking snapshots, on the loop
+  double publishing = 0;  ///< processor time of writing snapshots, beside it
   double longest_turn_ms = 0;
+  double longest_own_turn_ms = 0;  ///< in which the kernel gave the processor to nobody else
   double bytes_per_s = 0;
   std::uint64_t snapshots = 0;
   double resume_s = 0;
@@ -199,15 +211,22 @@ Measured measure(int trials, const Options& options) {
     while (last < started + options.seconds) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       const double now = clock->steady();
+      const long preemptions_before = preemptions();
       owed += (now - last) * options.rate;
       last = now;
       for (; owed >= 1; owed -= 1) life.result();
       turn();
-      measured.longest_turn_ms = std::max(measured.longest_turn_ms, (clock->steady() - now) * 1e3);
+      const double turn_ms = (clock->steady() - now) * 1e3;
+      measured.longest_turn_ms = std::max(measured.longest_turn_ms, turn_ms);
+      if (preemptions() == preemptions_before) {
+        measured.longest_own_turn_ms = std::max(measured.longest_own_turn_ms, turn_ms);
+      }
     }
     const double span = clock->steady() - started;
     const StateCost& cost = store.cost();
-    measured.share = (cost.total_s() - before.total_s()) / span;
+    measured.writing = (cost.write_s - before.write_s) / span;
+    measured.taking = (cost.snapshot_s - before.snapshot_s) / span;
+    measured.publishing = (cost.publish_cpu_s - before.publish_cpu_s) / span;
     measured.bytes_per_s = static_cast<double>(cost.bytes + cost.snapshot_bytes - before.bytes -
                                                before.snapshot_bytes) /
                            span;
@@ -265,13 +284,18 @@ Options parse(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  std::printf("%8s %9s %9s %13s %10s %10s %9s %12s\n", "trials", "us/event", "share",
-              "longest turn", "snapshots", "written/s", "resume", "bytes/trial");
+  std::printf("%8s %9s %29s %23s %10s %10s %9s %12s\n", "trials", "us/event",
+              "share (write, take, publish)", "longest turn (own)", "snapshots", "written/s",
+              "resume", "bytes/trial");
   for (const int trials : options.trials) {
     const Measured m = measure(trials, options);
-    std::printf("%8d %9.2f %7.2f %% %10.2f ms %10llu %7.2f MB %7.2f s %12.0f\n", trials, m.event_us,
-                100 * m.share, m.longest_turn_ms, static_cast<unsigned long long>(m.snapshots),
-                m.bytes_per_s / 1e6, m.resume_s, m.trial_bytes);
+    std::printf(
+        "%8d %9.2f %6.2f %% (%4.2f, %4.2f, %4.2f) %10.2f ms (%6.2f) %10llu %7.2f MB %7.2f s "
+        "%12.0f\n",
+        trials, m.event_us, 100 * (m.writing + m.taking + m.publishing), 100 * m.writing,
+        100 * m.taking, 100 * m.publishing, m.longest_turn_ms, m.longest_own_turn_ms,
+        static_cast<unsigned long long>(m.snapshots), m.bytes_per_s / 1e6, m.resume_s,
+        m.trial_bytes);
     std::fflush(stdout);
   }
   return 0;

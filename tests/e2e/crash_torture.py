@@ -3,11 +3,12 @@ holds what is left against records that the driver cannot have touched.
 
     crash_torture.py --runs 20 --seed 1 [--keep]      N kills; the experiments follow from the seed,
                                                       the moments only roughly
-    environment: TUNE, TORTURE_TRAINABLE, TORTURE_PLUGIN name what was built
+    environment: TUNE, TORTURE_TRAINABLE, TORTURE_PLUGIN, SLOW_DISK name what was built
 
 The trainable (torture_trainable.cpp) and a callback in the driver (torture_plugin.cpp) append facts
-to one file a trial outside of the experiment. In the order of that file, when the last resume has
-finished:
+to one file a trial outside of the experiment. About half of the experiments have a disk that is
+slow with its journal (slow_disk.cpp), so that a thread writes it while the loop goes on. In the
+order of that file, when the last resume has finished:
 
 1. A result is *acknowledged* when the trainable has got its next command (`told`). An attempt that
    starts from iteration K rewinds the trial: everything after K no longer counts, and K must not
@@ -142,6 +143,11 @@ class Experiment:
             "snapshot_period_s": self.random.choice([0.03, 0.3, 1e6]),
         }
         (directory / "spec.json").write_text(json.dumps(spec))
+        self.driver_env = dict(os.environ)
+        if self.random.random() < 0.5:
+            self.driver_env["LD_PRELOAD"] = os.environ["SLOW_DISK"]
+            self.driver_env["ASAN_OPTIONS"] = ":".join(
+                filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
         self.sessions = 0
         self.before = set()  # what ran when the last driver was killed
 
@@ -155,7 +161,7 @@ class Experiment:
             log.flush()
             driver = subprocess.Popen([TUNE, *words, "--plugin", PLUGIN, "--progress", "lines"],
                                       cwd=self.base, stdout=log, stderr=subprocess.STDOUT,
-                                      stdin=subprocess.DEVNULL)
+                                      stdin=subprocess.DEVNULL, env=self.driver_env)
         try:
             return self.watch(driver, kill_after_s)
         finally:

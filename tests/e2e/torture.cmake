@@ -6,12 +6,18 @@ target_link_libraries(torture_plugin PRIVATE nlohmann_json::nlohmann_json tune_o
 add_executable(torture_trainable torture_trainable.cpp)
 target_link_libraries(torture_trainable PRIVATE tune_trainable tune_options)
 
+# No sanitizer: it is loaded before theirs.
+add_library(slow_disk MODULE slow_disk.cpp)
+target_compile_features(slow_disk PRIVATE cxx_std_20)
+target_link_libraries(slow_disk PRIVATE ${CMAKE_DL_LIBS})
+
 set(torture_environment
     "TUNE=$<TARGET_FILE:tune>"
     "TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>"
     "MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py"
     "TORTURE_PLUGIN=$<TARGET_FILE:torture_plugin>"
     "TORTURE_TRAINABLE=$<TARGET_FILE:torture_trainable>"
+    "SLOW_DISK=$<TARGET_FILE:slow_disk>"
     "GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden"
     "PYTHONDONTWRITEBYTECODE=1")
 
