@@ -82,11 +82,16 @@ double rss_bytes() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-/// How often the kernel took the processor from this thread to give it to another.
-long preemptions() {
+/// How often this thread has lost its processor: because it waited for something, and because the
+/// kernel gave it to another.
+struct Switches {
+  long waited = 0;
+  long preempted = 0;
+};
+Switches switches() {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
+  return {usage.ru_nvcsw, usage.ru_nivcsw};
 }
 
 /// Trials that run, report and end, one after another in `running_trials` places.
@@ -161,6 +166,7 @@ struct Measured {
   double publishing = 0;  ///< processor time of writing snapshots, beside it
   double longest_turn_ms = 0;
   double longest_own_turn_ms = 0;  ///< in which the kernel gave the processor to nobody else
+  int turns_waiting = 0;           ///< in which the loop waited in the kernel, for the disk mostly
   double bytes_per_s = 0;
   std::uint64_t snapshots = 0;
   double resume_s = 0;
@@ -211,14 +217,16 @@ Measured measure(int trials, const Options& options) {
     while (last < started + options.seconds) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       const double now = clock->steady();
-      const long preemptions_before = preemptions();
+      const Switches switches_before = switches();
       owed += (now - last) * options.rate;
       last = now;
       for (; owed >= 1; owed -= 1) life.result();
       turn();
       const double turn_ms = (clock->steady() - now) * 1e3;
       measured.longest_turn_ms = std::max(measured.longest_turn_ms, turn_ms);
-      if (preemptions() == preemptions_before) {
+      const Switches switches_after = switches();
+      if (switches_after.waited != switches_before.waited) ++measured.turns_waiting;
+      if (switches_after.preempted == switches_before.preempted) {
         measured.longest_own_turn_ms = std::max(measured.longest_own_turn_ms, turn_ms);
       }
     }
@@ -284,18 +292,18 @@ Options parse(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  std::printf("%8s %9s %29s %23s %10s %10s %9s %12s\n", "trials", "us/event",
-              "share (write, take, publish)", "longest turn (own)", "snapshots", "written/s",
-              "resume", "bytes/trial");
+  std::printf("%8s %9s %29s %21s %7s %10s %10s %9s %12s\n", "trials", "us/event",
+              "share (write, take, publish)", "longest turn (own)", "waiting", "snapshots",
+              "written/s", "resume", "bytes/trial");
   for (const int trials : options.trials) {
     const Measured m = measure(trials, options);
     std::printf(
-        "%8d %9.2f %6.2f %% (%4.2f, %4.2f, %4.2f) %10.2f ms (%6.2f) %10llu %7.2f MB %7.2f s "
+        "%8d %9.2f %6.2f %% (%4.2f, %4.2f, %4.2f) %8.2f ms (%6.2f) %7d %10llu %7.2f MB %7.2f s "
         "%12.0f\n",
         trials, m.event_us, 100 * (m.writing + m.taking + m.publishing), 100 * m.writing,
         100 * m.taking, 100 * m.publishing, m.longest_turn_ms, m.longest_own_turn_ms,
-        static_cast<unsigned long long>(m.snapshots), m.bytes_per_s / 1e6, m.resume_s,
-        m.trial_bytes);
+        m.turns_waiting, static_cast<unsigned long long>(m.snapshots), m.bytes_per_s / 1e6,
+        m.resume_s, m.trial_bytes);
     std::fflush(stdout);
   }
   return 0;
