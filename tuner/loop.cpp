@@ -170,6 +170,7 @@ void Loop::forgive(Seconds overslept_s) {
 void Loop::fill() {
   nothing_left_ = false;
   retry_at_ = never_s;
+  if (winding_ == Winding::no) carry_out_orders();
   while (winding_ == Winding::no && start_next()) {
   }
   if (nothing_left_ || winding_ != Winding::no) stop_idle_processes();

@@ -66,10 +66,13 @@ class Loop {
 
   // loop_launch.cpp: from a chosen trial to its first step.
   bool start_next();
+  void carry_out_orders();
+  void ask_for_donation(TrialId donor);
+  void tell_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();
   std::optional<TrialId> choose_named(Seconds now);
   void start_attempt(TrialId trial, Allocation allocation, std::optional<LaunchId> idle);
-  void prepared(TrialId trial, int number, std::optional<LaunchId> idle, int checkpoint,
+  void prepared(TrialId trial, int number, std::optional<LaunchId> idle, Saver::Source source,
                 const std::string& error);
   void launch(Attempt& attempt);
   void say_start(Attempt& attempt, bool reset);
@@ -97,11 +100,10 @@ class Loop {
   ControlAnswer stop_by_hand(TrialId trial);
   ControlAnswer pause_by_hand();
   ControlAnswer save_by_hand(std::optional<TrialId> only);
-  void end_stopped_by_hand(Attempt& attempt);
 
   // loop_results.cpp: a result and what follows from it.
   Result make_result(const Attempt& attempt, Reported& reported) const;
-  Triggers triggers(const Attempt& attempt, const Result& result, Decision decision) const;
+  Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
@@ -111,6 +113,7 @@ class Loop {
   // loop_endings.cpp: how attempts and processes end.
   void end(Attempt& attempt, Outcome outcome, const std::string& reason);
   void look_into_failure(Attempt& attempt);
+  void stop_trial(TrialId trial, const std::string& reason);
   void judge_exit(Attempt& attempt, const Exited& exit);
   bool will_retry(const Trial& trial) const;
   void after_failure(TrialId trial);

@@ -68,30 +68,14 @@ ControlAnswer Loop::stop_by_hand(TrialId id) {
   if (attempt != nullptr && attempt->stop_asked) {
     return {true, to_string(id) + " is ending already", {id}};
   }
-  ledger_.commit(TrialStopRequested{id, stopped_by_hand});
+  const char* what = " ends with its next result";
   if (attempt == nullptr) {
-    tell("on_trial_complete",
-         [this, id](Callback& callback) { callback.on_trial_complete(trial(id)); });
-    return {true, to_string(id) + " has ended; it was not running", {id}};
+    what = " has ended; it was not running";
+  } else if (!attempt->has_result) {
+    what = " ends";
   }
-  attempt->stop_asked = true;
-  ControlAnswer answer{true, to_string(id) + " ends with its next result", {id}};
-  if (!attempt->has_result) {
-    answer.sentence = to_string(id) + " ends";
-    // In the middle of its work: nothing that another trial could take over.
-    if (attempt->process) leave(*find_process(*attempt->process), TrialProcess::Leaving::asked);
-    end_stopped_by_hand(*attempt);
-  } else if (attempt->phase == Attempt::Phase::waiting) {
-    carry_out(*attempt);
-  } else if (attempt->process && !attempt->ending) {
-    TrialProcess& process = *find_process(*attempt->process);
-    set_deadline(process, std::min(process.deadline, ledger_.steady() + spec_.stop_grace_s));
-  }
-  return answer;
-}
-
-void Loop::end_stopped_by_hand(Attempt& attempt) {
-  end(attempt, Outcome::completed, stopped_by_hand);
+  stop_trial(id, stopped_by_hand);
+  return {true, to_string(id) + what, {id}};
 }
 
 ControlAnswer Loop::pause_by_hand() {

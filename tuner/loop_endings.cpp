@@ -29,6 +29,31 @@ void Loop::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
   try_to_close(attempt);
 }
 
+/// Ends one trial that has not reported just now: at once, or with its next result.
+void Loop::stop_trial(TrialId id, const std::string& reason) {
+  Attempt* const attempt = find_attempt(id);
+  const auto donor = trial(id).donor;
+  ledger_.commit(TrialStopRequested{id, reason});
+  if (attempt == nullptr) {
+    saver_.apply_retention(id);
+    saver_.release(id, donor);
+    tell("on_trial_complete",
+         [this, id](Callback& callback) { callback.on_trial_complete(trial(id)); });
+    return;
+  }
+  attempt->stop_asked = reason;
+  if (!attempt->has_result) {
+    // In the middle of its work: nothing that another trial could take over.
+    if (attempt->process) leave(*find_process(*attempt->process), TrialProcess::Leaving::asked);
+    end(*attempt, Outcome::completed, reason);
+  } else if (attempt->phase == Attempt::Phase::waiting) {
+    carry_out(*attempt);
+  } else if (attempt->process && !attempt->ending) {
+    TrialProcess& process = *find_process(*attempt->process);
+    set_deadline(process, std::min(process.deadline, ledger_.steady() + spec_.stop_grace_s));
+  }
+}
+
 void Loop::judge_exit(Attempt& attempt, const Exited& exit) {
   if (exit.signal != 0) {
     attempt.failure.signal = exit.signal;
@@ -121,10 +146,13 @@ void Loop::close(Attempt& attempt) {
   // Its process is gone, so nobody writes there any more.
   if (!attempt.save.directory.empty()) saver_.discard(attempt.save.directory);
   const int restored = attempt.restored_checkpoint;
+  const TrialId owner = attempt.restored_from;
+  const auto donor = trial(id).donor;
   attempts_.erase(id);
   ledger_.commit(ended);
-  if (restored != 0) saver_.unpin(id, restored);
+  if (restored != 0) saver_.unpin(owner, restored);
   saver_.apply_retention(id);
+  saver_.release(id, donor);
   tell_end(id, ended);
   if (ended.outcome == Outcome::failed) after_failure(id);
   if (ended.outcome == Outcome::completed) failures_in_a_row_ = 0;

@@ -34,13 +34,44 @@ bool Loop::start_next() {
   return true;
 }
 
+/// What the scheduler wants of trials that have not reported just now.
+void Loop::carry_out_orders() {
+  while (auto order = policies_.scheduler->order()) {
+    const TrialId id = order->trial;
+    const bool runs = trial(id).state == TrialState::running;
+    if (is_final(trial(id).state) || (runs && order->exploit)) break;  // asked again next turn
+    if (order->exploit) {
+      const auto before = trial(id).donor;
+      ask_for_donation(order->exploit->donor);
+      ledger_.commit(TrialExploited{id, std::move(*order->exploit)});
+      tell_exploit(id, before);
+    } else {
+      stop_trial(id, order->reason);
+    }
+  }
+}
+
+void Loop::tell_exploit(TrialId id, const std::optional<DonorCheckpoint>& before) {
+  // What it was to be cloned from before this is nobody's any more.
+  if (before) saver_.apply_retention(before->trial);
+  tell("on_trial_exploit", [this, id, cloning = trial(id).lineage.back()](Callback& callback) {
+    callback.on_trial_exploit(trial(id), cloning);
+  });
+}
+
+/// A trial is to be cloned: if it has no checkpoint yet, it saves at its next result.
+void Loop::ask_for_donation(TrialId donor) {
+  Attempt* const attempt = find_attempt(donor);
+  if (attempt != nullptr && trial(donor).checkpoints.empty()) attempt->save_asked = true;
+}
+
 std::optional<TrialId> Loop::choose_trial() {
   const Experiment& experiment = ledger_.experiment();
   const Seconds now = ledger_.now();
   if (!options_.only.empty()) return choose_named(now);
-  if (const auto chosen = policies_.scheduler->choose(experiment, now)) return chosen;
+  if (const auto chosen = policies_.scheduler->choose(experiment, now, true)) return chosen;
   for (const auto& [place, id] : experiment.pending()) {
-    retry_at_ = std::min(retry_at_, std::max(trial(id).not_before, now));
+    if (trial(id).not_before > now) retry_at_ = std::min(retry_at_, trial(id).not_before);
   }
   const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
   auto answer = policies_.searcher->suggest(id);
@@ -49,9 +80,15 @@ std::optional<TrialId> Loop::choose_trial() {
                               std::move(suggestion->tag), spec_.resume_from_checkpoint.string()});
     return id;
   }
+  if (const auto chosen = policies_.scheduler->choose(experiment, now, false)) return chosen;
   nothing_left_ = attempts_.empty() && retry_at_ == never_s;
   if (nothing_left_ && std::holds_alternative<NothingNow>(answer)) {
     callbacks_.notice("the searcher waits for results, but no trial is left that could give one");
+  }
+  const std::size_t waiting = experiment.pending().size() + experiment.paused().size();
+  if (nothing_left_ && waiting > 0) {
+    callbacks_.notice("the scheduler lets " + std::to_string(waiting) +
+                      " trials wait, but none is left that they could wait for");
   }
   return std::nullopt;
 }
@@ -62,7 +99,7 @@ std::optional<TrialId> Loop::choose_named(Seconds now) {
   for (const auto* const queue : {&experiment.pending(), &experiment.paused()}) {
     for (const auto& [place, id] : *queue) {
       if (!options_.only.contains(id)) continue;
-      if (trial(id).not_before <= now) return id;
+      if (experiment.may_start(id, now)) return id;
       retry_at_ = std::min(retry_at_, trial(id).not_before);
     }
   }
@@ -73,39 +110,46 @@ std::optional<TrialId> Loop::choose_named(Seconds now) {
 void Loop::start_attempt(TrialId id, Allocation allocation, std::optional<LaunchId> idle) {
   const Trial& chosen = trial(id);
   const bool was_started = chosen.attempt > 0;
-  const Checkpoint* const latest = chosen.latest_checkpoint();
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
   Attempt attempt;
   attempt.trial = id;
   attempt.number = chosen.attempt + 1;
   attempt.allocation = std::move(allocation);
   attempt.save.trial = id;
   attempt.save.attempt = attempt.number;
-  ledger_.commit(AttemptStarted{id, attempt.number, latest != nullptr ? latest->index : 0,
-                                attempt.allocation.gpus});
+  // A clone waits for its checkpoint.
+  attempt.save_asked = ledger_.experiment().is_waited_for(id);
+  const auto before = chosen.donor;
+  ledger_.commit(AttemptStarted{id, attempt.number, checkpoint != nullptr ? checkpoint->index : 0,
+                                attempt.allocation.gpus,
+                                owner == id ? std::nullopt : std::optional(owner)});
+  saver_.release(id, before);
   const int number = attempt.number;
   attempts_.emplace(id, std::move(attempt));
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
-  saver_.prepare(id, [this, id, number, idle, was_started](int index, const std::string& error) {
-    if (was_started) {
-      tell("on_trial_restore", [this, id, index](Callback& callback) {
-        callback.on_trial_restore(trial(id), trial(id).checkpoint(index));
+  saver_.prepare(
+      id, [this, id, number, idle, was_started](Saver::Source source, const std::string& error) {
+        if (was_started) {
+          tell("on_trial_restore", [this, id, source](Callback& callback) {
+            callback.on_trial_restore(trial(id), trial(source.owner).checkpoint(source.index));
+          });
+        }
+        prepared(id, number, idle, source, error);
       });
-    }
-    prepared(id, number, idle, index, error);
-  });
 }
 
-void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, int checkpoint,
+void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, Saver::Source source,
                     const std::string& error) {
   Attempt* const attempt = find_attempt(id);
   if (attempt == nullptr || attempt->number != number || attempt->ending) {
     // It was ended meanwhile; the process that it would have had is nobody's.
+    if (source.index != 0) saver_.unpin(source.owner, source.index);
     if (idle && find_process(*idle) != nullptr)
       leave(*find_process(*idle), TrialProcess::Leaving::asked);
     return;
   }
-  if (checkpoint != 0) saver_.pin(id, checkpoint);
-  attempt->restored_checkpoint = checkpoint;
+  attempt->restored_checkpoint = source.index;
+  attempt->restored_from = source.owner;
   attempt->phase = Attempt::Phase::starting;
   if (!error.empty()) {
     if (idle && find_process(*idle) != nullptr)
@@ -184,7 +228,8 @@ void Loop::say_start(Attempt& attempt, bool reset) {
   start.config = Json::parse(started.config);
   start.iteration = started.iteration;
   if (attempt.restored_checkpoint != 0) {
-    start.checkpoint = paths::checkpoint(directory, attempt.restored_checkpoint).string();
+    const auto owner = paths::trial(options_.experiment_dir, attempt.restored_from);
+    start.checkpoint = paths::checkpoint(owner, attempt.restored_checkpoint).string();
   } else if (!started.start_checkpoint.empty()) {
     start.checkpoint = started.start_checkpoint;
   }

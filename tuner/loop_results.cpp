@@ -2,6 +2,7 @@
 // the record is committed, then the save and the decision are carried out.
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "tuner/loop.h"
 
@@ -64,10 +65,12 @@ Result Loop::make_result(const Attempt& attempt, Reported& reported) const {
   return result;
 }
 
-Triggers Loop::triggers(const Attempt& attempt, const Result& result, Decision decision) const {
+Triggers Loop::triggers(const Attempt& attempt, const Result& result,
+                        const Decision& decision) const {
   Triggers met;
-  // A function saves by itself, at its reports only.
+  // A function saves by itself, at its reports only; what is about to be replaced is not saved.
   if (processes_.at(*attempt.process).is_function) return met;
+  if (decision.action == Action::exploit) return met;
   const CheckpointConfig& config = spec_.checkpoint_config;
   const bool is_end =
       decision.action == Action::stop || attempt.stop_asked || winding_ == Winding::stopping;
@@ -91,10 +94,12 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   told_result_ = result;
   callbacks_.call("on_trial_result",
                   [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
-  const bool can_save = !processes_.at(*attempt.process).is_function;
+  const bool exploits = decision.action == Action::exploit;
+  const bool can_save = !processes_.at(*attempt.process).is_function && !exploits;
   if (told_result_.should_checkpoint && !result.should_checkpoint && can_save) {
     met.add(Trigger::callback);
   }
+  if (handed_over && exploits) saver_.discard(*std::exchange(handed_over, std::nullopt));
   if (handed_over) met.add(Trigger::result);
   decision.checkpoint = met.any();
 
@@ -108,14 +113,18 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   if (const auto& attribute = spec_.checkpoint_config.checkpoint_score_attribute) {
     checkpoint.score = result.find(*attribute).value_or(checkpoint.score);
   }
-  ledger_.commit(ResultReported{attempt.trial, attempt.number, std::move(result), decision});
+  attempt.next = decision.action;
+  const auto donor = before.donor;
+  if (exploits) ask_for_donation(decision.exploit->donor);
+  ledger_.commit(
+      ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
+  if (exploits) tell_exploit(attempt.trial, donor);
 
   if (!attempt.has_result && attempt.restored_checkpoint != 0) {
-    saver_.unpin(attempt.trial, attempt.restored_checkpoint);
+    saver_.unpin(attempt.restored_from, attempt.restored_checkpoint);
     attempt.restored_checkpoint = 0;
   }
   attempt.has_result = true;
-  attempt.next = decision.action;
   attempt.save_failed = false;
   attempt.save_asked = false;
   if (handed_over) {
@@ -125,7 +134,7 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
     save.checkpoint.index = saver_.take_index(attempt.trial);
     commit_save(attempt, std::move(save));
     carry_out(attempt);
-  } else if (decision.checkpoint) {
+  } else if (met.any()) {
     begin_save(attempt);
   } else {
     carry_out(attempt);
@@ -179,7 +188,9 @@ void Loop::carry_out(Attempt& attempt) {
   if (attempt.next == Action::stop) {
     end(attempt, Outcome::completed, "");
   } else if (attempt.stop_asked) {
-    end_stopped_by_hand(attempt);
+    end(attempt, Outcome::completed, *attempt.stop_asked);
+  } else if (attempt.next == Action::exploit && winding_ != Winding::stopping) {
+    end(attempt, Outcome::exploiting, "");
   } else if (winding_ == Winding::interrupted) {
     end(attempt, Outcome::interrupted, "interrupted");
   } else if (winding_ == Winding::stopping) {

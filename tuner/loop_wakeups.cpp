@@ -162,7 +162,7 @@ void Loop::on_deadline(TrialProcess& process) {
   const auto seconds = [](Seconds s) { return std::to_string(static_cast<long>(s)) + " s"; };
   if (attempt->stop_asked) {
     leave(process, Leaving::terminated);
-    end_stopped_by_hand(*attempt);
+    end(*attempt, Outcome::completed, *attempt->stop_asked);
     return;
   }
   std::string reason;

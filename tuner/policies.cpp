@@ -6,16 +6,12 @@ namespace tune {
 
 namespace {
 
-const char* name_of(Action action) {
-  switch (action) {
-    case Action::proceed:
-      return "continue";
-    case Action::pause:
-      return "pause";
-    case Action::stop:
-      return "stop";
+std::string name_of(const Decision& decision) {
+  std::string name = std::string("'") + to_string(decision.action) + "'";
+  if (decision.exploit) {
+    name += " of " + to_string(decision.exploit->donor) + " with " + decision.exploit->config;
   }
-  return "?";
+  return name;
 }
 
 std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
@@ -31,10 +27,12 @@ std::optional<std::string> differs(Policies& policies, const Experiment& experim
                                    const ResultReported& recorded) {
   const Decision answer =
       policies.decide(experiment, experiment.trial(recorded.trial), recorded.result);
-  if (answer.action == recorded.decision.action) return {};
-  return std::string("the decision would now be '") + name_of(answer.action) + "' at iteration " +
+  const bool is_same =
+      answer.action == recorded.decision.action && answer.exploit == recorded.decision.exploit;
+  if (is_same) return {};
+  return "the decision would now be " + name_of(answer) + " at iteration " +
          std::to_string(recorded.result.training_iteration) + " of " + to_string(recorded.trial) +
-         ", recorded was '" + name_of(recorded.decision.action) + "'";
+         ", recorded was " + name_of(recorded.decision);
 }
 
 }  // namespace
@@ -70,15 +68,21 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
     scheduler->on_trial_add(experiment.trial(added->trial));
   } else if (const auto* requeued = std::get_if<TrialRequeued>(&event.body)) {
     scheduler->on_trial_add(experiment.trial(requeued->trial));
+  } else if (const auto* started = std::get_if<AttemptStarted>(&event.body)) {
+    scheduler->on_trial_start(experiment.trial(started->trial));
   } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
-    learn_end(experiment.trial(ended->trial));
+    const Trial& trial = experiment.trial(ended->trial);
+    is_final(trial.state) ? learn_end(trial) : scheduler->on_trial_wait(trial);
   } else if (const auto* stopped = std::get_if<TrialStopRequested>(&event.body)) {
-    learn_end(experiment.trial(stopped->trial));
+    const Trial& trial = experiment.trial(stopped->trial);
+    scheduler->on_order(trial);
+    if (is_final(trial.state)) learn_end(trial);
+  } else if (const auto* exploited = std::get_if<TrialExploited>(&event.body)) {
+    scheduler->on_order(experiment.trial(exploited->trial));
   }
 }
 
 void Policies::learn_end(const Trial& trial) {
-  if (!is_final(trial.state)) return;
   if (stopper != nullptr) stopper->on_trial_end(trial);
   scheduler->on_trial_end(trial);
   searcher->on_trial_end(trial);

@@ -90,6 +90,7 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
           then(false);
           return;
         }
+        const auto donor = ledger_.experiment().trial(done.trial).donor;
         ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
         ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
           callbacks_.call("on_checkpoint", [&](Callback& callback) {
@@ -97,6 +98,7 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
           });
         });
         apply_retention(done.trial);
+        release(done.trial, donor);
         then(true);
       });
 }
@@ -164,7 +166,12 @@ void Saver::apply_retention(TrialId id) {
 
 bool Saver::is_pinned(TrialId trial, int index) const {
   const auto pins = pins_.find(trial);
-  return pins != pins_.end() && pins->second.contains(index);
+  return (pins != pins_.end() && pins->second.contains(index)) ||
+         ledger_.experiment().is_donated(trial, index);
+}
+
+void Saver::release(TrialId clone, const std::optional<DonorCheckpoint>& before) {
+  if (before && !ledger_.experiment().trial(clone).donor) apply_retention(before->trial);
 }
 
 /// Gives up what all trials together have too much, after the checkpoints of `changed` are others.
@@ -220,48 +227,58 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
   });
 }
 
-void Saver::prepare(TrialId id, std::function<void(int, const std::string&)> then) {
+void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> then) {
   struct Prepared {
     std::string error;
     std::optional<std::string> damage;
   };
-  const Checkpoint* const latest = ledger_.experiment().trial(id).latest_checkpoint();
-  const int index = latest != nullptr ? latest->index : 0;
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const Source source{owner, checkpoint != nullptr ? checkpoint->index : 0};
+  if (source.index != 0) pin(source.owner, source.index);
   pool_.post(
-      [this, id, index]() -> Prepared {
+      [this, id, source]() -> Prepared {
         Prepared prepared;
         try {
           files_.make_directories(trial_dir(id));
-          if (index == 0) return prepared;
-          prepared.damage = store_.verify(paths::checkpoint(trial_dir(id), index));
-          if (prepared.damage) store_.set_aside(trial_dir(id), index);
+          if (source.index == 0) return prepared;
+          const path owner_dir = trial_dir(source.owner);
+          prepared.damage = store_.verify(paths::checkpoint(owner_dir, source.index));
+          if (prepared.damage) store_.set_aside(owner_dir, source.index);
         } catch (const Error& error) {
           prepared.error = error.what();
         }
         return prepared;
       },
-      [this, id, index, then = std::move(then)](const Prepared& prepared) {
+      [this, id, source, then = std::move(then)](const Prepared& prepared) {
         if (!prepared.damage) {
-          then(index, prepared.error);
+          then(source, prepared.error);
           return;
         }
-        ledger_.commit(CheckpointDamaged{id, index, *prepared.damage});
-        keep_to_budget(id);
-        const Trial& trial = ledger_.experiment().trial(id);
-        const Checkpoint* const before = trial.latest_checkpoint();
-        std::string instead = "NO OTHER IS LEFT, it starts from scratch";
-        if (before != nullptr) {
-          instead = "checkpoint " + std::to_string(before->index) + " of iteration " +
-                    std::to_string(before->iteration) + " is used instead";
-        } else if (!trial.start_checkpoint.empty()) {
-          instead = "NO OTHER IS LEFT, it starts from " + trial.start_checkpoint;
-        }
-        callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(id) +
-                          " cannot be trusted and is kept as " +
-                          paths::checkpoint_corrupt(trial_dir(id), index).native() + "; " +
-                          instead + ": " + *prepared.damage);
+        record_damage(id, source, *prepared.damage);
         prepare(id, then);
       });
+}
+
+void Saver::record_damage(TrialId id, Source source, const std::string& damage) {
+  const auto [owner, index] = source;
+  const auto clone = owner == id ? std::nullopt : std::optional(id);
+  ledger_.commit(CheckpointDamaged{owner, index, damage, clone});
+  unpin(owner, index);
+  keep_to_budget(owner);
+  const auto [next_owner, next] = ledger_.experiment().restore_point(id);
+  const std::string& start = ledger_.experiment().trial(id).start_checkpoint;
+  std::string instead = "NO OTHER IS LEFT, it starts from scratch";
+  if (next != nullptr) {
+    instead = "checkpoint " + std::to_string(next->index) +
+              (next_owner == owner ? "" : " of " + to_string(next_owner)) + " of iteration " +
+              std::to_string(next->iteration) + " is used instead";
+  } else if (!start.empty()) {
+    instead = "NO OTHER IS LEFT, it starts from " + start;
+  }
+  callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(owner) +
+                    " cannot be trusted and is kept as " +
+                    paths::checkpoint_corrupt(trial_dir(owner), index).native() + "; " + instead +
+                    ": " + damage);
 }
 
 }  // namespace tune

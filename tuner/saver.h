@@ -67,16 +67,26 @@ class Saver {
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
 
-  /// Before a launch: makes the trial's directory and finds its newest checkpoint that is whole;
-  /// damaged ones are recorded and set aside. `then` gets the index, 0 if there is none, and why
-  /// the directory cannot be made, which is empty if it can.
-  void prepare(TrialId trial, std::function<void(int, const std::string&)> then);
+  /// What a trial is restored from.
+  struct Source {
+    TrialId owner{};  ///< the trial itself, or its donor
+    int index = 0;    ///< 0: there is no checkpoint
+  };
+  /// Before a launch: makes the trial's directory and finds the newest checkpoint that it may start
+  /// from and that is whole; damaged ones are recorded and set aside. `then` gets it, and why the
+  /// directory cannot be made, which is empty if it can.
+  void prepare(TrialId trial, std::function<void(Source, const std::string&)> then);
+
+  /// Applies retention to a donor whose clone no longer needs it; `before` is what the clone had
+  /// for a donor before its last record.
+  void release(TrialId clone, const std::optional<DonorCheckpoint>& before);
 
  private:
   std::filesystem::path trial_dir(TrialId trial) const;
   bool is_pinned(TrialId trial, int index) const;
   void keep_to_budget(TrialId changed);
   void remove_when_durable(TrialId trial, std::vector<int> indices);
+  void record_damage(TrialId trial, Source source, const std::string& damage);
   void record_failure(TrialId trial, int index, const std::string& reason);
 
   Ledger& ledger_;

@@ -32,6 +32,7 @@ class TrialChanges {
   }
 
  private:
+  void mark(TrialId trial);
   template <class Visit>
   void take(TrialId trial, const Visit& visit) {
     if (!is_marked_[index_of(trial)]) return;

@@ -52,6 +52,7 @@ std::vector<EventBody> one_of_each() {
       SessionEnded{"finished"},
       TrialRequeued{TrialId{1}, true},
       TrialStopRequested{TrialId{1}, "stopped by the user"},
+      TrialExploited{TrialId{1}, {TrialId{0}, R"({"metrics":{"lr":1}})", "lr=1"}},
   };
 }
 
@@ -91,6 +92,18 @@ TEST_CASE("A result's numbers and raw text survive the journal", "[event]") {
   CHECK(reported.result.timestamp == 1700000000.25);
   CHECK_FALSE(reported.result.episodes_total);
   CHECK(reported.decision == Decision{Action::pause, false});
+}
+
+TEST_CASE("An exploit survives the journal with its config, wherever it stands", "[event]") {
+  const Exploit exploit{TrialId{7}, R"({"metrics":"\"donor\":3"})", "x=3"};
+  const Decision decision{Action::exploit, false, false, exploit};
+  Event read = parse_event(text_of({1, 2, ResultReported{TrialId{1}, 1, a_result(), decision}}));
+  CHECK(std::get<ResultReported>(read.body).decision == decision);
+  CHECK(std::get<ResultReported>(read.body).result.metrics.text == a_result().metrics.text);
+  read = parse_event(text_of({1, 2, AttemptStarted{TrialId{1}, 2, 4, {}, TrialId{0}}}));
+  CHECK(std::get<AttemptStarted>(read.body).donor == TrialId{0});
+  read = parse_event(text_of({1, 2, CheckpointDamaged{TrialId{1}, 4, "bytes", TrialId{3}}}));
+  CHECK(std::get<CheckpointDamaged>(read.body).clone == TrialId{3});
 }
 
 TEST_CASE("Text that is not UTF-8 cannot make a record unreadable", "[event]") {

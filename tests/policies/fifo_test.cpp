@@ -64,11 +64,11 @@ TEST_CASE("The first trial that waits is chosen first, and nothing if none waits
           "[scheduler][unit]") {
   const auto scheduler = fifo();
   Waiting waiting(2);
-  CHECK(scheduler->choose(waiting.experiment, 200) == TrialId(0));
+  CHECK(scheduler->choose(waiting.experiment, 200, false) == TrialId(0));
   waiting.start(0);
-  CHECK(scheduler->choose(waiting.experiment, 200) == TrialId(1));
+  CHECK(scheduler->choose(waiting.experiment, 200, false) == TrialId(1));
   waiting.start(1);
-  CHECK(scheduler->choose(waiting.experiment, 200) == std::nullopt);
+  CHECK(scheduler->choose(waiting.experiment, 200, false) == std::nullopt);
 }
 
 TEST_CASE("A pending trial is chosen before a paused one", "[scheduler][unit]") {
@@ -76,9 +76,9 @@ TEST_CASE("A pending trial is chosen before a paused one", "[scheduler][unit]") 
   Waiting waiting(2);
   waiting.start(0);
   waiting.end(0, Outcome::paused);
-  CHECK(scheduler->choose(waiting.experiment, 200) == TrialId(1));
+  CHECK(scheduler->choose(waiting.experiment, 200, false) == TrialId(1));
   waiting.start(1);
-  CHECK(scheduler->choose(waiting.experiment, 200) == TrialId(0));
+  CHECK(scheduler->choose(waiting.experiment, 200, false) == TrialId(0));
 }
 
 TEST_CASE("A retry is not chosen before its time", "[scheduler][unit]") {
@@ -86,6 +86,6 @@ TEST_CASE("A retry is not chosen before its time", "[scheduler][unit]") {
   Waiting waiting(1);
   waiting.start(0);
   waiting.end(0, Outcome::failed, true, 300);
-  CHECK(scheduler->choose(waiting.experiment, 299) == std::nullopt);
-  CHECK(scheduler->choose(waiting.experiment, 300) == TrialId(0));
+  CHECK(scheduler->choose(waiting.experiment, 299, false) == std::nullopt);
+  CHECK(scheduler->choose(waiting.experiment, 300, false) == TrialId(0));
 }

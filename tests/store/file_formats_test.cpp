@@ -62,6 +62,7 @@ std::vector<Event> some_of_each() {
       SessionEnded{"finished", {.events = 12, .bytes = 2048, .writes = 9, .syncs = 3}},
       TrialRequeued{trial, true},
       TrialStopRequested{trial, "stopped by the user"},
+      TrialExploited{trial, {TrialId{1}, R"({"lr":0.12})", "lr=0.12"}},
   };
   std::vector<Event> events;
   for (EventBody& body : bodies) {
@@ -92,7 +93,7 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   ExperimentStore::read(files, directory, reader, notices);
   const auto& kinds = reader.kinds;
   CHECK(notices.empty());
-  CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14});
+  CHECK(kinds == std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15});
 }
 
 TEST_CASE("The lock in the reference is what is written and understood", "[formats][golden]") {

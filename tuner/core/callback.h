@@ -66,6 +66,11 @@ class Callback {
     (void)trial;
     (void)checkpoint;
   }
+  /// The trial goes on as a copy of another one, from now on with the config in `trial`.
+  virtual void on_trial_exploit(const Trial& trial, const Cloning& cloning) {
+    (void)trial;
+    (void)cloning;
+  }
   virtual void on_trial_complete(const Trial& trial) { (void)trial; }
   /// A failed attempt that will be retried; what failed is in `trial.error`.
   virtual void on_trial_recover(const Trial& trial) { (void)trial; }

@@ -49,8 +49,18 @@ void put_raw(std::string& out, std::string_view name, std::string_view json) {
   append_key(out, name);
   out += json;
 }
-void put(std::string& out, TrialId trial) {
-  put(out, "trial", static_cast<std::int64_t>(index_of(trial)));
+void put(std::string& out, std::string_view name, TrialId trial) {
+  put(out, name, static_cast<std::int64_t>(index_of(trial)));
+}
+void put_if(std::string& out, std::string_view name, const std::optional<TrialId>& trial) {
+  if (trial) put(out, name, *trial);
+}
+void put(std::string& out, TrialId trial) { put(out, "trial", trial); }
+/// The config as a string: only one member of a record can be embedded as it is.
+void write(std::string& out, const Exploit& exploit) {
+  put(out, "donor", exploit.donor);
+  put(out, "config", exploit.config);
+  put_if(out, "tag", exploit.tag);
 }
 
 void write(std::string& out, const SessionStarted& event) {
@@ -68,6 +78,7 @@ void write(std::string& out, const AttemptStarted& event) {
   put(out, event.trial);
   put(out, "attempt", static_cast<std::int64_t>(event.attempt));
   if (event.checkpoint != 0) put(out, "checkpoint", static_cast<std::int64_t>(event.checkpoint));
+  put_if(out, "donor", event.donor);
   if (!event.gpus.empty()) put(out, "gpus", event.gpus);
 }
 void write(std::string& out, const ProcessStarted& event) {
@@ -90,8 +101,9 @@ void write(std::string& out, const ResultReported& event) {
   put_if(out, "done", result.done);
   put_if(out, "should_checkpoint", result.should_checkpoint);
   if (event.decision.action != Action::proceed) {
-    put(out, "action", std::string_view(event.decision.action == Action::stop ? "stop" : "pause"));
+    put(out, "action", std::string_view(to_string(event.decision.action)));
   }
+  if (event.decision.exploit) write(out, *event.decision.exploit);
   put_if(out, "by_rule", event.decision.by_rule);
   put_if(out, "save", event.decision.checkpoint);
   put_raw(out, "metrics", result.metrics.text);
@@ -113,11 +125,11 @@ void write(std::string& out, const CheckpointDamaged& event) {
   put(out, event.trial);
   put(out, "index", static_cast<std::int64_t>(event.index));
   put(out, "reason", event.reason);
+  put_if(out, "clone", event.clone);
 }
 constexpr std::pair<Outcome, std::string_view> outcome_names[] = {
-    {Outcome::completed, "completed"},
-    {Outcome::paused, "paused"},
-    {Outcome::failed, "failed"},
+    {Outcome::completed, "completed"},     {Outcome::paused, "paused"},
+    {Outcome::exploiting, "exploiting"},   {Outcome::failed, "failed"},
     {Outcome::interrupted, "interrupted"},
 };
 void write(std::string& out, const AttemptEnded& event) {
@@ -149,10 +161,15 @@ void write(std::string& out, const TrialStopRequested& event) {
   put(out, "reason", event.reason);
 }
 
+void write(std::string& out, const TrialExploited& event) {
+  put(out, event.trial);
+  write(out, event.exploit);
+}
+
 constexpr std::string_view type_names[] = {
     "session",           "trial",    "attempt",    "process", "result", "checkpoint",
     "checkpoint_failed", "dropped",  "damaged",    "end",     "stop",   "callback",
-    "session_end",       "requeued", "trial_stop",
+    "session_end",       "requeued", "trial_stop", "exploit",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -175,15 +192,20 @@ Result read_result(const JsonFields& fields) {
   return result;
 }
 
+Exploit read_exploit(const JsonFields& fields) {
+  return {TrialId{static_cast<std::uint32_t>(fields.integer("donor"))}, fields.text("config"),
+          fields.text_if("tag")};
+}
+
 Decision read_decision(const JsonFields& fields) {
-  const std::string action = fields.text_if("action");
-  if (!action.empty() && action != "stop" && action != "pause") {
-    throw std::invalid_argument("unknown action '" + action + "'");
+  Decision decision{Action::proceed, fields.flag("save"), fields.flag("by_rule"), {}};
+  if (fields.has("action")) {
+    const auto action = parse_action(fields.text("action"));
+    if (!action) throw std::invalid_argument("unknown action '" + fields.text("action") + "'");
+    decision.action = *action;
   }
-  return {action.empty()      ? Action::proceed
-          : action == "pause" ? Action::pause
-                              : Action::stop,
-          fields.flag("save"), fields.flag("by_rule")};
+  if (decision.action == Action::exploit) decision.exploit = read_exploit(fields);
+  return decision;
 }
 
 Outcome read_outcome(const JsonFields& fields) {
@@ -213,7 +235,8 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
                       f.text_if("start_checkpoint")};
   }
   if (type == "attempt") {
-    return AttemptStarted{f.trial(), f.attempt(), f.small("checkpoint", 0), f.integers("gpus")};
+    return AttemptStarted{f.trial(), f.attempt(), f.small("checkpoint", 0), f.integers("gpus"),
+                          f.trial_if("donor")};
   }
   if (type == "process") {
     return ProcessStarted{f.trial(), f.attempt(), f.integer("pid"),
@@ -225,7 +248,7 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   }
   if (type == "dropped") return CheckpointsDropped{f.trial(), f.integers("indices")};
   if (type == "damaged") {
-    return CheckpointDamaged{f.trial(), f.small("index", 0), f.text("reason")};
+    return CheckpointDamaged{f.trial(), f.small("index", 0), f.text("reason"), f.trial_if("clone")};
   }
   if (type == "end") {
     return AttemptEnded{f.trial(),       f.attempt(),
@@ -237,6 +260,7 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   if (type == "session_end") return read_session_end(f);
   if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
   if (type == "trial_stop") return TrialStopRequested{f.trial(), f.text("reason")};
+  if (type == "exploit") return TrialExploited{f.trial(), read_exploit(f)};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }
 

@@ -36,6 +36,7 @@ struct AttemptStarted {
   int attempt = 0;
   int checkpoint = 0;     ///< index in the trial, or 0: from scratch or `start_checkpoint`
   std::vector<int> gpus;  ///< devices it holds
+  std::optional<TrialId> donor = {};  ///< `checkpoint` is one of this trial's
 };
 
 /// The attempt's process runs: who to end if the driver dies.
@@ -78,11 +79,13 @@ struct CheckpointDamaged {
   TrialId trial{};
   int index = 0;
   std::string reason;
+  std::optional<TrialId> clone = {};  ///< it was to be restored into this trial
 };
 
 enum class Outcome {
   completed,    ///< TERMINATED: stopped, done, or ended by itself
   paused,       ///< PAUSED, with a checkpoint
+  exploiting,   ///< PENDING: goes on from a donor's checkpoint
   failed,       ///< PENDING again if `retry`, else ERROR
   interrupted,  ///< PENDING again: the driver left, or died; no fault of the trial
 };
@@ -115,6 +118,12 @@ struct TrialStopRequested {
   std::string reason;
 };
 
+/// A waiting trial goes on as a copy of another one, because the scheduler said so.
+struct TrialExploited {
+  TrialId trial{};
+  Exploit exploit;
+};
+
 /// What a callback wants to know again, saved when the driver leaves in good order.
 struct CallbackSaved {
   std::string callback;  ///< its name
@@ -127,10 +136,11 @@ struct SessionEnded {
   StateCost cost;      ///< of this session
 };
 
-using EventBody = std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted,
-                               ResultReported, CheckpointCommitted, CheckpointFailed,
-                               CheckpointsDropped, CheckpointDamaged, AttemptEnded, StopRequested,
-                               CallbackSaved, SessionEnded, TrialRequeued, TrialStopRequested>;
+using EventBody =
+    std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
+                 CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
+                 AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued,
+                 TrialStopRequested, TrialExploited>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes
@@ -138,7 +148,8 @@ struct Event {
   EventBody body;
 };
 
-/// The trial that the event is about; nothing if it is about the whole experiment.
+/// The trial that the event is about; nothing if it is about the whole experiment. (One event
+/// changes two: CheckpointDamaged its `clone`, too.)
 std::optional<TrialId> trial_of(const EventBody& body);
 
 /// Appends the event's JSON object, in one line, without a newline.

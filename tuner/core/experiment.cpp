@@ -111,7 +111,10 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
   }
   running_.erase(trial.id);
   trial.state = state;
-  if (is_final(state)) trial.ended = time;
+  if (is_final(state)) {
+    trial.ended = time;
+    set_donor(trial, std::nullopt);
+  }
   take_its_place(trial, last_event_ + 1);
 }
 
@@ -169,17 +172,26 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   if (trial.state != TrialState::pending && trial.state != TrialState::paused) {
     contradiction("an attempt of " + to_string(trial.id) + ", which is " + to_string(trial.state));
   }
+  const Trial& owner = event.donor ? find(*event.donor) : trial;
   const Checkpoint* const checkpoint =
-      event.checkpoint == 0 ? nullptr : trial.checkpoint(event.checkpoint);
+      event.checkpoint == 0 ? nullptr : owner.checkpoint(event.checkpoint);
   if (event.checkpoint != 0 && checkpoint == nullptr) {
     contradiction("an attempt from checkpoint " + std::to_string(event.checkpoint) + " that " +
-                  to_string(trial.id) + " does not have");
+                  to_string(owner.id) + " does not have");
+  }
+  if (event.donor && !trial.donor) {
+    contradiction(to_string(trial.id) + " starts from a checkpoint of " + to_string(*event.donor) +
+                  " and is no clone of it");
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
   trial.stopping = trial.last_save_due = false;
   trial.not_before = 0;
   rewind(trial, checkpoint);
+  if (event.donor) {
+    set_donor(trial, DonorCheckpoint{*event.donor, event.checkpoint, trial.donor->attempt});
+    trial.lineage.back().donor_iteration = trial.iteration;
+  }
   if (trial.started == 0) trial.started = time;
 }
 
@@ -188,7 +200,7 @@ void Experiment::on(const ProcessStarted& event, Seconds) {
   processes_[event.trial] = event;
 }
 
-void Experiment::on(const ResultReported& event, Seconds) {
+void Experiment::on(const ResultReported& event, Seconds time) {
   Trial& trial = find(event.trial);
   require_running(trial, event.attempt, "a result");
   const Result& result = event.result;
@@ -210,6 +222,7 @@ void Experiment::on(const ResultReported& event, Seconds) {
   trial.last_save_due = ends && event.decision.checkpoint && !trial.stopping;
   trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
+  if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
 }
 
@@ -227,6 +240,8 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
   if (event.checkpoint.iteration == trial.iteration) trial.last_save_due = false;
+  // One that was on its way when the trial became a clone is of what it was before.
+  if (trial.donor && trial.attempt > trial.donor->attempt) set_donor(trial, std::nullopt);
   ++saves_.committed;
   saves_.bytes += event.checkpoint.bytes;
   saves_.save_s += event.checkpoint.save_s;
@@ -258,8 +273,17 @@ void Experiment::on(const CheckpointDamaged& event, Seconds) {
   Trial& trial = find(event.trial);
   std::erase_if(trial.checkpoints, [&](const auto& c) { return c.index == event.index; });
   // It was to be restored from it, and is from the one before instead.
-  const bool just_started = trial.iteration == trial.restored_iteration;
-  if (trial.state == TrialState::running && just_started) rewind(trial, trial.latest_checkpoint());
+  Trial& restored = event.clone ? find(*event.clone) : trial;
+  const bool just_started = restored.iteration == restored.restored_iteration;
+  if (restored.state != TrialState::running || !just_started) return;
+  const auto [owner, checkpoint] = restore_point(restored.id);
+  rewind(restored, checkpoint);
+  if (owner == restored.id) {
+    set_donor(restored, std::nullopt);
+  } else {
+    set_donor(restored, DonorCheckpoint{owner, checkpoint->index, restored.donor->attempt});
+    restored.lineage.back().donor_iteration = restored.iteration;
+  }
 }
 
 void Experiment::on(const AttemptEnded& event, Seconds time) {
@@ -273,6 +297,9 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       break;
     case Outcome::paused:
       set_state(trial, TrialState::paused, time);
+      break;
+    case Outcome::exploiting:
+      set_state(trial, TrialState::pending, time);
       break;
     case Outcome::interrupted: {
       const bool is_over = trial.stopping && !trial.last_save_due;
@@ -324,6 +351,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     rewind(trial, nullptr);
     trial.error.clear();
     trial.last_metrics.clear();
+    set_donor(trial, std::nullopt);
     trial.summaries.clear();
     trial.checkpoints.clear();
   }

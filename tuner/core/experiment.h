@@ -41,6 +41,17 @@ class Experiment {
   const std::set<std::pair<std::uint64_t, TrialId>>& paused() const { return paused_; }
   const std::set<TrialId>& running() const { return running_; }
 
+  /// Whether a waiting trial may run at `now`: its backoff is over, and its donor has something to
+  /// go on from, or never will.
+  bool may_start(TrialId id, Seconds now) const;
+  /// What an attempt of the trial starts from: the donor's checkpoint after an exploit, else its
+  /// own newest one. The pointer is null if there is none.
+  std::pair<TrialId, const Checkpoint*> restore_point(TrialId id) const;
+  /// Whether a clone is to start from this checkpoint.
+  bool is_donated(TrialId donor, int index) const;
+  /// Whether a clone waits for the trial to have a checkpoint.
+  bool is_waited_for(TrialId donor) const;
+
   std::size_t count(TrialState state) const;
   std::uint64_t last_event() const { return last_event_; }
   std::uint64_t results() const { return results_; }
@@ -103,6 +114,11 @@ class Experiment {
   void on(const CallbackSaved&, Seconds) {}  // the callback's own business
   void on(const SessionEnded& event, Seconds time);
   void on(const TrialRequeued& event, Seconds time);
+  void on(const TrialExploited& event, Seconds time);
+
+  // lineage.cpp
+  void exploit(Trial& trial, const Exploit& exploit, Seconds time);
+  void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
   /// Ids are 32 bits wide; a broken one must not take all memory.
   static constexpr std::size_t max_loaded_trials = 100'000'000;
@@ -113,6 +129,8 @@ class Experiment {
   std::set<TrialId> running_;
   std::map<TrialId, std::uint64_t> queued_;  ///< the key in pending_ or paused_
   std::map<TrialId, ProcessStarted> processes_;
+  /// Of each trial that somebody is to be restored from: the indices, one for each clone.
+  std::map<TrialId, std::multiset<int>> donated_;
   std::size_t terminated_ = 0;
   std::size_t errors_ = 0;
   std::uint64_t last_event_ = 0;

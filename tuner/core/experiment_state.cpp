@@ -62,6 +62,17 @@ void put(std::string& out, const MetricSummary& summary) {
   out += "]]";
 }
 
+void put(std::string& out, const Cloning& cloning) {
+  out += '{';
+  put(out, "event", static_cast<std::int64_t>(cloning.event));
+  put(out, "t", cloning.time);
+  put(out, "iteration", cloning.iteration);
+  put(out, "donor", static_cast<std::int64_t>(index_of(cloning.donor)));
+  put_unless_zero(out, "donor_iteration", cloning.donor_iteration);
+  put_if(out, "old_config", cloning.old_config);
+  out += '}';
+}
+
 template <class Items>
 void put_list(std::string& out, std::string_view name, const Items& items) {
   if (items.empty()) return;
@@ -118,6 +129,18 @@ Checkpoint parse_checkpoint(simdjson::dom::element element) {
   simdjson::dom::object object;
   if (element.get(object) != simdjson::SUCCESS) broken("checkpoints");
   return read_checkpoint(JsonFields({}, object));
+}
+
+Cloning parse_cloning(simdjson::dom::element element) {
+  simdjson::dom::object object;
+  if (element.get(object) != simdjson::SUCCESS) broken("lineage");
+  const JsonFields fields({}, object);
+  return {static_cast<std::uint64_t>(fields.integer("event")),
+          fields.number("t"),
+          fields.integer("iteration"),
+          TrialId{static_cast<std::uint32_t>(fields.integer("donor"))},
+          fields.integer("donor_iteration", 0),
+          fields.text("old_config")};
 }
 
 template <class Item, class Parse>
@@ -195,6 +218,12 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   put_unless_zero(out, "failed_saves", trial.failed_saves);
   put_unless_zero(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
   put_if(out, "start_checkpoint", trial.start_checkpoint);
+  if (trial.donor) {
+    put(out, "donor", static_cast<std::int64_t>(index_of(trial.donor->trial)));
+    put_unless_zero(out, "donor_checkpoint", trial.donor->index);
+    put_unless_zero(out, "donor_attempt", trial.donor->attempt);
+  }
+  put_list(out, "lineage", trial.lineage);
   const auto process = processes_.find(id);
   if (process != processes_.end()) {
     put(out, "pid", process->second.pid);
@@ -241,6 +270,10 @@ void Experiment::load_trial(std::string_view text) {
   trial.failed_saves = fields.small("failed_saves", 0);
   trial.failed_saves_in_a_row = fields.small("failed_saves_in_a_row", 0);
   trial.start_checkpoint = fields.text_if("start_checkpoint");
+  if (const auto donor = fields.trial_if("donor")) {
+    trial.donor = {*donor, fields.small("donor_checkpoint", 0), fields.small("donor_attempt", 0)};
+  }
+  trial.lineage = parse_list<Cloning>(object, "lineage", parse_cloning);
 
   const auto config_bytes = static_cast<std::size_t>(fields.integer("config_bytes"));
   constexpr std::string_view metrics_key = "\"metrics\":";
@@ -336,6 +369,15 @@ void Experiment::load_totals(const Json& totals) {
                                   to_string(TrialId{static_cast<std::uint32_t>(i)}));
     }
     take_its_place(trial, waits ? queued_.at(trial.id) : 0);
+    const auto is_known = [this](TrialId id) { return index_of(id) < trials_.size(); };
+    const bool knows_donors =
+        (!trial.donor || is_known(trial.donor->trial)) &&
+        std::all_of(trial.lineage.begin(), trial.lineage.end(),
+                    [&](const Cloning& cloning) { return is_known(cloning.donor); });
+    if (!knows_donors) {
+      throw std::invalid_argument(to_string(trial.id) + " is a clone of an unknown trial");
+    }
+    if (trial.donor) donated_[trial.donor->trial].insert(trial.donor->index);
   }
 }
 

@@ -69,6 +69,10 @@ class JsonFields {
     return values;
   }
   TrialId trial() const { return TrialId{static_cast<std::uint32_t>(integer("trial"))}; }
+  std::optional<TrialId> trial_if(const char* name) const {
+    if (!has(name)) return std::nullopt;
+    return TrialId{static_cast<std::uint32_t>(integer(name))};
+  }
   int attempt() const { return small("attempt", 0); }
   simdjson::dom::object object(const char* name) const {
     simdjson::dom::object value;

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "tuner/core/result.h"
 #include "tuner/core/trial.h"
@@ -18,13 +20,32 @@ namespace tune {
 class Experiment;
 
 /// What follows from a result. Stop beats exploit beats pause beats continue.
-enum class Action { proceed, pause, stop };
+enum class Action { proceed, pause, exploit, stop };
+const char* to_string(Action action);  ///< "continue", "pause", ...
+std::optional<Action> parse_action(std::string_view text);
+
+/// A trial goes on as a copy of another one: from its newest checkpoint, with a config of its own.
+struct Exploit {
+  TrialId donor{};
+  std::string config;  ///< JSON text
+  std::string tag;     ///< the values in it, short, for tables; empty: as it was
+  bool operator==(const Exploit&) const = default;
+};
 
 struct Decision {
   Action action = Action::proceed;
   bool checkpoint = false;  ///< save at this iteration, whatever else is due
   bool by_rule = false;     ///< it is a stop rule that ends the trial; not the scheduler's to say
+  std::optional<Exploit> exploit;  ///< set if and only if `action` says so
   bool operator==(const Decision&) const = default;
+};
+
+/// What a scheduler wants done to a trial that has not reported just now.
+struct Order {
+  TrialId trial{};
+  /// Carried out when the trial is PENDING or PAUSED; nothing: it is to stop.
+  std::optional<Exploit> exploit;
+  std::string reason;  ///< a sentence, for a stop
 };
 
 class Scheduler {
@@ -32,8 +53,17 @@ class Scheduler {
   virtual ~Scheduler() = default;
 
   /// A trial is new, or had ended and was queued again by the user: then it has been told to
-  /// `on_trial_end` before, and may have results already, or once more from the first on.
+  /// `on_trial_end` before, and may have results already, or once more from the first on. It is
+  /// PENDING.
   virtual void on_trial_add(const Trial& trial) { (void)trial; }
+
+  /// An attempt of the trial begins: it is RUNNING, and `trial.iteration` is that of what it is
+  /// restored from, which may be less than what it has reported before.
+  virtual void on_trial_start(const Trial& trial) { (void)trial; }
+
+  /// An attempt has ended and the trial has not: it is PENDING (interrupted, to be retried, or
+  /// exploiting) or PAUSED.
+  virtual void on_trial_wait(const Trial& trial) { (void)trial; }
 
   /// Asked for each accepted result that no stopper has ended. `trial` is as before the result.
   virtual Decision on_result(const Trial& trial, const Result& result) = 0;
@@ -41,10 +71,19 @@ class Scheduler {
   /// The trial reached a final state: TERMINATED or ERROR (see `trial.state`), for whatever reason.
   virtual void on_trial_end(const Trial& trial) { (void)trial; }
 
+  /// What is to be done to trials that have not reported just now, one at a time; asked again until
+  /// there is nothing. A stop comes back as `on_trial_end` (of a running trial: when its attempt
+  /// has ended), an exploit as `on_order`.
+  virtual std::optional<Order> order() const { return std::nullopt; }
+  /// The order was carried out: a stop is recorded, an exploit has changed `trial`.
+  virtual void on_order(const Trial& trial) { (void)trial; }
+
   /// Which PENDING or PAUSED trial should run next, given that resources are free at `now` (Unix
-  /// time); nothing if none should. Never one whose `not_before` lies ahead. The default is first
-  /// come first served: PENDING before PAUSED.
-  virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now) const;
+  /// time); nothing if none should. Only one that `Experiment::may_start`. With `more`, a new trial
+  /// can perhaps be had instead: if nothing is chosen the searcher is asked for one, and if it has
+  /// none, this is asked again without. The default is first come first served: PENDING before new
+  /// ones before PAUSED.
+  virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now, bool more) const;
 
   /// Everything needed so that a fresh object after `load` gives the same answers to the same
   /// future. `load` throws Error if `state` is not its own.

@@ -54,6 +54,23 @@ struct MetricSummary {
   double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
 };
 
+/// One exploit: the trial went on as a copy of another one.
+struct Cloning {
+  std::uint64_t event = 0;     ///< number of the record that decided it
+  Seconds time = 0;            ///< Unix time of that
+  std::int64_t iteration = 0;  ///< of the trial, before
+  TrialId donor{};
+  std::int64_t donor_iteration = 0;  ///< of what was restored; 0: nothing was yet
+  std::string old_config;  ///< JSON text; the new one is the next cloning's, or the trial's
+};
+
+/// What a trial starts from after an exploit, until it has a checkpoint of its own again.
+struct DonorCheckpoint {
+  TrialId trial{};
+  int index = 0;    ///< 0: the donor's newest, once it has one
+  int attempt = 0;  ///< of the cloned trial, when it was decided: what that saves does not count
+};
+
 struct Trial {
   TrialId id{};
   TrialState state = TrialState::pending;
@@ -91,6 +108,9 @@ struct Trial {
   int failed_saves_in_a_row = 0;
   /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
   std::string start_checkpoint;
+
+  std::optional<DonorCheckpoint> donor;
+  std::vector<Cloning> lineage;  ///< oldest first
 
   const MetricSummary* summary(std::string_view metric) const;
   const Checkpoint* latest_checkpoint() const;
