@@ -82,6 +82,24 @@ TEST_CASE("A restore rewinds the counters to the checkpoint's", "[experiment]") 
   CHECK(story.trial().iteration == 0);
 }
 
+TEST_CASE("An attempt interrupted after a pause was decided on is paused, if it was saved",
+          "[experiment]") {
+  Story story;
+  story.add().start().report(1, 1, Action::pause, true);
+  SECTION("it was") {
+    story.save(1, 1).end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::paused);
+  }
+  SECTION("it was not") {
+    story.end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::pending);
+  }
+  SECTION("the pause failed and it went on") {
+    story.report(2).save(1, 2).end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::pending);
+  }
+}
+
 TEST_CASE("A damaged checkpoint rewinds an attempt that has just begun with it", "[experiment]") {
   Story story;
   story.add().start().report(1).save(1, 1).report(2).save(2, 2).end(Outcome::failed, true);

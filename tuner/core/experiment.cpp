@@ -185,7 +185,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
-  trial.stopping = trial.last_save_due = false;
+  trial.stopping = trial.last_save_due = trial.pausing = false;
   trial.not_before = 0;
   rewind(trial, checkpoint);
   if (event.donor) {
@@ -222,6 +222,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.last_save_due = ends && event.decision.checkpoint && !trial.stopping;
   trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
+  trial.pausing = event.decision.action == Action::pause;
   if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
 }
@@ -303,7 +304,15 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       break;
     case Outcome::interrupted: {
       const bool is_over = trial.stopping && !trial.last_save_due;
-      set_state(trial, is_over ? TrialState::terminated : TrialState::pending, time);
+      // It has got as far as it was to get: whether it goes on is the scheduler's to say.
+      const Checkpoint* const latest = trial.latest_checkpoint();
+      const bool is_paused =
+          trial.pausing && latest != nullptr && latest->iteration == trial.iteration;
+      set_state(trial,
+                is_over     ? TrialState::terminated
+                : is_paused ? TrialState::paused
+                            : TrialState::pending,
+                time);
       break;
     }
     case Outcome::failed:

@@ -204,6 +204,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   if (trial.stopping) put(out, "stopping", 1);
   if (trial.stopped_by_rule) put(out, "stopped_by_rule", 1);
   if (trial.last_save_due) put(out, "last_save_due", 1);
+  if (trial.pausing) put(out, "pausing", 1);
   put(out, "iteration", trial.iteration);
   put_unless_zero(out, "restored_iteration", trial.restored_iteration);
   put(out, "total_s", trial.time_total_s);
@@ -256,6 +257,7 @@ void Experiment::load_trial(std::string_view text) {
   trial.stopping = fields.small("stopping", 0) != 0;
   trial.stopped_by_rule = fields.small("stopped_by_rule", 0) != 0;
   trial.last_save_due = fields.small("last_save_due", 0) != 0;
+  trial.pausing = fields.small("pausing", 0) != 0;
   trial.iteration = fields.integer("iteration");
   trial.restored_iteration = fields.integer("restored_iteration", 0);
   trial.time_total_s = fields.number("total_s");

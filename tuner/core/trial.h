@@ -90,6 +90,9 @@ struct Trial {
   /// then, only an attempt that goes on from the checkpoint before can bring it.
   bool last_save_due = false;
 
+  /// With the last result a pause was decided on.
+  bool pausing = false;
+
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;
   double time_total_s = 0;
