@@ -188,7 +188,6 @@ TEST_CASE("A snapshot waits for callbacks' files, and is given up where they can
 
 TEST_CASE("The period of snapshots grows with what they cost", "[snapshots]") {
   Harness harness;
-  harness.spec.snapshot_period_s.reset();
   harness.trials = 100;
   harness.iterations = 2;
   harness.spec.snapshot_period_s.reset();
