@@ -122,6 +122,11 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory) {
   std::vector<Exported> exported;
   for (const Trial& trial : experiment.trials()) {
     if (trial.last_metrics.empty()) continue;
+    if (!trial.lineage.empty()) {
+      throw user_error(to_string(trial.id) +
+                       " went on as a copy of another trial, with another config: what it has "
+                       "reported is no learning curve of one config");
+    }
     Exported& one = exported.emplace_back();
     one.trial = to_string(trial.id);
     const auto file = paths::trial(directory, trial.id) / "result.json";

@@ -34,6 +34,20 @@ ExperimentSpec spec_with(double workers) {
 
 const Catalogue catalogue = built_in_catalogue();
 
+/// Makes each trial but the first, at its second result, a copy of the first.
+class CopyFirst : public Scheduler {
+ public:
+  explicit CopyFirst(std::string config) : config_(std::move(config)) {}
+  Decision on_result(const Trial& trial, const Result& result) override {
+    if (trial.id == TrialId{0}) return {.action = Action::proceed, .checkpoint = true};
+    if (result.training_iteration != 2 || !trial.lineage.empty()) return {};
+    return {.action = Action::exploit, .exploit = Exploit{TrialId{0}, config_, ""}};
+  }
+
+ private:
+  std::string config_;
+};
+
 }  // namespace
 
 TEST_CASE("Without a budget every curve is trained to its end") {
@@ -112,4 +126,16 @@ TEST_CASE("A metric that the curves lack is refused with the nearest that there 
   spec.objective->metric = "scor";
   REQUIRE_THROWS_WITH(replay_curves(spec, catalogue, table, {}),
                       Catch::Contains("'scor', did you mean 'score'?"));
+}
+
+TEST_CASE("A scheduler that makes configs which no curve knows ends a replay with an error") {
+  const CurveTable table = rising(2);
+  Catalogue with_copies = built_in_catalogue();
+  add_factory(with_copies.schedulers, "copy_first", [](const Json&, const PolicyContext&) {
+    return std::make_unique<CopyFirst>(R"({"x": 1.5})");
+  });
+  ExperimentSpec spec = spec_with(2);
+  spec.scheduler = {{"type", "copy_first"}};
+  REQUIRE_THROWS_WITH(replay_curves(spec, with_copies, table, {}),
+                      Catch::Contains("has changed the config of trial_00001"));
 }

@@ -27,9 +27,19 @@ class PauseOnce : public Scheduler {
 
 class PauseForEver : public PauseOnce {
  public:
-  std::optional<TrialId> choose(const Experiment& experiment, Seconds) const override {
+  std::optional<TrialId> choose(const Experiment& experiment, Seconds, bool) const override {
     if (experiment.pending().empty()) return std::nullopt;
     return experiment.pending().begin()->second;
+  }
+};
+
+/// Trial 1 goes on as a copy of trial 0 after its first result.
+class CopyOnce : public PauseOnce {
+ public:
+  Decision on_result(const Trial& trial, const Result&) override {
+    if (trial.id == TrialId{0}) return {.checkpoint = true};
+    if (!trial.lineage.empty()) return {};
+    return {.action = Action::exploit, .exploit = Exploit{TrialId{0}, R"({"x":0.5})", ""}};
   }
 };
 
@@ -145,6 +155,30 @@ TEST_CASE("Trials that a scheduler pauses go on in a simulation from where they 
     CHECK(trial.attempt == 2);
     CHECK(trial.iteration == 3);
   }
+}
+
+TEST_CASE("A clone in a simulation has its donor's iteration and state, and a config of its own") {
+  Simulation simulation;
+  add_factory(simulation.catalogue.schedulers, "copy_once",
+              [](const Json&, const PolicyContext&) { return std::make_unique<CopyOnce>(); });
+  simulation.spec.scheduler = {{"type", "copy_once"}};
+  simulation.spec.num_samples = 2;
+  simulation.spec.stop = Json::parse(R"({"training_iteration": 4})");
+  simulation.program.step = [](SimulatedRun& run) {
+    if (run.state.is_null()) run.state = run.trial_id;
+    // The other trial reports first when the donor has three iterations behind it.
+    const bool waits = run.state == "trial_00001";
+    const Json metrics = {{"loss", run.config.at("x")}, {"from", run.state}};
+    return SimulatedStep{.metrics = parse_metrics(metrics.dump()), .takes_s = waits ? 35.0 : 10.0};
+  };
+  const auto outcome = simulation.run();
+  const Experiment& all = outcome.results.experiment();
+  CHECK(all.count(TrialState::terminated) == 2);
+  const Trial& clone = all.trials()[1];
+  REQUIRE(clone.lineage.size() == 1);
+  CHECK(clone.lineage[0].donor_iteration == 3);
+  CHECK(clone.iteration == 4);
+  CHECK(Json::parse(clone.last_metrics) == Json{{"from", "trial_00000"}, {"loss", 0.5}});
 }
 
 TEST_CASE(
