@@ -33,28 +33,36 @@ class Asha : public Scheduler {
 
   void on_trial_add(const Trial& trial) override {
     const int rungs = static_cast<int>(milestones_.size());
-    live_[trial.id] = {draw_bracket(options_.brackets, rungs, random_), -1};
+    live_[trial.id] = {draw_bracket(options_.brackets, rungs, random_)};
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
     const auto standing = yardstick_.of(result);
-    if (!standing) return {};
+    const auto found = live_.find(trial.id);
+    if (!standing || found == live_.end()) return {};
     if (options_.stop_last_trials && standing->time >= options_.max_t) return {Action::stop};
-    return {take_in(trial.id, *standing) ? Action::proceed : Action::stop};
+    // Its last save may have failed, and it been tried again.
+    Place& place = found->second;
+    if (!place.has_lost) place.has_lost = !take_in(trial.id, place, *standing);
+    return {place.has_lost ? Action::stop : Action::proceed};
   }
 
   void on_trial_end(const Trial& trial) override {
     // One that ended well is a competitor like any other. What a scheduler stopped is there
     // already.
+    const auto found = live_.find(trial.id);
+    if (found == live_.end()) return;
     const auto standing = yardstick_.of(trial);
-    if (trial.state == TrialState::terminated && standing) take_in(trial.id, *standing);
-    live_.erase(trial.id);
+    if (trial.state == TrialState::terminated && standing) {
+      take_in(trial.id, found->second, *standing);
+    }
+    live_.erase(found);
   }
 
   Json save() const override {
     Json live = Json::array();
     for (const auto& [id, place] : live_) {
-      live.push_back({index_of(id), place.bracket, place.rung});
+      live.push_back({index_of(id), place.bracket, place.rung, place.has_lost});
     }
     Json brackets = Json::array();
     for (const auto& rungs : brackets_) {
@@ -78,7 +86,7 @@ class Asha : public Scheduler {
       }
       std::map<TrialId, Place> live;
       for (const Json& trial : state.at("live")) {
-        const Place place{trial.at(1).get<int>(), trial.at(2).get<int>()};
+        const Place place{trial.at(1).get<int>(), trial.at(2).get<int>(), trial.at(3).get<bool>()};
         if (place.bracket < 0 || place.bracket >= options_.brackets || place.rung < -1) {
           throw std::invalid_argument("a place that does not exist");
         }
@@ -94,15 +102,13 @@ class Asha : public Scheduler {
   /// Where a trial is that has not ended.
   struct Place {
     int bracket = 0;
-    int rung = -1;  ///< the highest in which it has been seen; -1: none
+    int rung = -1;          ///< the highest in which it has been seen; -1: none
+    bool has_lost = false;  ///< and is to end
   };
 
   /// Enters the trial into the highest rung that it has passed, unless it has been there before.
   /// False if it is to stop.
-  bool take_in(TrialId id, const Standing& standing) {
-    const auto found = live_.find(id);
-    if (found == live_.end()) return true;
-    Place& place = found->second;
+  bool take_in(TrialId id, Place& place, const Standing& standing) {
     auto& rungs = brackets_[static_cast<std::size_t>(place.bracket)];
     const int highest = static_cast<int>(rungs.size()) - 1;
     int passed = -1;

@@ -17,6 +17,22 @@ std::vector<double> rung_milestones(double first, double last, double factor) {
   return milestones;
 }
 
+std::vector<BracketShape> hyperband_shapes(double max_t, double factor) {
+  constexpr double rounding = 1e-9;
+  const int s_max = static_cast<int>(rung_milestones(1, max_t, factor).size()) - 1;
+  std::vector<BracketShape> shapes;
+  for (int s = s_max; s >= 0; --s) {
+    const double trials = std::ceil((s_max + 1.0) / (s + 1) * std::pow(factor, s) - rounding);
+    BracketShape& shape = shapes.emplace_back();
+    for (int i = 0; i <= s; ++i) {
+      shape.sizes.push_back(static_cast<std::int64_t>(trials / std::pow(factor, i) + rounding));
+      shape.milestones.push_back(std::floor(max_t * std::pow(factor, i - s) + rounding));
+    }
+    shape.milestones.back() = max_t;
+  }
+  return shapes;
+}
+
 int draw_bracket(int brackets, int rungs, Random& random) {
   if (brackets == 1) return 0;
   // Relative to the first bracket, so that nothing overflows.

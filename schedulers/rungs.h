@@ -16,6 +16,18 @@ namespace tune {
 /// first, first * factor, first * factor^2 ... up to `last`, inclusive but for rounding.
 std::vector<double> rung_milestones(double first, double last, double factor);
 
+/// How hyperband's bracket halves: so many trials train until each milestone; the last is max_t.
+struct BracketShape {
+  std::vector<std::int64_t> sizes;
+  std::vector<double> milestones;
+};
+
+/// The brackets of one band for max_t >= 1, the one with the most halvings first. With
+/// s_max = floor(log(max_t) / log(factor)), bracket s = s_max ... 0 has
+/// n = ceil((s_max + 1) / (s + 1) * factor^s) trials, of which floor(n / factor^i) train until
+/// floor(max_t * factor^(i - s)), for i = 0 ... s.
+std::vector<BracketShape> hyperband_shapes(double max_t, double factor);
+
 /// A bracket for a new trial: bracket s has `rungs` - s rungs, and probability proportional to
 /// e^(number of its rungs). Draws nothing if there is only one bracket.
 int draw_bracket(int brackets, int rungs, Random& random);

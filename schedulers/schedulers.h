@@ -28,7 +28,35 @@ struct AshaOptions {
 /// Stops a trial at a rung if it is below the top 1/`reduction_factor` of those seen there.
 std::unique_ptr<Scheduler> make_asha(AshaOptions options);
 
-/// Adds all of them: "fifo", "asha".
+/// Pauses every trial at every rung, and lets the best 1/`reduction_factor` go on.
+std::unique_ptr<Scheduler> make_asha_promotion(AshaOptions options);
+
+/// Hyperband. rungs.h has its brackets.
+struct HyperbandOptions {
+  std::string time_attr = "training_iteration";
+  Objective objective;
+  double max_t = 81;             ///< at least 1
+  double reduction_factor = 3;   ///< above 1
+  bool stop_last_trials = true;  ///< at max_t
+};
+/// Pauses the trials of a bracket until all have come as far, then lets the best
+/// 1/`reduction_factor` go on and stops the others.
+std::unique_ptr<Scheduler> make_hyperband(HyperbandOptions options);
+
+/// The median stopping rule.
+struct MedianStoppingOptions {
+  std::string time_attr = "time_total_s";
+  Objective objective;
+  double grace_period = 60;               ///< nothing is stopped before, nor does it count
+  std::int64_t min_samples_required = 3;  ///< others to compare with, at least
+  double min_time_slice = 0;              ///< between two pauses of a trial
+  bool hard_stop = true;                  ///< false: pause, and go on when nobody else waits
+};
+/// Stops a trial whose best result is worse than the median of the others' averages so far.
+std::unique_ptr<Scheduler> make_median_stopping(MedianStoppingOptions options);
+
+/// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband",
+/// "median_stopping".
 void add_schedulers(Catalogue& catalogue);
 
 }  // namespace tune

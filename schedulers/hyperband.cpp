@@ -1,0 +1,276 @@
+// Hyperband: successive halving in several brackets, each of which waits for all of its trials
+// before it decides. Trials pause at the barrier and go on from their checkpoints.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "schedulers/rungs.h"
+#include "schedulers/schedulers.h"
+#include "schedulers/standing.h"
+#include "tuner/core/experiment.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+/// A trial of a bracket that has neither ended nor lost.
+struct Member {
+  bool has_arrived = false;  ///< at the bracket's barrier
+  bool is_paused = false;
+  double score = 0;  ///< at the barrier
+};
+
+struct Bracket {
+  int rung = 0;              ///< halvings so far
+  std::int64_t added = 0;    ///< trials ever, those that have died included
+  bool is_closed = false;    ///< takes no more trials, though there may be room
+  std::int64_t arrived = 0;  ///< of the members
+  std::map<TrialId, Member> members;
+
+  bool all_have_arrived() const { return arrived > 0 && arrived == std::ssize(members); }
+};
+
+class Hyperband : public Scheduler {
+ public:
+  explicit Hyperband(HyperbandOptions options)
+      : options_(std::move(options)),
+        yardstick_(options_.time_attr, options_.objective),
+        shapes_(hyperband_shapes(options_.max_t, options_.reduction_factor)) {}
+
+  void on_trial_add(const Trial& trial) override {
+    if (newest_ < 0 || !has_room(newest_)) brackets_[++newest_];
+    Bracket& bracket = brackets_[newest_];
+    bracket.members[trial.id] = {};
+    if (++bracket.added >= shape(newest_).sizes[0]) bracket.is_closed = true;
+    bracket_of_[trial.id] = newest_;
+  }
+
+  void on_trial_start(const Trial& trial) override {
+    const auto place = bracket_of_.find(trial.id);
+    if (place == bracket_of_.end()) return;
+    const std::int64_t number = place->second;
+    Bracket& bracket = brackets_.at(number);
+    Member& member = bracket.members.at(trial.id);
+    member.is_paused = false;
+    ready_.erase({number, trial.id});
+    if (member.has_arrived && bracket.all_have_arrived() && !bracket.is_closed) {
+      // See `choose`: the bracket is as full as it gets.
+      bracket.is_closed = true;
+      halve_if_due(number);
+    }
+  }
+
+  void on_trial_wait(const Trial& trial) override {
+    if (lost_.contains(trial.id)) to_stop_.insert(trial.id);
+    const auto place = bracket_of_.find(trial.id);
+    if (place == bracket_of_.end()) return;
+    Member& member = brackets_.at(place->second).members.at(trial.id);
+    member.is_paused = trial.state == TrialState::paused;
+    if (member.is_paused && !member.has_arrived) ready_.insert({place->second, trial.id});
+  }
+
+  void on_trial_end(const Trial& trial) override {
+    lost_.erase(trial.id);
+    to_stop_.erase(trial.id);
+    const auto place = bracket_of_.find(trial.id);
+    if (place == bracket_of_.end()) return;
+    const std::int64_t number = place->second;
+    bracket_of_.erase(place);
+    ready_.erase({number, trial.id});
+    Bracket& bracket = brackets_.at(number);
+    if (bracket.members.at(trial.id).has_arrived) --bracket.arrived;
+    bracket.members.erase(trial.id);
+    // Nobody waits for the dead.
+    halve_if_due(number);
+  }
+
+  Decision on_result(const Trial& trial, const Result& result) override {
+    if (lost_.contains(trial.id)) return {Action::stop};
+    const auto standing = yardstick_.of(result);
+    const auto place = bracket_of_.find(trial.id);
+    if (!standing || place == bracket_of_.end()) return {};
+    if (standing->time >= options_.max_t && options_.stop_last_trials) return {Action::stop};
+    const std::int64_t number = place->second;
+    Bracket& bracket = brackets_.at(number);
+    Member& member = bracket.members.at(trial.id);
+    // At the barrier already: the save for its pause has failed.
+    if (member.has_arrived) return {Action::pause};
+    const auto& milestones = shape(number).milestones;
+    const auto rung = static_cast<std::size_t>(bracket.rung);
+    const bool is_last = rung + 1 == milestones.size();
+    if (is_last || standing->time < milestones[rung]) return {};
+    member.has_arrived = true;
+    member.score = standing->score;
+    ++bracket.arrived;
+    if (!halve_if_due(number)) return {Action::pause};
+    if (!lost_.contains(trial.id)) return {};
+    to_stop_.erase(trial.id);
+    return {Action::stop};
+  }
+
+  std::optional<Order> order() const override {
+    if (to_stop_.empty()) return std::nullopt;
+    return Order{*to_stop_.begin(), std::nullopt, "it was not among the best of its bracket"};
+  }
+
+  void on_order(const Trial& trial) override { to_stop_.erase(trial.id); }
+
+  std::optional<TrialId> choose(const Experiment& experiment, Seconds now,
+                                bool more) const override {
+    for (const auto& [queued, id] : experiment.pending()) {
+      if (!waits_at_barrier(id) && !lost_.contains(id) && experiment.may_start(id, now)) return id;
+    }
+    for (const auto& [number, id] : ready_) {
+      if (experiment.may_start(id, now)) return id;
+    }
+    // If no new trial will fill the newest bracket, it has to do with those it has. The start of
+    // one of them is the record of that.
+    return more ? std::nullopt : best_of_unfilled(experiment, now);
+  }
+
+  Json save() const override {
+    Json brackets = Json::array();
+    for (const auto& [number, bracket] : brackets_) {
+      Json members = Json::array();
+      for (const auto& [id, member] : bracket.members) {
+        members.push_back(
+            {index_of(id), member.has_arrived, member.is_paused, encode_number(member.score)});
+      }
+      brackets.push_back(
+          {number, bracket.rung, bracket.added, bracket.is_closed, std::move(members)});
+    }
+    Json lost = Json::array();
+    for (const TrialId id : lost_) lost.push_back({index_of(id), to_stop_.contains(id)});
+    return {{"newest", newest_}, {"brackets", std::move(brackets)}, {"lost", std::move(lost)}};
+  }
+
+  void load(const Json& state) override {
+    load_state("the scheduler hyperband", [&] {
+      Hyperband other(options_);
+      other.newest_ = state.at("newest").get<std::int64_t>();
+      for (const Json& saved : state.at("brackets")) other.load_bracket(saved);
+      for (const Json& saved : state.at("lost")) {
+        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        other.lost_.insert(id);
+        if (saved.at(1).get<bool>()) other.to_stop_.insert(id);
+      }
+      newest_ = other.newest_;
+      brackets_.swap(other.brackets_);
+      bracket_of_.swap(other.bracket_of_);
+      ready_.swap(other.ready_);
+      lost_.swap(other.lost_);
+      to_stop_.swap(other.to_stop_);
+    });
+  }
+
+ private:
+  /// Brackets are numbered through, band after band.
+  const BracketShape& shape(std::int64_t number) const {
+    return shapes_[static_cast<std::size_t>(number) % shapes_.size()];
+  }
+
+  bool has_room(std::int64_t number) const {
+    const auto found = brackets_.find(number);
+    return found != brackets_.end() && !found->second.is_closed;
+  }
+
+  bool waits_at_barrier(TrialId id) const {
+    const auto place = bracket_of_.find(id);
+    return place != bracket_of_.end() && brackets_.at(place->second).members.at(id).has_arrived;
+  }
+
+  /// Lets go what is over, and keeps the best of a bracket that is complete and has arrived as a
+  /// whole; true if it did.
+  bool halve_if_due(std::int64_t number) {
+    const auto found = brackets_.find(number);
+    Bracket& bracket = found->second;
+    if (!bracket.is_closed) return false;
+    if (bracket.members.empty()) {
+      brackets_.erase(found);
+      return false;
+    }
+    if (!bracket.all_have_arrived()) return false;
+    std::vector<RungEntry> ranking;
+    for (const auto& [id, member] : bracket.members) ranking.push_back({member.score, id});
+    std::sort(ranking.begin(), ranking.end(), BestFirst());
+    ++bracket.rung;
+    bracket.arrived = 0;
+    const double share =
+        static_cast<double>(bracket.added) / std::pow(options_.reduction_factor, bracket.rung);
+    const auto places = std::max<std::size_t>(1, static_cast<std::size_t>(share + 1e-9));
+    for (std::size_t i = 0; i < ranking.size(); ++i) {
+      const TrialId id = ranking[i].trial;
+      Member& member = bracket.members.at(id);
+      if (i < places && !std::isnan(member.score)) {
+        member.has_arrived = false;
+        if (member.is_paused) ready_.insert({number, id});
+      } else {
+        bracket.members.erase(id);
+        bracket_of_.erase(id);
+        lost_.insert(id);
+        to_stop_.insert(id);
+      }
+    }
+    if (bracket.members.empty()) brackets_.erase(found);
+    return true;
+  }
+
+  std::optional<TrialId> best_of_unfilled(const Experiment& experiment, Seconds now) const {
+    const auto found = brackets_.find(newest_);
+    if (found == brackets_.end()) return std::nullopt;
+    const Bracket& bracket = found->second;
+    if (bracket.is_closed || !bracket.all_have_arrived()) return std::nullopt;
+    std::optional<RungEntry> best;
+    for (const auto& [id, member] : bracket.members) {
+      const RungEntry entry{member.score, id};
+      const bool waits = experiment.trial(id).state != TrialState::running;
+      if (waits && experiment.may_start(id, now) && (!best || BestFirst()(entry, *best))) {
+        best = entry;
+      }
+    }
+    return best ? std::optional(best->trial) : std::nullopt;
+  }
+
+  void load_bracket(const Json& saved) {
+    const auto number = saved.at(0).get<std::int64_t>();
+    if (number < 0 || number > newest_) throw std::invalid_argument("no such bracket");
+    Bracket& bracket = brackets_[number];
+    bracket.rung = saved.at(1).get<int>();
+    bracket.added = saved.at(2).get<std::int64_t>();
+    bracket.is_closed = saved.at(3).get<bool>();
+    const auto rungs = std::ssize(shape(number).milestones);
+    if (bracket.rung < 0 || bracket.rung >= rungs) throw std::invalid_argument("no such rung");
+    for (const Json& entry : saved.at(4)) {
+      const auto id = TrialId(entry.at(0).get<std::uint32_t>());
+      const Member member{entry.at(1).get<bool>(), entry.at(2).get<bool>(),
+                          load_number(entry.at(3))};
+      bracket.members[id] = member;
+      bracket_of_[id] = number;
+      if (member.has_arrived) ++bracket.arrived;
+      if (member.is_paused && !member.has_arrived) ready_.insert({number, id});
+    }
+  }
+
+  const HyperbandOptions options_;
+  const Yardstick yardstick_;
+  const std::vector<BracketShape> shapes_;
+  std::int64_t newest_ = -1;                  ///< the bracket that takes new trials, or will
+  std::map<std::int64_t, Bracket> brackets_;  ///< by number; only those that are not over
+  std::map<TrialId, std::int64_t> bracket_of_;
+  std::set<std::pair<std::int64_t, TrialId>> ready_;  ///< paused, and kept in their brackets
+  std::set<TrialId> lost_;                            ///< and have not ended yet
+  std::set<TrialId> to_stop_;                         ///< those of them that nobody knows of yet
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_hyperband(HyperbandOptions options) {
+  return std::make_unique<Hyperband>(std::move(options));
+}
+
+}  // namespace tune
