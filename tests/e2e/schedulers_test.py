@@ -1,0 +1,75 @@
+"""Schedulers that stop, pause and resume real trials, and a driver that is killed meanwhile."""
+import os
+from collections import Counter
+
+from cli_support import main
+from driver_support import DriverCase
+
+
+class Schedulers(DriverCase):
+    #: Of gradient descent; larger ones are better at every iteration.
+    rates = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09]
+
+    def write_spec(self, scheduler, rates, workers):
+        spec = self.quadratic(
+            param_space={"lr": {"grid_search": rates}}, num_samples=1,
+            max_concurrent_trials=workers, resources={"cpu": workers}, scheduler=scheduler,
+            checkpoint_config={"num_to_keep": 1})
+        self.write("spec.json", spec)
+
+    def trials(self):
+        return self.json("ls", "results/spec")
+
+    def assert_each_iteration_stands_once(self):
+        for trial in self.trials():
+            logged = self.iterations_in_log("results/spec", trial["trial_id"])
+            self.assertEqual(logged, list(range(1, trial["training_iteration"] + 1)))
+
+    def test_asha_stops_those_that_are_worse_at_the_first_rung(self):
+        scheduler = {"type": "asha", "max_t": 16}
+        self.write_spec(scheduler, self.rates[::-1], workers=1)
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertEqual([t["training_iteration"] for t in self.trials()], [16] + [1] * 8)
+        self.assertEqual({t["state"] for t in self.trials()}, {"TERMINATED"})
+
+    def test_asha_promotion_resumes_the_promoted_and_leaves_the_others_paused(self):
+        scheduler = {"type": "asha_promotion", "max_t": 9, "reduction_factor": 3}
+        self.write_spec(scheduler, self.rates, workers=2)
+        done = self.tune("run", "spec.json", "--progress", "none")
+        trials = self.trials()
+        self.assertIn("PAUSED", done.out)
+        finished = [t for t in trials if t["training_iteration"] == 9]
+        self.assertGreaterEqual(len(finished), 1)
+        self.assertEqual({t["state"] for t in finished}, {"TERMINATED"})
+        self.assertEqual({t["state"] for t in trials if t not in finished}, {"PAUSED"})
+        self.assertGreaterEqual(sum(t["training_iteration"] > 1 for t in trials), 3)
+        # The last one is the best, and among the best third of all.
+        self.assertGreater(trials[8]["training_iteration"], 1)
+        self.assert_each_iteration_stands_once()
+
+    def test_hyperband_comes_to_the_same_end_however_often_the_driver_is_killed(self):
+        scheduler = {"type": "hyperband", "max_t": 9}
+        # By the table of docs/schedulers.md for 9: a bracket of 9 trials.
+        self.write_spec(scheduler, self.rates, workers=2)
+        log = "results/spec/trial_{:05}/result.json"
+        driver = self.start("run", "spec.json", "--progress", "none")
+        for trial in (1, 4, 7):
+            self.wait_until(lambda t=trial: os.path.exists(self.path(log.format(t))),
+                            f"a result of trial {trial}")
+            driver.kill()
+            driver.wait()
+            driver = self.start("resume", "results/spec", "--progress", "none")
+        self.finish(driver, expect=0)
+        trials = self.trials()
+        self.assertEqual({t["state"] for t in trials}, {"TERMINATED"})
+        self.assertEqual(Counter(t["training_iteration"] for t in trials), {1: 6, 3: 2, 9: 1})
+        self.assertEqual([t["training_iteration"] for t in trials[6:]], [3, 3, 9])
+        self.assert_each_iteration_stands_once()
+
+    def test_a_scheduler_that_compares_needs_a_metric(self):
+        self.write("spec.json", {"trainable": {"command": ["true"]}, "scheduler": "hyperband"})
+        error = self.tune("run", "spec.json", expect=2).err
+        self.assertIn("/scheduler: this scheduler compares trials: name 'metric' and 'mode'", error)
+
+
+main()
