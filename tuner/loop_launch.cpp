@@ -87,8 +87,9 @@ std::optional<TrialId> Loop::choose_trial() {
   }
   const std::size_t waiting = experiment.pending().size() + experiment.paused().size();
   if (nothing_left_ && waiting > 0) {
-    callbacks_.notice("the scheduler lets " + std::to_string(waiting) +
-                      " trials wait, but none is left that they could wait for");
+    callbacks_.notice(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
+                      " left waiting: the scheduler would go on only after results of new "
+                      "trials, and there are no more");
   }
   return std::nullopt;
 }

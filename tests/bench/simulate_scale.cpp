@@ -69,7 +69,9 @@ Figures measure(const Options& options, std::int64_t trials) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Experiment& experiment = outcome.results.experiment();
   ensure(experiment.trials().size() == static_cast<std::size_t>(trials), "all trials were drawn");
-  ensure(experiment.count(TrialState::terminated) == experiment.trials().size(),
+  // Those that were never promoted stay paused.
+  ensure(experiment.count(TrialState::terminated) + experiment.count(TrialState::paused) ==
+             experiment.trials().size(),
          "all trials ended well");
   figures.results = experiment.results();
   figures.events = experiment.last_event();
