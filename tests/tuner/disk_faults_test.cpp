@@ -156,12 +156,10 @@ TEST_CASE("A budget that cannot be kept is said once, and nothing that is needed
 }
 
 TEST_CASE("Killed at any disk operation, a run with a budget recovers", "[loop][crash]") {
-  const bool is_slow = GENERATE(false, true);
-  const auto prepare = [&](Harness& harness) {
+  const auto prepare = [](Harness& harness) {
     harness.trials = 3;
     harness.iterations = 4;
     harness.spec.checkpoint_config = {.checkpoint_frequency = 1, .max_checkpoint_bytes = 4};
-    if (is_slow) harness.slow_down_disk();
   };
   Harness unharmed;
   prepare(unharmed);
@@ -169,9 +167,11 @@ TEST_CASE("Killed at any disk operation, a run with a budget recovers", "[loop][
   const auto operations = unharmed.files.operations();
   for (std::uint64_t k = 1; k <= operations; ++k) {
     const bool power_fails = k % 2 == 0;
-    CAPTURE(k, power_fails);
+    const bool is_slow = k % 4 < 2;
+    CAPTURE(k, power_fails, is_slow);
     Harness harness;
     prepare(harness);
+    if (is_slow) harness.slow_down_disk();
     harness.files.die_at_operation(k, k % 7);
     try {
       (void)harness.run();
@@ -190,15 +190,12 @@ TEST_CASE("Killed at any disk operation, a run with a budget recovers", "[loop][
 TEST_CASE(
     "Whichever disk operation fails, and how: a trial's trouble or a clean stop, and a resume",
     "[loop][disk]") {
-  const bool is_slow = GENERATE(false, true);
-  const auto prepare = [&](Harness& harness) {
+  const auto prepare = [](Harness& harness) {
     harness.trials = 3;
     harness.iterations = 3;
     harness.spec.failure_config.max_failures = 1;
     harness.spec.checkpoint_config = {
         .num_to_keep = 1, .checkpoint_frequency = 1, .checkpoint_at_end = true};
-    require_records_before_acts(harness);
-    if (is_slow) harness.slow_down_disk();
   };
   Harness unharmed;
   prepare(unharmed);
@@ -209,9 +206,11 @@ TEST_CASE(
   int refused_to_start = 0;
   for (const int error_number : {ENOSPC, EIO, EACCES, EROFS}) {
     for (std::uint64_t k = 1; k <= operations; ++k, ++cases) {
-      CAPTURE(k, error_number);
+      const bool is_slow = (k + static_cast<std::uint64_t>(error_number)) % 2 == 0;
+      CAPTURE(k, error_number, is_slow);
       Harness harness;
       prepare(harness);
+      if (is_slow) harness.slow_down_disk();
       harness.files.fail_operation(k, error_number, k % 50);
       try {
         (void)harness.run();
