@@ -39,6 +39,19 @@ class Simulate(Case):
         self.assertEqual(asha["best_mean"], 27)
         self.assertLess(asha["target_s_mean"], one["target_s_mean"])
 
+    def test_knows_every_scheduler_that_leaves_configs_alone(self):
+        self.write("c.csv", curves(81, 27))
+        names = ["asha", "asha_promotion", "bohb", "hyperband",
+                 '{"type":"median_stopping","time_attr":"training_iteration","grace_period":3}']
+        lines = self.outcomes("--scheduler", ",".join(["fifo", *names]), "--workers", "9",
+                              "--launch-s", "1", "--save-s", "0.5")
+        whole, *others = lines
+        self.assertEqual(whole["iterations"], 81 * 27)
+        for line in others:
+            self.assertEqual(line["trials"], 81, line)
+            self.assertLess(line["iterations"], whole["iterations"], line)
+            self.assertGreaterEqual(line["best_mean"], 0.8 * 81, line)
+
     def test_says_what_a_budget_bought(self):
         lines = self.outcomes("--time-budget-s", "100,20", "--target", "1")
         self.assertEqual([line["time_budget_s"] for line in lines], [20, 100])
