@@ -18,10 +18,22 @@ namespace {
 
 struct Desk {
   explicit Desk(int threads) : pool(threads, [this] { done.release(); }) { write_one(); }
+  ~Desk() { gate.release(100); }
 
   void write_one() {
     ledger.commit(CallbackSaved{"counter", std::to_string(ledger.experiment().last_event())});
     ledger.write();
+  }
+  /// Starts a sync that is stuck in the disk until the gate is opened. The disk serves others.
+  void start_stuck_sync(std::function<void()> when_durable) {
+    files.on_call([this, loop = std::this_thread::get_id()] {
+      if (std::this_thread::get_id() == loop) return;
+      stuck.release();
+      gate.acquire();
+    });
+    ledger.when_durable(std::move(when_durable));
+    ledger.sync_if_due();
+    stuck.acquire();
   }
   void await_completion() {
     done.acquire();
@@ -29,6 +41,8 @@ struct Desk {
   }
 
   std::counting_semaphore<> done{0};
+  std::counting_semaphore<> stuck{0};
+  std::counting_semaphore<> gate{0};
   VirtualClock clock;
   MemoryFileSystem files;
   Experiment experiment;
@@ -39,21 +53,6 @@ struct Desk {
   Ledger ledger{experiment, policies, store, pool, clock};
 };
 
-/// The disk does not come back to the first thread that uses it, the loop's apart.
-class StuckDisk {
- public:
-  explicit StuckDisk(Desk& desk) {
-    desk.files.on_call([this, loop = std::this_thread::get_id()] {
-      if (std::this_thread::get_id() != loop) gate_.acquire();
-    });
-  }
-  ~StuckDisk() { gate_.release(); }
-  void come_back() { gate_.release(); }
-
- private:
-  std::counting_semaphore<> gate_{0};
-};
-
 }  // namespace
 
 TEST_CASE("While a sync is stuck, a thread writes and nothing counts before it has",
@@ -61,26 +60,22 @@ TEST_CASE("While a sync is stuck, a thread writes and nothing counts before it h
   Desk desk(1);
   Ledger& ledger = desk.ledger;
   int durable = 0;
-  {
-    StuckDisk disk(desk);
-    ledger.when_durable([&] { ++durable; });
-    ledger.sync_if_due();
-    desk.write_one();
-    CHECK(ledger.written() == 1);
-    desk.write_one();  // waits for the one before
-    CHECK(ledger.written() == 1);
-    CHECK_FALSE(ledger.is_between_writes());
-    desk.await_completion();
-    CHECK(ledger.written() == 2);
-    CHECK(durable == 0);
-    ledger.write();
-    desk.await_completion();
-    CHECK(ledger.written() == 3);
-    CHECK(durable == 0);
-    disk.come_back();
-    desk.await_completion();
-    CHECK(durable == 1);
-  }
+  desk.start_stuck_sync([&] { ++durable; });
+  desk.write_one();
+  CHECK(ledger.written() == 1);
+  desk.write_one();  // waits for the one before
+  CHECK(ledger.written() == 1);
+  CHECK_FALSE(ledger.is_between_writes());
+  desk.await_completion();
+  CHECK(ledger.written() == 2);
+  CHECK(durable == 0);
+  ledger.write();
+  desk.await_completion();
+  CHECK(ledger.written() == 3);
+  CHECK(durable == 0);
+  desk.gate.release();
+  desk.await_completion();
+  CHECK(durable == 1);
   desk.write_one();  // the loop's again
   CHECK(ledger.written() == 4);
   Experiment read;
@@ -95,19 +90,16 @@ TEST_CASE("A thread's write that fails counts for nothing, and all is refused fr
           "[ledger][threads]") {
   Desk desk(1);
   Ledger& ledger = desk.ledger;
-  {
-    StuckDisk disk(desk);
-    ledger.when_durable([] {});
-    ledger.sync_if_due();
-    desk.files.fail_operation(1, ENOSPC, 7);
-    desk.write_one();
-    desk.await_completion();
-    CHECK(ledger.written() == 1);
-    CHECK(ledger.has_failed());
-    CHECK_THROWS_AS(ledger.write(), Error);
-    CHECK_THROWS_AS(desk.write_one(), Error);
-    CHECK(ledger.written() == 1);
-  }
+  desk.start_stuck_sync([] {});
+  desk.files.fail_operation(1, ENOSPC, 7);
+  desk.write_one();
+  desk.await_completion();
+  CHECK(ledger.written() == 1);
+  CHECK(ledger.has_failed());
+  CHECK_THROWS_AS(ledger.write(), Error);
+  CHECK_THROWS_AS(desk.write_one(), Error);
+  CHECK(ledger.written() == 1);
+  desk.gate.release();
   desk.await_completion();
   CHECK(ledger.has_failed());
 }
