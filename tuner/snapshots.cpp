@@ -16,6 +16,9 @@ namespace {
 /// little left to do.
 constexpr std::size_t trials_per_turn = 64;
 
+/// Lines do not wait for the next snapshot in memory beyond that.
+constexpr std::size_t waiting_bytes = 1 << 20;
+
 constexpr int most_doublings = 6;
 
 /// Of this thread.
@@ -43,12 +46,29 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
   store.publish(parts);
 }
 
+/// Of something done beside the loop.
 struct Snapshots::Outcome {
-  SnapshotParts parts;
+  SnapshotParts parts;  ///< that have to be written once more
   std::uint64_t bytes = 0;
   Seconds took_s = 0;
   double cpu_s = 0;
   std::string error;
+
+  template <class Work>
+  static Outcome of(const Ledger& ledger, SnapshotParts parts, const Work& work) {
+    Outcome outcome;
+    const Seconds started = ledger.steady();
+    const double cpu_before = processor_s();
+    try {
+      outcome.bytes = work(parts);
+    } catch (const std::exception& error) {
+      outcome.error = error.what();
+      outcome.parts = std::move(parts);
+    }
+    outcome.took_s = ledger.steady() - started;
+    outcome.cpu_s = processor_s() - cpu_before;
+    return outcome;
+  }
 };
 
 Snapshots::Snapshots(Ledger& ledger, const Policies& policies, ExperimentStore& store, IoPool& pool,
@@ -77,8 +97,11 @@ void Snapshots::turn() {
   ledger_.changes().take_ended(trials_per_turn, [this](TrialId trial) { add_trial(trial); });
   if (step_ == Step::idle && is_wanted() && due_ <= started) {
     prepare();
-  } else if (step_ == Step::prepared && ledger_.is_between_writes()) {
+  } else if (step_ == Step::prepared && !is_handing_over_ && ledger_.is_between_writes()) {
     take();
+  }
+  if (lines_.bytes() >= waiting_bytes && step_ != Step::publishing && may_hand_over_) {
+    hand_lines_over();
   }
   const Seconds took = ledger_.steady() - started;
   store_.cost().snapshot_s += took;
@@ -87,6 +110,34 @@ void Snapshots::turn() {
 
 void Snapshots::add_trial(TrialId trial) {
   lines_.add(trial, [&](std::string& out) { ledger_.experiment().append_trial(out, trial); });
+}
+
+void Snapshots::hand_lines_over() {
+  if (is_handing_over_) return;
+  is_handing_over_ = true;
+  SnapshotParts parts;
+  parts.trials = std::exchange(lines_, {});
+  pool_.post(
+      [this, parts = std::move(parts)]() mutable {
+        return Outcome::of(ledger_, std::move(parts), [this](const SnapshotParts& given) {
+          return store_.add_trials(given.trials);
+        });
+      },
+      [this](Outcome outcome) {
+        is_handing_over_ = false;
+        may_hand_over_ = outcome.error.empty();
+        take_note(outcome);
+      });
+}
+
+void Snapshots::take_note(Outcome& outcome) {
+  StateCost& cost = store_.cost();
+  cost.publish_s += outcome.took_s;
+  cost.publish_cpu_s += outcome.cpu_s;
+  cost.snapshot_bytes += outcome.bytes;
+  if (outcome.error.empty()) return;
+  outcome.parts.trials.add(std::exchange(lines_, {}));
+  lines_ = std::move(outcome.parts.trials);
 }
 
 void Snapshots::prepare() {
@@ -132,37 +183,24 @@ void Snapshots::take() {
 
 void Snapshots::publish() {
   pool_.post(
-      [this, parts = std::move(parts_), settling = std::move(settling_)]() mutable -> Outcome {
-        Outcome outcome;
-        const Seconds started = ledger_.steady();
-        const double cpu_before = processor_s();
-        try {
+      [this, parts = std::move(parts_), settling = std::move(settling_)]() mutable {
+        return Outcome::of(ledger_, std::move(parts), [&](const SnapshotParts& given) {
           for (const auto& settle : settling) settle();
-          outcome.bytes = store_.publish(parts);
-        } catch (const std::exception& error) {
-          outcome.error = error.what();
-        }
-        outcome.parts = std::move(parts);
-        outcome.took_s = ledger_.steady() - started;
-        outcome.cpu_s = processor_s() - cpu_before;
-        return outcome;
+          return store_.publish(given);
+        });
       },
       [this](Outcome outcome) { finish(outcome); });
 }
 
 void Snapshots::finish(Outcome& outcome) {
-  StateCost& cost = store_.cost();
-  cost.publish_s += outcome.took_s;
-  cost.publish_cpu_s += outcome.cpu_s;
+  take_note(outcome);
   if (!outcome.error.empty()) {
-    outcome.parts.trials.add(std::exchange(lines_, {}));
-    lines_ = std::move(outcome.parts.trials);
     fail(outcome.error);
     return;
   }
-  ++cost.snapshots;
-  cost.snapshot_bytes += outcome.bytes;
+  ++store_.cost().snapshots;
   failures_ = 0;
+  may_hand_over_ = true;
   step_ = Step::idle;
   due_ = period_s_ ? started_ + *period_s_
                    : ledger_.steady() +

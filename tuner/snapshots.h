@@ -52,9 +52,11 @@ class Snapshots {
 
   bool is_wanted() const;
   void add_trial(TrialId trial);
+  void hand_lines_over();
   void prepare();
   void take();
   void publish();
+  void take_note(Outcome& outcome);
   void finish(Outcome& outcome);
   void fail(const std::string& error);
 
@@ -74,6 +76,9 @@ class Snapshots {
   std::uint64_t last_event_;
   std::unique_ptr<Journal> next_;
   TrialLines lines_;  ///< for the next one
+  /// Lines for the next one are on their way to the disk, ahead of it.
+  bool is_handing_over_ = false;
+  bool may_hand_over_ = true;  ///< not after that failed, until a snapshot has succeeded
   /// Taken, and waiting for the sync of what came before.
   SnapshotParts parts_;
   std::vector<std::function<void()>> settling_;

@@ -60,6 +60,16 @@ void make_rich(Harness& harness, int& failures) {
   };
 }
 
+/// Lines of trials that are too long to wait in memory.
+void make_long(Harness& harness) {
+  harness.trials = 12;
+  harness.iterations = 2;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1,"text":")" + std::string(200'000, 'x') + "\"}",
+                    .takes_s = 0.5};
+  };
+}
+
 std::string recovered(Harness& harness) {
   Experiment experiment;
   ExperimentReader reader(experiment);
@@ -131,6 +141,40 @@ TEST_CASE("A snapshot costs what has changed, not how many trials there are", "[
   // Each once when it has ended; once more if a snapshot found it under way.
   const auto lines = static_cast<std::size_t>(std::count(trials.begin(), trials.end(), '\n'));
   CHECK(lines <= 401 + 4 * harness.snapshots_taken);
+}
+
+TEST_CASE("Trials that have ended do not wait in memory for the next snapshot", "[snapshots]") {
+  Harness harness;
+  make_long(harness);
+  harness.spec.snapshot_period_s = 1e6;
+  std::size_t compared = 0;
+  harness.callbacks.push_back(std::make_unique<StateKeeper>(harness, compared));
+  (void)harness.run();
+  CHECK(harness.snapshots_taken == 0);
+  // What nothing points at yet does not count.
+  CHECK(harness.files.read("/exp/trials-1.jsonl").size() > 1'000'000);
+  CHECK(compared > 10);
+  CHECK(recovered(harness) == harness.experiment.save());
+}
+
+TEST_CASE("Trials that could not be written ahead of a snapshot are in it", "[snapshots]") {
+  Harness harness;
+  make_long(harness);
+  harness.spec.snapshot_period_s = 4;
+  // Whenever the file of trials would grow.
+  std::uint64_t failed = 0;
+  harness.files.on_call([&] {
+    const bool has_snapshot = harness.files.exists("/exp/snapshot-2.json");
+    if (!has_snapshot && harness.files.exists("/exp/trials-1.jsonl") && failed == 0) {
+      ++failed;
+      harness.files.fail_operation(1, ENOSPC);
+    }
+  });
+  (void)harness.run();
+  CHECK(failed == 1);
+  CHECK(harness.experiment.count(TrialState::terminated) == 12);
+  CHECK(harness.snapshots_taken > 0);
+  CHECK(recovered(harness) == harness.experiment.save());
 }
 
 TEST_CASE("A callback's state comes back from a snapshot", "[snapshots][callback]") {
@@ -243,4 +287,36 @@ TEST_CASE("Killed at any operation of the disk, also within a snapshot, the run 
   }
   CHECK(killed > 100);
   CHECK(total > 100);
+}
+
+TEST_CASE("Killed while trials are written ahead of a snapshot, the run ends as if never",
+          "[snapshots][crash]") {
+  const bool power_fails = GENERATE(false, true);
+  int killed = 0;
+  int ahead = 0;
+  for (std::uint64_t k = 1;; ++k) {
+    CAPTURE(k, power_fails);
+    Harness harness;
+    make_long(harness);
+    harness.trials = 7;
+    harness.iterations = 1;
+    harness.spec.snapshot_period_s = 3;
+    harness.files.die_at_operation(k, 150'000);
+    try {
+      (void)harness.run();
+      break;
+    } catch (const Error&) {
+    }
+    ++killed;
+    power_fails ? harness.files.crash() : harness.files.restart();
+    if (harness.files.exists("/exp/trials-1.jsonl") &&
+        !harness.files.exists("/exp/snapshot-2.json")) {
+      ++ahead;
+    }
+    (void)harness.run();
+    REQUIRE(harness.experiment.count(TrialState::terminated) == 7);
+    REQUIRE(recovered(harness) == harness.experiment.save());
+  }
+  CHECK(killed > 50);
+  CHECK(ahead > 3);
 }

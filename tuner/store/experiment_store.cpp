@@ -357,11 +357,17 @@ int ExperimentStore::start_generation(std::unique_ptr<Journal> next) {
 
 void ExperimentStore::finish_generation() { state_->finished.reset(); }
 
-std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
+std::uint64_t ExperimentStore::add_trials(const TrialLines& lines) {
   State& state = *state_;
   const std::uint64_t written_before = state.trials.written_bytes();
-  state.trials.append(parts.trials);
+  state.trials.append(lines);
   state.trials_files.insert(state.trials.number());
+  return state.trials.written_bytes() - written_before;
+}
+
+std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
+  State& state = *state_;
+  const std::uint64_t trials_bytes = add_trials(parts.trials);
   const std::uint64_t bytes =
       write_snapshot(state.files, paths::snapshot(state.directory, parts.generation),
                      {.generation = parts.generation,
@@ -386,7 +392,7 @@ std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
     });
   } catch (const Error&) {
   }
-  return bytes + state.trials.written_bytes() - written_before;
+  return bytes + trials_bytes;
 }
 
 bool ExperimentStore::has_failed() const {

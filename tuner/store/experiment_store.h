@@ -92,6 +92,10 @@ class ExperimentStore {
   int start_generation(std::unique_ptr<Journal> next);
   /// To be called once the events before `start_generation` are on disk.
   void finish_generation();
+  /// At any time: takes lines of trials ahead of the snapshot that they are for, the next one to be
+  /// published. Blocks; from any thread, not beside `publish` or another call. Error: the lines
+  /// have to be given again, before later ones. Answers the bytes written.
+  std::uint64_t add_trials(const TrialLines& lines);
   /// Puts the snapshot in force and removes what it replaces; the one before is kept. Blocks; from
   /// any thread, one call at a time. Error: the one before is in force, and the lines of the trials
   /// have to be given again. Answers the bytes written.
