@@ -263,7 +263,7 @@ std::string Console::metric_of(const Trial& trial) const {
   if (!info_.objective) return {};
   const auto* const summary = trial.summary(info_.objective->metric);
   if (summary == nullptr) return {};
-  return ", " + summary->name + ' ' + format_metric(summary->last);
+  return ", " + info_.objective->metric + ' ' + format_metric(summary->last);
 }
 
 void Console::on_trial_complete(const Trial& trial) {

@@ -59,7 +59,7 @@ class ParamsLogger final : public Callback {
 
  private:
   void write_params(const Trial& trial) {
-    writer_.replace(directory_ + to_string(trial.id) + "/params.json", pretty(trial.config));
+    writer_.replace(directory_ + to_string(trial.id) + "/params.json", pretty(trial.config.text()));
   }
 
   void write_error(const Trial& trial) {

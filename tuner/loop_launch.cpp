@@ -226,7 +226,7 @@ void Loop::say_start(Attempt& attempt, bool reset) {
   start.reset = reset;
   start.trial_id = to_string(attempt.trial);
   start.trial_dir = directory.string();
-  start.config = Json::parse(started.config);
+  start.config = Json::parse(started.config.text());
   start.iteration = started.iteration;
   if (attempt.restored_checkpoint != 0) {
     const auto owner = paths::trial(options_.experiment_dir, attempt.restored_from);

@@ -169,7 +169,7 @@ void Loop::begin_save(Attempt& attempt) {
 }
 
 void Loop::commit_save(Attempt& attempt, Save save) {
-  save.metrics = trial(attempt.trial).last_metrics;
+  save.metrics = trial(attempt.trial).last_metrics.text();
   ++attempt.pending_work;
   saver_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
     Attempt& saved = *find_attempt(id);  // it cannot end before its commits

@@ -62,9 +62,9 @@ double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope 
     case Scope::avg:
       return summary->average();
     case Scope::last_5_avg:
-      return summary->average_of_last(5);
+      return trial.average_of_last_5(*summary);
     case Scope::last_10_avg:
-      return summary->average_of_last(10);
+      return trial.average_of_last_10(*summary);
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -90,11 +90,11 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   TrialResult result;
   result.trial_id = to_string(trial.id);
   result.state = trial.state;
-  result.config = Json::parse(trial.config);
+  result.config = Json::parse(trial.config.text());
   result.path = paths::trial(directory_, trial.id);
   result.error = trial.error;
   if (!trial.last_metrics.empty()) {
-    result.metrics = Json::parse(trial.last_metrics);
+    result.metrics = Json::parse(trial.last_metrics.text());
     result.metrics["training_iteration"] = trial.iteration;
     result.metrics["time_total_s"] = trial.time_total_s;
   }

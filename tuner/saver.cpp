@@ -66,7 +66,7 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
                         .attempt = save.attempt,
                         .iteration = save.checkpoint.iteration,
                         .metrics = save.metrics,
-                        .config = ledger_.experiment().trial(save.trial).config};
+                        .config = ledger_.experiment().trial(save.trial).config.text()};
   const Seconds posted = ledger_.steady();
   pool_.post(
       [this, header = std::move(header), save = std::move(save), posted]() mutable -> Committed {

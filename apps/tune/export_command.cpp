@@ -138,7 +138,7 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory) {
       throw machine_error("the results of " + one.trial + " are nowhere any more: " +
                           file.native() + " does not exist, and the journal has been compacted");
     }
-    flatten_config("", Json::parse(trial.config), one.config);
+    flatten_config("", Json::parse(trial.config.text()), one.config);
     if (one.config.contains("")) one.config.clear();  // an empty config
   }
   if (exported.empty()) {

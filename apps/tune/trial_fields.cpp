@@ -99,9 +99,11 @@ TrialFields::TrialFields(const Experiment& experiment,
     if (metrics.insert(name).second) metrics_.push_back(name);
   };
   for (const auto& trial : experiment.trials()) {
-    for (const auto& summary : trial.summaries) add_metric(summary.name);
-    if (!trial.last_metrics.empty()) visit_leaves(Json::parse(trial.last_metrics), "", add_metric);
-    visit_leaves(Json::parse(trial.config), "", [&](const std::string& key) {
+    for (const auto& summary : trial.summaries) add_metric(std::string(summary.name));
+    if (!trial.last_metrics.empty()) {
+      visit_leaves(Json::parse(trial.last_metrics.text()), "", add_metric);
+    }
+    visit_leaves(Json::parse(trial.config.text()), "", [&](const std::string& key) {
       if (config.insert(key).second) config_.push_back(key);
     });
   }
@@ -157,9 +159,9 @@ std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::F
                        [source](const auto& field) { return field.source == source; });
   };
   // Parsed only if asked for: there may be 100,000 trials.
-  const Json config = uses(Source::config) ? Json::parse(trial.config) : Json();
+  const Json config = uses(Source::config) ? Json::parse(trial.config.text()) : Json();
   const bool has_metrics = uses(Source::metric) && !trial.last_metrics.empty();
-  const Json metrics = has_metrics ? Json::parse(trial.last_metrics) : Json();
+  const Json metrics = has_metrics ? Json::parse(trial.last_metrics.text()) : Json();
   std::vector<Json> values;
   for (const auto& field : fields) {
     if (field.source == Source::own) {

@@ -74,7 +74,7 @@ TEST_CASE(
     if (random.below(2) == 0) config.checkpoint_score_attribute = "acc";
     if (random.below(2) == 0) config.checkpoint_score_order = Mode::min;
     const std::uint64_t limit = random.below(200);
-    std::vector<Trial> trials;
+    Trials trials;
     for (std::uint32_t id = 0; id < 4; ++id) trials.push_back(trial_with(id, {}));
     CheckpointBudget budget(config, trials);
     std::vector<Name> by_age;

@@ -228,9 +228,95 @@ TEST_CASE("Metric summaries leave NaN out, but remember that it was last", "[exp
   CHECK(loss.max == 60);
   CHECK(loss.count == 10);
   CHECK(loss.average() == Approx(22));
-  CHECK(loss.average_of_last(5) == Approx((30 + 40 + 50 + 60) / 4.0));
-  CHECK(loss.average_of_last(10) == Approx((1 + 2 + 3 + 10 + 20 + 30 + 40 + 50 + 60) / 9.0));
+  CHECK(story.trial().average_of_last_5(loss) == Approx((30 + 40 + 50 + 60) / 4.0));
+  CHECK(story.trial().average_of_last_10(loss) ==
+        Approx((1 + 2 + 3 + 10 + 20 + 30 + 40 + 50 + 60) / 9.0));
   CHECK(story.trial().summary("other") == nullptr);
+}
+
+TEST_CASE("A trial that has ended keeps its averages, and no room for more", "[experiment]") {
+  Story story;
+  story.add().start();
+  for (int i = 1; i <= 12; ++i) story.report(i, i);
+  for (int i = 1; i <= 3; ++i) story.save(i, i);
+  story.then(CheckpointsDropped{TrialId{0}, {1, 2}}).end(Outcome::completed);
+  const Trial& trial = story.trial();
+  const MetricSummary& loss = *trial.summary("loss");
+  CHECK(trial.average_of_last_5(loss) == 10);
+  CHECK(trial.average_of_last_10(loss) == 7.5);
+  CHECK(trial.recent.capacity() == 0);
+  CHECK(trial.summaries.capacity() == 1);
+  CHECK(trial.checkpoints.capacity() == 1);
+
+  // Taken up again: until there is a result, nothing has changed; then it is about the new ones.
+  story.then(TrialRequeued{TrialId{0}, false}).start(3);
+  CHECK(trial.average_of_last_5(loss) == 10);
+  story.report(4, 100).report(5, 200);
+  CHECK(trial.average_of_last_5(loss) == 150);
+  CHECK(loss.count == 14);
+  CHECK(loss.min == 1);
+}
+
+TEST_CASE("A trial that has not ended keeps its recent values over a pause and a retry",
+          "[experiment]") {
+  Story story;
+  story.add().start().report(1, 1).end(Outcome::paused);
+  story.start().report(1, 2).end(Outcome::failed, true);
+  story.start().report(1, 6);
+  CHECK(story.trial().average_of_last_5(*story.trial().summary("loss")) == 3);
+}
+
+TEST_CASE("Trials and totals, written and read at any time, make an equal experiment that goes on",
+          "[experiment]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<EventBody> bodies = {SessionStarted{"host", 1, "1"},
+                                   TrialAdded{TrialId{0}, R"({"lr":0.1})", "lr=0.1", ""},
+                                   TrialAdded{TrialId{1}, R"({"lr":0.2})", "lr=0.2", "/from"}};
+  const auto report = [&](std::uint32_t trial, int attempt, std::int64_t iteration,
+                          std::vector<Metric> numbers) {
+    Result result;
+    result.training_iteration = iteration;
+    result.metrics = {R"({"metrics":"text","config":{}})", std::move(numbers)};
+    bodies.push_back(ResultReported{TrialId{trial}, attempt, result, {}});
+  };
+  bodies.push_back(AttemptStarted{TrialId{0}, 1, 0, {}});
+  for (int i = 1; i <= 13; ++i) report(0, 1, i, {{"loss", 1.0 / i}, {"er", i % 3 ? i : nan}});
+  bodies.push_back(AttemptStarted{TrialId{1}, 1, 0, {}});
+  report(1, 1, 1, {{"er", 5}});
+  report(1, 1, 2, {{"loss", 7}, {"er", nan}});
+  bodies.push_back(CheckpointCommitted{TrialId{0}, {.index = 1, .iteration = 13}});
+  bodies.push_back(AttemptEnded{TrialId{0}, 1, Outcome::completed, ""});
+  bodies.push_back(AttemptEnded{TrialId{1}, 1, Outcome::failed, "it broke"});
+  bodies.push_back(TrialRequeued{TrialId{0}, false});
+  bodies.push_back(TrialRequeued{TrialId{1}, true});
+  bodies.push_back(AttemptStarted{TrialId{0}, 2, 1, {}});
+  report(0, 2, 14, {{"er", 1}, {"new", 2}});
+  report(0, 2, 15, {});
+  bodies.push_back(AttemptEnded{TrialId{0}, 2, Outcome::completed, ""});
+  bodies.push_back(CheckpointsDropped{TrialId{0}, {1}});
+
+  std::vector<Event> events;
+  for (auto& body : bodies) {
+    const std::uint64_t number = events.size() + 1;
+    events.push_back({number, static_cast<Seconds>(number), std::move(body)});
+  }
+  Experiment whole;
+  for (const auto& event : events) whole.apply(event);
+  Experiment experiment;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    experiment.apply(events[i]);
+    Experiment read;
+    for (const auto& trial : experiment.trials()) {
+      std::string line;
+      experiment.append_trial(line, trial.id);
+      read.load_trial(line);
+    }
+    read.load_totals(Json::parse(experiment.save_totals({}).dump()));
+    CAPTURE(i);
+    REQUIRE(read.save() == experiment.save());
+    for (std::size_t j = i + 1; j < events.size(); ++j) read.apply(events[j]);
+    REQUIRE(read.save() == whole.save());
+  }
 }
 
 TEST_CASE("Running time counts sessions, not the time between", "[experiment]") {

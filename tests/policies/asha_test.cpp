@@ -19,7 +19,8 @@ void finish(Scheduler& scheduler, std::uint32_t id, std::int64_t iteration, doub
   trial.state = state;
   trial.iteration = iteration;
   trial.last_metrics = "{}";
-  trial.summaries.push_back({"loss", loss, loss, loss, loss, 1, {loss}, 1});
+  trial.summaries.push_back(
+      {.name = "loss", .last = loss, .min = loss, .max = loss, .sum = loss, .count = 1});
   scheduler.on_trial_end(trial);
 }
 

@@ -28,7 +28,8 @@ void tell(Searcher& searcher, std::uint32_t id, const Json& config, double loss)
   result.metrics.numbers = {{"loss", loss}};
   searcher.on_result(trial, result);
   trial.state = TrialState::terminated;
-  trial.summaries.push_back({"loss", loss, loss, loss, loss, 1, {loss}, 1});
+  trial.summaries.push_back(
+      {.name = "loss", .last = loss, .min = loss, .max = loss, .sum = loss, .count = 1});
   searcher.on_trial_end(trial);
 }
 

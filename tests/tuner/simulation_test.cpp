@@ -178,7 +178,7 @@ TEST_CASE("A clone in a simulation has its donor's iteration and state, and a co
   REQUIRE(clone.lineage.size() == 1);
   CHECK(clone.lineage[0].donor_iteration == 3);
   CHECK(clone.iteration == 4);
-  CHECK(Json::parse(clone.last_metrics) == Json{{"from", "trial_00000"}, {"loss", 0.5}});
+  CHECK(Json::parse(clone.last_metrics.text()) == Json{{"from", "trial_00000"}, {"loss", 0.5}});
 }
 
 TEST_CASE(

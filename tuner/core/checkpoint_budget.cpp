@@ -5,7 +5,7 @@
 
 namespace tune {
 
-CheckpointBudget::CheckpointBudget(const CheckpointConfig& config, const std::vector<Trial>& trials)
+CheckpointBudget::CheckpointBudget(const CheckpointConfig& config, const Trials& trials)
     : config_(config) {
   // When each was saved is not recorded with it, but how long its trial had been at work.
   std::vector<std::tuple<double, TrialId, const Checkpoint*>> all;

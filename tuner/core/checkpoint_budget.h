@@ -18,7 +18,7 @@ namespace tune {
 class CheckpointBudget {
  public:
   /// What `trials` have counts as older than all that is taken in later.
-  CheckpointBudget(const CheckpointConfig& config, const std::vector<Trial>& trials);
+  CheckpointBudget(const CheckpointConfig& config, const Trials& trials);
 
   /// Takes in what the trial has now.
   void update(const Trial& trial);

@@ -16,8 +16,6 @@ namespace {
 
 void take_in(MetricSummary& summary, double value) {
   summary.last = value;
-  summary.recent[summary.seen % summary.recent.size()] = value;
-  ++summary.seen;
   if (std::isnan(value)) return;
   summary.min = summary.count == 0 ? value : std::min(summary.min, value);
   summary.max = summary.count == 0 ? value : std::max(summary.max, value);
@@ -25,16 +23,28 @@ void take_in(MetricSummary& summary, double value) {
   ++summary.count;
 }
 
-/// The summary of `metric`; results mostly repeat their order, so `hint` is tried first.
-MetricSummary& summary_of(Trial& trial, const std::string& metric, std::size_t hint) {
-  auto& summaries = trial.summaries;
-  if (hint < summaries.size() && summaries[hint].name == metric) return summaries[hint];
-  for (auto& summary : summaries) {
-    if (summary.name == metric) return summary;
+/// Where the summary of `metric` is, or will be; results mostly repeat their order, so `hint` is
+/// tried first.
+std::size_t position_of(const Trial& trial, std::string_view metric, std::size_t hint) {
+  const auto& summaries = trial.summaries;
+  if (hint < summaries.size() && summaries[hint].name == metric) return hint;
+  std::size_t i = 0;
+  while (i < summaries.size() && summaries[i].name != metric) ++i;
+  return i;
+}
+
+/// A search may keep very many trials that have ended: what only a running one needs goes.
+void make_small(Trial& trial) {
+  for (auto& summary : trial.summaries) {
+    summary.ended_average_5 = trial.average_of_last_5(summary);
+    summary.ended_average_10 = trial.average_of_last_10(summary);
   }
-  summaries.emplace_back();
-  summaries.back().name = metric;
-  return summaries.back();
+  trial.recent.clear();
+  trial.recent.shrink_to_fit();
+  trial.summaries.shrink_to_fit();
+  trial.checkpoints.shrink_to_fit();
+  trial.lineage.shrink_to_fit();
+  trial.error.shrink_to_fit();
 }
 
 /// The driver's view of the trial goes back to `checkpoint`, or to the start.
@@ -111,9 +121,11 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
   }
   running_.erase(trial.id);
   trial.state = state;
+  if (state != TrialState::running) shapes_.make_compact(trial.last_metrics);
   if (is_final(state)) {
     trial.ended = time;
     set_donor(trial, std::nullopt);
+    make_small(trial);
   }
   take_its_place(trial, last_event_ + 1);
 }
@@ -161,6 +173,7 @@ void Experiment::on(const TrialAdded& event, Seconds time) {
   Trial trial;
   trial.id = event.trial;
   trial.config = event.config;
+  shapes_.make_compact(trial.config);
   trial.tag = event.tag;
   trial.start_checkpoint = event.start_checkpoint;
   trials_.push_back(std::move(trial));
@@ -213,10 +226,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.timesteps_total = result.timesteps_total;
   trial.episodes_total = result.episodes_total;
   trial.last_metrics = result.metrics.text;
-  std::size_t hint = 0;
-  for (const auto& metric : result.metrics.numbers) {
-    take_in(summary_of(trial, metric.name, hint++), metric.value);
-  }
+  take_in(trial, result.metrics);
   // A wish to stop it, too, outlasts the result, and is not delayed for a save.
   const bool ends = event.decision.action == Action::stop;
   trial.last_save_due = ends && event.decision.checkpoint && !trial.stopping;
@@ -225,6 +235,24 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.pausing = event.decision.action == Action::pause;
   if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
+}
+
+void Experiment::take_in(Trial& trial, const Metrics& metrics) {
+  trial.summaries.reserve(metrics.numbers.size());
+  trial.recent.reserve(metrics.numbers.size());
+  std::size_t hint = 0;
+  for (const auto& metric : metrics.numbers) {
+    const std::size_t i = position_of(trial, metric.name, hint++);
+    if (i == trial.summaries.size()) trial.summaries.push_back({.name = metric_name(metric.name)});
+    if (i >= trial.recent.size()) trial.recent.resize(trial.summaries.size());
+    tune::take_in(trial.summaries[i], metric.value);
+    trial.recent[i].take_in(metric.value);
+  }
+}
+
+std::string_view Experiment::metric_name(std::string_view name) {
+  const auto known = metric_names_.find(name);
+  return known != metric_names_.end() ? *known : *metric_names_.emplace(name).first;
 }
 
 void Experiment::on(const CheckpointCommitted& event, Seconds) {
@@ -268,6 +296,7 @@ void Experiment::on(const CheckpointsDropped& event, Seconds) {
                     " does not have, is dropped");
     }
   }
+  if (is_final(trial.state)) trial.checkpoints.shrink_to_fit();
 }
 
 void Experiment::on(const CheckpointDamaged& event, Seconds) {
@@ -359,7 +388,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   if (event.from_scratch) {
     rewind(trial, nullptr);
     trial.error.clear();
-    trial.last_metrics.clear();
+    trial.last_metrics = "";
     set_donor(trial, std::nullopt);
     trial.summaries.clear();
     trial.checkpoints.clear();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/compact_text.h"
 #include "tuner/core/event.h"
 #include "tuner/core/trial.h"
 
@@ -26,14 +28,20 @@ struct SaveStatistics {
   double max_commit_s = 0;
 };
 
+/// Moves, but does not copy: names of metrics, and what texts have in common, are kept once, and
+/// trials point at them.
 class Experiment {
  public:
+  Experiment() = default;
+  Experiment(Experiment&&) = default;
+  Experiment& operator=(Experiment&&) = default;
+
   /// Takes in the next event; its number must be `last_event() + 1`. Cost does not grow with the
   /// number of trials. An event that contradicts the state (an unknown trial, a result of a trial
   /// that does not run) throws std::invalid_argument: the journal was not written by us.
   void apply(const Event& event);
 
-  const std::vector<Trial>& trials() const { return trials_; }
+  const Trials& trials() const { return trials_; }
   const Trial& trial(TrialId id) const;
 
   /// Trials that wait, first come first served. A retried trial goes to the end.
@@ -97,6 +105,9 @@ class Experiment {
  private:
   Trial& find(TrialId id);
   void set_state(Trial& trial, TrialState state, Seconds time);
+  void take_in(Trial& trial, const Metrics& metrics);
+  /// The same name, kept here.
+  std::string_view metric_name(std::string_view name);
   /// Puts it into the queue or the count of its state; `place`: in a queue.
   void take_its_place(const Trial& trial, std::uint64_t place);
   void on(const SessionStarted& event, Seconds time);
@@ -123,7 +134,9 @@ class Experiment {
   /// Ids are 32 bits wide; a broken one must not take all memory.
   static constexpr std::size_t max_loaded_trials = 100'000'000;
 
-  std::vector<Trial> trials_;
+  Trials trials_;
+  std::set<std::string, std::less<>> metric_names_;
+  TextShapes shapes_;
   std::set<std::pair<std::uint64_t, TrialId>> pending_;
   std::set<std::pair<std::uint64_t, TrialId>> paused_;
   std::set<TrialId> running_;

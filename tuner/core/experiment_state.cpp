@@ -41,25 +41,41 @@ void put(std::string& out, const Checkpoint& checkpoint) {
   out += '}';
 }
 
-/// ["loss",last,min,max,sum,count,seen,[recent ...]]
-void put(std::string& out, const MetricSummary& summary) {
+/// ["loss",last,min,max,sum,average of 5,average of 10,count], and of a trial with recent values
+/// ,seen,[value ...] before the end.
+void put(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
   out += '[';
   append_string(out, summary.name);
-  for (const double value : {summary.last, summary.min, summary.max, summary.sum}) {
+  for (const double value : {summary.last, summary.min, summary.max, summary.sum,
+                             summary.ended_average_5, summary.ended_average_10}) {
     out += ',';
     append_number(out, value);
   }
-  for (const std::uint32_t value : {summary.count, summary.seen}) {
+  out += ',';
+  append_integer(out, summary.count);
+  if (recent != nullptr) {
     out += ',';
-    append_integer(out, value);
+    append_integer(out, recent->seen);
+    out += ",[";
+    const std::size_t known = std::min<std::size_t>(recent->seen, recent->ring.size());
+    for (std::size_t i = 0; i < known; ++i) {
+      if (i > 0) out += ',';
+      append_number(out, recent->ring[i]);
+    }
+    out += ']';
   }
-  out += ",[";
-  const std::size_t known = std::min<std::size_t>(summary.seen, summary.recent.size());
-  for (std::size_t i = 0; i < known; ++i) {
+  out += ']';
+}
+
+void put_summaries(std::string& out, const Trial& trial) {
+  if (trial.summaries.empty()) return;
+  append_key(out, "summaries");
+  out += '[';
+  for (std::size_t i = 0; i < trial.summaries.size(); ++i) {
     if (i > 0) out += ',';
-    append_number(out, summary.recent[i]);
+    put(out, trial.summaries[i], i < trial.recent.size() ? &trial.recent[i] : nullptr);
   }
-  out += "]]";
+  out += ']';
 }
 
 void put(std::string& out, const Cloning& cloning) {
@@ -69,7 +85,7 @@ void put(std::string& out, const Cloning& cloning) {
   put(out, "iteration", cloning.iteration);
   put(out, "donor", static_cast<std::int64_t>(index_of(cloning.donor)));
   put_unless_zero(out, "donor_iteration", cloning.donor_iteration);
-  put_if(out, "old_config", cloning.old_config);
+  put_if(out, "old_config", cloning.old_config.text());
   out += '}';
 }
 
@@ -100,29 +116,38 @@ std::uint32_t count_in(double number) {
   return static_cast<std::uint32_t>(number);
 }
 
-MetricSummary parse_summary(simdjson::dom::element element) {
-  simdjson::dom::array parts;
-  simdjson::dom::array recent;
-  std::string_view name;
-  if (element.get(parts) != simdjson::SUCCESS || parts.size() != 8 ||
-      parts.at(0).get(name) != simdjson::SUCCESS || parts.at(7).get(recent) != simdjson::SUCCESS) {
-    broken("summaries");
+/// Takes one of the list "summaries" into the trial; its name is the parser's.
+void parse_summary(simdjson::dom::element element, Trial& trial) {
+  simdjson::dom::array list;
+  if (element.get(list) != simdjson::SUCCESS) broken("summaries");
+  std::array<simdjson::dom::element, 10> parts;
+  std::size_t count = 0;
+  for (const auto part : list) {
+    if (count == parts.size()) broken("summaries");
+    parts[count++] = part;
   }
   MetricSummary summary;
-  summary.name = name;
-  std::array<double, 6> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = number_at(parts.at(i + 1).value());
-  summary.last = numbers[0];
-  summary.min = numbers[1];
-  summary.max = numbers[2];
-  summary.sum = numbers[3];
-  summary.count = count_in(numbers[4]);
-  summary.seen = count_in(numbers[5]);
-  std::size_t i = 0;
-  for (const auto value : recent) {
-    if (i < summary.recent.size()) summary.recent[i++] = number_at(value);
+  if ((count != 8 && count != 10) || parts[0].get(summary.name) != simdjson::SUCCESS) {
+    broken("summaries");
   }
-  return summary;
+  summary.last = number_at(parts[1]);
+  summary.min = number_at(parts[2]);
+  summary.max = number_at(parts[3]);
+  summary.sum = number_at(parts[4]);
+  summary.ended_average_5 = number_at(parts[5]);
+  summary.ended_average_10 = number_at(parts[6]);
+  summary.count = count_in(number_at(parts[7]));
+  trial.summaries.push_back(summary);
+  if (count == 8) return;
+  RecentValues recent;
+  simdjson::dom::array values;
+  if (parts[9].get(values) != simdjson::SUCCESS) broken("summaries");
+  recent.seen = count_in(number_at(parts[8]));
+  std::size_t i = 0;
+  for (const auto value : values) {
+    if (i < recent.ring.size()) recent.ring[i++] = number_at(value);
+  }
+  trial.recent.push_back(recent);
 }
 
 Checkpoint parse_checkpoint(simdjson::dom::element element) {
@@ -140,18 +165,24 @@ Cloning parse_cloning(simdjson::dom::element element) {
           fields.integer("iteration"),
           TrialId{static_cast<std::uint32_t>(fields.integer("donor"))},
           fields.integer("donor_iteration", 0),
-          fields.text("old_config")};
+          CompactText(fields.text("old_config"))};
+}
+
+std::optional<simdjson::dom::array> list_if(simdjson::dom::object object, const char* name) {
+  simdjson::dom::array list;
+  const auto error = object[name].get(list);
+  if (error == simdjson::NO_SUCH_FIELD) return std::nullopt;
+  if (error != simdjson::SUCCESS) broken(name);
+  return list;
 }
 
 template <class Item, class Parse>
 std::vector<Item> parse_list(simdjson::dom::object object, const char* name, const Parse& parse) {
   std::vector<Item> items;
-  simdjson::dom::array array;
-  const auto error = object[name].get(array);
-  if (error == simdjson::NO_SUCH_FIELD) return items;
-  if (error != simdjson::SUCCESS) broken(name);
-  items.reserve(array.size());
-  for (const auto element : array) items.push_back(parse(element));
+  const auto list = list_if(object, name);
+  if (!list) return items;
+  items.reserve(list->size());
+  for (const auto element : *list) items.push_back(parse(element));
   return items;
 }
 
@@ -213,7 +244,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   put_if(out, "episodes", trial.episodes_total);
   put_unless_zero(out, "started", trial.started);
   put_unless_zero(out, "ended", trial.ended);
-  put_list(out, "summaries", trial.summaries);
+  put_summaries(out, trial);
   put_list(out, "checkpoints", trial.checkpoints);
   put_unless_zero(out, "saves", trial.saves);
   put_unless_zero(out, "failed_saves", trial.failed_saves);
@@ -230,11 +261,12 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
     put(out, "pid", process->second.pid);
     put(out, "start_ticks", static_cast<std::int64_t>(process->second.start_ticks));
   }
-  put(out, "config_bytes", static_cast<std::int64_t>(trial.config.size()));
+  const std::string config = trial.config.text();
+  put(out, "config_bytes", static_cast<std::int64_t>(config.size()));
   append_key(out, "metrics");
-  out += trial.last_metrics.empty() ? "null" : trial.last_metrics;
+  out += trial.last_metrics.empty() ? "null" : trial.last_metrics.text();
   out += config_key;
-  out += trial.config;
+  out += config;
   out += '}';
 }
 
@@ -266,7 +298,15 @@ void Experiment::load_trial(std::string_view text) {
   trial.episodes_total = fields.number_if("episodes");
   trial.started = fields.number_if("started").value_or(0);
   trial.ended = fields.number_if("ended").value_or(0);
-  trial.summaries = parse_list<MetricSummary>(object, "summaries", parse_summary);
+  if (const auto list = list_if(object, "summaries")) {
+    trial.summaries.reserve(list->size());
+    for (const auto element : *list) {
+      parse_summary(element, trial);
+      trial.summaries.back().name = metric_name(trial.summaries.back().name);
+    }
+  }
+  // Of all or of none.
+  if (!trial.recent.empty() && trial.recent.size() != trial.summaries.size()) broken("summaries");
   trial.checkpoints = parse_list<Checkpoint>(object, "checkpoints", parse_checkpoint);
   trial.saves = fields.small("saves", 0);
   trial.failed_saves = fields.small("failed_saves", 0);
@@ -290,8 +330,11 @@ void Experiment::load_trial(std::string_view text) {
   }
   trial.config = text.substr(config_at, config_bytes);
   const std::size_t metrics_begin = metrics_at + metrics_key.size();
-  trial.last_metrics = text.substr(metrics_begin, config_at - config_key.size() - metrics_begin);
-  if (trial.last_metrics == "null") trial.last_metrics.clear();
+  const auto metrics = text.substr(metrics_begin, config_at - config_key.size() - metrics_begin);
+  if (metrics != "null") trial.last_metrics = metrics;
+  shapes_.make_compact(trial.config);
+  for (auto& cloning : trial.lineage) shapes_.make_compact(cloning.old_config);
+  if (trial.state != TrialState::running) shapes_.make_compact(trial.last_metrics);
 
   const TrialId id = trial.id;
   if (index_of(id) > max_loaded_trials) broken("trial");

@@ -23,6 +23,7 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   trial.lineage.push_back(
       {last_event_ + 1, time, trial.iteration, donor.id, 0, std::move(trial.config)});
   trial.config = exploit.config;
+  shapes_.make_compact(trial.config);
   if (!exploit.tag.empty()) trial.tag = exploit.tag;
   const Checkpoint* const newest = donor.latest_checkpoint();
   set_donor(trial, DonorCheckpoint{donor.id, newest != nullptr ? newest->index : 0, trial.attempt});

@@ -15,6 +15,13 @@ constexpr std::pair<TrialState, std::string_view> state_names[] = {
     {TrialState::paused, "PAUSED"},   {TrialState::terminated, "TERMINATED"},
     {TrialState::error, "ERROR"},
 };
+
+/// Nothing if the trial has ended, or had, and the metric was not reported since.
+const RecentValues* recent_of(const Trial& trial, const MetricSummary& summary) {
+  const auto i = static_cast<std::size_t>(&summary - trial.summaries.data());
+  return i < trial.recent.size() && trial.recent[i].seen > 0 ? &trial.recent[i] : nullptr;
+}
+
 }  // namespace
 
 std::string to_string(TrialId id) {
@@ -53,12 +60,12 @@ double MetricSummary::average() const {
   return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
 }
 
-double MetricSummary::average_of_last(std::size_t n) const {
+double RecentValues::average_of_last(std::size_t n) const {
   double total = 0;
   std::size_t numbers = 0;
-  const std::size_t available = std::min<std::size_t>({n, seen, recent.size()});
+  const std::size_t available = std::min<std::size_t>({n, seen, ring.size()});
   for (std::size_t back = 1; back <= available; ++back) {
-    const double value = recent[(seen - back) % recent.size()];
+    const double value = ring[(seen - back) % ring.size()];
     if (std::isnan(value)) continue;
     total += value;
     ++numbers;
@@ -72,6 +79,16 @@ const MetricSummary* Trial::summary(std::string_view metric) const {
     if (summary.name == metric) return &summary;
   }
   return nullptr;
+}
+
+double Trial::average_of_last_5(const MetricSummary& summary) const {
+  const auto* const values = recent_of(*this, summary);
+  return values != nullptr ? values->average_of_last(5) : summary.ended_average_5;
+}
+
+double Trial::average_of_last_10(const MetricSummary& summary) const {
+  const auto* const values = recent_of(*this, summary);
+  return values != nullptr ? values->average_of_last(10) : summary.ended_average_10;
 }
 
 const Checkpoint* Trial::latest_checkpoint() const {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/checkpoint.h"
+#include "tuner/core/compact_text.h"
 #include "tuner/core/resources.h"
 #include "tuner/core/result.h"
 
@@ -41,16 +44,25 @@ inline bool is_final(TrialState state) {
 /// What happened to one metric of a trial, over all accepted results. A restore does not rewind it:
 /// what was once reached was reached.
 struct MetricSummary {
-  std::string name;
+  std::string_view name;  ///< lives as long as the Experiment that the trial is of
   double last = 0;
-  double min = 0;  ///< over numbers only; NaN if there were none
+  double min = 0;  ///< over numbers only
   double max = 0;
-  double sum = 0;  ///< over numbers only
-  std::uint32_t count = 0;
-  std::array<double, 10> recent{};  ///< ring of the last ten values
-  std::uint32_t seen = 0;           ///< values ever put into `recent`
+  double sum = 0;
+  /// Of the last values when the trial last ended, numbers among them only; NaN if there were none.
+  double ended_average_5 = std::numeric_limits<double>::quiet_NaN();
+  double ended_average_10 = std::numeric_limits<double>::quiet_NaN();
+  std::uint32_t count = 0;  ///< of numbers
 
-  double average() const;                       ///< over numbers only
+  double average() const;  ///< over numbers only; NaN if there were none
+};
+
+/// The last ten values of one metric.
+struct RecentValues {
+  std::array<double, 10> ring{};
+  std::uint32_t seen = 0;  ///< values ever put into `ring`
+
+  void take_in(double value) { ring[seen++ % ring.size()] = value; }
   double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
 };
 
@@ -61,7 +73,7 @@ struct Cloning {
   std::int64_t iteration = 0;  ///< of the trial, before
   TrialId donor{};
   std::int64_t donor_iteration = 0;  ///< of what was restored; 0: nothing was yet
-  std::string old_config;  ///< JSON text; the new one is the next cloning's, or the trial's
+  CompactText old_config;  ///< JSON text; the new one is the next cloning's, or the trial's
 };
 
 /// What a trial starts from after an exploit, until it has a checkpoint of its own again.
@@ -74,8 +86,8 @@ struct DonorCheckpoint {
 struct Trial {
   TrialId id{};
   TrialState state = TrialState::pending;
-  std::string config = "{}";  ///< JSON text in one line; finished trials must stay small
-  std::string tag;            ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+  CompactText config{"{}"};  ///< JSON text in one line
+  std::string tag;           ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
 
   int attempt = 0;         ///< number of the current or last launch, from 1
   int failures = 0;        ///< failed attempts
@@ -101,9 +113,12 @@ struct Trial {
   std::optional<double> episodes_total;
   Seconds started = 0;       ///< Unix time of the first attempt; 0: never started
   Seconds ended = 0;         ///< Unix time of the end; 0: not yet
-  std::string last_metrics;  ///< JSON text of the last result's metrics; empty: none yet
+  CompactText last_metrics;  ///< JSON text of the last result's metrics; empty: none yet
 
   std::vector<MetricSummary> summaries;  ///< in the order the metrics first appeared
+  /// Beside `summaries`, of results since the trial began or was taken up again after its end; none
+  /// once it has ended.
+  std::vector<RecentValues> recent;
 
   std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
   int saves = 0;         ///< index of the newest checkpoint that was ever committed or failed
@@ -116,8 +131,15 @@ struct Trial {
   std::vector<Cloning> lineage;  ///< oldest first
 
   const MetricSummary* summary(std::string_view metric) const;
+  /// Over the numbers among the last five, or ten, values; NaN if there are none. A trial that had
+  /// ended and goes on begins anew: its first values do not mix with those before the end.
+  double average_of_last_5(const MetricSummary& summary) const;
+  double average_of_last_10(const MetricSummary& summary) const;
   const Checkpoint* latest_checkpoint() const;
   const Checkpoint* checkpoint(int index) const;
 };
+
+/// Of an experiment, by number. Grows in place: with many trials, no growth takes long.
+using Trials = std::deque<Trial>;
 
 }  // namespace tune

@@ -48,7 +48,8 @@ class CurveFit : public tune::Trainable {
 struct SayWhatEnded : tune::Callback {
   std::string name() const override { return "say_what_ended"; }
   void on_trial_complete(const tune::Trial& trial) override {
-    std::cout << to_string(trial.id) << " " << trial.tag << ": " << trial.last_metrics << "\n";
+    std::cout << to_string(trial.id) << " " << trial.tag << ": " << trial.last_metrics.text()
+              << "\n";
   }
 };
 

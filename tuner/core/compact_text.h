@@ -1,0 +1,53 @@
+// JSON texts that very many are kept of and that mostly differ in their values alone, such as the
+// configs of all trials: what they have in common is kept once.
+// Knows no key and no value's meaning.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tune {
+
+/// A text, whole or as what it does not share with others.
+class CompactText {
+ public:
+  CompactText() = default;
+  CompactText(std::string_view text) : own_(text) {}
+  CompactText& operator=(std::string_view text) {
+    shape_ = nullptr;
+    own_ = text;
+    return *this;
+  }
+
+  std::string text() const;
+  bool empty() const { return shape_ == nullptr && own_.empty(); }
+  bool operator==(std::string_view other) const { return text() == other; }
+  /// What it keeps for itself.
+  std::size_t own_bytes() const { return own_.size(); }
+
+ private:
+  friend class TextShapes;
+  const std::string* shape_ = nullptr;  ///< with a gap for each value
+  std::string own_;                     ///< the values, in order; without a shape the whole text
+};
+
+/// The shapes of texts. Must outlive those that it has made compact, their copies too.
+class TextShapes {
+ public:
+  /// Changes how `text` is kept, not what it is. It stays whole if it holds control characters, as
+  /// no JSON in one line needs, or if there are very many shapes already.
+  void make_compact(CompactText& text);
+
+ private:
+  static constexpr std::size_t most_bytes = 1 << 20;
+
+  std::set<std::string, std::less<>> shapes_;
+  std::size_t bytes_ = 0;  ///< of `shapes_`
+  std::string shape_;      ///< of the text at hand
+  std::string values_;
+};
+
+}  // namespace tune
