@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "tuner/core/error.h"
+#include "tuner/core/json_text.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/ledger.h"
 #include "tuner/recovery.h"
@@ -54,23 +57,36 @@ Policies make_policies() {
   return {std::make_unique<NoSearcher>(), std::make_unique<NoScheduler>(), nullptr};
 }
 
-/// About 0.5 kB each.
-std::string make_config(int trial) {
+std::string make_text(const std::string& name, int numbers, double seed) {
   std::string text = "{";
-  for (int i = 0; i < 14; ++i) {
-    text += (i > 0 ? ",\"hyperparameter_" : "\"hyperparameter_") + std::to_string(i) +
-            "\":" + std::to_string(0.123456789 * (trial + i + 1));
+  for (int i = 0; i < numbers; ++i) {
+    append_key(text, name + std::to_string(i));
+    append_number(text, std::sin(seed + i));  // as many digits as numbers mostly have
   }
   return text + "}";
 }
 
+// 0.5 kB each.
+std::string make_config(int trial) { return make_text("hyperparameter_", 13, trial); }
+
+/// As long as the driver lets it become.
+std::string make_tag(int trial) { return make_config(trial).substr(0, 97) + "..."; }
+
 Metrics make_metrics(int trial, int iteration) {
-  std::string text = "{";
-  for (int i = 0; i < 12; ++i) {
-    text += (i > 0 ? ",\"validation/metric_" : "\"validation/metric_") + std::to_string(i) +
-            "\":" + std::to_string(0.987654321 / (trial + 1) / iteration + i);
-  }
-  return parse_metrics(text + "}");
+  return parse_metrics(make_text("validation/metric_", 12, trial + 0.01 * iteration));
+}
+
+/// Of this thread: what others do on a busy machine is not in it.
+double processor_s() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// What malloc has given out.
+double heap_bytes() {
+  const auto info = ::mallinfo2();
+  return static_cast<double>(info.uordblks + info.hblkhd);
 }
 
 double rss_bytes() {
@@ -100,20 +116,17 @@ class Life {
   explicit Life(Ledger& ledger) : ledger_(ledger) {
     ledger_.commit(SessionStarted{"host", 1, "bench"});
   }
-  /// One more result, and what follows from it.
-  void result() {
-    Place& place = places_[next_++ % places_.size()];
-    if (place.iteration == 0) begin(place);
-    Result result;
-    result.training_iteration = ++place.iteration;
-    result.time_total_s = static_cast<double>(place.iteration);
-    result.metrics = make_metrics(static_cast<int>(index_of(place.trial)), place.iteration);
-    const bool is_last = place.iteration == results_per_trial;
-    ledger_.commit(ResultReported{
-        place.trial, 1, std::move(result), {is_last ? Action::stop : Action::proceed, false}});
-    if (!is_last) return;
-    ledger_.commit(AttemptEnded{place.trial, 1, Outcome::completed, ""});
-    place.iteration = 0;
+  /// `count` more results, and what leads to them and follows from them: made here, so that
+  /// `commit` costs what the driver's state costs.
+  void prepare(std::size_t count) {
+    for (; count > 0; --count) prepare_result(places_[next_++ % places_.size()]);
+  }
+  /// Returns how many events.
+  std::size_t commit() {
+    const std::size_t count = prepared_.size();
+    for (auto& event : prepared_) ledger_.commit(std::move(event));
+    prepared_.clear();
+    return count;
   }
 
  private:
@@ -121,15 +134,29 @@ class Life {
     TrialId trial{};
     int iteration = 0;
   };
+  void prepare_result(Place& place) {
+    if (place.iteration == 0) begin(place);
+    Result result;
+    result.training_iteration = ++place.iteration;
+    result.time_total_s = static_cast<double>(place.iteration);
+    result.metrics = make_metrics(static_cast<int>(index_of(place.trial)), place.iteration);
+    const bool is_last = place.iteration == results_per_trial;
+    prepared_.push_back(ResultReported{
+        place.trial, 1, std::move(result), {is_last ? Action::stop : Action::proceed, false}});
+    if (!is_last) return;
+    prepared_.push_back(AttemptEnded{place.trial, 1, Outcome::completed, ""});
+    place.iteration = 0;
+  }
   void begin(Place& place) {
-    const auto number = ledger_.experiment().trials().size();
+    const int number = trials_++;
     place.trial = TrialId{static_cast<std::uint32_t>(number)};
-    ledger_.commit(
-        TrialAdded{place.trial, make_config(static_cast<int>(number)), "lr=0.1,layers=3", ""});
-    ledger_.commit(AttemptStarted{place.trial, 1, 0, {}});
-    ledger_.commit(ProcessStarted{place.trial, 1, 4711, 1});
+    prepared_.push_back(TrialAdded{place.trial, make_config(number), make_tag(number), ""});
+    prepared_.push_back(AttemptStarted{place.trial, 1, 0, {}});
+    prepared_.push_back(ProcessStarted{place.trial, 1, 4711, 1});
   }
   Ledger& ledger_;
+  std::vector<EventBody> prepared_;
+  int trials_ = 0;
   std::vector<Place> places_{running_trials};
   std::size_t next_ = 0;
 };
@@ -159,7 +186,7 @@ class Writer {
 };
 
 struct Measured {
-  double event_us = 0;  ///< of the last trials of the filling
+  double event_us = 0;  ///< of the loop's processor time, for the last trials of the filling
   // Shares of the steady phase.
   double writing = 0;     ///< appending and writing, on the loop
   double taking = 0;      ///< taking snapshots, on the loop
@@ -170,7 +197,8 @@ struct Measured {
   double bytes_per_s = 0;
   std::uint64_t snapshots = 0;
   double resume_s = 0;
-  double trial_bytes = 0;
+  double trial_bytes = 0;       ///< of resident memory, by the second half of the filling
+  double trial_heap_bytes = 0;  ///< what malloc gave out of them
 };
 
 Measured measure(int trials, const Options& options) {
@@ -180,7 +208,6 @@ Measured measure(int trials, const Options& options) {
   const auto clock = make_system_clock();
   Measured measured;
   {
-    const double memory_before = rss_bytes();
     auto store = ExperimentStore::create(*files, directory, Json::object(), this_process(1));
     Experiment experiment;
     Policies policies = make_policies();
@@ -197,16 +224,27 @@ Measured measure(int trials, const Options& options) {
     Life life(ledger);
     const int results = trials * results_per_trial;
     const int measured_from = results - std::min(results, 20'000);
-    double filling_started = clock->steady();
-    for (int i = 0; i < results; ++i) {
-      if (i == measured_from) filling_started = clock->steady();
-      life.result();
-      if (i % 16 == 15) turn();
+    double took = 0;
+    std::size_t events = 0;
+    double half_rss = 0;
+    double half_heap = 0;
+    for (int done = 0; done < results; done += running_trials) {
+      if (done <= results / 2 && done + running_trials > results / 2) {
+        half_rss = rss_bytes();
+        half_heap = heap_bytes();
+      }
+      life.prepare(running_trials);
+      const double before = processor_s();
+      const std::size_t count = life.commit();
+      turn();
+      if (done < measured_from) continue;
+      took += processor_s() - before;
+      events += count;
     }
-    const double took = clock->steady() - filling_started;
-    // 10 results, 3 records before and 1 after them.
-    measured.event_us = took * 1e6 / (results - measured_from) * results_per_trial / 14;
-    measured.trial_bytes = (rss_bytes() - memory_before) / trials;
+    measured.event_us = took * 1e6 / static_cast<double>(events);
+    const double half = trials / 2.0;
+    measured.trial_bytes = (rss_bytes() - half_rss) / half;
+    measured.trial_heap_bytes = (heap_bytes() - half_heap) / half;
 
     std::optional<Writer> writer;
     if (options.writer) writer.emplace(directory / "checkpoint");
@@ -216,11 +254,14 @@ Measured measure(int trials, const Options& options) {
     double last = started;
     while (last < started + options.seconds) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      const double now = clock->steady();
-      const Switches switches_before = switches();
+      double now = clock->steady();
       owed += (now - last) * options.rate;
       last = now;
-      for (; owed >= 1; owed -= 1) life.result();
+      life.prepare(static_cast<std::size_t>(owed));
+      owed -= std::floor(owed);
+      now = clock->steady();
+      const Switches switches_before = switches();
+      life.commit();
       turn();
       const double turn_ms = (clock->steady() - now) * 1e3;
       measured.longest_turn_ms = std::max(measured.longest_turn_ms, turn_ms);
@@ -292,18 +333,21 @@ Options parse(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  std::printf("%8s %9s %29s %21s %7s %10s %10s %9s %12s\n", "trials", "us/event",
+  Options warm_up = options;
+  warm_up.seconds = 0.1;
+  (void)measure(1'000, warm_up);  // whatever is slow only once is not in the first row
+  std::printf("%8s %9s %29s %21s %7s %10s %10s %9s %18s\n", "trials", "us/event",
               "share (write, take, publish)", "longest turn (own)", "waiting", "snapshots",
-              "written/s", "resume", "bytes/trial");
+              "written/s", "resume", "bytes/trial (heap)");
   for (const int trials : options.trials) {
     const Measured m = measure(trials, options);
     std::printf(
         "%8d %9.2f %6.2f %% (%4.2f, %4.2f, %4.2f) %8.2f ms (%6.2f) %7d %10llu %7.2f MB %7.2f s "
-        "%12.0f\n",
+        "%10.0f (%5.0f)\n",
         trials, m.event_us, 100 * (m.writing + m.taking + m.publishing), 100 * m.writing,
         100 * m.taking, 100 * m.publishing, m.longest_turn_ms, m.longest_own_turn_ms,
         m.turns_waiting, static_cast<unsigned long long>(m.snapshots), m.bytes_per_s / 1e6,
-        m.resume_s, m.trial_bytes);
+        m.resume_s, m.trial_bytes, m.trial_heap_bytes);
     std::fflush(stdout);
   }
   return 0;
