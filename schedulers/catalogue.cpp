@@ -1,4 +1,7 @@
 // From the options in a spec to schedulers.
+#include <algorithm>
+#include <cstdint>
+
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
 #include "tuner/core/options.h"
@@ -90,6 +93,58 @@ std::unique_ptr<Scheduler> median_stopping_from(const Json& json, const PolicyCo
   return make_median_stopping(std::move(options));
 }
 
+std::vector<double> read_factors(OptionReader& reader, const std::vector<double>& otherwise) {
+  const auto given = reader.get_optional<Json>("perturbation_factors");
+  if (!given) return otherwise;
+  const bool is_list =
+      given->is_array() && !given->empty() &&
+      std::all_of(given->begin(), given->end(), [](const Json& f) { return f.is_number(); });
+  if (!is_list) {
+    throw OptionError("/perturbation_factors",
+                      "'perturbation_factors' must be a list of numbers, got " + shorten(*given));
+  }
+  return given->get<std::vector<double>>();
+}
+
+std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  PbtOptions options;
+  options.objective = read_objective(reader, context);
+  options.space = context.space;
+  options.seed = context.seed;
+  const auto grid = static_cast<double>(context.space.grid_size());
+  options.population =
+      static_cast<std::int64_t>(std::min(grid * static_cast<double>(context.num_samples), 1e15));
+  options.time_attr = reader.get("time_attr", options.time_attr);
+  options.perturbation_interval =
+      reader.get("perturbation_interval", options.perturbation_interval);
+  options.burn_in_period = reader.get("burn_in_period", options.burn_in_period);
+  options.quantile_fraction = reader.get("quantile_fraction", options.quantile_fraction);
+  options.synch = reader.get("synch", options.synch);
+  Exploration& exploration = options.exploration;
+  exploration.resample_probability =
+      reader.get("resample_probability", exploration.resample_probability);
+  exploration.perturbation_factors = read_factors(reader, exploration.perturbation_factors);
+  reader.require(options.perturbation_interval > 0, "perturbation_interval", "above 0");
+  reader.require(options.burn_in_period >= 0, "burn_in_period", "at least 0");
+  reader.require(options.quantile_fraction >= 0 && options.quantile_fraction <= 0.5,
+                 "quantile_fraction", "from 0 to 0.5");
+  reader.require(exploration.resample_probability >= 0 && exploration.resample_probability <= 1,
+                 "resample_probability", "from 0 to 1");
+  const auto mutations = reader.get_required<Json>("hyperparam_mutations");
+  if (!mutations.is_object() || mutations.empty()) {
+    throw OptionError("/hyperparam_mutations",
+                      "'hyperparam_mutations' must be an object with at least one "
+                      "hyperparameter, got " +
+                          shorten(mutations));
+  }
+  std::vector<Problem> problems;
+  options.mutations = parse_mutations(mutations, "/hyperparam_mutations", problems);
+  if (!problems.empty()) throw OptionError(problems[0].pointer, problems[0].sentence);
+  reader.finish();
+  return make_pbt(std::move(options));
+}
+
 }  // namespace
 
 void add_schedulers(Catalogue& catalogue) {
@@ -99,6 +154,7 @@ void add_schedulers(Catalogue& catalogue) {
   add_factory(catalogue.schedulers, "bohb", hyperband_from);
   add_factory(catalogue.schedulers, "hyperband", hyperband_from);
   add_factory(catalogue.schedulers, "median_stopping", median_stopping_from);
+  add_factory(catalogue.schedulers, "pbt", pbt_from);
 }
 
 }  // namespace tune

@@ -47,7 +47,10 @@ struct BestFirst {
 class Rung {
  public:
   void add(const RungEntry& entry) { entries_.insert(entry); }
+  void remove(const RungEntry& entry) { entries_.erase(entry); }
   std::size_t size() const { return entries_.size(); }
+  /// The one that `rank` others are better than: 0 is the best.
+  const RungEntry& at(std::size_t rank) const { return *entries_.find_by_order(rank); }
   /// How many entries are better.
   std::size_t rank(const RungEntry& entry) const { return entries_.order_of_key(entry); }
   /// The `fraction` quantile from below, 0 to 1, interpolated linearly between neighbours (as

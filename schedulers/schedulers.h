@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "schedulers/mutations.h"
 #include "tuner/core/catalogue.h"
 
 namespace tune {
@@ -55,8 +58,29 @@ struct MedianStoppingOptions {
 /// Stops a trial whose best result is worse than the median of the others' averages so far.
 std::unique_ptr<Scheduler> make_median_stopping(MedianStoppingOptions options);
 
+/// Population-based training (Jaderberg et al., "Population Based Training of Neural Networks",
+/// 2017).
+struct PbtOptions {
+  std::string time_attr = "time_total_s";
+  Objective objective;
+  SearchSpace space;                  ///< for the tags of changed configs
+  std::int64_t population = 0;        ///< trials that there will be, if known; below 1: unknown
+  double perturbation_interval = 60;  ///< above 0; between two chances of a trial to exploit
+  double burn_in_period = 0;          ///< nobody exploits before
+  std::vector<Mutation> mutations;
+  Exploration exploration;
+  double quantile_fraction = 0.25;  ///< 0 to 0.5; of the trials, who exploit and who are exploited
+  bool synch = false;               ///< all wait for all at each interval
+  std::uint64_t seed = 0;
+  /// For library users: has the last word on a changed config. Must not depend on anything but
+  /// its argument, or a resume gives other answers.
+  std::function<Json(Json)> custom_explore_fn = {};
+};
+/// Lets the worst trials go on as copies of the best with changed hyperparameters.
+std::unique_ptr<Scheduler> make_pbt(PbtOptions options);
+
 /// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband",
-/// "median_stopping".
+/// "median_stopping", "pbt".
 void add_schedulers(Catalogue& catalogue);
 
 }  // namespace tune

@@ -30,6 +30,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tuneConfig.cmake
 # The headers to include, and what they include themselves; a test holds this list to that.
 set(tune_public_headers
     callbacks/callbacks.h
+    schedulers/mutations.h
     schedulers/schedulers.h
     searchers/searchers.h
     trainable/trainable.h
@@ -38,6 +39,7 @@ set(tune_public_headers
     tuner/core/catalogue.h
     tuner/core/checkpoint.h
     tuner/core/clock.h
+    tuner/core/compact_text.h
     tuner/core/domain.h
     tuner/core/error.h
     tuner/core/event.h

@@ -1,4 +1,5 @@
 """Schedulers that stop, pause and resume real trials, and a driver that is killed meanwhile."""
+import json
 import os
 from collections import Counter
 
@@ -67,6 +68,35 @@ class Schedulers(DriverCase):
         self.assertEqual(Counter(t["training_iteration"] for t in trials), {1: 6, 3: 2, 9: 1})
         self.assertEqual([t["training_iteration"] for t in trials[6:]], [3, 3, 9])
         self.assert_each_iteration_stands_once()
+
+    def test_a_population_exploits_however_often_the_driver_is_killed(self):
+        scheduler = {"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 2,
+                     "hyperparam_mutations": {"lr": {"uniform": [0.01, 0.1]}}}
+        for synch in (False, True):
+            with self.subTest(synch=synch):
+                self.write_spec({**scheduler, "synch": synch}, self.rates[::2], workers=2)
+                spec = json.loads(self.read("spec.json"))
+                self.write("spec.json", {**spec, "name": f"pbt_{synch}",
+                                         "stop": {"training_iteration": 20}})
+                directory = f"results/pbt_{synch}"
+                driver = self.start("run", "spec.json", "--progress", "none")
+                for trial in (1, 3, 4):
+                    log = self.path(f"{directory}/trial_{trial:05}/result.json")
+                    self.wait_until(lambda log=log: os.path.exists(log), f"a result of {trial}")
+                    driver.kill()
+                    driver.wait()
+                    driver = self.start("resume", directory, "--progress", "none", "--strict")
+                self.finish(driver, expect=0)
+                trials = self.json("ls", directory)
+                self.assertEqual({t["state"] for t in trials}, {"TERMINATED"})
+                self.assertEqual({t["training_iteration"] for t in trials}, {20})
+                for trial in trials:
+                    logged = self.iterations_in_log(directory, trial["trial_id"])
+                    self.assertEqual(logged, sorted(set(logged)))
+                # The worst has long become a copy of a better one.
+                rates = {t["trial_id"]: t["config"]["lr"] for t in trials}
+                self.assertNotEqual(rates["trial_00000"], self.rates[0])
+                self.tune("checkpoints", directory, "--verify")
 
     def test_a_scheduler_that_compares_needs_a_metric(self):
         self.write("spec.json", {"trainable": {"command": ["true"]}, "scheduler": "hyperband"})

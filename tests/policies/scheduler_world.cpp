@@ -90,7 +90,18 @@ void World::report(TrialId id, Attempt& attempt) {
   result.done = result.training_iteration >= longest || happens(troubles.early_end);
   reported.decision = policies_.decide(experiment_, trial, result);
   attempt.next = reported.decision.action;
+  const bool saves = reported.decision.checkpoint && attempt.next == Action::proceed;
   apply(std::move(reported));
+  if (saves) save(id);
+}
+
+void World::save(TrialId id) {
+  const Trial& trial = experiment_.trial(id);
+  Checkpoint checkpoint;
+  checkpoint.index = trial.saves + 1;
+  checkpoint.iteration = trial.iteration;
+  checkpoint.time_total_s = trial.time_total_s;
+  apply(CheckpointCommitted{id, checkpoint});
 }
 
 /// Some time later, because a save takes its time.
@@ -102,12 +113,7 @@ void World::carry_out(TrialId id, Attempt& attempt) {
   } else if (happens(troubles.failed_save)) {
     attempt.next = Action::proceed;
   } else {
-    const Trial& trial = experiment_.trial(id);
-    Checkpoint checkpoint;
-    checkpoint.index = trial.saves + 1;
-    checkpoint.iteration = trial.iteration;
-    checkpoint.time_total_s = trial.time_total_s;
-    apply(CheckpointCommitted{id, checkpoint});
+    save(id);
     end(id, Outcome::paused);
   }
 }

@@ -73,6 +73,7 @@ class World {
   bool fill_slots();
   void start(TrialId id);
   void report(TrialId id, Attempt& attempt);
+  void save(TrialId id);
   void carry_out(TrialId id, Attempt& attempt);
   void end(TrialId id, Outcome outcome, bool retry = false);
   bool happens(double chance) { return chance > 0 && random_.uniform() < chance; }

@@ -123,7 +123,7 @@ TEST_CASE("A journal cut at any length gives every whole line, and says what was
 }
 
 TEST_CASE(
-    "A journal with any bit flipped is refused by line and byte; in its last line, it is torn",
+    "A journal with any bit flipped is refused by line and byte, in its last line, it is torn",
     "[damage]") {
   Original original;
   const std::string& text = original.text;

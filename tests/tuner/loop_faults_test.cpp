@@ -276,7 +276,7 @@ TEST_CASE("A callback that throws is named and dropped, and the run goes on", "[
                    "oops") == 1);
 }
 
-TEST_CASE("A time budget ends the experiment; only running time counts", "[loop][stop]") {
+TEST_CASE("A time budget ends the experiment, and only running time counts", "[loop][stop]") {
   Harness harness;
   harness.trials = 100;
   harness.resources = {{"cpu", 1}};

@@ -1,0 +1,39 @@
+// How population-based training explores: a config is changed a little, or drawn anew.
+// Knows no trial and no score.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tuner/core/domain.h"
+#include "tuner/core/random.h"
+
+namespace tune {
+
+/// One hyperparameter that may change.
+struct Mutation {
+  std::string pointer;                             ///< in the config (RFC 6901)
+  std::variant<std::vector<Json>, Domain> values;  ///< in their order, or a domain of numbers
+};
+
+/// "hyperparam_mutations": an object of lists and domains, nested like the config. Appends what is
+/// wrong to `problems`, with pointers below `pointer`.
+std::vector<Mutation> parse_mutations(const Json& json, const std::string& pointer,
+                                      std::vector<Problem>& problems);
+
+/// Chances and factors of `explore`.
+struct Exploration {
+  double resample_probability = 0.25;
+  std::vector<double> perturbation_factors = {1.2, 0.8};
+};
+
+/// A changed copy of `config`. Each hyperparameter is drawn anew with the resample probability, or
+/// if the config lacks it or has a value that is not in the list; else a value of a list moves to a
+/// neighbour (one at an end may stay), a number is multiplied with one of the factors. Integers
+/// stay integers, rounded toward zero; factors may lead out of the domain. (PBT paper, section
+/// 4.1.1 "perturb" and "resample", with Ray Tune's rules for lists.)
+Json explore(Json config, const std::vector<Mutation>& mutations, const Exploration& options,
+             Random& random);
+
+}  // namespace tune

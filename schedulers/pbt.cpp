@@ -1,0 +1,278 @@
+// Population-based training: from time to time the worst trials go on as copies of the best, with
+// changed hyperparameters.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "schedulers/mutations.h"
+#include "schedulers/rungs.h"
+#include "schedulers/schedulers.h"
+#include "schedulers/standing.h"
+#include "tuner/core/error.h"
+#include "tuner/core/experiment.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+/// A trial that has not ended.
+struct Member {
+  double perturbed = 0;                ///< time of its last chance to exploit
+  double trained = 0;                  ///< time of the result that its score is of
+  std::optional<double> score;         ///< nothing: it has had no chance yet
+  std::string config;                  ///< JSON text
+  std::optional<std::uint64_t> place;  ///< in the queue, while it waits
+};
+
+class Pbt : public Scheduler {
+ public:
+  explicit Pbt(PbtOptions options)
+      : options_(std::move(options)),
+        yardstick_(options_.time_attr, options_.objective),
+        random_(options_.seed),
+        next_sync_(std::max(options_.perturbation_interval, options_.burn_in_period)) {}
+
+  void on_trial_add(const Trial& trial) override {
+    if (trial.attempt == 0) ++created_;
+    Member& member = members_[trial.id];
+    member.config = trial.config.text();
+    if (const auto standing = yardstick_.of(trial)) {
+      member.perturbed = member.trained = standing->time;
+    }
+    wait(trial.id, member);
+  }
+
+  void on_trial_start(const Trial& trial) override {
+    Member& member = members_.at(trial.id);
+    stop_waiting(member);
+    member.config = trial.config.text();
+  }
+
+  void on_trial_wait(const Trial& trial) override { wait(trial.id, members_.at(trial.id)); }
+
+  void on_trial_end(const Trial& trial) override {
+    const auto found = members_.find(trial.id);
+    if (found == members_.end()) return;
+    stop_waiting(found->second);
+    forget_score(trial.id, found->second);
+    members_.erase(found);
+    orders_.erase(trial.id);
+    // The others wait for it no longer.
+    if (options_.synch) sync_if_all_are_there();
+  }
+
+  Decision on_result(const Trial& trial, const Result& result) override {
+    const auto standing = yardstick_.of(result);
+    if (!standing) return {};
+    return options_.synch ? on_synchronous(trial.id, *standing)
+                          : on_asynchronous(trial.id, *standing);
+  }
+
+  std::optional<Order> order() const override {
+    for (const auto& [id, exploit] : orders_) {
+      if (members_.at(id).place) return Order{id, exploit, ""};
+    }
+    return std::nullopt;
+  }
+
+  void on_order(const Trial& trial) override { orders_.erase(trial.id); }
+
+  std::optional<TrialId> choose(const Experiment& experiment, Seconds now,
+                                bool more) const override {
+    const auto is_free = [&](TrialId id) {
+      return !orders_.contains(id) && experiment.may_start(id, now);
+    };
+    // The population comes first, before anybody's next interval; unless it has no end.
+    if (more && options_.population > 0) return std::nullopt;
+    for (const auto& [place, id] : waiting_) {
+      if (is_free(id) && !is_held(members_.at(id))) return id;
+    }
+    // Of a population that never gets complete.
+    const bool is_stuck = experiment.running().empty() && orders_.empty();
+    for (const auto& [place, id] : waiting_) {
+      if (is_stuck && is_free(id)) return id;
+    }
+    return std::nullopt;
+  }
+
+  Json save() const override {
+    Json members = Json::array();
+    for (const auto& [id, member] : members_) {
+      members.push_back({index_of(id), encode_number(member.perturbed),
+                         encode_number(member.trained),
+                         member.score ? encode_number(*member.score) : Json(), member.config,
+                         member.place ? Json(*member.place) : Json()});
+    }
+    Json orders = Json::array();
+    for (const auto& [id, exploit] : orders_) {
+      orders.push_back({index_of(id), index_of(exploit.donor), exploit.config, exploit.tag});
+    }
+    return {{"random", random_.save()},      {"created", created_},
+            {"last_place", last_place_},     {"next_sync", encode_number(next_sync_)},
+            {"members", std::move(members)}, {"orders", std::move(orders)}};
+  }
+
+  void load(const Json& state) override {
+    load_state("the scheduler pbt", [&] {
+      Pbt other(options_);
+      other.random_.load(state.at("random"));
+      other.created_ = state.at("created").get<std::int64_t>();
+      other.last_place_ = state.at("last_place").get<std::uint64_t>();
+      other.next_sync_ = load_number(state.at("next_sync"));
+      for (const Json& saved : state.at("members")) {
+        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        Member& member = other.members_[id];
+        member.perturbed = load_number(saved.at(1));
+        member.trained = load_number(saved.at(2));
+        member.config = saved.at(4).get<std::string>();
+        if (!saved.at(3).is_null()) other.set_score(id, member, load_number(saved.at(3)));
+        if (!saved.at(5).is_null()) {
+          member.place = saved.at(5).get<std::uint64_t>();
+          other.waiting_[{member.trained, *member.place}] = id;
+        }
+      }
+      for (const Json& saved : state.at("orders")) {
+        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        if (!other.members_.contains(id)) throw std::invalid_argument("an order for nobody");
+        other.orders_[id] = {TrialId(saved.at(1).get<std::uint32_t>()),
+                             saved.at(2).get<std::string>(), saved.at(3).get<std::string>()};
+      }
+      random_ = other.random_;
+      created_ = other.created_;
+      last_place_ = other.last_place_;
+      next_sync_ = other.next_sync_;
+      members_.swap(other.members_);
+      scores_ = std::move(other.scores_);
+      waiting_.swap(other.waiting_);
+      orders_.swap(other.orders_);
+    });
+  }
+
+ private:
+  Decision on_asynchronous(TrialId id, const Standing& standing) {
+    Member& member = members_.at(id);
+    const bool is_early = standing.time < options_.burn_in_period ||
+                          standing.time - member.perturbed < options_.perturbation_interval;
+    if (is_early) return {};
+    take_in(id, member, standing);
+    member.perturbed = standing.time;
+    const std::size_t size = quantile_size();
+    const std::size_t rank = scores_.rank({*member.score, id});
+    if (rank + size >= scores_.size()) {
+      if (auto exploit = exploit_best(id, size)) return {Action::exploit, false, false, exploit};
+    }
+    const bool others_wait = !waiting_.empty() || created_ < options_.population;
+    return {others_wait ? Action::pause : Action::proceed, rank < size};
+  }
+
+  Decision on_synchronous(TrialId id, const Standing& standing) {
+    Member& member = members_.at(id);
+    take_in(id, member, standing);
+    if (standing.time < next_sync_) return {};
+    sync_if_all_are_there();
+    return {Action::pause};
+  }
+
+  void sync_if_all_are_there() {
+    if (members_.empty() || created_ < options_.population) return;
+    double latest = 0;
+    for (const auto& [id, member] : members_) {
+      if (!is_held(member)) return;
+      latest = std::max(latest, member.trained);
+    }
+    const std::size_t size = quantile_size();
+    std::vector<TrialId> worst;
+    for (std::size_t i = 1; i <= size; ++i) worst.push_back(scores_.at(scores_.size() - i).trial);
+    for (const TrialId id : worst) {
+      if (auto exploit = exploit_best(id, size)) orders_[id] = std::move(*exploit);
+    }
+    next_sync_ = std::max(next_sync_ + options_.perturbation_interval, latest);
+  }
+
+  /// One of the best `size`, changed; the trial counts as what it will be.
+  std::optional<Exploit> exploit_best(TrialId id, std::size_t size) {
+    if (size == 0) return std::nullopt;
+    const RungEntry& best = scores_.at(random_.below(size));
+    if (std::isnan(best.score) || best.trial == id) return std::nullopt;
+    const Member& donor = members_.at(best.trial);
+    Member& clone = members_.at(id);
+    Json config =
+        explore(Json::parse(donor.config), options_.mutations, options_.exploration, random_);
+    if (options_.custom_explore_fn) config = options_.custom_explore_fn(std::move(config));
+    std::string tag = options_.space.tag(config);
+    clone.config = encode_numbers(std::move(config)).dump();
+    clone.perturbed = donor.perturbed;
+    // Its place among those that wait goes by what it will be, too.
+    const bool was_waiting = clone.place.has_value();
+    stop_waiting(clone);
+    clone.trained = donor.trained;
+    if (was_waiting) wait(id, clone);
+    return Exploit{best.trial, clone.config, std::move(tag)};
+  }
+
+  /// Of the best, and of the worst: ceil(n * quantile_fraction), at most half of all.
+  std::size_t quantile_size() const {
+    const std::size_t n = scores_.size();
+    const auto wanted =
+        static_cast<std::size_t>(std::ceil(static_cast<double>(n) * options_.quantile_fraction));
+    return std::min(wanted, n / 2);
+  }
+
+  void take_in(TrialId id, Member& member, const Standing& standing) {
+    member.trained = standing.time;
+    forget_score(id, member);
+    set_score(id, member, standing.score);
+  }
+
+  void set_score(TrialId id, Member& member, double score) {
+    member.score = score;
+    scores_.add({score, id});
+  }
+
+  void forget_score(TrialId id, Member& member) {
+    if (member.score) scores_.remove({*member.score, id});
+    member.score.reset();
+  }
+
+  /// Synchronous: it has come as far as it may before all have.
+  bool is_held(const Member& member) const {
+    return options_.synch && member.trained >= next_sync_;
+  }
+
+  void wait(TrialId id, Member& member) {
+    member.place = ++last_place_;
+    waiting_[{member.trained, *member.place}] = id;
+  }
+
+  void stop_waiting(Member& member) {
+    if (!member.place) return;
+    waiting_.erase({member.trained, *member.place});
+    member.place.reset();
+  }
+
+  const PbtOptions options_;
+  const Yardstick yardstick_;
+  Random random_;
+  std::int64_t created_ = 0;
+  std::uint64_t last_place_ = 0;
+  double next_sync_;
+  std::map<TrialId, Member> members_;
+  Rung scores_;
+  /// By what they have trained, and of those with equal shares by who has waited longest: a clone
+  /// must not get ahead of its donor again and again.
+  std::map<std::pair<double, std::uint64_t>, TrialId> waiting_;
+  std::map<TrialId, Exploit> orders_;  ///< synchronous, not carried out yet
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_pbt(PbtOptions options) {
+  return std::make_unique<Pbt>(std::move(options));
+}
+
+}  // namespace tune

@@ -1,0 +1,85 @@
+#include "schedulers/mutations.h"
+
+#include <set>
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+std::vector<Mutation> mutations_of(const Json& json) {
+  std::vector<Problem> problems;
+  auto mutations = parse_mutations(json, "", problems);
+  REQUIRE(problems.empty());
+  return mutations;
+}
+
+/// All that `times` explorations of `config` make of its "x".
+std::set<Json> outcomes(const Json& config, const Json& mutation, double resample_probability,
+                        int times = 200) {
+  Random random(1);
+  std::set<Json> seen;
+  for (int i = 0; i < times; ++i) {
+    seen.insert(explore(config, mutations_of({{"x", mutation}}), {resample_probability, {1.2, 0.8}},
+                        random)["x"]);
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("A value of a list moves to a neighbour, and does not leave the list", "[mutations]") {
+  const Json list = {16, 32, 64, 128};
+  CHECK(outcomes({{"x", 32}}, list, 0) == std::set<Json>{16, 64});
+  CHECK(outcomes({{"x", 16}}, list, 0) == std::set<Json>{16, 32});
+  CHECK(outcomes({{"x", 128}}, list, 0) == std::set<Json>{64, 128});
+  CHECK(outcomes({{"x", "a"}}, {{"choice", {"a", "b", "c"}}}, 0) == std::set<Json>{"a", "b"});
+}
+
+TEST_CASE("A value that is not in the list, or is drawn anew, is any of the list's",
+          "[mutations]") {
+  const Json list = {1, 2, 3};
+  CHECK(outcomes({{"x", 7}}, list, 0) == std::set<Json>{1, 2, 3});
+  CHECK(outcomes(Json::object(), list, 0) == std::set<Json>{1, 2, 3});
+  CHECK(outcomes({{"x", 1}}, list, 1) == std::set<Json>{1, 2, 3});
+}
+
+TEST_CASE("A number is multiplied with one of the factors, and an integer stays one",
+          "[mutations]") {
+  CHECK(outcomes({{"x", 0.5}}, {{"uniform", {0, 1}}}, 0) == std::set<Json>{0.5 * 0.8, 0.5 * 1.2});
+  CHECK(outcomes({{"x", 9}}, {{"randint", {1, 100}}}, 0) == std::set<Json>{7, 10});
+  // Out of its domain, too: the best may lie there.
+  CHECK(outcomes({{"x", 1.0}}, {{"uniform", {0, 1}}}, 0) == std::set<Json>{0.8, 1.2});
+}
+
+TEST_CASE("A number that is drawn anew is in its domain", "[mutations]") {
+  const auto seen = outcomes({{"x", 50.0}}, {{"loguniform", {0.01, 1}}}, 1);
+  CHECK(seen.size() > 100);
+  for (const Json& x : seen) {
+    CHECK(x >= 0.01);
+    CHECK(x <= 1);
+  }
+}
+
+TEST_CASE("Mutations reach into nested parts and leave the rest alone", "[mutations]") {
+  Random random(1);
+  const Json config = {{"model", {{"lr", 1.0}, {"depth", 3}}}, {"seed", 4}};
+  const Json changed =
+      explore(config, mutations_of({{"model", {{"lr", {{"uniform", {0, 1}}}}}}}), {0, {2}}, random);
+  CHECK(changed == Json{{"model", {{"lr", 2.0}, {"depth", 3}}}, {"seed", 4}});
+}
+
+TEST_CASE("What cannot be mutated is refused, with its place", "[mutations]") {
+  std::vector<Problem> problems;
+  parse_mutations({{"a", 3},
+                   {"b", {{"grid_search", {1, 2}}}},
+                   {"c", {{"d", Json::array()}}},
+                   {"e", {{"uniform", {1, 0}}}}},
+                  "/m", problems);
+  REQUIRE(problems.size() == 4);
+  CHECK(problems[0].pointer == "/m/a");
+  CHECK(problems[1].pointer == "/m/b");
+  CHECK(problems[2].pointer == "/m/c/d");
+  CHECK(problems[3].pointer.starts_with("/m/e"));
+}

@@ -1,0 +1,158 @@
+#include <set>
+
+#include "tests/policies/scheduler_helpers.h"
+#include "tests/policies/scheduler_world.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+Json options(const Json& more = Json::object()) {
+  Json all = {{"time_attr", "training_iteration"},
+              {"perturbation_interval", 2},
+              {"resample_probability", 0},
+              {"hyperparam_mutations", {{"x", {{"uniform", {0, 1}}}}}}};
+  all.update(more);
+  return all;
+}
+
+/// `n` running trials with configs {"x": 1.0}, {"x": 2.0}, ...
+std::unique_ptr<Scheduler> running(std::uint32_t n, const Json& more = Json::object()) {
+  auto scheduler = make_scheduler("pbt", options(more));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    Trial trial = trial_number(i);
+    trial.config = R"({"x":)" + std::to_string(i + 1) + ".0}";
+    scheduler->on_trial_add(trial);
+    trial.state = TrialState::running;
+    scheduler->on_trial_start(trial);
+  }
+  return scheduler;
+}
+
+Decision ask(Scheduler& scheduler, std::uint32_t trial, std::int64_t iteration, double loss) {
+  return scheduler.on_result(trial_number(trial), result_at(iteration, loss));
+}
+
+}  // namespace
+
+TEST_CASE("The worst quarter exploits the best, which are asked to save", "[pbt]") {
+  const auto scheduler = running(4);
+  CHECK(ask(*scheduler, 0, 2, 0.1) == Decision{Action::proceed, false});  // nobody to compare with
+  CHECK(ask(*scheduler, 1, 2, 0.2).action == Action::exploit);            // the worse of two
+  CHECK(ask(*scheduler, 2, 2, 0.15) == Decision{Action::proceed, false});
+  CHECK(ask(*scheduler, 3, 2, 0.05) == Decision{Action::proceed, true});
+  // Losses are now 0.1, 0.2, 0.15, 0.05.
+  CHECK(ask(*scheduler, 0, 4, 0.1) == Decision{Action::proceed, false});
+  const Decision worst = ask(*scheduler, 2, 4, 0.9);
+  REQUIRE(worst.action == Action::exploit);
+  CHECK(worst.exploit->donor == TrialId{3});
+  const double x = Json::parse(worst.exploit->config)["x"];
+  CHECK((x == 4 * 1.2 || x == 4 * 0.8));
+}
+
+TEST_CASE("Nothing happens before the burn-in and within an interval", "[pbt]") {
+  const auto scheduler = running(2, {{"burn_in_period", 5}});
+  for (std::int64_t i = 1; i < 5; ++i) {
+    CHECK(ask(*scheduler, 0, i, 1) == Decision{});
+    CHECK(ask(*scheduler, 1, i, 2) == Decision{});
+  }
+  CHECK(ask(*scheduler, 0, 5, 1) == Decision{});
+  CHECK(ask(*scheduler, 1, 5, 2).action == Action::exploit);
+  CHECK(ask(*scheduler, 0, 6, 3) == Decision{});
+  CHECK(ask(*scheduler, 0, 7, 3).action == Action::exploit);
+}
+
+TEST_CASE("As many exploit as are exploited: ceil(n q), at most half", "[pbt]") {
+  struct Case {
+    std::uint32_t n;
+    double quantile;
+    std::size_t size;
+  };
+  for (const Case& c : {Case{2, 0.25, 1}, Case{3, 0.5, 1}, Case{4, 0.25, 1}, Case{5, 0.25, 2},
+                        Case{8, 0.25, 2}, Case{10, 0.25, 3}, Case{10, 0.5, 5}, Case{10, 0, 0}}) {
+    CAPTURE(c.n, c.quantile);
+    const auto scheduler = running(c.n, {{"synch", true}, {"quantile_fraction", c.quantile}});
+    for (std::uint32_t i = 0; i < c.n; ++i) {
+      Trial trial = trial_number(i);
+      CHECK(ask(*scheduler, i, 2, i).action == Action::pause);
+      trial.state = TrialState::paused;
+      scheduler->on_trial_wait(trial);
+    }
+    std::set<TrialId> worst;
+    while (const auto order = scheduler->order()) {
+      worst.insert(order->trial);
+      CHECK(index_of(order->exploit->donor) < c.size);
+      scheduler->on_order(trial_number(static_cast<std::uint32_t>(index_of(order->trial))));
+    }
+    CHECK(worst.size() == c.size);
+    for (const TrialId id : worst) CHECK(index_of(id) >= c.n - c.size);
+  }
+}
+
+TEST_CASE("A trial with NaN exploits, and is never exploited", "[pbt][nan]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto scheduler = running(2);
+  CHECK(ask(*scheduler, 0, 2, nan).action == Action::proceed);
+  CHECK(ask(*scheduler, 1, 2, nan).action == Action::proceed);
+  CHECK(ask(*scheduler, 0, 4, 1e300).action == Action::proceed);
+  const Decision decision = ask(*scheduler, 1, 4, nan);
+  REQUIRE(decision.action == Action::exploit);
+  CHECK(decision.exploit->donor == TrialId{0});
+}
+
+TEST_CASE("More trials than slots take turns, and none gets ahead by more than an interval",
+          "[pbt]") {
+  const bool synch = GENERATE(false, true);
+  CAPTURE(synch);
+  const SearchSpace space;
+  const PolicyContext seven{space, Objective{"loss", Mode::min}, 7, 1};
+  World world(
+      [&] {
+        return all_policies().schedulers.at("pbt")(
+            options({{"synch", synch}, {"quantile_fraction", 0}}), seven);
+      },
+      7, 3);
+  world.longest = 20;
+  while (world.step()) {
+    std::int64_t least = 20;
+    std::int64_t most = 0;
+    const bool all_there = world.experiment().trials().size() == 7;
+    for (const Trial& trial : world.experiment().trials()) {
+      least = std::min(least, trial.iteration);
+      most = std::max(most, trial.iteration);
+    }
+    if (all_there) REQUIRE(most - least <= 4);
+  }
+  for (const Trial& trial : world.experiment().trials()) CHECK(trial.iteration == 20);
+}
+
+TEST_CASE("Clones have their donors' configs, changed, and a lineage that says so", "[pbt]") {
+  const bool synch = GENERATE(false, true);
+  World world([&] { return make_scheduler("pbt", options({{"synch", synch}})); }, 8, 8);
+  world.longest = 20;
+  world.run();
+  int clonings = 0;
+  for (const Trial& trial : world.experiment().trials()) {
+    CHECK(trial.state == TrialState::terminated);
+    CHECK(trial.iteration == 20);
+    for (const Cloning& cloning : trial.lineage) {
+      ++clonings;
+      CHECK(cloning.donor != trial.id);
+    }
+  }
+  CHECK(clonings > 5);
+}
+
+TEST_CASE("Options of pbt that make no sense are refused, with their place", "[pbt]") {
+  CHECK(refusal_of("pbt", {{"perturbation_interval", 1}}).find("hyperparam_mutations") !=
+        std::string::npos);
+  CHECK(refusal_of("pbt", options({{"quantile_fraction", 0.6}})).starts_with("/quantile_fraction"));
+  CHECK(refusal_of("pbt", options({{"perturbation_interval", 0}}))
+            .starts_with("/perturbation_interval"));
+  CHECK(refusal_of("pbt", options({{"perturbation_factors", "x"}}))
+            .starts_with("/perturbation_factors"));
+  CHECK(refusal_of("pbt", options({{"hyperparam_mutations", {{"x", 3}}}}))
+            .starts_with("/hyperparam_mutations/x"));
+  CHECK(refusal_of("pbt", options()) == "");
+}
