@@ -106,6 +106,14 @@ std::vector<double> read_factors(OptionReader& reader, const std::vector<double>
   return given->get<std::vector<double>>();
 }
 
+/// Whether configs of the space can have something at `pointer`.
+bool has_place(const SearchSpace& space, const std::string& pointer) {
+  const auto& leaves = space.leaves();
+  return space.json().contains(Json::json_pointer(pointer)) ||
+         std::any_of(leaves.begin(), leaves.end(),
+                     [&](const SpaceLeaf& leaf) { return leaf.pointer == pointer; });
+}
+
 std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   PbtOptions options;
@@ -141,6 +149,11 @@ std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& conte
   std::vector<Problem> problems;
   options.mutations = parse_mutations(mutations, "/hyperparam_mutations", problems);
   if (!problems.empty()) throw OptionError(problems[0].pointer, problems[0].sentence);
+  for (const Mutation& mutation : options.mutations) {
+    if (has_place(context.space, mutation.pointer)) continue;
+    throw OptionError("/hyperparam_mutations" + mutation.pointer,
+                      "the param space has no such hyperparameter");
+  }
   reader.finish();
   return make_pbt(std::move(options));
 }

@@ -9,6 +9,9 @@ namespace tune {
 
 namespace {
 
+/// Larger ones are not all numbers of type double.
+constexpr double most_integer = 9e15;
+
 void parse_into(std::vector<Mutation>& mutations, const Json& json, const std::string& at,
                 const std::string& pointer, std::vector<Problem>& problems) {
   for (const auto& [key, value] : json.items()) {
@@ -53,14 +56,28 @@ Json move_in(const std::vector<Json>& values, const Json* current, bool resample
   return values[goes_up ? std::min(i + 1, last) : (i == 0 ? 0 : i - 1)];
 }
 
+/// The nearest number in a domain of numbers.
+double into(const Domain& domain, double number) {
+  double lower = -most_integer, upper = most_integer, step = 0;
+  if (const auto* const real = std::get_if<Uniform>(&domain)) {
+    lower = real->lower, upper = real->upper, step = real->q;
+  } else if (const auto* const whole = std::get_if<Integer>(&domain)) {
+    lower = static_cast<double>(whole->lower);
+    upper = static_cast<double>(whole->q > 1 ? whole->upper : whole->upper - 1);
+    step = whole->q > 1 ? static_cast<double>(whole->q) : 0;
+  } else if (const auto* const normal = std::get_if<Normal>(&domain)) {
+    step = normal->q;
+  }
+  const double stepped = step > 0 ? std::round(number / step) * step : number;
+  return std::clamp(stepped, lower, upper);
+}
+
 Json scale(const Domain& domain, const Json* current, bool resample,
            const std::vector<double>& factors, Random& random) {
   if (resample || current == nullptr || !current->is_number()) return draw(domain, random);
-  const double scaled = current->get<double>() * factors[random.below(factors.size())];
-  constexpr double most = 9e15;
-  if (current->is_number_integer()) {
-    return static_cast<std::int64_t>(std::trunc(std::clamp(scaled, -most, most)));
-  }
+  const double scaled =
+      into(domain, current->get<double>() * factors[random.below(factors.size())]);
+  if (current->is_number_integer()) return static_cast<std::int64_t>(std::trunc(scaled));
   return scaled;
 }
 

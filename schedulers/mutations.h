@@ -30,9 +30,9 @@ struct Exploration {
 
 /// A changed copy of `config`. Each hyperparameter is drawn anew with the resample probability, or
 /// if the config lacks it or has a value that is not in the list; else a value of a list moves to a
-/// neighbour (one at an end may stay), a number is multiplied with one of the factors. Integers
-/// stay integers, rounded toward zero; factors may lead out of the domain. (PBT paper, section
-/// 4.1.1 "perturb" and "resample", with Ray Tune's rules for lists.)
+/// neighbour (one at an end may stay), a number is multiplied with one of the factors and kept in
+/// its domain. Integers stay integers, rounded toward zero. (PBT paper, section 4.1.1 "perturb" and
+/// "resample", with Ray Tune's rules for lists.)
 Json explore(Json config, const std::vector<Mutation>& mutations, const Exploration& options,
              Random& random);
 

@@ -110,10 +110,12 @@ void Loop::look_into_failure(Attempt& attempt) {
         ending.no_retry = std::move(insight.no_retry);
         // A trainable's own message may bring a trace below its first line.
         const auto at = std::min(ending.reason.find('\n'), ending.reason.size());
-        ending.reason.insert(at, (insight.last_line.empty()
-                                      ? ""
-                                      : "; the last line of its stderr: " + insight.last_line) +
-                                     "; see " + log.string());
+        const bool says_more =
+            !insight.last_line.empty() &&
+            insight.last_line.find(ending.reason.substr(0, at)) == std::string::npos;
+        ending.reason.insert(
+            at, (says_more ? "; the last line of its stderr: " + insight.last_line : "") +
+                    "; see " + log.string());
         try_to_close(failed);
       });
 }

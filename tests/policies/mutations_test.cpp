@@ -49,8 +49,13 @@ TEST_CASE("A number is multiplied with one of the factors, and an integer stays 
           "[mutations]") {
   CHECK(outcomes({{"x", 0.5}}, {{"uniform", {0, 1}}}, 0) == std::set<Json>{0.5 * 0.8, 0.5 * 1.2});
   CHECK(outcomes({{"x", 9}}, {{"randint", {1, 100}}}, 0) == std::set<Json>{7, 10});
-  // Out of its domain, too: the best may lie there.
-  CHECK(outcomes({{"x", 1.0}}, {{"uniform", {0, 1}}}, 0) == std::set<Json>{0.8, 1.2});
+}
+
+TEST_CASE("A number that is multiplied stays in its domain, and on its grid", "[mutations]") {
+  CHECK(outcomes({{"x", 0.9}}, {{"uniform", {0.8, 1}}}, 0) == std::set<Json>{0.8, 1.0});
+  CHECK(outcomes({{"x", 9}}, {{"randint", {8, 10}}}, 0) == std::set<Json>{8, 9});
+  CHECK(outcomes({{"x", 64}}, {{"qrandint", {16, 72, 8}}}, 0) == std::set<Json>{48, 72});
+  CHECK(outcomes({{"x", 5.0}}, {{"randn", {0, 1}}}, 0) == std::set<Json>{4.0, 6.0});
 }
 
 TEST_CASE("A number that is drawn anew is in its domain", "[mutations]") {
@@ -66,7 +71,7 @@ TEST_CASE("Mutations reach into nested parts and leave the rest alone", "[mutati
   Random random(1);
   const Json config = {{"model", {{"lr", 1.0}, {"depth", 3}}}, {"seed", 4}};
   const Json changed =
-      explore(config, mutations_of({{"model", {{"lr", {{"uniform", {0, 1}}}}}}}), {0, {2}}, random);
+      explore(config, mutations_of({{"model", {{"lr", {{"uniform", {0, 4}}}}}}}), {0, {2}}, random);
   CHECK(changed == Json{{"model", {{"lr", 2.0}, {"depth", 3}}}, {"seed", 4}});
 }
 

@@ -17,12 +17,12 @@ Json options(const Json& more = Json::object()) {
   return all;
 }
 
-/// `n` running trials with configs {"x": 1.0}, {"x": 2.0}, ...
+/// `n` running trials with configs {"x": 0.1}, {"x": 0.2}, ...
 std::unique_ptr<Scheduler> running(std::uint32_t n, const Json& more = Json::object()) {
   auto scheduler = make_scheduler("pbt", options(more));
   for (std::uint32_t i = 0; i < n; ++i) {
     Trial trial = trial_number(i);
-    trial.config = R"({"x":)" + std::to_string(i + 1) + ".0}";
+    trial.config = R"({"x":0.)" + std::to_string(i + 1) + "}";
     scheduler->on_trial_add(trial);
     trial.state = TrialState::running;
     scheduler->on_trial_start(trial);
@@ -48,7 +48,7 @@ TEST_CASE("The worst quarter exploits the best, which are asked to save", "[pbt]
   REQUIRE(worst.action == Action::exploit);
   CHECK(worst.exploit->donor == TrialId{3});
   const double x = Json::parse(worst.exploit->config)["x"];
-  CHECK((x == 4 * 1.2 || x == 4 * 0.8));
+  CHECK((x == 0.4 * 1.2 || x == 0.4 * 0.8));
 }
 
 TEST_CASE("Nothing happens before the burn-in and within an interval", "[pbt]") {
@@ -105,7 +105,7 @@ TEST_CASE("More trials than slots take turns, and none gets ahead by more than a
           "[pbt]") {
   const bool synch = GENERATE(false, true);
   CAPTURE(synch);
-  const SearchSpace space;
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   const PolicyContext seven{space, Objective{"loss", Mode::min}, 7, 1};
   World world(
       [&] {
@@ -154,5 +154,7 @@ TEST_CASE("Options of pbt that make no sense are refused, with their place", "[p
             .starts_with("/perturbation_factors"));
   CHECK(refusal_of("pbt", options({{"hyperparam_mutations", {{"x", 3}}}}))
             .starts_with("/hyperparam_mutations/x"));
+  CHECK(refusal_of("pbt", options({{"hyperparam_mutations", {{"y", {1, 2}}}}})) ==
+        "/hyperparam_mutations/y: the param space has no such hyperparameter");
   CHECK(refusal_of("pbt", options()) == "");
 }

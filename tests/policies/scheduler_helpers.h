@@ -14,7 +14,7 @@ namespace tune {
 inline std::unique_ptr<Scheduler> make_scheduler(const std::string& name,
                                                  const Json& options = nullptr,
                                                  std::uint64_t seed = 1) {
-  const SearchSpace space;
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   const PolicyContext context{space, Objective{"loss", Mode::min}, 1, seed};
   return all_policies().schedulers.at(name)(options, context);
 }
@@ -23,7 +23,7 @@ inline std::unique_ptr<Scheduler> make_scheduler(const std::string& name,
 inline std::string refusal_of(const std::string& name, const Json& options,
                               const std::optional<Objective>& objective = Objective{"loss",
                                                                                     Mode::min}) {
-  const SearchSpace space;
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   try {
     all_policies().schedulers.at(name)(options, {space, objective, 1, 1});
   } catch (const OptionError& error) {
