@@ -67,8 +67,7 @@ class Loop {
   // loop_launch.cpp: from a chosen trial to its first step.
   bool start_next();
   void carry_out_orders();
-  void ask_for_donation(TrialId donor);
-  void tell_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
+  void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();
   std::optional<TrialId> choose_named(Seconds now);
   void start_attempt(TrialId trial, Allocation allocation, std::optional<LaunchId> idle);

@@ -42,27 +42,25 @@ void Loop::carry_out_orders() {
     if (is_final(trial(id).state) || (runs && order->exploit)) break;  // asked again next turn
     if (order->exploit) {
       const auto before = trial(id).donor;
-      ask_for_donation(order->exploit->donor);
       ledger_.commit(TrialExploited{id, std::move(*order->exploit)});
-      tell_exploit(id, before);
+      after_exploit(id, before);
     } else {
       stop_trial(id, order->reason);
     }
   }
 }
 
-void Loop::tell_exploit(TrialId id, const std::optional<DonorCheckpoint>& before) {
+/// The trial has become a clone; `before` is whose it was to be before that.
+void Loop::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& before) {
+  // A donor that has no checkpoint of what it is now saves at its next result.
+  const TrialId donor = trial(id).lineage.back().donor;
+  Attempt* const donating = find_attempt(donor);
+  if (donating != nullptr && ledger_.experiment().is_waited_for(donor)) donating->save_asked = true;
   // What it was to be cloned from before this is nobody's any more.
   if (before) saver_.apply_retention(before->trial);
   tell("on_trial_exploit", [this, id, cloning = trial(id).lineage.back()](Callback& callback) {
     callback.on_trial_exploit(trial(id), cloning);
   });
-}
-
-/// A trial is to be cloned: if it has no checkpoint yet, it saves at its next result.
-void Loop::ask_for_donation(TrialId donor) {
-  Attempt* const attempt = find_attempt(donor);
-  if (attempt != nullptr && trial(donor).checkpoints.empty()) attempt->save_asked = true;
 }
 
 std::optional<TrialId> Loop::choose_trial() {

@@ -115,10 +115,9 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   }
   attempt.next = decision.action;
   const auto donor = before.donor;
-  if (exploits) ask_for_donation(decision.exploit->donor);
   ledger_.commit(
       ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
-  if (exploits) tell_exploit(attempt.trial, donor);
+  if (exploits) after_exploit(attempt.trial, donor);
 
   if (!attempt.has_result && attempt.restored_checkpoint != 0) {
     saver_.unpin(attempt.restored_from, attempt.restored_checkpoint);

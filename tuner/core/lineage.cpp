@@ -6,6 +6,13 @@
 
 namespace tune {
 
+namespace {
+
+/// Whether it has a checkpoint of what it is now: not of what it was before it became a clone.
+bool has_saved_itself(const Trial& trial) { return !trial.donor && !trial.checkpoints.empty(); }
+
+}  // namespace
+
 void Experiment::on(const TrialExploited& event, Seconds time) {
   Trial& trial = find(event.trial);
   if (trial.state != TrialState::pending && trial.state != TrialState::paused) {
@@ -25,8 +32,16 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   trial.config = exploit.config;
   shapes_.make_compact(trial.config);
   if (!exploit.tag.empty()) trial.tag = exploit.tag;
-  const Checkpoint* const newest = donor.latest_checkpoint();
-  set_donor(trial, DonorCheckpoint{donor.id, newest != nullptr ? newest->index : 0, trial.attempt});
+  DonorCheckpoint source{donor.id, 0, trial.attempt};
+  if (has_saved_itself(donor)) {
+    source.index = donor.latest_checkpoint()->index;
+  } else if (donor.donor && donor.state != TrialState::running) {
+    // It has not trained since it became a clone: what it is to be is where it would start from.
+    source.trial = donor.donor->trial;
+    source.index = donor.donor->index;
+  }
+  const bool comes_back = source.trial == trial.id;
+  set_donor(trial, comes_back ? std::nullopt : std::optional(source));
 }
 
 /// Keeps `donated_` in step.
@@ -45,7 +60,7 @@ bool Experiment::may_start(TrialId id, Seconds now) const {
   if (trial.not_before > now) return false;
   if (!trial.donor) return true;
   const Trial& donor = this->trial(trial.donor->trial);
-  return !donor.checkpoints.empty() || is_final(donor.state);
+  return trial.donor->index != 0 || has_saved_itself(donor) || is_final(donor.state);
 }
 
 std::pair<TrialId, const Checkpoint*> Experiment::restore_point(TrialId id) const {
