@@ -94,7 +94,9 @@ class ErroredTrials(ResumeCase):
         self.assertEqual((trial["state"], trial["attempt"]), ("TERMINATED", 3))
         self.assert_rows("trial_00000", 6)
         listed = self.json("checkpoints", "results/spec", "--trial", "0", "--verify")
-        self.assertEqual([checkpoint["training_iteration"] for checkpoint in listed], [2, 4, 6])
+        # The commit of the first may still have been under way when that of the second was done.
+        self.assertIn([checkpoint["training_iteration"] for checkpoint in listed],
+                      ([2, 4, 6], [4, 6]))
         there = os.listdir(self.path("results/spec/trial_00000"))
         self.assertEqual(sorted(name for name in there if "checkpoint" in name),
                          [os.path.basename(checkpoint["path"]) for checkpoint in listed])
