@@ -89,13 +89,11 @@ class Pbt : public Scheduler {
     };
     // The population comes first, before anybody's next interval; unless it has no end.
     if (more && options_.population > 0) return std::nullopt;
-    for (const auto& [place, id] : waiting_) {
-      if (is_free(id) && !is_held(members_.at(id))) return id;
-    }
-    // Of a population that never gets complete.
+    // Of a population that never gets complete, those that are held go on.
     const bool is_stuck = experiment.running().empty() && orders_.empty();
     for (const auto& [place, id] : waiting_) {
-      if (is_stuck && is_free(id)) return id;
+      if (!is_stuck && is_held(members_.at(id))) break;  // and so are all that have trained more
+      if (is_free(id)) return id;
     }
     return std::nullopt;
   }

@@ -416,7 +416,7 @@ void Experiment::load_totals(const Json& totals) {
     take_its_place(trial, waits ? queued_.at(trial.id) : 0);
     const auto is_known = [this](TrialId id) { return index_of(id) < trials_.size(); };
     const bool knows_donors =
-        (!trial.donor || is_known(trial.donor->trial)) &&
+        (!trial.donor || (is_known(trial.donor->trial) && !trial.lineage.empty())) &&
         std::all_of(trial.lineage.begin(), trial.lineage.end(),
                     [&](const Cloning& cloning) { return is_known(cloning.donor); });
     if (!knows_donors) {
