@@ -127,6 +127,31 @@ TEST_CASE("More trials than slots take turns, and none gets ahead by more than a
   for (const Trial& trial : world.experiment().trials()) CHECK(trial.iteration == 20);
 }
 
+TEST_CASE("A clone waits among those that have trained as much as its donor", "[pbt]") {
+  Experiment experiment;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    experiment.apply({i + 1, 1, TrialAdded{TrialId{i}, "{}", "", ""}});
+  }
+  const auto scheduler = running(3);
+  const auto pause = [&](std::uint32_t id) {
+    Trial trial = trial_number(id);
+    trial.state = TrialState::paused;
+    scheduler->on_trial_wait(trial);
+  };
+  (void)ask(*scheduler, 0, 7, 0.1);
+  pause(0);
+  (void)ask(*scheduler, 2, 5, 0.05);
+  pause(2);
+  const Decision decision = ask(*scheduler, 1, 10, 0.9);
+  REQUIRE(decision.action == Action::exploit);
+  REQUIRE(decision.exploit->donor == TrialId{2});
+  pause(1);
+  for (const std::uint32_t next : {2, 1, 0}) {
+    CHECK(scheduler->choose(experiment, 2, false) == TrialId{next});
+    scheduler->on_trial_start(trial_number(next));
+  }
+}
+
 TEST_CASE("Clones have their donors' configs, changed, and a lineage that says so", "[pbt]") {
   const bool synch = GENERATE(false, true);
   World world([&] { return make_scheduler("pbt", options({{"synch", synch}})); }, 8, 8);

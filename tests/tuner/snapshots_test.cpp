@@ -4,6 +4,7 @@
 #include "tuner/core/error.h"
 #include "tuner/recovery.h"
 #include "tuner/store/paths.h"
+#include "tuner/trial_changes.h"
 
 using namespace tune;
 
@@ -319,4 +320,12 @@ TEST_CASE("Killed while trials are written ahead of a snapshot, the run ends as 
   }
   CHECK(killed > 25);
   CHECK(ahead > 2);
+}
+
+TEST_CASE("A donor's damaged checkpoint changes its clone, too", "[snapshots]") {
+  TrialChanges changes;
+  changes.note({1, 1, CheckpointDamaged{TrialId{3}, 1, "bytes", TrialId{5}}});
+  std::vector<TrialId> taken;
+  changes.take_all([&](TrialId trial) { taken.push_back(trial); });
+  CHECK(taken == std::vector{TrialId{3}, TrialId{5}});
 }
