@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -41,8 +42,10 @@ class Pbt : public Scheduler {
     if (trial.attempt == 0) ++created_;
     Member& member = members_[trial.id];
     member.config = trial.config.text();
+    behind_ += is_held(member) ? 0 : 1;
     if (const auto standing = yardstick_.of(trial)) {
-      member.perturbed = member.trained = standing->time;
+      member.perturbed = standing->time;
+      set_trained(member, standing->time);
     }
     wait(trial.id, member);
   }
@@ -60,8 +63,9 @@ class Pbt : public Scheduler {
     if (found == members_.end()) return;
     stop_waiting(found->second);
     forget_score(trial.id, found->second);
+    behind_ -= is_held(found->second) ? 0 : 1;
     members_.erase(found);
-    orders_.erase(trial.id);
+    forget_order(trial.id);
     // The others wait for it no longer.
     if (options_.synch) sync_if_all_are_there();
   }
@@ -74,18 +78,23 @@ class Pbt : public Scheduler {
   }
 
   std::optional<Order> order() const override {
+    // The donor, too, must have come to rest: before that, its newest checkpoint is an older one.
+    const auto runs = [this](TrialId id) {
+      const auto member = members_.find(id);
+      return member != members_.end() && !member->second.place;
+    };
     for (const auto& [id, exploit] : orders_) {
-      if (members_.at(id).place) return Order{id, exploit, ""};
+      if (!runs(id) && !runs(exploit.donor)) return Order{id, exploit, ""};
     }
     return std::nullopt;
   }
 
-  void on_order(const Trial& trial) override { orders_.erase(trial.id); }
+  void on_order(const Trial& trial) override { forget_order(trial.id); }
 
   std::optional<TrialId> choose(const Experiment& experiment, Seconds now,
                                 bool more) const override {
     const auto is_free = [&](TrialId id) {
-      return !orders_.contains(id) && experiment.may_start(id, now);
+      return !orders_.contains(id) && !donors_.contains(id) && experiment.may_start(id, now);
     };
     // The population comes first, before anybody's next interval; unless it has no end.
     if (more && options_.population > 0) return std::nullopt;
@@ -137,9 +146,10 @@ class Pbt : public Scheduler {
       for (const Json& saved : state.at("orders")) {
         const auto id = TrialId(saved.at(0).get<std::uint32_t>());
         if (!other.members_.contains(id)) throw std::invalid_argument("an order for nobody");
-        other.orders_[id] = {TrialId(saved.at(1).get<std::uint32_t>()),
-                             saved.at(2).get<std::string>(), saved.at(3).get<std::string>()};
+        other.add_order(id, {TrialId(saved.at(1).get<std::uint32_t>()),
+                             saved.at(2).get<std::string>(), saved.at(3).get<std::string>()});
       }
+      other.count_behind();
       random_ = other.random_;
       created_ = other.created_;
       last_place_ = other.last_place_;
@@ -148,6 +158,8 @@ class Pbt : public Scheduler {
       scores_ = std::move(other.scores_);
       waiting_.swap(other.waiting_);
       orders_.swap(other.orders_);
+      donors_.swap(other.donors_);
+      behind_ = other.behind_;
     });
   }
 
@@ -177,19 +189,17 @@ class Pbt : public Scheduler {
   }
 
   void sync_if_all_are_there() {
-    if (members_.empty() || created_ < options_.population) return;
+    if (members_.empty() || behind_ > 0 || created_ < options_.population) return;
     double latest = 0;
-    for (const auto& [id, member] : members_) {
-      if (!is_held(member)) return;
-      latest = std::max(latest, member.trained);
-    }
+    for (const auto& [id, member] : members_) latest = std::max(latest, member.trained);
     const std::size_t size = quantile_size();
     std::vector<TrialId> worst;
     for (std::size_t i = 1; i <= size; ++i) worst.push_back(scores_.at(scores_.size() - i).trial);
     for (const TrialId id : worst) {
-      if (auto exploit = exploit_best(id, size)) orders_[id] = std::move(*exploit);
+      if (auto exploit = exploit_best(id, size)) add_order(id, std::move(*exploit));
     }
     next_sync_ = std::max(next_sync_ + options_.perturbation_interval, latest);
+    count_behind();
   }
 
   /// One of the best `size`, changed; the trial counts as what it will be.
@@ -208,7 +218,7 @@ class Pbt : public Scheduler {
     // Its place among those that wait goes by what it will be, too.
     const bool was_waiting = clone.place.has_value();
     stop_waiting(clone);
-    clone.trained = donor.trained;
+    set_trained(clone, donor.trained);
     if (was_waiting) wait(id, clone);
     return Exploit{best.trial, clone.config, std::move(tag)};
   }
@@ -222,7 +232,7 @@ class Pbt : public Scheduler {
   }
 
   void take_in(TrialId id, Member& member, const Standing& standing) {
-    member.trained = standing.time;
+    set_trained(member, standing.time);
     forget_score(id, member);
     set_score(id, member, standing.score);
   }
@@ -240,6 +250,30 @@ class Pbt : public Scheduler {
   /// Synchronous: it has come as far as it may before all have.
   bool is_held(const Member& member) const {
     return options_.synch && member.trained >= next_sync_;
+  }
+
+  void set_trained(Member& member, double time) {
+    behind_ -= is_held(member) ? 0 : 1;
+    member.trained = time;
+    behind_ += is_held(member) ? 0 : 1;
+  }
+
+  void count_behind() {
+    behind_ = std::count_if(members_.begin(), members_.end(),
+                            [this](const auto& entry) { return !is_held(entry.second); });
+  }
+
+  void add_order(TrialId id, Exploit exploit) {
+    forget_order(id);
+    donors_.insert(exploit.donor);
+    orders_[id] = std::move(exploit);
+  }
+
+  void forget_order(TrialId id) {
+    const auto order = orders_.find(id);
+    if (order == orders_.end()) return;
+    donors_.erase(donors_.find(order->second.donor));
+    orders_.erase(order);
   }
 
   void wait(TrialId id, Member& member) {
@@ -265,6 +299,8 @@ class Pbt : public Scheduler {
   /// must not get ahead of its donor again and again.
   std::map<std::pair<double, std::uint64_t>, TrialId> waiting_;
   std::map<TrialId, Exploit> orders_;  ///< synchronous, not carried out yet
+  std::multiset<TrialId> donors_;      ///< of these orders: they stay where they are until then
+  std::ptrdiff_t behind_ = 0;          ///< members that are not held
 };
 
 }  // namespace

@@ -152,6 +152,34 @@ TEST_CASE("A clone waits among those that have trained as much as its donor", "[
   }
 }
 
+TEST_CASE("A synchronous clone and its donor wait for each other's pause", "[pbt]") {
+  Experiment experiment;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    experiment.apply({i + 1, 1, TrialAdded{TrialId{i}, "{}", "", ""}});
+  }
+  const bool clone_is_first = GENERATE(false, true);
+  CAPTURE(clone_is_first);
+  const auto scheduler = running(2, {{"synch", true}});
+  CHECK(ask(*scheduler, 0, 2, 0.1).action == Action::pause);
+  CHECK(ask(*scheduler, 1, 2, 0.9).action == Action::pause);
+  const auto pause = [&](std::uint32_t id) {
+    Trial trial = trial_number(id);
+    trial.state = TrialState::paused;
+    scheduler->on_trial_wait(trial);
+  };
+  pause(clone_is_first ? 1 : 0);
+  CHECK_FALSE(scheduler->order());
+  CHECK_FALSE(scheduler->choose(experiment, 2, false));
+  pause(clone_is_first ? 0 : 1);
+  CHECK_FALSE(scheduler->choose(experiment, 2, false));
+  const auto order = scheduler->order();
+  REQUIRE(order);
+  CHECK(order->trial == TrialId{1});
+  CHECK(order->exploit->donor == TrialId{0});
+  scheduler->on_order(trial_number(1));
+  CHECK(scheduler->choose(experiment, 2, false));
+}
+
 TEST_CASE("Clones have their donors' configs, changed, and a lineage that says so", "[pbt]") {
   const bool synch = GENERATE(false, true);
   World world([&] { return make_scheduler("pbt", options({{"synch", synch}})); }, 8, 8);
