@@ -16,6 +16,9 @@ tune_python_test("e2e library" ${CMAKE_CURRENT_SOURCE_DIR}/library_test.py
                  "TUNE=$<TARGET_FILE:tune>")
 tune_python_test("e2e digits resume" ${CMAKE_CURRENT_SOURCE_DIR}/digits_resume_test.py
                  "DIGITS=$<TARGET_FILE:digits>" "TUNE=$<TARGET_FILE:tune>")
+tune_python_test("e2e pbt toy" ${CMAKE_CURRENT_SOURCE_DIR}/pbt_toy_test.py
+                 "EXAMPLE=${PROJECT_SOURCE_DIR}/apps/examples/pbt_toy"
+                 "PBT_TOY=$<TARGET_FILE:pbt_toy>" "TUNE=$<TARGET_FILE:tune>")
 
 # An installed static library wants the flags that it was built with.
 string(REPLACE "," " -fsanitize=" sanitizer_flags "${TUNE_SANITIZE}")
