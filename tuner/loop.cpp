@@ -71,6 +71,7 @@ LoopEnd Loop::drive() {
   act();
   while (!is_finished()) turn();
   LoopEnd end;
+  if (winding_ == Winding::no) say_what_is_left();
   if (winding_ == Winding::interrupted) {
     end = {LoopEnd::Kind::interrupted, interrupt_reason_};
   } else if (winding_ == Winding::stopping) {

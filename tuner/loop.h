@@ -69,6 +69,7 @@ class Loop {
   void carry_out_orders();
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();
+  void say_what_is_left();
   std::optional<TrialId> choose_named(Seconds now);
   void start_attempt(TrialId trial, Allocation allocation, std::optional<LaunchId> idle);
   void prepared(TrialId trial, int number, std::optional<LaunchId> idle, Saver::Source source,
@@ -149,8 +150,9 @@ class Loop {
   std::vector<LaunchId> idle_;
   std::set<std::pair<Seconds, LaunchId>> deadlines_;
   std::uint64_t last_launch_ = 0;
-  bool nothing_left_ = false;   ///< no trial to start, now or later
-  Seconds retry_at_ = never_s;  ///< Unix time at which a backed-off trial may run
+  bool nothing_left_ = false;    ///< no trial to start, now or later
+  bool searcher_waits_ = false;  ///< it had nothing when it was last asked
+  Seconds retry_at_ = never_s;   ///< Unix time at which a backed-off trial may run
 
   std::vector<Wakeup> wakeups_;
   Result told_result_;  ///< the copy that callbacks may write to

@@ -80,16 +80,23 @@ std::optional<TrialId> Loop::choose_trial() {
   }
   if (const auto chosen = policies_.scheduler->choose(experiment, now, false)) return chosen;
   nothing_left_ = attempts_.empty() && retry_at_ == never_s;
-  if (nothing_left_ && std::holds_alternative<NothingNow>(answer)) {
+  searcher_waits_ = std::holds_alternative<NothingNow>(answer);
+  return std::nullopt;
+}
+
+/// At the end of a run that nobody has stopped.
+void Loop::say_what_is_left() {
+  if (!options_.only.empty()) return;  // the others were not to run
+  if (searcher_waits_) {
     callbacks_.notice("the searcher waits for results, but no trial is left that could give one");
   }
+  const Experiment& experiment = ledger_.experiment();
   const std::size_t waiting = experiment.pending().size() + experiment.paused().size();
-  if (nothing_left_ && waiting > 0) {
+  if (waiting > 0) {
     callbacks_.notice(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
                       " left waiting: the scheduler would go on only after results of new "
                       "trials, and there are no more");
   }
-  return std::nullopt;
 }
 
 /// Of the trials that alone are to run in this session: the user has chosen, no policy is asked.

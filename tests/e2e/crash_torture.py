@@ -1,27 +1,31 @@
 """Kills the driver with SIGKILL at random moments of real experiments, resumes it each time, and
 holds what is left against records that the driver cannot have touched.
 
-    crash_torture.py --runs 20 --seed 1 [--keep]      N kills; the experiments follow from the seed,
-                                                      the moments only roughly
+    crash_torture.py --runs 20 --seed 1 [--keep] [--scheduler LIST]
+        so many kills; the experiments follow from the seed, the moments only roughly
     environment: TUNE, TORTURE_TRAINABLE, TORTURE_PLUGIN, SLOW_DISK name what was built
 
 The trainable (torture_trainable.cpp) and a callback in the driver (torture_plugin.cpp) append facts
 to one file a trial outside of the experiment. About half of the experiments have a disk that is
-slow with its journal (slow_disk.cpp), so that a thread writes it while the loop goes on. In the
-order of that file, when the last resume has finished:
+slow with its journal (slow_disk.cpp), so that a thread writes it while the loop goes on. The
+schedulers take turns: pauses by the toss of a coin, pbt, hyperband, asha_promotion. In the order of
+that file, when the last resume has finished:
 
 1. A result is *acknowledged* when the trainable has got its next command (`told`). An attempt that
    starts from iteration K rewinds the trial: everything after K no longer counts, and K must not
    lie before any checkpoint that was told to callbacks (`committed`). What it loads is what was
-   last reported at K, by its stamp.
+   last reported at K, by its stamp. A clone starts from what its donor has reported once, and what
+   the trial saved before it became one is nothing to go back to.
 2. `result.json` and `progress.csv` of a trial hold the iterations 1, 2, ... n, each once, n being
-   the iterations that the config asks for. Each row is what was last reported at that iteration,
-   and every acknowledged result is there.
+   the iterations that the config asks for, or where the scheduler has stopped or left it. A clone
+   lacks those between its last one and the donor's. Each row is what was last reported at that
+   iteration, and every acknowledged result is there.
 3. Of all acknowledged results, rewound ones included, none is missing in the count of accepted ones
    that `tune status` shows. While the journal goes back to the first event, each is in it exactly
    once.
 4. Every checkpoint that was told as committed is there and whole, or retention has dropped it: two
-   better ones are there, and a later one. What is on disk is what `tune checkpoints` lists.
+   better ones are there, and a later one. What is on disk is what `tune checkpoints` lists, and
+   no driver has found any of them damaged.
 5. While a driver runs, what an earlier one has started is gone before the first new process runs;
    when it has finished, nothing runs. Trainables see no descriptor but their own, the driver's do
    not grow, and two processes never run one trial at one time.
@@ -45,6 +49,7 @@ TUNE, PLUGIN = os.environ["TUNE"], os.environ["TORTURE_PLUGIN"]
 LIMIT_S = 240  # a driver that hangs must not hang the torture
 KEEP = 2
 MAX_CONCURRENT = 3
+SCHEDULERS = ["coin_pauses", "pbt", "hyperband", "asha_promotion"]
 #: Threads, pipes, journal, log files: far less than a leak of one a trial would come to.
 MAX_DESCRIPTORS = 64
 
@@ -82,37 +87,49 @@ class Record:
 
     def __init__(self, file):
         self.reported, self.told, self.committed = {}, {}, {}
-        self.all_told, self.all_reported = [], 0  # rewound ones included
+        self.all_told, self.all_reported = [], []  # rewound ones included
+        self.clones = []  # (donor, iteration, stamp)
+        saved_as_clone = None  # the checkpoints that are of what it is now; None: all
         for line in file.read_text().splitlines():
             what, *rest = line.split(" ")
             require(what != "wrong", file.name, line)
             if what == "crash":
                 continue
             first, second = int(rest[0]), int(rest[1])
+            if what == "saving" and saved_as_clone is not None:
+                saved_as_clone.add(first)
             if what == "committed":
                 require(first not in self.committed, file.name, line, "twice")
                 self.committed[first] = second
             elif what == "reported":
                 self.reported[first] = second
-                self.all_reported += 1
+                self.all_reported.append((first, second))
             elif what == "told":
                 self.told[first] = second
                 self.all_told.append(second)
+            elif what == "clone":
+                saved_as_clone = set()
+                self.clones.append((rest[2], first, second))
+                self.rewind(first)
             elif what == "start":
-                newest = max(self.committed.values(), default=0)
+                newest = max((iteration for index, iteration in self.committed.items()
+                              if saved_as_clone is None or index in saved_as_clone), default=0)
                 require(first >= newest, file.name, f"started at iteration {first} although the "
                         f"checkpoint of iteration {newest} was told as committed")
                 require(first == 0 or self.reported.get(first) == second, file.name, line,
                         "is not what was last reported at that iteration")
-                for facts in self.reported, self.told:
-                    for iteration in [i for i in facts if i > first]:
-                        del facts[iteration]
+                self.rewind(first)
+
+    def rewind(self, iteration):
+        for facts in self.reported, self.told:
+            for later in [i for i in facts if i > iteration]:
+                del facts[later]
 
 
 class Experiment:
     """One experiment from its first start to the end of its last resume."""
 
-    def __init__(self, directory, seed):
+    def __init__(self, directory, seed, scheduler):
         self.random = random.Random(seed)
         self.base = directory
         self.dir = directory / "experiment"
@@ -123,6 +140,9 @@ class Experiment:
         self.marker = f"TORTURE_MARKER={os.getpid()}-{seed}-{time.time_ns()}".encode()
         name, value = self.marker.decode().split("=")
         env = {name: value, "TORTURE_RECORD": str(self.record)}
+        self.scheduler = scheduler
+        if self.scheduler in ("hyperband", "asha_promotion"):
+            self.trials *= 2  # most end early
         reuse = self.random.random() < 0.3
         if reuse:
             env["TORTURE_REUSED"] = "1"
@@ -133,7 +153,7 @@ class Experiment:
             "metric": "stamp", "mode": "max", "seed": seed % 2**32,
             "num_samples": self.trials, "max_concurrent_trials": MAX_CONCURRENT,
             "resources_per_trial": {}, "reuse_processes": reuse,
-            "scheduler": {"type": "coin_pauses", "interval": self.random.randint(2, 5)},
+            "scheduler": self.scheduler_options(),
             "callbacks": [{"type": "checkpoint_recorder", "directory": str(self.record)}],
             "checkpoint_config": {"checkpoint_frequency": self.random.randint(1, 4),
                                   "checkpoint_at_end": True, "num_to_keep": KEEP,
@@ -150,6 +170,20 @@ class Experiment:
                 filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
         self.sessions = 0
         self.before = set()  # what ran when the last driver was killed
+
+    def scheduler_options(self):
+        factor = self.random.choice([2, 3])
+        interval = self.random.randint(2, 5)
+        options = {
+            "coin_pauses": {"interval": interval},
+            "pbt": {"time_attr": "training_iteration", "perturbation_interval": interval,
+                    "quantile_fraction": self.random.choice([0.25, 0.5]),
+                    "synch": self.random.random() < 0.4,
+                    "hyperparam_mutations": {"draw": {"uniform": [0, 1]}}},
+            "hyperband": {"max_t": self.iterations, "reduction_factor": factor},
+            "asha_promotion": {"max_t": self.iterations, "reduction_factor": factor},
+        }
+        return {"type": self.scheduler, **options[self.scheduler]}
 
     def session(self, kill_after_s):
         """Starts or resumes; kills it after that time (None: to its end). Its exit code."""
@@ -225,31 +259,46 @@ class Experiment:
             require(time.monotonic() < deadline, "left behind:", marked_processes(self.marker))
             time.sleep(0.05)
         status = self.ask("status")
-        require(status["states"]["TERMINATED"] == self.trials == status["trials"], status)
+        states = status["states"]
+        # Those that are never promoted stay where they are; PENDING if the driver died before the
+        # checkpoint of their pause was committed.
+        left = states["PAUSED"] + states["PENDING"] if self.scheduler == "asha_promotion" else 0
+        require(states["TERMINATED"] + left == self.trials == status["trials"], status)
         require(status["driver"] is None, status["driver"])
         allowed = r"experiment\.json|CURRENT|(journal|snapshot|trials)-\d+\.jsonl?|trial_\d+|\.LOCK\..*tmp-.*"
         for name in os.listdir(self.dir):
             require(re.fullmatch(allowed, name), name, "is left in the experiment's directory")
         trials = [f"trial_{number:05}" for number in range(self.trials)]
         records = {trial: Record(self.record / trial) for trial in trials}
+        log = (self.base / "driver.log").read_text(errors="replace")
+        require("cannot be trusted" not in log, "a driver found a damaged checkpoint")
+        reached = {t["trial_id"]: t["training_iteration"] for t in self.ask("ls")}
+        for trial in trials:
+            for donor, *what in records[trial].clones:
+                require(tuple(what) in records[donor].all_reported, trial, "was cloned from", what,
+                        "which", donor, "has never been")
         listed = self.ask("checkpoints", "--verify")
         for trial in trials:
-            self.check_results(trial, records[trial])
+            self.check_results(trial, records[trial], reached[trial])
             self.check_checkpoints(trial, records[trial],
                                    [c for c in listed if c["trial_id"] == trial])
         self.check_journal(records)
         told = sum(len(record.all_told) for record in records.values())
-        reported = sum(record.all_reported for record in records.values())
+        reported = sum(len(record.all_reported) for record in records.values())
         require(told <= status["results"] <= reported, told, "results were acknowledged and",
                 reported, "reported, accepted are said to be", status["results"])
         return told
 
-    def check_results(self, trial, record):
+    def check_results(self, trial, record, reached):
         rows = [json.loads(line)
                 for line in (self.dir / trial / "result.json").read_text().splitlines()]
         with open(self.dir / trial / "progress.csv", newline="", encoding="utf-8") as file:
             table = list(csv.DictReader(file))
-        expected = list(range(1, self.iterations + 1))
+        if self.scheduler in ("coin_pauses", "pbt"):
+            require(reached == self.iterations, trial, "has ended at iteration", reached)
+        expected = sorted(record.reported) if record.clones else list(range(1, reached + 1))
+        require(expected[-1] == reached, trial, "has reported", expected, "and is said to have",
+                "reached", reached)
         for name, found in ("result.json", rows), ("progress.csv", table):
             iterations = [int(row["training_iteration"]) for row in found]
             require(iterations == expected, trial, name, "has the iterations", iterations)
@@ -266,7 +315,7 @@ class Experiment:
         there = {os.path.basename(c["path"]): c for c in listed}
         require(on_disk == set(there), trial, "has", sorted(on_disk), "listed are", sorted(there))
         by_index = {int(name.split("_")[1]): c for name, c in there.items()}
-        latest = max(by_index)
+        latest = max(by_index, default=0)
         require(len(by_index) <= KEEP + 1, trial, "keeps", sorted(by_index))
         for index, iteration in record.committed.items():
             if index in by_index:
@@ -290,16 +339,19 @@ class Experiment:
                     lost)
 
 
-def torture(base, runs, seed):
+def torture(base, runs, seed, schedulers):
     """The number of experiments and of acknowledged results."""
     chance = random.Random(seed)
     kills = experiments = results = 0
     while kills < runs:
         experiments += 1
-        experiment = Experiment(base / f"{experiments:04}", chance.getrandbits(48))
+        experiment = Experiment(base / f"{experiments:04}", chance.getrandbits(48),
+                                schedulers[experiments % len(schedulers)])
         ended = False
+        # So that a short form comes to all schedulers, and a long one to many kills of one experiment.
+        last_kill = min(runs, kills + chance.choice([4, 6, 40]))
         try:
-            while not ended and kills < runs:
+            while not ended and kills < last_kill:
                 # Many at the very start and in a resume's first moments, some after seconds.
                 delay_s = math.exp(chance.uniform(math.log(0.004), math.log(2.5)))
                 code = experiment.session(delay_s)
@@ -309,22 +361,24 @@ def torture(base, runs, seed):
                 require(experiment.session(None) == 0, "the last resume did not finish")
             results += experiment.check()
         except Violation as violation:
-            raise Violation(f"after {kills} kills, experiment {experiments}, session "
-                            f"{experiment.sessions}: {violation}\nsee {experiment.base}") from None
+            raise Violation(f"after {kills} kills, experiment {experiments} ({experiment.scheduler}"
+                            f"), session {experiment.sessions}: {violation}\nsee {experiment.base}") from None
         shutil.rmtree(experiment.base)
-        print(f"{kills} kills, {experiments} experiments, {results} results acknowledged",
-              flush=True)
+        print(f"{kills} kills, {experiments} experiments, {results} results acknowledged; "
+              f"the last one with {experiment.scheduler}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description="kills drivers and looks for what is lost")
     parser.add_argument("--runs", type=int, default=20, help="number of kills (20)")
     parser.add_argument("--seed", type=int, default=1, help="of experiments and delays (1)")
+    parser.add_argument("--scheduler", default=",".join(SCHEDULERS),
+                        help="which of them take turns (all)")
     parser.add_argument("--keep", action="store_true", help="keep the directory after a violation")
     arguments = parser.parse_args()
     base = pathlib.Path(tempfile.mkdtemp(prefix="tune-torture-"))
     try:
-        torture(base, arguments.runs, arguments.seed)
+        torture(base, arguments.runs, arguments.seed, arguments.scheduler.split(","))
     except Violation as violation:
         print(f"VIOLATION {violation}")
         if not arguments.keep:

@@ -39,8 +39,8 @@ class Schedulers(DriverCase):
         done = self.tune("run", "spec.json", "--progress", "none")
         trials = self.trials()
         self.assertIn("PAUSED", done.out)
-        self.assertIn("are left waiting: the scheduler would go on only after results of new trials",
-                      done.out + done.err)
+        self.assertEqual((done.out + done.err).count(
+            "are left waiting: the scheduler would go on only after results of new trials"), 1)
         finished = [t for t in trials if t["training_iteration"] == 9]
         self.assertGreaterEqual(len(finished), 1)
         self.assertEqual({t["state"] for t in finished}, {"TERMINATED"})

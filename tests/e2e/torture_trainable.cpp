@@ -3,6 +3,8 @@
 // one line and one write:
 //
 //   start ITERATION STAMP       goes on from there (0 0: from scratch)
+//   clone ITERATION STAMP DONOR goes on from there, which was another trial's
+//   saving INDEX ITERATION      writes its checkpoint of that number
 //   reported ITERATION STAMP    is about to report; STAMP is drawn anew each time
 //   told ITERATION STAMP        the next command has come, so the driver has accepted that result
 //   crash                       is about to fail on purpose
@@ -66,6 +68,7 @@ class TortureTrainable final : public tune::Trainable {
 
   void save_checkpoint(const fs::path& directory) override {
     start_or_told();
+    note("saving", checkpoint_index(directory), static_cast<std::uint64_t>(iteration_));
     fs::create_directory(directory / "deep");
     std::ofstream(directory / "state") << iteration_ << ' ' << stamp_ << '\n';
     std::ofstream(directory / "deep" / "bytes") << std::string(random_() % 5000, 'x');
@@ -75,6 +78,8 @@ class TortureTrainable final : public tune::Trainable {
   void load_checkpoint(const fs::path& directory) override {
     std::ifstream(directory / "state") >> iteration_ >> stamp_;
     if (iteration_ == 0) write("wrong checkpoint without state: " + directory.string() + "\n");
+    const std::string owner = directory.parent_path().filename();
+    if (owner != context().trial_id) donor_ = owner;
   }
 
  private:
@@ -101,6 +106,7 @@ class TortureTrainable final : public tune::Trainable {
     iterations_ = config.at("iterations");
     iteration_ = 0;
     stamp_ = 0;
+    donor_.clear();
     has_started_ = is_reported_ = false;
     // Some leave a helper behind, as data loaders are.
     if (random_() % 8 == 0 && ::fork() == 0) {
@@ -110,8 +116,21 @@ class TortureTrainable final : public tune::Trainable {
 
   /// With the first command after `start` it is known whether there was a checkpoint.
   void start_or_told() {
-    if (!std::exchange(has_started_, true)) note("start", iteration_, stamp_);
+    if (!std::exchange(has_started_, true)) {
+      if (donor_.empty()) {
+        note("start", iteration_, stamp_);
+      } else {
+        write("clone " + std::to_string(iteration_) + " " + std::to_string(stamp_) + " " + donor_ +
+              "\n");
+      }
+    }
     if (std::exchange(is_reported_, false)) note("told", iteration_, stamp_);
+  }
+
+  /// From `.checkpoint_000012.tmp-3`.
+  static std::int64_t checkpoint_index(const fs::path& directory) {
+    const std::string name = directory.filename();
+    return std::stoll(name.substr(name.find('_') + 1));
   }
 
   [[noreturn]] void crash() {
@@ -147,6 +166,7 @@ class TortureTrainable final : public tune::Trainable {
   std::int64_t iterations_ = 0;
   std::int64_t iteration_ = 0;
   std::uint64_t stamp_ = 0;
+  std::string donor_;  ///< whose checkpoint it was, if another trial's
   bool has_started_ = false;
   bool is_reported_ = false;
 };
