@@ -86,11 +86,12 @@ class Asha : public Scheduler {
       }
       std::map<TrialId, Place> live;
       for (const Json& trial : state.at("live")) {
-        const Place place{trial.at(1).get<int>(), trial.at(2).get<int>(), trial.at(3).get<bool>()};
+        const Place place{load_whole<int>(trial.at(1)), load_whole<int>(trial.at(2)),
+                          trial.at(3).get<bool>()};
         if (place.bracket < 0 || place.bracket >= options_.brackets || place.rung < -1) {
           throw std::invalid_argument("a place that does not exist");
         }
-        live[TrialId(trial.at(0).get<std::uint32_t>())] = place;
+        live[TrialId(load_whole<std::uint32_t>(trial.at(0)))] = place;
       }
       random_ = random;
       brackets_ = std::move(brackets);

@@ -139,14 +139,14 @@ class AshaPromotion : public Scheduler {
         if (brackets.at(s).size() != rungs.size()) throw std::invalid_argument("other rungs");
         for (std::size_t k = 0; k < rungs.size(); ++k) {
           rungs[k].scores = Rung::loaded(brackets.at(s).at(k).at(0));
-          rungs[k].promoted = brackets.at(s).at(k).at(1).get<std::int64_t>();
+          rungs[k].promoted = load_whole<std::int64_t>(brackets.at(s).at(k).at(1));
         }
       }
       for (const Json& saved : state.at("live")) {
-        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        const auto id = TrialId(load_whole<std::uint32_t>(saved.at(0)));
         RungPlace& place = other.places_[id];
-        place.bracket = saved.at(1).get<int>();
-        place.rung = saved.at(2).get<int>();
+        place.bracket = load_whole<int>(saved.at(1));
+        place.rung = load_whole<int>(saved.at(2));
         place.is_at_rung = saved.at(3).get<bool>();
         place.score = load_number(saved.at(5));
         if (!other.exists(place)) throw std::invalid_argument("a place that does not exist");

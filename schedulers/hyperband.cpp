@@ -152,10 +152,10 @@ class Hyperband : public Scheduler {
   void load(const Json& state) override {
     load_state("the scheduler hyperband", [&] {
       Hyperband other(options_);
-      other.newest_ = state.at("newest").get<std::int64_t>();
+      other.newest_ = load_whole<std::int64_t>(state.at("newest"));
       for (const Json& saved : state.at("brackets")) other.load_bracket(saved);
       for (const Json& saved : state.at("lost")) {
-        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        const auto id = TrialId(load_whole<std::uint32_t>(saved.at(0)));
         other.lost_.insert(id);
         if (saved.at(1).get<bool>()) other.to_stop_.insert(id);
       }
@@ -237,16 +237,16 @@ class Hyperband : public Scheduler {
   }
 
   void load_bracket(const Json& saved) {
-    const auto number = saved.at(0).get<std::int64_t>();
+    const auto number = load_whole<std::int64_t>(saved.at(0));
     if (number < 0 || number > newest_) throw std::invalid_argument("no such bracket");
     Bracket& bracket = brackets_[number];
-    bracket.rung = saved.at(1).get<int>();
-    bracket.added = saved.at(2).get<std::int64_t>();
+    bracket.rung = load_whole<int>(saved.at(1));
+    bracket.added = load_whole<std::int64_t>(saved.at(2));
     bracket.is_closed = saved.at(3).get<bool>();
     const auto rungs = std::ssize(shape(number).milestones);
     if (bracket.rung < 0 || bracket.rung >= rungs) throw std::invalid_argument("no such rung");
     for (const Json& entry : saved.at(4)) {
-      const auto id = TrialId(entry.at(0).get<std::uint32_t>());
+      const auto id = TrialId(load_whole<std::uint32_t>(entry.at(0)));
       const Member member{entry.at(1).get<bool>(), entry.at(2).get<bool>(),
                           load_number(entry.at(3))};
       bracket.members[id] = member;

@@ -210,12 +210,12 @@ class MedianStopping : public Scheduler {
       std::map<TrialId, Course> courses;
       std::int64_t waiting = 0;
       for (const Json& saved : state.at("trials")) {
-        Course& course = courses[TrialId(saved.at(0).get<std::uint32_t>())];
+        Course& course = courses[TrialId(load_whole<std::uint32_t>(saved.at(0)))];
         course.time = load_number(saved.at(1));
         course.best = load_number(saved.at(2));
         course.sum = load_number(saved.at(3));
-        course.numbers = saved.at(4).get<std::int64_t>();
-        course.results = saved.at(5).get<std::int64_t>();
+        course.numbers = load_whole<std::int64_t>(saved.at(4));
+        course.results = load_whole<std::int64_t>(saved.at(5));
         course.point = saved.at(6).get<double>();
         course.paused = load_number(saved.at(7));
         course.is_let_go = saved.at(8).get<bool>();

@@ -128,25 +128,25 @@ class Pbt : public Scheduler {
     load_state("the scheduler pbt", [&] {
       Pbt other(options_);
       other.random_.load(state.at("random"));
-      other.created_ = state.at("created").get<std::int64_t>();
-      other.last_place_ = state.at("last_place").get<std::uint64_t>();
+      other.created_ = load_whole<std::int64_t>(state.at("created"));
+      other.last_place_ = load_whole<std::uint64_t>(state.at("last_place"));
       other.next_sync_ = load_number(state.at("next_sync"));
       for (const Json& saved : state.at("members")) {
-        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        const auto id = TrialId(load_whole<std::uint32_t>(saved.at(0)));
         Member& member = other.members_[id];
         member.perturbed = load_number(saved.at(1));
         member.trained = load_number(saved.at(2));
         member.config = saved.at(4).get<std::string>();
         if (!saved.at(3).is_null()) other.set_score(id, member, load_number(saved.at(3)));
         if (!saved.at(5).is_null()) {
-          member.place = saved.at(5).get<std::uint64_t>();
+          member.place = load_whole<std::uint64_t>(saved.at(5));
           other.waiting_[{member.trained, *member.place}] = id;
         }
       }
       for (const Json& saved : state.at("orders")) {
-        const auto id = TrialId(saved.at(0).get<std::uint32_t>());
+        const auto id = TrialId(load_whole<std::uint32_t>(saved.at(0)));
         if (!other.members_.contains(id)) throw std::invalid_argument("an order for nobody");
-        other.add_order(id, {TrialId(saved.at(1).get<std::uint32_t>()),
+        other.add_order(id, {TrialId(load_whole<std::uint32_t>(saved.at(1))),
                              saved.at(2).get<std::string>(), saved.at(3).get<std::string>()});
       }
       other.count_behind();

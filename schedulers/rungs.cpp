@@ -80,7 +80,7 @@ Rung Rung::loaded(const Json& state) {
   if (trials.size() != scores.size()) throw std::invalid_argument("a score lacks its trial");
   Rung rung;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    rung.add({load_number(scores.at(i)), TrialId(trials.at(i).get<std::uint32_t>())});
+    rung.add({load_number(scores.at(i)), TrialId(load_whole<std::uint32_t>(trials.at(i)))});
   }
   return rung;
 }

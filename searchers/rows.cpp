@@ -4,6 +4,7 @@
 
 #include "searchers/searchers.h"
 #include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
 
 namespace tune {
 
@@ -21,11 +22,8 @@ class Rows : public Searcher {
 
   Json save() const override { return {{"next", next_}}; }
   void load(const Json& state) override {
-    try {
-      next_ = std::min(state.at("next").get<std::size_t>(), rows_.size());
-    } catch (const Json::exception&) {
-      throw user_error("the saved state of the searcher is not that of a list of configs");
-    }
+    load_state("the searcher of a list of configs",
+               [&] { next_ = std::min(load_whole<std::size_t>(state.at("next")), rows_.size()); });
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "searchers/searchers.h"
 #include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
 
 namespace tune {
 
@@ -66,19 +67,18 @@ class Variants : public Searcher {
   }
 
   void load(const Json& state) override {
-    Random random(0);
-    try {
-      const auto sample = state.at("sample").get<std::int64_t>();
-      const auto grid_point = state.at("grid_point").get<std::uint64_t>();
-      auto suggested = state.at("suggested").get<std::set<std::uint64_t>>();
+    load_state("the searcher random (or grid)", [&] {
+      Random random(0);
       random.load(state.at("random"));
-      sample_ = sample;
-      grid_point_ = grid_point;
+      std::set<std::uint64_t> suggested;
+      for (const Json& hash : state.at("suggested")) {
+        suggested.insert(load_whole<std::uint64_t>(hash));
+      }
+      sample_ = load_whole<std::int64_t>(state.at("sample"));
+      grid_point_ = load_whole<std::uint64_t>(state.at("grid_point"));
+      random_ = random;
       suggested_ = std::move(suggested);
-    } catch (const Json::exception&) {
-      throw user_error("the saved state of the searcher is not that of 'random' or 'grid'");
-    }
-    random_ = random;
+    });
   }
 
  private:

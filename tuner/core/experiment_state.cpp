@@ -6,6 +6,7 @@
 #include "tuner/core/experiment.h"
 #include "tuner/core/json_fields.h"
 #include "tuner/core/json_text.h"
+#include "tuner/core/whole_number.h"
 
 namespace tune {
 
@@ -377,25 +378,25 @@ Json Experiment::save_totals(const StateCost& session) const {
 
 void Experiment::load_totals(const Json& totals) {
   try {
-    const auto trials = totals.at("trials").get<std::size_t>();
+    const auto trials = load_whole<std::size_t>(totals.at("trials"));
     if (trials != trials_.size()) {
       throw std::invalid_argument("it speaks of " + std::to_string(trials) + " trials, there are " +
                                   std::to_string(trials_.size()));
     }
-    last_event_ = totals.at("last_event").get<std::uint64_t>();
-    results_ = totals.at("results").get<std::uint64_t>();
+    last_event_ = load_whole<std::uint64_t>(totals.at("last_event"));
+    results_ = load_whole<std::uint64_t>(totals.at("results"));
     stop_reason_ = totals.at("stop_reason").get<std::string>();
     started_ = totals.at("started").get<Seconds>();
     session_started_ = totals.at("session_started").get<Seconds>();
     earlier_sessions_s_ = totals.at("earlier_sessions_s").get<Seconds>();
     last_time_ = totals.at("last_time").get<Seconds>();
-    sessions_ = totals.at("sessions").get<int>();
+    sessions_ = load_whole<int>(totals.at("sessions"));
     host_ = totals.at("host").get<std::string>();
     session_end_ = totals.at("session_end").get<std::string>();
     const Json& saves = totals.at("saves");
-    saves_ = {.committed = saves.at("committed").get<std::uint64_t>(),
-              .failed = saves.at("failed").get<std::uint64_t>(),
-              .bytes = saves.at("bytes").get<std::uint64_t>(),
+    saves_ = {.committed = load_whole<std::uint64_t>(saves.at("committed")),
+              .failed = load_whole<std::uint64_t>(saves.at("failed")),
+              .bytes = load_whole<std::uint64_t>(saves.at("bytes")),
               .save_s = saves.at("save_s").get<double>(),
               .commit_s = saves.at("commit_s").get<double>(),
               .max_save_s = saves.at("max_save_s").get<double>(),

@@ -6,6 +6,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/whole_number.h"
 
 namespace tune {
 

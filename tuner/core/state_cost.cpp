@@ -1,5 +1,9 @@
 #include "tuner/core/state_cost.h"
 
+#include <type_traits>
+
+#include "tuner/core/whole_number.h"
+
 namespace tune {
 
 namespace {
@@ -30,7 +34,15 @@ Json to_json(const StateCost& cost) {
 
 StateCost parse_state_cost(const Json& json) {
   StateCost cost;
-  for_each_field(cost, [&](const char* name, auto& value) { value = json.value(name, value); });
+  for_each_field(cost, [&](const char* name, auto& value) {
+    const auto found = json.find(name);
+    if (found == json.end()) return;
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
+      value = load_whole<std::decay_t<decltype(value)>>(*found);
+    } else {
+      value = found->template get<double>();
+    }
+  });
   return cost;
 }
 

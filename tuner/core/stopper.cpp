@@ -111,8 +111,8 @@ class TrialPlateau : public Stopper {
     std::map<TrialId, Window> windows;
     load_state("the stopper trial_plateau", [&] {
       for (const Json& trial : state.at("trials")) {
-        Window& window = windows[TrialId(trial.at(0).get<std::uint32_t>())];
-        window.results = trial.at(1).get<std::int64_t>();
+        Window& window = windows[TrialId(load_whole<std::uint32_t>(trial.at(0)))];
+        window.results = load_whole<std::int64_t>(trial.at(1));
         for (const Json& value : trial.at(2)) window.last.push_back(load_number(value));
         // It may have been written for a longer window.
         const auto wanted = static_cast<std::size_t>(options_.num_results);
@@ -168,9 +168,10 @@ class ExperimentPlateau : public Stopper {
     std::int64_t settled_results = 0;
     load_state("the stopper experiment_plateau", [&] {
       for (const Json& entry : state.at("best")) {
-        best.emplace_back(load_number(entry.at(0)), TrialId(entry.at(1).get<std::uint32_t>()));
+        best.emplace_back(load_number(entry.at(0)),
+                          TrialId(load_whole<std::uint32_t>(entry.at(1))));
       }
-      settled_results = state.at("settled_results").get<std::int64_t>();
+      settled_results = load_whole<std::int64_t>(state.at("settled_results"));
     });
     // It may have been written for another mode, or for more values.
     std::stable_sort(best.begin(), best.end(), [&](const auto& a, const auto& b) {

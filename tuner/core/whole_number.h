@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "trainable/values.h"
@@ -27,6 +28,14 @@ std::optional<Int> whole_number(const Json& value) {
     }
   }
   return std::nullopt;
+}
+
+/// The same of what a program has written: std::invalid_argument if there is none.
+template <class Int>
+Int load_whole(const Json& value) {
+  const auto number = whole_number<Int>(value);
+  if (!number) throw std::invalid_argument("no integer, or too large a one: " + value.dump());
+  return *number;
 }
 
 }  // namespace tune

@@ -3,10 +3,12 @@
 #include "tuner/store/journal.h"
 
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/whole_number.h"
 #include "tuner/store/checksum.h"
 
 namespace tune {
@@ -26,18 +28,22 @@ Error damaged(const std::filesystem::path& file, const JournalPlace& place,
 }
 
 JournalHeader parse_header(const std::filesystem::path& file, std::string_view text) {
+  const auto refuse = [&] {
+    return machine_error(file.native() + " is not a journal: its first line has no header");
+  };
   const Json json = Json::parse(text, nullptr, false);
-  // `value` throws if the key is there with another type.
   try {
-    const int format = json.at("journal").get<int>();
+    const int format = load_whole<int>(json.at("journal"));
     if (format > journal_format) {
       throw user_error("the journal " + file.native() + " has format " + std::to_string(format) +
                        ", this program understands up to " + std::to_string(journal_format) +
                        ": use a newer one");
     }
-    return {json.at("generation").get<int>(), json.at("first").get<std::uint64_t>()};
+    return {load_whole<int>(json.at("generation")), load_whole<std::uint64_t>(json.at("first"))};
   } catch (const Json::exception&) {
-    throw machine_error(file.native() + " is not a journal: its first line has no header");
+    throw refuse();
+  } catch (const std::invalid_argument&) {
+    throw refuse();
   }
 }
 

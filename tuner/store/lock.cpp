@@ -17,6 +17,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/whole_number.h"
 
 namespace tune {
 
@@ -33,14 +34,19 @@ std::string to_text(const LockOwner& owner) {
 }
 
 LockOwner parse_owner(const path& file, const std::string& text) {
+  const auto refuse = [&] {
+    return user_error("the lock " + file.native() +
+                      " does not say who holds it (the machine may have gone down while it was "
+                      "written); if no driver runs there, remove that file");
+  };
   try {
     const Json json = Json::parse(text);
-    return {json.at("host").get<std::string>(), json.at("pid").get<std::int64_t>(),
-            json.at("start_ticks").get<std::uint64_t>(), json.at("since").get<Seconds>()};
+    return {json.at("host").get<std::string>(), load_whole<std::int64_t>(json.at("pid")),
+            load_whole<std::uint64_t>(json.at("start_ticks")), json.at("since").get<Seconds>()};
   } catch (const Json::exception&) {
-    throw user_error("the lock " + file.native() +
-                     " does not say who holds it (the machine may have gone down while it was "
-                     "written); if no driver runs there, remove that file");
+    throw refuse();
+  } catch (const std::invalid_argument&) {
+    throw refuse();
   }
 }
 

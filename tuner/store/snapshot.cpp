@@ -1,8 +1,10 @@
 #include "tuner/store/snapshot.h"
 
+#include <stdexcept>
 #include <string>
 
 #include "tuner/core/error.h"
+#include "tuner/core/whole_number.h"
 #include "tuner/store/journal.h"
 
 namespace tune {
@@ -37,18 +39,20 @@ Snapshot read_snapshot(FileSystem& files, const std::filesystem::path& file) {
   if (!text) throw damaged("its checksum is not that of its content");
   const Json json = Json::parse(*text, nullptr, false);
   try {
-    const int format = json.at("snapshot").get<int>();
+    const int format = load_whole<int>(json.at("snapshot"));
     if (format > snapshot_format) {
       throw user_error("the snapshot " + file.native() + " has format " + std::to_string(format) +
                        ", this program understands up to " + std::to_string(snapshot_format) +
                        ": use a newer one");
     }
-    return {.generation = json.at("generation").get<int>(),
-            .event = json.at("event").get<std::uint64_t>(),
-            .trials_file = json.at("trials_file").get<int>(),
-            .trials_bytes = json.at("trials_bytes").get<std::uint64_t>(),
+    return {.generation = load_whole<int>(json.at("generation")),
+            .event = load_whole<std::uint64_t>(json.at("event")),
+            .trials_file = load_whole<int>(json.at("trials_file")),
+            .trials_bytes = load_whole<std::uint64_t>(json.at("trials_bytes")),
             .state = json.at("state")};
   } catch (const Json::exception& error) {
+    throw damaged(error.what());
+  } catch (const std::invalid_argument& error) {
     throw damaged(error.what());
   }
 }

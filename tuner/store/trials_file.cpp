@@ -7,6 +7,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/whole_number.h"
 #include "tuner/store/journal.h"
 #include "tuner/store/paths.h"
 
@@ -110,7 +111,8 @@ void TrialsFile::load(int number, std::uint64_t bytes,
       if (!text) throw damaged(offset, "its checksum is not that of its content");
       if (count == 1) {
         const Json header = Json::parse(*text, nullptr, false);
-        const int format = header.is_object() ? header.value("trials", 0) : 0;
+        const auto found = header.is_object() ? header.find("trials") : header.end();
+        const int format = found != header.end() ? whole_number<int>(*found).value_or(0) : 0;
         if (format > trials_format) {
           throw user_error("the trials' file " + file.native() + " has format " +
                            std::to_string(format) + ", this program understands up to " +
