@@ -53,9 +53,9 @@ void Loop::carry_out_orders() {
 /// The trial has become a clone; `before` is whose it was to be before that.
 void Loop::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& before) {
   // A donor that has no checkpoint of what it is now saves at its next result.
-  const TrialId donor = trial(id).lineage.back().donor;
-  Attempt* const donating = find_attempt(donor);
-  if (donating != nullptr && ledger_.experiment().is_waited_for(donor)) donating->save_asked = true;
+  const auto& source = trial(id).donor;
+  Attempt* const donating = source && source->index == 0 ? find_attempt(source->trial) : nullptr;
+  if (donating != nullptr) donating->save_asked = true;
   // What it was to be cloned from before this is nobody's any more.
   if (before) saver_.apply_retention(before->trial);
   tell("on_trial_exploit", [this, id, cloning = trial(id).lineage.back()](Callback& callback) {

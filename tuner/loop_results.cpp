@@ -81,7 +81,9 @@ Triggers Loop::triggers(const Attempt& attempt, const Result& result,
   if (is_end && config.checkpoint_at_end) met.add(Trigger::at_end);
   if (result.should_checkpoint) met.add(Trigger::result);
   if (decision.checkpoint) met.add(Trigger::scheduler);
-  if (attempt.save_asked) met.add(Trigger::user);
+  const bool fails_its_clones =
+      attempt.save_failed && ledger_.experiment().is_waited_for(attempt.trial);
+  if (attempt.save_asked || fails_its_clones) met.add(Trigger::user);
   if (decision.action == Action::pause) met.add(Trigger::pause);
   if (!is_end && winding_ == Winding::interrupted) met.add(Trigger::interrupt);
   return met;

@@ -11,6 +11,13 @@ namespace {
 /// Whether it has a checkpoint of what it is now: not of what it was before it became a clone.
 bool has_saved_itself(const Trial& trial) { return !trial.donor && !trial.checkpoints.empty(); }
 
+/// Whether it became a clone, and no attempt of what it is now runs: none has begun, or the last
+/// one of what it was has not ended yet.
+bool is_about_to_be_cloned(const Trial& trial) {
+  return trial.donor &&
+         (trial.state != TrialState::running || trial.attempt == trial.donor->attempt);
+}
+
 }  // namespace
 
 void Experiment::on(const TrialExploited& event, Seconds time) {
@@ -33,12 +40,16 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   shapes_.make_compact(trial.config);
   if (!exploit.tag.empty()) trial.tag = exploit.tag;
   DonorCheckpoint source{donor.id, 0, trial.attempt};
-  if (has_saved_itself(donor)) {
-    source.index = donor.latest_checkpoint()->index;
-  } else if (donor.donor && donor.state != TrialState::running) {
-    // It has not trained since it became a clone: what it is to be is where it would start from.
-    source.trial = donor.donor->trial;
-    source.index = donor.donor->index;
+  const Trial* origin = &donor;
+  // A clone that has not begun is where it would start from: so who waits for a checkpoint waits
+  // for a trial that does not wait itself, and nobody in a circle.
+  while (source.index == 0 && source.trial != trial.id && is_about_to_be_cloned(*origin)) {
+    source.trial = origin->donor->trial;
+    source.index = origin->donor->index;
+    origin = &find(source.trial);
+  }
+  if (source.index == 0 && has_saved_itself(*origin)) {
+    source.index = origin->latest_checkpoint()->index;
   }
   const bool comes_back = source.trial == trial.id;
   set_donor(trial, comes_back ? std::nullopt : std::optional(source));
