@@ -114,9 +114,8 @@ bool has_place(const SearchSpace& space, const std::string& pointer) {
                      [&](const SpaceLeaf& leaf) { return leaf.pointer == pointer; });
 }
 
-std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& context) {
-  OptionReader reader(json);
-  PbtOptions options;
+void read_population(OptionReader& reader, const PolicyContext& context,
+                     PopulationOptions& options) {
   options.objective = read_objective(reader, context);
   options.space = context.space;
   options.seed = context.seed;
@@ -129,33 +128,74 @@ std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& conte
   options.burn_in_period = reader.get("burn_in_period", options.burn_in_period);
   options.quantile_fraction = reader.get("quantile_fraction", options.quantile_fraction);
   options.synch = reader.get("synch", options.synch);
-  Exploration& exploration = options.exploration;
-  exploration.resample_probability =
-      reader.get("resample_probability", exploration.resample_probability);
-  exploration.perturbation_factors = read_factors(reader, exploration.perturbation_factors);
   reader.require(options.perturbation_interval > 0, "perturbation_interval", "above 0");
   reader.require(options.burn_in_period >= 0, "burn_in_period", "at least 0");
   reader.require(options.quantile_fraction >= 0 && options.quantile_fraction <= 0.5,
                  "quantile_fraction", "from 0 to 0.5");
-  reader.require(exploration.resample_probability >= 0 && exploration.resample_probability <= 1,
-                 "resample_probability", "from 0 to 1");
-  const auto mutations = reader.get_required<Json>("hyperparam_mutations");
-  if (!mutations.is_object() || mutations.empty()) {
-    throw OptionError("/hyperparam_mutations",
-                      "'hyperparam_mutations' must be an object with at least one "
-                      "hyperparameter, got " +
-                          shorten(mutations));
+}
+
+/// The option `name`: what may change, of what the param space has.
+std::vector<Mutation> read_mutations(OptionReader& reader, const PolicyContext& context,
+                                     const std::string& name) {
+  const auto given = reader.get_required<Json>(name);
+  const std::string at = "/" + name;
+  if (!given.is_object() || given.empty()) {
+    throw OptionError(
+        at,
+        "'" + name + "' must be an object with at least one hyperparameter, got " + shorten(given));
   }
   std::vector<Problem> problems;
-  options.mutations = parse_mutations(mutations, "/hyperparam_mutations", problems);
+  std::vector<Mutation> mutations = parse_mutations(given, at, problems);
   if (!problems.empty()) throw OptionError(problems[0].pointer, problems[0].sentence);
-  for (const Mutation& mutation : options.mutations) {
+  for (const Mutation& mutation : mutations) {
     if (has_place(context.space, mutation.pointer)) continue;
-    throw OptionError("/hyperparam_mutations" + mutation.pointer,
-                      "the param space has no such hyperparameter");
+    throw OptionError(at + mutation.pointer, "the param space has no such hyperparameter");
   }
+  return mutations;
+}
+
+std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  PbtOptions options;
+  read_population(reader, context, options);
+  Exploration& exploration = options.exploration;
+  exploration.resample_probability =
+      reader.get("resample_probability", exploration.resample_probability);
+  exploration.perturbation_factors = read_factors(reader, exploration.perturbation_factors);
+  reader.require(exploration.resample_probability >= 0 && exploration.resample_probability <= 1,
+                 "resample_probability", "from 0 to 1");
+  options.mutations = read_mutations(reader, context, "hyperparam_mutations");
   reader.finish();
   return make_pbt(std::move(options));
+}
+
+/// [lower, upper], or a domain with bounds; `json`: as it was written.
+Domain bounds_from(const Mutation& mutation, const Json& json) {
+  if (const auto* const domain = std::get_if<Domain>(&mutation.values)) {
+    if (std::holds_alternative<Uniform>(*domain) || std::holds_alternative<Integer>(*domain)) {
+      return *domain;
+    }
+  } else if (json.is_array()) {
+    const auto& list = std::get<std::vector<Json>>(mutation.values);
+    const bool is_pair = list.size() == 2 && list[0].is_number() && list[1].is_number() &&
+                         list[0].get<double>() < list[1].get<double>();
+    if (is_pair) return Uniform{list[0].get<double>(), list[1].get<double>()};
+  }
+  throw OptionError("/hyperparam_bounds" + mutation.pointer,
+                    "expected [lower, upper], or a domain of numbers with bounds");
+}
+
+std::unique_ptr<Scheduler> pb2_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  Pb2Options options;
+  read_population(reader, context, options);
+  options.bounds = read_mutations(reader, context, "hyperparam_bounds");
+  for (Mutation& bound : options.bounds) {
+    const Json& written = json.at("hyperparam_bounds").at(Json::json_pointer(bound.pointer));
+    bound.values = bounds_from(bound, written);
+  }
+  reader.finish();
+  return make_pb2(std::move(options));
 }
 
 }  // namespace
@@ -167,6 +207,7 @@ void add_schedulers(Catalogue& catalogue) {
   add_factory(catalogue.schedulers, "bohb", hyperband_from);
   add_factory(catalogue.schedulers, "hyperband", hyperband_from);
   add_factory(catalogue.schedulers, "median_stopping", median_stopping_from);
+  add_factory(catalogue.schedulers, "pb2", pb2_from);
   add_factory(catalogue.schedulers, "pbt", pbt_from);
 }
 

@@ -56,8 +56,18 @@ Json move_in(const std::vector<Json>& values, const Json* current, bool resample
   return values[goes_up ? std::min(i + 1, last) : (i == 0 ? 0 : i - 1)];
 }
 
-/// The nearest number in a domain of numbers.
-double into(const Domain& domain, double number) {
+Json scale(const Domain& domain, const Json* current, bool resample,
+           const std::vector<double>& factors, Random& random) {
+  if (resample || current == nullptr || !current->is_number()) return draw(domain, random);
+  const double scaled =
+      nearest_in(domain, current->get<double>() * factors[random.below(factors.size())]);
+  if (current->is_number_integer()) return static_cast<std::int64_t>(std::trunc(scaled));
+  return scaled;
+}
+
+}  // namespace
+
+double nearest_in(const Domain& domain, double number) {
   double lower = -most_integer, upper = most_integer, step = 0;
   if (const auto* const real = std::get_if<Uniform>(&domain)) {
     lower = real->lower, upper = real->upper, step = real->q;
@@ -71,17 +81,6 @@ double into(const Domain& domain, double number) {
   const double stepped = step > 0 ? std::round(number / step) * step : number;
   return std::clamp(stepped, lower, upper);
 }
-
-Json scale(const Domain& domain, const Json* current, bool resample,
-           const std::vector<double>& factors, Random& random) {
-  if (resample || current == nullptr || !current->is_number()) return draw(domain, random);
-  const double scaled =
-      into(domain, current->get<double>() * factors[random.below(factors.size())]);
-  if (current->is_number_integer()) return static_cast<std::int64_t>(std::trunc(scaled));
-  return scaled;
-}
-
-}  // namespace
 
 std::vector<Mutation> parse_mutations(const Json& json, const std::string& pointer,
                                       std::vector<Problem>& problems) {

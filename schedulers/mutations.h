@@ -36,4 +36,7 @@ struct Exploration {
 Json explore(Json config, const std::vector<Mutation>& mutations, const Exploration& options,
              Random& random);
 
+/// The number in `domain`, which is one of numbers, that is nearest to `number`.
+double nearest_in(const Domain& domain, double number);
+
 }  // namespace tune

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "schedulers/mutations.h"
+#include "schedulers/population.h"
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
 #include "schedulers/standing.h"
@@ -30,10 +31,26 @@ struct Member {
   std::optional<std::uint64_t> place;  ///< in the queue, while it waits
 };
 
-class Pbt : public Scheduler {
+class Perturbation : public Explorer {
  public:
-  explicit Pbt(PbtOptions options)
+  Perturbation(std::vector<Mutation> mutations, Exploration exploration)
+      : mutations_(std::move(mutations)), exploration_(std::move(exploration)) {}
+
+  Json explore(TrialId, Json config, Random& random) override {
+    return tune::explore(std::move(config), mutations_, exploration_, random);
+  }
+
+ private:
+  const std::vector<Mutation> mutations_;
+  const Exploration exploration_;
+};
+
+class Population : public Scheduler {
+ public:
+  /// Without an explorer nobody is cloned.
+  Population(PopulationOptions options, std::unique_ptr<Explorer> explorer)
       : options_(std::move(options)),
+        explorer_(std::move(explorer)),
         yardstick_(options_.time_attr, options_.objective),
         random_(options_.seed),
         next_sync_(std::max(options_.perturbation_interval, options_.burn_in_period)) {}
@@ -65,6 +82,7 @@ class Pbt : public Scheduler {
     forget_score(trial.id, found->second);
     behind_ -= is_held(found->second) ? 0 : 1;
     members_.erase(found);
+    explorer_->on_end(trial.id);
     forget_order(trial.id);
     // The others wait for it no longer.
     if (options_.synch) sync_if_all_are_there();
@@ -119,14 +137,18 @@ class Pbt : public Scheduler {
     for (const auto& [id, exploit] : orders_) {
       orders.push_back({index_of(id), index_of(exploit.donor), exploit.config, exploit.tag});
     }
-    return {{"random", random_.save()},      {"created", created_},
-            {"last_place", last_place_},     {"next_sync", encode_number(next_sync_)},
-            {"members", std::move(members)}, {"orders", std::move(orders)}};
+    Json state = {{"random", random_.save()},      {"created", created_},
+                  {"last_place", last_place_},     {"next_sync", encode_number(next_sync_)},
+                  {"members", std::move(members)}, {"orders", std::move(orders)}};
+    if (Json explorer = explorer_->save(); !explorer.is_null()) {
+      state["explorer"] = std::move(explorer);
+    }
+    return state;
   }
 
   void load(const Json& state) override {
-    load_state("the scheduler pbt", [&] {
-      Pbt other(options_);
+    load_state("the scheduler", [&] {
+      Population other(options_, nullptr);
       other.random_.load(state.at("random"));
       other.created_ = load_whole<std::int64_t>(state.at("created"));
       other.last_place_ = load_whole<std::uint64_t>(state.at("last_place"));
@@ -150,6 +172,7 @@ class Pbt : public Scheduler {
                              saved.at(2).get<std::string>(), saved.at(3).get<std::string>()});
       }
       other.count_behind();
+      if (!explorer_->save().is_null()) explorer_->load(state.at("explorer"));
       random_ = other.random_;
       created_ = other.created_;
       last_place_ = other.last_place_;
@@ -170,6 +193,7 @@ class Pbt : public Scheduler {
                           standing.time - member.perturbed < options_.perturbation_interval;
     if (is_early) return {};
     take_in(id, member, standing);
+    explorer_->on_score(id, standing, member.config);
     member.perturbed = standing.time;
     const std::size_t size = quantile_size();
     const std::size_t rank = scores_.rank({*member.score, id});
@@ -184,6 +208,7 @@ class Pbt : public Scheduler {
     Member& member = members_.at(id);
     take_in(id, member, standing);
     if (standing.time < next_sync_) return {};
+    explorer_->on_score(id, standing, member.config);
     sync_if_all_are_there();
     return {Action::pause};
   }
@@ -209,11 +234,11 @@ class Pbt : public Scheduler {
     if (std::isnan(best.score) || best.trial == id) return std::nullopt;
     const Member& donor = members_.at(best.trial);
     Member& clone = members_.at(id);
-    Json config =
-        explore(Json::parse(donor.config), options_.mutations, options_.exploration, random_);
+    Json config = explorer_->explore(best.trial, Json::parse(donor.config), random_);
     if (options_.custom_explore_fn) config = options_.custom_explore_fn(std::move(config));
     std::string tag = options_.space.tag(config);
     clone.config = encode_numbers(std::move(config)).dump();
+    explorer_->on_clone(id, best.trial, clone.config);
     clone.perturbed = donor.perturbed;
     // Its place among those that wait goes by what it will be, too.
     const bool was_waiting = clone.place.has_value();
@@ -287,7 +312,8 @@ class Pbt : public Scheduler {
     member.place.reset();
   }
 
-  const PbtOptions options_;
+  const PopulationOptions options_;
+  const std::unique_ptr<Explorer> explorer_;
   const Yardstick yardstick_;
   Random random_;
   std::int64_t created_ = 0;
@@ -305,8 +331,15 @@ class Pbt : public Scheduler {
 
 }  // namespace
 
+std::unique_ptr<Scheduler> make_population(PopulationOptions options,
+                                           std::unique_ptr<Explorer> explorer) {
+  return std::make_unique<Population>(std::move(options), std::move(explorer));
+}
+
 std::unique_ptr<Scheduler> make_pbt(PbtOptions options) {
-  return std::make_unique<Pbt>(std::move(options));
+  auto explorer =
+      std::make_unique<Perturbation>(std::move(options.mutations), std::move(options.exploration));
+  return make_population(std::move(options), std::move(explorer));
 }
 
 }  // namespace tune

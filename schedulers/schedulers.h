@@ -58,29 +58,41 @@ struct MedianStoppingOptions {
 /// Stops a trial whose best result is worse than the median of the others' averages so far.
 std::unique_ptr<Scheduler> make_median_stopping(MedianStoppingOptions options);
 
-/// Population-based training (Jaderberg et al., "Population Based Training of Neural Networks",
-/// 2017).
-struct PbtOptions {
+/// What population-based training and its variants have in common.
+struct PopulationOptions {
   std::string time_attr = "time_total_s";
   Objective objective;
   SearchSpace space;                  ///< for the tags of changed configs
   std::int64_t population = 0;        ///< trials that there will be, if known; below 1: unknown
   double perturbation_interval = 60;  ///< above 0; between two chances of a trial to exploit
   double burn_in_period = 0;          ///< nobody exploits before
-  std::vector<Mutation> mutations;
-  Exploration exploration;
-  double quantile_fraction = 0.25;  ///< 0 to 0.5; of the trials, who exploit and who are exploited
-  bool synch = false;               ///< all wait for all at each interval
+  double quantile_fraction = 0.25;    ///< 0 to 0.5; of the trials, who exploit and are exploited
+  bool synch = false;                 ///< all wait for all at each interval
   std::uint64_t seed = 0;
   /// For library users: has the last word on a changed config. Must not depend on anything but
   /// its argument, or a resume gives other answers.
   std::function<Json(Json)> custom_explore_fn = {};
 };
+
+/// Population-based training (Jaderberg et al., "Population Based Training of Neural Networks",
+/// 2017).
+struct PbtOptions : PopulationOptions {
+  std::vector<Mutation> mutations;
+  Exploration exploration;
+};
 /// Lets the worst trials go on as copies of the best with changed hyperparameters.
 std::unique_ptr<Scheduler> make_pbt(PbtOptions options);
 
+/// Population-based bandits (Parker-Holder, Nguyen and Roberts, "Provably Efficient Online
+/// Hyperparameter Optimization with Population-Based Bandits", 2020).
+struct Pb2Options : PopulationOptions {
+  std::vector<Mutation> bounds;  ///< each with a Uniform or an Integer
+};
+/// The same, but for how configs change: to where a model of the progress so far expects most.
+std::unique_ptr<Scheduler> make_pb2(Pb2Options options);
+
 /// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband",
-/// "median_stopping", "pbt".
+/// "median_stopping", "pb2", "pbt".
 void add_schedulers(Catalogue& catalogue);
 
 }  // namespace tune

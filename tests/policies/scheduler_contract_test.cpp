@@ -23,6 +23,11 @@ Json options_of(const std::string& name) {
             {"perturbation_interval", 2},
             {"hyperparam_mutations", {{"x", {{"uniform", {0, 1}}}}}}};
   }
+  if (name == "pb2") {
+    return {{"time_attr", "training_iteration"},
+            {"perturbation_interval", 2},
+            {"hyperparam_bounds", {{"x", {0, 1}}}}};
+  }
   return nullptr;
 }
 
@@ -37,11 +42,13 @@ std::vector<Named> all_schedulers(std::uint64_t seed = 1) {
     all.push_back(
         {name, [name = name, seed] { return make_scheduler(name, options_of(name), seed); }});
   }
-  all.push_back({"pbt, synch", [seed] {
-                   Json options = options_of("pbt");
-                   options["synch"] = true;
-                   return make_scheduler("pbt", options, seed);
-                 }});
+  for (const std::string name : {"pbt", "pb2"}) {
+    all.push_back({name + ", synch", [name, seed] {
+                     Json options = options_of(name);
+                     options["synch"] = true;
+                     return make_scheduler(name, options, seed);
+                   }});
+  }
   return all;
 }
 
@@ -130,7 +137,7 @@ TEST_CASE("With every scheduler, trials that report NaN train no longer than oth
     CHECK(nans <= numbers);
     CHECK(longest_nan <= longest_number);
     // One that stops trials at all throws them out early.
-    const bool throws_out = name != "fifo" && !name.starts_with("pbt");
+    const bool throws_out = name != "fifo" && !name.starts_with("pb");
     if (throws_out) CHECK(nans < 0.75 * numbers);
   }
 }
