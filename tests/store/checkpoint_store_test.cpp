@@ -243,6 +243,42 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore finds every changed bit of a file",
   CHECK(!store.verify(first));
 }
 
+TEST_CASE_METHOD(Fixture, "CheckpointStore reads a large file again only if it was written to",
+                 "[checkpoint_store][unit]") {
+  const std::string content(2 << 20, 'w');
+  save("large", content);
+  save("small", "x");
+  commit();
+  CheckpointStore fresh(files);  // of the next driver
+  CHECK(!fresh.verify(first));
+  files.fail_reading(first / "large");
+  CHECK(!store.verify(first));  // read for the commit
+  CHECK(!fresh.verify(first));  // read for the verification before
+  files.put(first / "large", content);
+  CHECK(store.verify(first));  // that it is the same as before, only reading can tell
+  CHECK(CheckpointStore(files).verify(first));
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore finds a changed bit of a large file that it has read",
+                 "[checkpoint_store][unit]") {
+  std::string content(2 << 20, 'w');
+  save("large", content);
+  commit();
+  CHECK(!store.verify(first));
+  SECTION("in the file") {
+    content.back() ^= 1;
+    files.put(first / "large", content);
+  }
+  SECTION("in its checksum") {
+    std::string manifest = files.read(first / "manifest.json");
+    char& digit = manifest[manifest.find("xxh3\":\"") + 7];
+    digit = digit == '0' ? '1' : '0';
+    files.put(first / "manifest.json", manifest);
+  }
+  SECTION("and its size") { files.truncate(first / "large", content.size() - 1); }
+  CHECK(store.verify(first));
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore does not mind files that no manifest names",
                  "[checkpoint_store][unit]") {
   save("a", "x");

@@ -56,6 +56,21 @@ TEST_CASE("A file system, real or in memory, keeps its contract", "[file_system]
   files->make_directories(top / "a/b");
   const path file = top / "a/file";
 
+  SECTION("a stamp stays until somebody writes, and tells every write") {
+    files->open_append(file)->append("content");
+    for (int i = 0; i < 20; ++i) {
+      const auto stamp = files->stamp(file);
+      REQUIRE(stamp);
+      CHECK(stamp->bytes == 7);
+      files->rename(top / "a", top / "c");
+      CHECK(files->stamp(top / "c/file") == stamp);
+      files->rename(top / "c", top / "a");
+      files->open_append(file)->append("!");
+      files->truncate(file, 7);
+      REQUIRE(files->stamp(file) != stamp);
+    }
+    CHECK_THROWS_AS(files->stamp(top / "none"), Error);
+  }
   SECTION("appending") {
     {
       const auto out = files->open_append(file);

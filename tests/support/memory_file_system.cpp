@@ -3,6 +3,7 @@
 #include "tests/support/memory_file_system.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
@@ -15,7 +16,13 @@ using std::filesystem::path;
 struct MemoryFileSystem::Node {
   explicit Node(Kind the_kind) : kind(the_kind) {}
 
+  static std::uint64_t next_version() {
+    static std::atomic<std::uint64_t> versions = 0;
+    return ++versions;
+  }
+
   void lose_unsynced() {
+    if (content != synced_content) version = next_version();
     content = synced_content;
     entries = synced_entries;
     for (auto& [name, node] : entries) node->lose_unsynced();
@@ -23,6 +30,7 @@ struct MemoryFileSystem::Node {
 
   Kind kind;
   std::string content, synced_content;
+  std::uint64_t version = next_version();  ///< another one after each write
   std::map<std::string, NodePtr> entries, synced_entries;
 };
 
@@ -189,6 +197,7 @@ void MemoryFileSystem::truncate(const path& file, std::uint64_t bytes) {
   const NodePtr node = require(file, Kind::file);
   operation(file);
   node->content.resize(bytes);
+  node->version = Node::next_version();
 }
 
 void MemoryFileSystem::replace(const path& file, std::string_view content) {
@@ -291,6 +300,12 @@ void MemoryFileSystem::remove_tree(const path& directory) {
   parent_of(directory)->entries.erase(directory.filename().native());
 }
 
+std::optional<FileStamp> MemoryFileSystem::stamp(const path& file) {
+  const auto lock = enter();
+  const NodePtr node = require(file, Kind::file);
+  return FileStamp{.inode = node->version, .bytes = node->content.size()};
+}
+
 void MemoryFileSystem::sync_file(const path& file) {
   const auto lock = enter();
   const NodePtr node = require(file, Kind::file);
@@ -338,6 +353,7 @@ void MemoryFileSystem::operation(const path& path) {
 }
 
 void MemoryFileSystem::append(Node& node, const path& file, std::string_view bytes) {
+  node.version = Node::next_version();
   if (const auto fault = count_operation()) {
     node.content += bytes.substr(0, fault->kept_bytes);
     throw file_error("cannot write", file.native(), fault->error_number);

@@ -63,6 +63,7 @@ class MemoryFileSystem : public FileSystem {
   void replace(const std::filesystem::path& file, std::string_view content) override;
   bool create_exclusive(const std::filesystem::path& file, std::string_view content) override;
   bool exists(const std::filesystem::path& path) override;
+  std::optional<FileStamp> stamp(const std::filesystem::path& file) override;
   std::vector<DirectoryEntry> list(const std::filesystem::path& directory) override;
   void make_directories(const std::filesystem::path& directory) override;
   void rename(const std::filesystem::path& from, const std::filesystem::path& to) override;

@@ -17,6 +17,10 @@ using std::filesystem::path;
 
 constexpr int manifest_version = 1;
 
+/// To read a smaller file takes no longer than to wait until its stamp can be relied on.
+constexpr std::uint64_t large_file_bytes = 1 << 20;
+constexpr std::size_t most_read_files = 10'000;
+
 struct FileFacts {
   path name;  ///< within the checkpoint
   std::uint64_t bytes = 0;
@@ -25,7 +29,11 @@ struct FileFacts {
 
 /// What a directory holds, at any depth; names are relative to it.
 struct Tree {
-  std::vector<path> files;
+  struct File {
+    path name;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<File> files;
   std::vector<path> directories;  ///< each after the one it is in; without the top
 };
 
@@ -36,7 +44,7 @@ void walk(FileSystem& files, const path& top, const path& below, Tree& tree) {
       tree.directories.push_back(name);
       walk(files, top, name, tree);
     } else if (entry.is_regular) {
-      tree.files.push_back(name);
+      tree.files.push_back({name, entry.bytes});
     } else {
       throw machine_error("not a checkpoint: " + (top / name).native() +
                           " is neither a file nor a directory, and only those can be kept");
@@ -47,19 +55,9 @@ void walk(FileSystem& files, const path& top, const path& below, Tree& tree) {
 Tree walk(FileSystem& files, const path& top) {
   Tree tree;
   walk(files, top, "", tree);
-  std::sort(tree.files.begin(), tree.files.end());
+  std::sort(tree.files.begin(), tree.files.end(),
+            [](const Tree::File& a, const Tree::File& b) { return a.name < b.name; });
   return tree;
-}
-
-FileFacts measure(FileSystem& files, const path& top, const path& name) {
-  FileFacts facts{name, 0, ""};
-  Checksum checksum;
-  files.read_pieces(top / name, [&](std::string_view piece) {
-    checksum.add(piece);
-    facts.bytes += piece.size();
-  });
-  facts.xxh3 = checksum.digits();
-  return facts;
 }
 
 const std::string& or_empty_object(const std::string& json) {
@@ -112,32 +110,10 @@ void copy_tree(FileSystem& files, const path& from, const path& to) {
   const Tree tree = walk(files, from);
   files.make_directories(to);
   for (const path& name : tree.directories) files.make_directories(to / name);
-  for (const path& name : tree.files) {
+  for (const auto& [name, bytes] : tree.files) {
     const auto out = files.open_append(to / name);
     files.read_pieces(from / name, [&](std::string_view piece) { out->append(piece); });
   }
-}
-
-std::optional<std::string> damage_of(FileSystem& files, const path& checkpoint, const Json& entry) {
-  const path name = entry.at("path").get<std::string>();
-  if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
-    return "its manifest names " + name.native() + ", which is not in it";
-  }
-  // A float would be squeezed into an integer, whatever comes out.
-  if (!entry.at("bytes").is_number_unsigned()) {
-    return "its manifest gives no number of bytes for " + name.native();
-  }
-  const auto bytes = entry.at("bytes").get<std::uint64_t>();
-  if (!files.exists(checkpoint / name)) return "the file " + name.native() + " is missing";
-  const FileFacts found = measure(files, checkpoint, name);
-  if (found.bytes != bytes) {
-    return "the file " + name.native() + " has " + std::to_string(found.bytes) + " bytes, not " +
-           std::to_string(bytes);
-  }
-  if (found.xxh3 != entry.at("xxh3").get<std::string>()) {
-    return "the file " + name.native() + " has changed: its checksum is another";
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -169,12 +145,13 @@ CommittedCheckpoint CheckpointStore::publish(const path& aside, const path& tria
   const path manifest = paths::manifest(aside);
   CommittedCheckpoint committed;
   std::vector<FileFacts> facts;
-  for (const path& name : tree.files) {
+  for (const auto& [name, listed_bytes] : tree.files) {
     if (name == manifest.filename()) {
       throw machine_error("not a checkpoint: the trainable has saved a file " + manifest.native() +
                           ", and that name is taken: save it under another, or in a subdirectory");
     }
-    facts.push_back(measure(files_, aside, name));
+    auto [bytes, xxh3] = content_of(aside / name, listed_bytes);
+    facts.push_back({name, bytes, std::move(xxh3)});
     files_.sync_file(aside / name);
     committed.bytes += facts.back().bytes;
     ++committed.files;
@@ -221,7 +198,7 @@ std::optional<std::string> CheckpointStore::verify(const path& checkpoint) {
   try {
     const Json manifest = read_manifest(checkpoint);
     for (const Json& entry : manifest.at("files")) {
-      if (auto damage = damage_of(files_, checkpoint, entry)) return damage;
+      if (auto damage = damage_of(checkpoint, entry)) return damage;
     }
     return std::nullopt;
   } catch (const Json::exception&) {
@@ -230,6 +207,53 @@ std::optional<std::string> CheckpointStore::verify(const path& checkpoint) {
     if (error.fault() == Fault::user) throw;
     return error.what();
   }
+}
+
+std::optional<std::string> CheckpointStore::damage_of(const path& checkpoint, const Json& entry) {
+  const path name = entry.at("path").get<std::string>();
+  if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
+    return "its manifest names " + name.native() + ", which is not in it";
+  }
+  // A float would be squeezed into an integer, whatever comes out.
+  if (!entry.at("bytes").is_number_unsigned()) {
+    return "its manifest gives no number of bytes for " + name.native();
+  }
+  const auto bytes = entry.at("bytes").get<std::uint64_t>();
+  if (!files_.exists(checkpoint / name)) return "the file " + name.native() + " is missing";
+  const Content found = content_of(checkpoint / name, bytes);
+  if (found.bytes != bytes) {
+    return "the file " + name.native() + " has " + std::to_string(found.bytes) + " bytes, not " +
+           std::to_string(bytes);
+  }
+  if (found.xxh3 != entry.at("xxh3").get<std::string>()) {
+    return "the file " + name.native() + " has changed: its checksum is another";
+  }
+  return std::nullopt;
+}
+
+/// By reading it, or from memory: then not even a file of many gigabytes keeps anybody waiting.
+CheckpointStore::Content CheckpointStore::content_of(const path& file,
+                                                     std::uint64_t expected_bytes) {
+  const bool is_large = expected_bytes >= large_file_bytes;
+  const auto stamp = is_large ? files_.stamp(file) : std::nullopt;
+  if (stamp) {
+    const std::lock_guard lock(mutex_);
+    const auto known = read_.find(*stamp);
+    if (known != read_.end()) return {stamp->bytes, known->second};
+  }
+  Content content;
+  Checksum checksum;
+  files_.read_pieces(file, [&](std::string_view piece) {
+    checksum.add(piece);
+    content.bytes += piece.size();
+  });
+  content.xxh3 = checksum.digits();
+  if (stamp && files_.stamp(file) == stamp) {
+    const std::lock_guard lock(mutex_);
+    if (read_.size() >= most_read_files) read_.clear();
+    read_[*stamp] = content.xxh3;
+  }
+  return content;
 }
 
 Json CheckpointStore::read_manifest(const path& checkpoint) {

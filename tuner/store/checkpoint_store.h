@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,7 +41,9 @@ class CheckpointStore final : public CheckpointKeeper {
 
   /// Why `checkpoint` cannot be trusted (manifest missing or unreadable, a file missing, of another
   /// size or checksum), as a sentence; nothing if it is whole. Files that the manifest does not
-  /// name are no damage. A manifest of a newer program is an Error (user).
+  /// name are no damage. A manifest of a newer program is an Error (user). A large file that this
+  /// object has read before, for a commit or a verification, is read again only if it has been
+  /// written to since.
   std::optional<std::string> verify(const std::filesystem::path& checkpoint) override;
 
   /// The manifest's whole JSON.
@@ -57,8 +61,16 @@ class CheckpointStore final : public CheckpointKeeper {
  private:
   CommittedCheckpoint publish(const std::filesystem::path& aside,
                               const std::filesystem::path& trial_dir, const ManifestHeader& header);
+  struct Content {
+    std::uint64_t bytes = 0;
+    std::string xxh3;
+  };
+  Content content_of(const std::filesystem::path& file, std::uint64_t expected_bytes);
+  std::optional<std::string> damage_of(const std::filesystem::path& checkpoint, const Json& entry);
 
   FileSystem& files_;
+  std::mutex mutex_;
+  std::map<FileStamp, std::string> read_;  ///< large files: the checksums of what was read
 };
 
 }  // namespace tune

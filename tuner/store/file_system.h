@@ -3,10 +3,12 @@
 // Knows nothing of journals and checkpoints.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,16 @@ struct DirectoryEntry {
   std::uint64_t bytes = 0;
 };
 
+/// What tells that a file has been written to without reading it: who writes changes it, also with
+/// a copy of the same size, and whoever sets its times.
+struct FileStamp {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t changed_ns = 0;  ///< Unix time of the last change, as the file system's clock has it
+  auto operator<=>(const FileStamp&) const = default;
+};
+
 /// All errors are thrown as Error (machine), with path and reason. From any thread.
 class FileSystem {
  public:
@@ -62,6 +74,9 @@ class FileSystem {
   /// Whether something has that name, be it a link that leads nowhere.
   virtual bool exists(const std::filesystem::path& path) = 0;
   /// Sorted by name. Links are not followed.
+  /// Nothing if the next write might leave the stamp as it is: if the last one is too recent for
+  /// the clock of the file system, or in the future. Waits a few milliseconds before it says so.
+  virtual std::optional<FileStamp> stamp(const std::filesystem::path& file) = 0;
   virtual std::vector<DirectoryEntry> list(const std::filesystem::path& directory) = 0;
   /// Those that are missing; not synced.
   virtual void make_directories(const std::filesystem::path& directory) = 0;

@@ -35,6 +35,7 @@ class NullFileSystem final : public FileSystem {
   void rename(const path&, const path&) override {}
   void remove_file(const path&) override {}
   void remove_tree(const path&) override {}
+  std::optional<FileStamp> stamp(const path&) override { return std::nullopt; }
   void sync_file(const path&) override {}
   void sync_directory(const path&) override {}
   std::uint64_t free_bytes(const path&) override {

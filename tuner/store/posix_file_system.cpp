@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <ctime>
+#include <thread>
 
 #include "tuner/core/error.h"
 #include "tuner/store/file_system.h"
@@ -288,6 +291,27 @@ class PosixFileSystem : public FileSystem {
       // EINVAL: a file system (some FUSE ones) that has no such thing as syncing a directory.
       throw file_error("cannot sync directory", directory.native(), errno);
     }
+  }
+
+  std::optional<FileStamp> stamp(const path& file) override {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) == -1) {
+      throw file_error("cannot look at", file.native(), errno);
+    }
+    constexpr std::int64_t ns_in_s = 1'000'000'000;
+    const std::int64_t changed_ns = status.st_ctim.tv_sec * ns_in_s + status.st_ctim.tv_nsec;
+    // Times of files are those of the last tick, and ticks are at most 10 ms apart: a write in the
+    // same one as the last leaves no trace.
+    constexpr int longest_tick_ms = 10;
+    for (int waited_ms = 0;; ++waited_ms) {
+      struct timespec tick {};
+      ::clock_gettime(CLOCK_REALTIME_COARSE, &tick);
+      if (changed_ns < tick.tv_sec * ns_in_s + tick.tv_nsec) break;
+      if (waited_ms > longest_tick_ms) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return FileStamp{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                     changed_ns};
   }
 
   std::uint64_t free_bytes(const path& file) override {
