@@ -262,20 +262,26 @@ Json draw_from(const Normal& domain, Random& random) {
   return domain.q == 0 ? value : round_to(value, domain.q);
 }
 
-Json draw_from(const Integer& domain, Random& random) {
-  const std::int64_t first = domain.q == 1 ? domain.lower : first_step(domain);
+/// The multiple of q that is so many steps from 0, or the nearest one within the bounds.
+std::int64_t at_step(const Integer& domain, double step) {
+  const std::int64_t first = first_step(domain);
   const std::int64_t last = domain.q == 1 ? domain.upper - 1 : last_step(domain);
+  // Beyond 2^53 a double may round past the bounds, and at 2^63 past the type.
+  if (step <= static_cast<double>(first)) return first * domain.q;
+  if (step >= static_cast<double>(last)) return last * domain.q;
+  return static_cast<std::int64_t>(step) * domain.q;
+}
+
+Json draw_from(const Integer& domain, Random& random) {
   if (domain.log) {
     const auto lower = static_cast<double>(domain.lower);
     const auto upper = static_cast<double>(domain.upper);
     const double q = static_cast<double>(domain.q);
     const double value = draw_log(lower, upper, random);
-    const double step = domain.q == 1 ? std::floor(value) : std::round(value / q);
-    // Beyond 2^53 a double may round past the bounds, and at 2^63 past the type.
-    if (step <= static_cast<double>(first)) return first * domain.q;
-    if (step >= static_cast<double>(last)) return last * domain.q;
-    return static_cast<std::int64_t>(step) * domain.q;
+    return at_step(domain, domain.q == 1 ? std::floor(value) : std::round(value / q));
   }
+  const std::int64_t first = first_step(domain);
+  const std::int64_t last = domain.q == 1 ? domain.upper - 1 : last_step(domain);
   // Unsigned, because the width may exceed the signed type; it is never all of 2^64.
   const std::uint64_t count = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
   const std::uint64_t step = static_cast<std::uint64_t>(first) + random.below(count + 1);
@@ -293,6 +299,25 @@ Json draw_from(const GridSearch&, Random&) {
 
 Json draw_from(const Expr&, Random&) {
   ensure(false, "an expression is not drawn from");
+  return nullptr;
+}
+
+Json nearest_in(const Uniform& domain, double number) {
+  if (domain.q > 0) return std::clamp(round_to(number, domain.q), domain.lower, domain.upper);
+  return std::clamp(number, domain.lower, std::nextafter(domain.upper, domain.lower));
+}
+
+Json nearest_in(const Normal& domain, double number) {
+  return domain.q == 0 ? number : round_to(number, domain.q);
+}
+
+Json nearest_in(const Integer& domain, double number) {
+  return at_step(domain, std::round(number / static_cast<double>(domain.q)));
+}
+
+template <class Other>
+Json nearest_in(const Other&, double) {
+  ensure(false, "what is no number has no nearest one");
   return nullptr;
 }
 
@@ -362,6 +387,10 @@ std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
 
 Json draw(const Domain& domain, Random& random) {
   return std::visit([&](const auto& d) { return draw_from(d, random); }, domain);
+}
+
+Json nearest(const Domain& domain, double number) {
+  return std::visit([&](const auto& d) { return nearest_in(d, number); }, domain);
 }
 
 bool contains(const Domain& domain, const Json& value) {

@@ -69,6 +69,9 @@ std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
 /// and Expr.
 Json draw(const Domain& domain, Random& random);
 
+/// The value of a Uniform, Normal or Integer that is nearest to `number`, which is finite.
+Json nearest(const Domain& domain, double number);
+
 /// Whether `value` could have been drawn from `domain`. The upper bound of a real number counts as
 /// inside; values of Choice and GridSearch are compared as written; nothing is drawn from an Expr.
 bool contains(const Domain& domain, const Json& value);

@@ -1,0 +1,30 @@
+// Several objectives at once: which points are better than others, and how much they cover. A point
+// is one score for each objective, larger is better, none is NaN.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace tune {
+
+using Scores = std::vector<double>;
+
+/// Whether `a` is nowhere worse than `b`, and better for one objective.
+bool dominates(const Scores& a, const Scores& b);
+
+/// For each point how many fronts lie before it: 0 for those that no other dominates, 1 for those
+/// that only these do, and so on. Stops as soon as `enough` points have their rank; the others get
+/// the next one.
+std::vector<std::size_t> domination_ranks(const std::vector<Scores>& points, std::size_t enough);
+
+/// The volume of what the points dominate above `reference`, which is nowhere better than any of
+/// them (While, Bradstreet and Barone, "A Fast Way of Calculating Exact Hypervolumes", 2012).
+double hypervolume(std::vector<Scores> points, const Scores& reference);
+
+/// `n` of the points, each chosen as the one that adds most to the hypervolume of those before
+/// (Guerreiro, Fonseca and Paquete, "Greedy Hypervolume Subset Selection in Low Dimensions", 2016).
+/// Copies of points come last.
+std::vector<std::size_t> select_by_hypervolume(const std::vector<Scores>& points, std::size_t n,
+                                               const Scores& reference);
+
+}  // namespace tune
