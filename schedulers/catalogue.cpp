@@ -1,6 +1,8 @@
 // From the options in a spec to schedulers.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <stdexcept>
 
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
@@ -114,14 +116,18 @@ bool has_place(const SearchSpace& space, const std::string& pointer) {
                      [&](const SpaceLeaf& leaf) { return leaf.pointer == pointer; });
 }
 
+/// Trials that there will be; below 0: no end of them.
+std::int64_t population_of(const PolicyContext& context) {
+  const auto grid = static_cast<double>(context.space.grid_size());
+  return static_cast<std::int64_t>(std::min(grid * static_cast<double>(context.num_samples), 1e15));
+}
+
 void read_population(OptionReader& reader, const PolicyContext& context,
                      PopulationOptions& options) {
   options.objective = read_objective(reader, context);
   options.space = context.space;
   options.seed = context.seed;
-  const auto grid = static_cast<double>(context.space.grid_size());
-  options.population =
-      static_cast<std::int64_t>(std::min(grid * static_cast<double>(context.num_samples), 1e15));
+  options.population = population_of(context);
   options.time_attr = reader.get("time_attr", options.time_attr);
   options.perturbation_interval =
       reader.get("perturbation_interval", options.perturbation_interval);
@@ -198,6 +204,71 @@ std::unique_ptr<Scheduler> pb2_from(const Json& json, const PolicyContext& conte
   return make_pb2(std::move(options));
 }
 
+Resources read_amounts(OptionReader& reader, const std::string& name, const Resources& otherwise) {
+  const auto given = reader.get_optional<Json>(name);
+  if (!given) return otherwise;
+  try {
+    return resources_from_text(given->dump());
+  } catch (const std::invalid_argument&) {
+    throw OptionError("/" + name,
+                      "'" + name + "' must be an object like {\"cpu\": 1}, got " + shorten(*given));
+  }
+}
+
+/// The scheduler in the option "base_scheduler".
+std::unique_ptr<Scheduler> read_base(OptionReader& reader, const PolicyContext& context) {
+  const std::string at = "/base_scheduler";
+  const Json given = reader.get("base_scheduler", Json("fifo"));
+  Json typed = given.is_string() ? Json{{"type", given}} : given;
+  Catalogue known;
+  add_schedulers(known);
+  const bool has_type = typed.is_object() && typed.contains("type") && typed["type"].is_string();
+  const auto found =
+      has_type ? known.schedulers.find(typed["type"].get<std::string>()) : known.schedulers.end();
+  if (found == known.schedulers.end() || found->first == "resource_changing") {
+    throw OptionError(at,
+                      "'base_scheduler' must be the name of another scheduler, or an object "
+                      "with it as \"type\", got " +
+                          shorten(given));
+  }
+  typed.erase("type");
+  try {
+    return found->second(typed, context);
+  } catch (const OptionError& error) {
+    throw OptionError(at + error.pointer, error.what());
+  }
+}
+
+std::unique_ptr<Scheduler> resource_changing_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  ResourceChangingOptions options;
+  options.resources = context.resources;
+  options.resources_per_trial = context.resources_per_trial;
+  options.max_concurrent_trials = context.max_concurrent_trials;
+  if (context.num_samples >= 0) options.population = population_of(context);
+  const auto gpus = options.resources_per_trial.find("gpu");
+  const bool takes_gpus = gpus != options.resources_per_trial.end() && gpus->second > 0;
+  options.increase_by = read_amounts(reader, "increase_by", {{takes_gpus ? "gpu" : "cpu", 1}});
+  options.increase_by_times = reader.get("increase_by_times", options.increase_by_times);
+  options.reserve_resources = read_amounts(reader, "reserve_resources", {});
+  reader.require(!options.increase_by.empty(), "increase_by", "at least one amount");
+  for (const auto& [name, amount] : options.increase_by) {
+    reader.require(amount > 0, "increase_by", "amounts above 0");
+    if (options.resources.contains(name)) continue;
+    throw OptionError("", "resource_changing shares out what the spec says there is: name '" +
+                              name + "' in 'resources'");
+  }
+  const auto is_whole = [](double amount) { return amount == std::trunc(amount); };
+  const auto more_gpus = options.increase_by.find("gpu");
+  const bool breaks_gpus =
+      more_gpus != options.increase_by.end() &&
+      !(is_whole(more_gpus->second) && (!takes_gpus || is_whole(gpus->second)));
+  reader.require(!breaks_gpus, "increase_by", "whole gpus, for trials that begin with whole gpus");
+  auto base = read_base(reader, context);
+  reader.finish();
+  return make_resource_changing(std::move(options), std::move(base));
+}
+
 }  // namespace
 
 void add_schedulers(Catalogue& catalogue) {
@@ -209,6 +280,7 @@ void add_schedulers(Catalogue& catalogue) {
   add_factory(catalogue.schedulers, "median_stopping", median_stopping_from);
   add_factory(catalogue.schedulers, "pb2", pb2_from);
   add_factory(catalogue.schedulers, "pbt", pbt_from);
+  add_factory(catalogue.schedulers, "resource_changing", resource_changing_from);
 }
 
 }  // namespace tune

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,8 +92,22 @@ struct Pb2Options : PopulationOptions {
 /// The same, but for how configs change: to where a model of the progress so far expects most.
 std::unique_ptr<Scheduler> make_pb2(Pb2Options options);
 
+/// How resources are shared out.
+struct ResourceChangingOptions {
+  Resources resources;            ///< that there are
+  Resources resources_per_trial;  ///< that each begins with
+  std::optional<std::int64_t> max_concurrent_trials;
+  std::int64_t population = -1;          ///< trials that there will be; below 0: no end of them
+  Resources increase_by = {{"cpu", 1}};  ///< amounts above 0, that `resources` has
+  std::int64_t increase_by_times = -1;   ///< at most so often; below 1: as often as it fits
+  Resources reserve_resources;           ///< that nobody is increased by
+};
+/// Does what `base` does, and gives trials more when there are more resources than trials.
+std::unique_ptr<Scheduler> make_resource_changing(ResourceChangingOptions options,
+                                                  std::unique_ptr<Scheduler> base);
+
 /// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband",
-/// "median_stopping", "pb2", "pbt".
+/// "median_stopping", "pb2", "pbt", "resource_changing".
 void add_schedulers(Catalogue& catalogue);
 
 }  // namespace tune

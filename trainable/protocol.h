@@ -25,6 +25,7 @@ inline constexpr const char* env_experiment_dir = "TUNE_EXPERIMENT_DIR";  ///< a
 inline constexpr const char* env_trial_id = "TUNE_TRIAL_ID";
 inline constexpr const char* env_trial_dir = "TUNE_TRIAL_DIR";  ///< absolute, the working directory
 inline constexpr const char* env_attempt = "TUNE_ATTEMPT";
+inline constexpr const char* env_resources = "TUNE_RESOURCES";  ///< JSON: amounts by name
 inline constexpr const char* env_session = "TUNE_SESSION";  ///< by which orphans are known again
 
 // Driver to trainable.

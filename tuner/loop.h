@@ -66,6 +66,7 @@ class Loop {
 
   // loop_launch.cpp: from a chosen trial to its first step.
   bool start_next();
+  Resources resources_of(TrialId trial) const;
   void carry_out_orders();
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();

@@ -7,6 +7,15 @@
 
 namespace tune {
 
+namespace {
+
+bool is_of(const Allocation& allocation, Resources wanted) {
+  std::erase_if(wanted, [](const auto& entry) { return entry.second <= 0; });
+  return allocation.amounts == wanted;
+}
+
+}  // namespace
+
 /// Starts one more trial; false if there is none, or nothing to run it on.
 bool Loop::start_next() {
   const auto limit = spec_.max_concurrent_trials;
@@ -26,12 +35,31 @@ bool Loop::start_next() {
     if (!idle) resources_.release(*allocation);
     return false;
   }
+  const Resources wanted = resources_of(*trial);
+  if (!is_of(*allocation, wanted)) {
+    // A process keeps what it was launched with.
+    if (idle) {
+      leave(*find_process(*idle), TrialProcess::Leaving::asked);
+      idle.reset();
+    } else {
+      resources_.release(*allocation);
+    }
+    allocation = resources_.acquire(wanted);
+    if (!allocation) return false;
+  }
   if (idle) {
     idle_.pop_back();
     find_process(*idle)->idle = false;
   }
   start_attempt(*trial, std::move(*allocation), idle);
   return true;
+}
+
+/// What the trial's next attempt takes. What there is no longer, after a resume, it does not wait
+/// for.
+Resources Loop::resources_of(TrialId id) const {
+  const Resources& own = trial(id).resources;
+  return own.empty() || resources_.impossible(own) ? spec_.resources_per_trial : own;
 }
 
 /// What the scheduler wants of trials that have not reported just now.
@@ -212,6 +240,7 @@ LaunchSpec Loop::launch_spec(const Attempt& attempt) const {
   add(protocol::env_trial_dir, launch.directory.string());
   add(protocol::env_attempt, std::to_string(attempt.number));
   add(protocol::env_session, options_.session_mark);
+  add(protocol::env_resources, text_of_resources(attempt.allocation.amounts));
   // Without gpus on the machine the variable stays as the user has it.
   if (!options_.gpu_names.empty()) {
     std::string devices;

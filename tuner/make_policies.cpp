@@ -9,7 +9,9 @@ namespace tune {
 
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems) {
-  PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  PolicyContext context{
+      space, spec.objective, spec.num_samples,         spec.seed,
+      {},    spec.resources, spec.resources_per_trial, spec.max_concurrent_trials};
   Policies policies;
   policies.searcher =
       make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems);

@@ -11,6 +11,7 @@ std::string name_of(const Decision& decision) {
   if (decision.exploit) {
     name += " of " + to_string(decision.exploit->donor) + " with " + decision.exploit->config;
   }
+  if (decision.resources) name += " for " + text_of_resources(*decision.resources);
   return name;
 }
 
@@ -27,8 +28,9 @@ std::optional<std::string> differs(Policies& policies, const Experiment& experim
                                    const ResultReported& recorded) {
   const Decision answer =
       policies.decide(experiment, experiment.trial(recorded.trial), recorded.result);
-  const bool is_same =
-      answer.action == recorded.decision.action && answer.exploit == recorded.decision.exploit;
+  const bool is_same = answer.action == recorded.decision.action &&
+                       answer.exploit == recorded.decision.exploit &&
+                       answer.resources == recorded.decision.resources;
   if (is_same) return {};
   return "the decision would now be " + name_of(answer) + " at iteration " +
          std::to_string(recorded.result.training_iteration) + " of " + to_string(recorded.trial) +

@@ -61,7 +61,14 @@ class SpecParser {
     parse_resources(top_, spec_, problems_);
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
-    parse_policies({space, spec_.objective, spec_.num_samples, spec_.seed});
+    parse_policies({space,
+                    spec_.objective,
+                    spec_.num_samples,
+                    spec_.seed,
+                    {},
+                    spec_.resources,
+                    spec_.resources_per_trial,
+                    spec_.max_concurrent_trials});
     return std::move(spec_);
   }
 

@@ -106,6 +106,18 @@ TEST_CASE("An exploit survives the journal with its config, wherever it stands",
   CHECK(std::get<CheckpointDamaged>(read.body).clone == TrialId{3});
 }
 
+TEST_CASE("Changed resources survive the journal, whatever their names are", "[event]") {
+  const Decision decision{.action = Action::pause,
+                          .resources = Resources{{"metrics", 2.5}, {"gpu", 0}}};
+  const std::string text = text_of({1, 2, ResultReported{TrialId{1}, 1, a_result(), decision}});
+  const Event read = parse_event(text);
+  CHECK(std::get<ResultReported>(read.body).decision == decision);
+  CHECK(std::get<ResultReported>(read.body).result.metrics.text == a_result().metrics.text);
+  std::string bad = text;
+  bad.replace(bad.find("2.5"), 3, "-25");
+  CHECK_THROWS_AS(parse_event(bad), std::invalid_argument);
+}
+
 TEST_CASE("Text that is not UTF-8 cannot make a record unreadable", "[event]") {
   const Event read =
       parse_event(text_of({1, 0, AttemptEnded{TrialId{0}, 1, Outcome::failed, "\xff\x01 bad"}}));

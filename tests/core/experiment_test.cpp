@@ -284,6 +284,8 @@ TEST_CASE("Trials and totals, written and read at any time, make an equal experi
   bodies.push_back(AttemptStarted{TrialId{1}, 1, 0, {}});
   report(1, 1, 1, {{"er", 5}});
   report(1, 1, 2, {{"loss", 7}, {"er", nan}});
+  std::get<ResultReported>(bodies.back()).decision = {.action = Action::pause,
+                                                      .resources = Resources{{"cpu", 2.5}}};
   bodies.push_back(CheckpointCommitted{TrialId{0}, {.index = 1, .iteration = 13}});
   bodies.push_back(AttemptEnded{TrialId{0}, 1, Outcome::completed, ""});
   bodies.push_back(AttemptEnded{TrialId{1}, 1, Outcome::failed, "it broke"});

@@ -49,6 +49,13 @@ std::vector<Named> all_schedulers(std::uint64_t seed = 1) {
                      return make_scheduler(name, options, seed);
                    }});
   }
+  for (const std::string base : {"asha_promotion", "hyperband", "median_stopping", "pbt"}) {
+    all.push_back({"resource_changing of " + base, [base, seed] {
+                     Json typed = options_of(base);
+                     typed["type"] = base;
+                     return make_scheduler("resource_changing", {{"base_scheduler", typed}}, seed);
+                   }});
+  }
   return all;
 }
 
@@ -106,7 +113,7 @@ TEST_CASE("No scheduler stalls, whatever fails, ends or is stopped at any moment
       REQUIRE(steps < 100000);
       REQUIRE(world.experiment().trials().size() == 40);
       // Those that wait for a promotion for good are no stall.
-      const bool may_wait = name == "asha_promotion";
+      const bool may_wait = name.ends_with("asha_promotion");
       const auto& experiment = world.experiment();
       if (!may_wait) CHECK(experiment.paused().empty());
       if (!may_wait) CHECK(experiment.pending().empty());
@@ -137,7 +144,8 @@ TEST_CASE("With every scheduler, trials that report NaN train no longer than oth
     CHECK(nans <= numbers);
     CHECK(longest_nan <= longest_number);
     // One that stops trials at all throws them out early.
-    const bool throws_out = name != "fifo" && !name.starts_with("pb");
+    const bool throws_out =
+        name != "fifo" && name != "resource_changing" && name.find("pb") == std::string::npos;
     if (throws_out) CHECK(nans < 0.75 * numbers);
   }
 }

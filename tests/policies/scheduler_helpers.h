@@ -15,7 +15,8 @@ inline std::unique_ptr<Scheduler> make_scheduler(const std::string& name,
                                                  const Json& options = nullptr,
                                                  std::uint64_t seed = 1) {
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
-  const PolicyContext context{space, Objective{"loss", Mode::min}, 1, seed};
+  const PolicyContext context{space,       Objective{"loss", Mode::min}, 1, seed, {}, {{"cpu", 8}},
+                              {{"cpu", 1}}};
   return all_policies().schedulers.at(name)(options, context);
 }
 
@@ -25,7 +26,8 @@ inline std::string refusal_of(const std::string& name, const Json& options,
                                                                                     Mode::min}) {
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   try {
-    all_policies().schedulers.at(name)(options, {space, objective, 1, 1});
+    all_policies().schedulers.at(name)(options,
+                                       {space, objective, 1, 1, {}, {{"cpu", 8}}, {{"cpu", 1}}});
   } catch (const OptionError& error) {
     return error.pointer + ": " + error.what();
   }

@@ -30,6 +30,10 @@ struct PolicyContext {
   std::uint64_t seed = 0;        ///< for this policy alone
   /// For callbacks: a sentence for the user, from any thread. Empty: there is nobody to tell.
   std::function<void(std::string)> notice = {};
+  // Of the spec, as it is written.
+  Resources resources = {};
+  Resources resources_per_trial = {};
+  std::optional<std::int64_t> max_concurrent_trials = {};
 };
 
 /// Makes a policy from the spec's object without its "type". Throws OptionError for an option that

@@ -104,6 +104,7 @@ void write(std::string& out, const ResultReported& event) {
     put(out, "action", std::string_view(to_string(event.decision.action)));
   }
   if (event.decision.exploit) write(out, *event.decision.exploit);
+  if (event.decision.resources) put(out, "resources", text_of_resources(*event.decision.resources));
   put_if(out, "by_rule", event.decision.by_rule);
   put_if(out, "save", event.decision.checkpoint);
   put_raw(out, "metrics", result.metrics.text);
@@ -205,6 +206,7 @@ Decision read_decision(const JsonFields& fields) {
     decision.action = *action;
   }
   if (decision.action == Action::exploit) decision.exploit = read_exploit(fields);
+  if (fields.has("resources")) decision.resources = resources_from_text(fields.text("resources"));
   return decision;
 }
 

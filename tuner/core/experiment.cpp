@@ -233,6 +233,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
   trial.pausing = event.decision.action == Action::pause;
+  if (event.decision.resources) trial.resources = *event.decision.resources;
   if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
 }
@@ -389,6 +390,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     rewind(trial, nullptr);
     trial.error.clear();
     trial.last_metrics = "";
+    trial.resources.clear();
     set_donor(trial, std::nullopt);
     trial.summaries.clear();
     trial.checkpoints.clear();

@@ -256,6 +256,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
     put_unless_zero(out, "donor_checkpoint", trial.donor->index);
     put_unless_zero(out, "donor_attempt", trial.donor->attempt);
   }
+  if (!trial.resources.empty()) put_if(out, "resources", text_of_resources(trial.resources));
   put_list(out, "lineage", trial.lineage);
   const auto process = processes_.find(id);
   if (process != processes_.end()) {
@@ -316,6 +317,7 @@ void Experiment::load_trial(std::string_view text) {
   if (const auto donor = fields.trial_if("donor")) {
     trial.donor = {*donor, fields.small("donor_checkpoint", 0), fields.small("donor_attempt", 0)};
   }
+  if (fields.has("resources")) trial.resources = resources_from_text(fields.text("resources"));
   trial.lineage = parse_list<Cloning>(object, "lineage", parse_cloning);
 
   const auto config_bytes = static_cast<std::size_t>(fields.integer("config_bytes"));

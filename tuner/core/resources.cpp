@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <stdexcept>
 
+#include "trainable/values.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -36,6 +38,21 @@ void give_back(double& used, double amount) {
 }
 
 }  // namespace
+
+std::string text_of_resources(const Resources& resources) { return Json(resources).dump(); }
+
+Resources resources_from_text(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  Resources resources;
+  if (!json.is_object()) throw std::invalid_argument("resources that are no JSON object");
+  for (const auto& [name, amount] : json.items()) {
+    if (!amount.is_number() || !(amount.get<double>() >= 0)) {
+      throw std::invalid_argument("an amount of resources that is no number from 0");
+    }
+    resources[name] = amount.get<double>();
+  }
+  return resources;
+}
 
 ResourcePool::ResourcePool(const Resources& totals) : totals_(totals) {
   for (const auto& [name, amount] : totals_) used_[name] = 0;

@@ -4,12 +4,17 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tune {
 
 /// Amounts by name: "cpu", "gpu" or any name the user made up. Fractions are allowed.
 using Resources = std::map<std::string, double>;
+
+/// JSON text like {"cpu":2.0}, and back; std::invalid_argument if it is something else.
+std::string text_of_resources(const Resources& resources);
+Resources resources_from_text(std::string_view text);
 
 /// What a running trial holds.
 struct Allocation {

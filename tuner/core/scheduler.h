@@ -37,6 +37,8 @@ struct Decision {
   bool checkpoint = false;  ///< save at this iteration, whatever else is due
   bool by_rule = false;     ///< it is a stop rule that ends the trial; not the scheduler's to say
   std::optional<Exploit> exploit;  ///< set if and only if `action` says so
+  /// From its next attempt on the trial takes these. Only with a pause, which it needs for that.
+  std::optional<Resources> resources;
   bool operator==(const Decision&) const = default;
 };
 

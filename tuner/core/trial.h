@@ -127,6 +127,9 @@ struct Trial {
   /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
   std::string start_checkpoint;
 
+  /// What its next attempt takes; empty: what the spec says.
+  Resources resources;
+
   std::optional<DonorCheckpoint> donor;
   std::vector<Cloning> lineage;  ///< oldest first
 
