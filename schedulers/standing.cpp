@@ -6,19 +6,6 @@
 
 namespace tune {
 
-namespace {
-
-std::optional<double> last_value(const Trial& trial, const std::string& name) {
-  if (name == "training_iteration") return static_cast<double>(trial.iteration);
-  if (name == "time_total_s") return trial.time_total_s;
-  if (name == "timesteps_total") return trial.timesteps_total;
-  if (name == "episodes_total") return trial.episodes_total;
-  const MetricSummary* const summary = trial.summary(name);
-  return summary != nullptr ? std::optional(summary->last) : std::nullopt;
-}
-
-}  // namespace
-
 Yardstick::Yardstick(std::string time_attr, Objective objective)
     : time_attr_(std::move(time_attr)), objective_(std::move(objective)) {}
 
@@ -27,8 +14,7 @@ std::optional<Standing> Yardstick::of(const Result& result) const {
 }
 
 std::optional<Standing> Yardstick::of(const Trial& trial) const {
-  if (trial.last_metrics.empty()) return std::nullopt;
-  return make(last_value(trial, time_attr_), last_value(trial, objective_.metric));
+  return make(trial.last_value(time_attr_), trial.last_value(objective_.metric));
 }
 
 std::optional<Standing> Yardstick::make(std::optional<double> time,

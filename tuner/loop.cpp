@@ -174,6 +174,9 @@ void Loop::fill() {
   if (winding_ == Winding::no) carry_out_orders();
   while (winding_ == Winding::no && start_next()) {
   }
+  if (winding_ == Winding::no && options_.only.empty()) {
+    ask_searcher(TrialId(static_cast<std::uint32_t>(ledger_.experiment().trials().size())), false);
+  }
   if (nothing_left_ || winding_ != Winding::no) stop_idle_processes();
 }
 

@@ -71,6 +71,7 @@ class Loop {
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();
   void say_what_is_left();
+  void ask_searcher(TrialId next, bool needed);
   std::optional<TrialId> choose_named(Seconds now);
   void start_attempt(TrialId trial, Allocation allocation, std::optional<LaunchId> idle);
   void prepared(TrialId trial, int number, std::optional<LaunchId> idle, Saver::Source source,

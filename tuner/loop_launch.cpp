@@ -100,15 +100,17 @@ std::optional<TrialId> Loop::choose_trial() {
     if (trial(id).not_before > now) retry_at_ = std::min(retry_at_, trial(id).not_before);
   }
   const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
-  auto answer = policies_.searcher->suggest(id);
-  if (auto* const suggestion = std::get_if<Suggestion>(&answer)) {
+  ask_searcher(id, true);
+  auto answer = policies_.searcher.answer(id);
+  if (!answer) return std::nullopt;
+  if (auto* const suggestion = std::get_if<Suggestion>(&*answer)) {
     ledger_.commit(TrialAdded{id, encode_numbers(std::move(suggestion->config)).dump(),
                               std::move(suggestion->tag), spec_.resume_from_checkpoint.string()});
     return id;
   }
   if (const auto chosen = policies_.scheduler->choose(experiment, now, false)) return chosen;
   nothing_left_ = attempts_.empty() && retry_at_ == never_s;
-  searcher_waits_ = std::holds_alternative<NothingNow>(answer);
+  searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
   return std::nullopt;
 }
 
@@ -124,6 +126,13 @@ void Loop::say_what_is_left() {
     callbacks_.notice(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
                       " left waiting: the scheduler would go on only after results of new "
                       "trials, and there are no more");
+  }
+}
+
+/// If it may take long: its answer comes with a later turn.
+void Loop::ask_searcher(TrialId next, bool needed) {
+  while (const auto trial = policies_.searcher.to_ask(next, needed)) {
+    ledger_.commit(SuggestionAsked{*trial});
   }
 }
 

@@ -16,7 +16,7 @@ std::string name_of(const Decision& decision) {
 }
 
 std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
-  const Answer answer = policies.searcher->suggest(recorded.trial);
+  const auto answer = policies.searcher.answer_at_once(recorded.trial);
   const auto* const suggestion = std::get_if<Suggestion>(&answer);
   if (suggestion != nullptr && suggestion->config == Json::parse(recorded.config)) return {};
   return "the searcher would now suggest " +
@@ -44,19 +44,31 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
   const bool all_stop = !experiment.stop_reason().empty();
   if (stop || all_stop || result.done) return {Action::stop, false, stop && !result.done};
   const Decision decision = scheduler->on_result(trial, result);
-  if (decision.action != Action::stop) searcher->on_result(trial, result);
+  if (decision.action != Action::stop) searcher.on_result(trial, result);
   return decision;
 }
 
 Json Policies::save() const {
-  return {{"searcher", searcher->save()},
-          {"scheduler", scheduler->save()},
+  Json state = save_others();
+  state.update(searcher.save());
+  return state;
+}
+
+void Policies::save(std::function<void(Json)> then) {
+  searcher.save([state = save_others(), then = std::move(then)](Json of_searcher) mutable {
+    state.update(of_searcher);
+    then(std::move(state));
+  });
+}
+
+Json Policies::save_others() const {
+  return {{"scheduler", scheduler->save()},
           {"stopper", stopper != nullptr ? stopper->save() : Json()}};
 }
 
 void Policies::load(const Json& state) {
   try {
-    searcher->load(state.at("searcher"));
+    searcher.load(state);
     scheduler->load(state.at("scheduler"));
     if (stopper != nullptr && !state.at("stopper").is_null()) stopper->load(state.at("stopper"));
   } catch (const Json::exception& error) {
@@ -67,7 +79,16 @@ void Policies::load(const Json& state) {
 
 void Policies::learn(const Experiment& experiment, const Event& event) {
   if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
+    searcher.on_trial_add(added->trial, added->config);
     scheduler->on_trial_add(experiment.trial(added->trial));
+  } else if (const auto* asked = std::get_if<SuggestionAsked>(&event.body)) {
+    searcher.on_ask(asked->next);
+  } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
+    const Decision& decision = reported->decision;
+    const bool is_cut_short =
+        decision.action == Action::stop && !decision.by_rule && !reported->result.done;
+    if (is_cut_short) searcher.on_stop(reported->trial);
+    if (decision.exploit) searcher.on_exploit(reported->trial, decision.exploit->config);
   } else if (const auto* requeued = std::get_if<TrialRequeued>(&event.body)) {
     scheduler->on_trial_add(experiment.trial(requeued->trial));
   } else if (const auto* started = std::get_if<AttemptStarted>(&event.body)) {
@@ -77,9 +98,11 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
     is_final(trial.state) ? learn_end(trial) : scheduler->on_trial_wait(trial);
   } else if (const auto* stopped = std::get_if<TrialStopRequested>(&event.body)) {
     const Trial& trial = experiment.trial(stopped->trial);
+    searcher.on_stop(trial.id);
     scheduler->on_order(trial);
     if (is_final(trial.state)) learn_end(trial);
   } else if (const auto* exploited = std::get_if<TrialExploited>(&event.body)) {
+    searcher.on_exploit(exploited->trial, exploited->exploit.config);
     scheduler->on_order(experiment.trial(exploited->trial));
   }
 }
@@ -87,7 +110,7 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
 void Policies::learn_end(const Trial& trial) {
   if (stopper != nullptr) stopper->on_trial_end(trial);
   scheduler->on_trial_end(trial);
-  searcher->on_trial_end(trial);
+  searcher.on_trial_end(trial);
 }
 
 std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event) {

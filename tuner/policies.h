@@ -3,19 +3,20 @@
 // a fold of the journal. Knows no process, file or clock.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "tuner/core/experiment.h"
 #include "tuner/core/scheduler.h"
-#include "tuner/core/searcher.h"
 #include "tuner/core/stopper.h"
+#include "tuner/suggester.h"
 
 namespace tune {
 
 struct Policies {
-  std::unique_ptr<Searcher> searcher;
+  Suggester searcher;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Stopper> stopper;  ///< null: nothing stops by rule
 
@@ -27,12 +28,16 @@ struct Policies {
   /// The state of all of them, and back into fresh ones that were made from the same spec. Error if
   /// it is not theirs.
   Json save() const;
+  /// The same, as of now, given to `then` as soon as a searcher that works beside the loop has come
+  /// so far.
+  void save(std::function<void(Json)> then);
   void load(const Json& state);
 
   /// Tells the policies what `event` has made of `experiment`, which has just applied it.
   void learn(const Experiment& experiment, const Event& event);
 
  private:
+  Json save_others() const;
   void learn_end(const Trial& trial);
 };
 

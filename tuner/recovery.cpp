@@ -64,13 +64,13 @@ void CallbackReplay::on_event(Event&& event) {
   }
 }
 
-Json snapshot_state(const Experiment& experiment, const Policies& policies,
+Json snapshot_state(const Experiment& experiment, const Json& policies,
                     const CallbackList::States& callbacks, const StateCost& session_cost,
                     const Json& spec) {
   Json saved = Json::object();
   for (const auto& [name, state] : callbacks) saved[name] = encode_numbers(state);
   return {{"experiment", experiment.save_totals(session_cost)},
-          {"policies", encode_numbers(policies.save())},
+          {"policies", encode_numbers(policies)},
           {"callbacks", std::move(saved)},
           {"spec", spec}};
 }

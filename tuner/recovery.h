@@ -66,7 +66,7 @@ class CallbackReplay final : public StateReader {
 };
 
 /// What a snapshot's state is made of, besides the trials.
-Json snapshot_state(const Experiment& experiment, const Policies& policies,
+Json snapshot_state(const Experiment& experiment, const Json& policies,
                     const CallbackList::States& callbacks, const StateCost& session_cost,
                     const Json& spec);
 /// The spec under which a snapshot was taken.

@@ -109,7 +109,7 @@ struct Engine {
 
   void set_up_callbacks(bool resumed) {
     // A search that was cut short has more trials than it would make now.
-    auto total = policies.searcher->total();
+    auto total = policies.searcher.total();
     if (total) total = std::max<std::uint64_t>(*total, experiment.trials().size());
     const RunInfo info{.name = spec.name,
                        .directory = directory,
@@ -129,6 +129,7 @@ struct Engine {
     std::unique_ptr<Saver> saver;
     std::unique_ptr<Ledger> ledger;
     IoPool pool(io_threads, [&executor] { executor.wake(); });
+    policies.searcher.work_beside(pool);
     ledger =
         std::make_unique<Ledger>(experiment, policies, store, pool, *clock, std::move(changes));
     saver = std::make_unique<Saver>(*ledger, pool, *files, checkpoints, callbacks, directory,

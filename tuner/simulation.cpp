@@ -83,7 +83,9 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
     problems.push_back({"/resources_per_trial", *reason});
   }
   throw_if_any(problems);
-  if (options.searcher != nullptr) policies.searcher = std::move(options.searcher);
+  if (options.searcher != nullptr) {
+    policies.searcher = Suggester(std::move(options.searcher), objectives_of(spec));
+  }
 
   const auto nowhere = make_null_file_system();
   const auto disk = options.directory.empty() ? make_null_file_system() : make_posix_file_system();
@@ -98,7 +100,7 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   const RunInfo info{.name = spec.name,
                      .directory = directory,
                      .objective = spec.objective,
-                     .total_trials = policies.searcher->total(),
+                     .total_trials = policies.searcher.total(),
                      .resources = spec.resources,
                      .resources_per_trial = spec.resources_per_trial};
   callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });

@@ -37,7 +37,7 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
     parts.trials.add(trial, [&](std::string& out) { experiment.append_trial(out, trial); });
   });
   parts.event = experiment.last_event();
-  parts.state = snapshot_state(experiment, policies, callbacks.save(), store.cost(), spec);
+  parts.state = snapshot_state(experiment, policies.save(), callbacks.save(), store.cost(), spec);
   parts.generation = store.start_generation(store.make_next_journal());
   store.write();
   store.sync();
@@ -71,7 +71,7 @@ struct Snapshots::Outcome {
   }
 };
 
-Snapshots::Snapshots(Ledger& ledger, const Policies& policies, ExperimentStore& store, IoPool& pool,
+Snapshots::Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, IoPool& pool,
                      CallbackList& callbacks, Json spec, std::optional<Seconds> period_s)
     : ledger_(ledger),
       policies_(policies),
@@ -172,16 +172,24 @@ void Snapshots::take() {
   parts_.event = last_event_ = ledger_.experiment().last_event();
   parts_.trials = std::exchange(lines_, {});
   parts_.state =
-      snapshot_state(ledger_.experiment(), policies_, callbacks_.save(), store_.cost(), spec_);
+      snapshot_state(ledger_.experiment(), Json(), callbacks_.save(), store_.cost(), spec_);
   settling_ = callbacks_.settle();
   parts_.generation = store_.start_generation(std::move(next_));
+  is_durable_ = is_state_there_ = false;
+  policies_.save([this](Json state) {
+    parts_.state["policies"] = encode_numbers(std::move(state));
+    is_state_there_ = true;
+    publish();
+  });
   ledger_.when_durable([this] {
     store_.finish_generation();
+    is_durable_ = true;
     publish();
   });
 }
 
 void Snapshots::publish() {
+  if (!is_durable_ || !is_state_there_) return;
   pool_.post(
       [this, parts = std::move(parts_), settling = std::move(settling_)]() mutable {
         return Outcome::of(ledger_, std::move(parts), [&](const SnapshotParts& given) {

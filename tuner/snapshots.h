@@ -26,7 +26,7 @@ class Snapshots {
  public:
   /// `period_s`: time from one to the next; none: at least `shortest_period_s`, and so much that
   /// taking them costs at most 1 part in 20 of it.
-  Snapshots(Ledger& ledger, const Policies& policies, ExperimentStore& store, IoPool& pool,
+  Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, IoPool& pool,
             CallbackList& callbacks, Json spec, std::optional<Seconds> period_s);
 
   static constexpr Seconds shortest_period_s = 10;
@@ -61,7 +61,7 @@ class Snapshots {
   void fail(const std::string& error);
 
   Ledger& ledger_;
-  const Policies& policies_;
+  Policies& policies_;
   ExperimentStore& store_;
   IoPool& pool_;
   CallbackList& callbacks_;
@@ -79,8 +79,10 @@ class Snapshots {
   /// Lines for the next one are on their way to the disk, ahead of it.
   bool is_handing_over_ = false;
   bool may_hand_over_ = true;  ///< not after that failed, until a snapshot has succeeded
-  /// Taken, and waiting for the sync of what came before.
+  /// Taken, and waiting for the sync of what came before and for the policies' state.
   SnapshotParts parts_;
+  bool is_durable_ = false;
+  bool is_state_there_ = false;
   std::vector<std::function<void()>> settling_;
   int failures_ = 0;  ///< in a row
 };

@@ -29,7 +29,7 @@ World::World(Make make, std::uint32_t trials, std::size_t slots, std::uint64_t s
       trials_(trials),
       slots_(slots),
       random_(seed) {
-  policies_.searcher = std::make_unique<Configs>(trials);
+  policies_.searcher = Suggester(std::make_unique<Configs>(trials), {});
   policies_.scheduler = make_();
   apply(SessionStarted{"host", 1, "test"});
 }

@@ -18,19 +18,11 @@ std::vector<std::string> searcher_names() {
   return names;
 }
 
-/// Tells the searcher that a trial with this config ended with this loss.
-void tell(Searcher& searcher, std::uint32_t id, const Json& config, double loss) {
-  Trial trial;
-  trial.id = TrialId(id);
-  trial.config = config.dump();
-  Result result;
-  result.training_iteration = 1;
-  result.metrics.numbers = {{"loss", loss}};
-  searcher.on_result(trial, result);
-  trial.state = TrialState::terminated;
-  trial.summaries.push_back(
-      {.name = "loss", .last = loss, .min = loss, .max = loss, .sum = loss, .count = 1});
-  searcher.on_trial_end(trial);
+/// Tells the searcher that a trial with this config ended with this score.
+void tell(Searcher& searcher, std::uint32_t id, const Json& config, double score) {
+  searcher.on_trial_add(TrialId(id), config.dump());
+  searcher.on_result(TrialId(id), {1, {score / 2}});
+  searcher.on_trial_end(TrialId(id), {2, {score}}, Ended::complete);
 }
 
 /// Runs `n` trials one after the other and returns their configs.

@@ -63,6 +63,7 @@ std::vector<Event> some_of_each() {
       TrialRequeued{trial, true},
       TrialStopRequested{trial, "stopped by the user"},
       TrialExploited{trial, {TrialId{1}, R"({"lr":0.12})", "lr=0.12"}},
+      SuggestionAsked{TrialId{1}},
   };
   std::vector<Event> events;
   for (EventBody& body : bodies) {

@@ -70,7 +70,7 @@ Harness::Harness() {
 LoopEnd Harness::run() {
   auto given_scheduler = std::move(scheduler);
   const auto make_policies = [&] {
-    return Policies{make_counting_searcher(trials),
+    return Policies{Suggester(make_searcher(trials), {{"loss", Mode::min}}),
                     given_scheduler  ? std::move(given_scheduler)
                     : make_scheduler ? make_scheduler()
                                      : std::make_unique<Fifo>(),
@@ -102,6 +102,7 @@ LoopEnd Harness::run() {
   all.push_back(std::make_unique<Recorder>(told));
   CallbackList list(std::move(all));
   IoPool pool(0, [&fake] { fake.wake(); });
+  policies.searcher.work_beside(pool);
   Ledger ledger(experiment, policies, store, pool, clock, recovery.take_changes());
   Snapshots snapshots(ledger, policies, store, pool, list, to_json(spec), spec.snapshot_period_s);
   CheckpointStore checkpoints(files);

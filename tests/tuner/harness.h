@@ -65,6 +65,8 @@ class Harness {
   int trials = 4;
   std::int64_t iterations = 3;  ///< max, by a stopper
   FakeProgram program;
+  /// Given `trials`.
+  std::function<std::unique_ptr<Searcher>(int)> make_searcher = make_counting_searcher;
   std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
   /// For all runs, if `scheduler` is null.
   std::function<std::unique_ptr<Scheduler>()> make_scheduler;

@@ -167,10 +167,12 @@ void write(std::string& out, const TrialExploited& event) {
   write(out, event.exploit);
 }
 
+void write(std::string& out, const SuggestionAsked& event) { put(out, event.next); }
+
 constexpr std::string_view type_names[] = {
     "session",           "trial",    "attempt",    "process", "result", "checkpoint",
     "checkpoint_failed", "dropped",  "damaged",    "end",     "stop",   "callback",
-    "session_end",       "requeued", "trial_stop", "exploit",
+    "session_end",       "requeued", "trial_stop", "exploit", "ask",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -262,6 +264,7 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   if (type == "session_end") return read_session_end(f);
   if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
   if (type == "trial_stop") return TrialStopRequested{f.trial(), f.text("reason")};
+  if (type == "ask") return SuggestionAsked{f.trial()};
   if (type == "exploit") return TrialExploited{f.trial(), read_exploit(f)};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }

@@ -22,6 +22,12 @@ struct SessionStarted {
   std::string version;
 };
 
+/// A searcher that may take long is asked for the config of a trial to come: its answer rests on
+/// what is recorded up to here. What it is, is recorded with the trial, or never.
+struct SuggestionAsked {
+  TrialId next{};
+};
+
 /// The searcher suggested a config.
 struct TrialAdded {
   TrialId trial{};
@@ -140,7 +146,7 @@ using EventBody =
     std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
                  CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
                  AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued,
-                 TrialStopRequested, TrialExploited>;
+                 TrialStopRequested, TrialExploited, SuggestionAsked>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

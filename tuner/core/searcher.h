@@ -2,11 +2,12 @@
 // The three laws of tuner/core/scheduler.h hold.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
-#include "tuner/core/result.h"
 #include "tuner/core/trial.h"
 
 namespace tune {
@@ -20,6 +21,27 @@ struct Exhausted {};   ///< there will never be another
 
 using Answer = std::variant<Suggestion, NothingNow, Exhausted>;
 
+/// How good a trial is at one point of its training.
+struct Observation {
+  std::int64_t iteration = 0;
+  /// One for each objective of the experiment. Larger is better, whatever the mode; NaN: no number.
+  std::vector<double> scores;
+};
+
+enum class Ended {
+  complete,  ///< trained as long as it was to
+  stopped,   ///< by a scheduler or by hand, before that
+  failed,    ///< for good
+};
+
+/// How suggestions are asked for.
+struct Pace {
+  int ahead = 0;  ///< so many before they are needed, if the searcher may take long
+  /// Nothing new while so many of its trials have not ended.
+  std::optional<std::int64_t> max_concurrent;
+  bool batch = false;  ///< and then nothing until all of them have
+};
+
 class Searcher {
  public:
   virtual ~Searcher() = default;
@@ -27,20 +49,39 @@ class Searcher {
   /// The config of trial `id`. Only a Suggestion may change the searcher.
   virtual Answer suggest(TrialId id) = 0;
 
-  /// Told after the scheduler, for each accepted result that does not end the trial.
-  virtual void on_result(const Trial& trial, const Result& result) {
-    (void)trial;
+  /// The trial has this config (JSON text): it was suggested just now, or came otherwise. Told
+  /// again when a scheduler has given it another one: what it reports from then on is of that.
+  virtual void on_trial_add(TrialId id, const std::string& config) {
+    (void)id;
+    (void)config;
+  }
+
+  /// Told for each accepted result that does not end the trial.
+  virtual void on_result(TrialId id, const Observation& result) {
+    (void)id;
     (void)result;
   }
 
-  /// The trial reached a final state; its last result is in `trial`. Told again, after further
-  /// results, for a trial that the user queued again: the later end replaces the earlier.
-  virtual void on_trial_end(const Trial& trial) { (void)trial; }
+  /// The trial reached a final state; `last` is its last result, with iteration 0 if it has none.
+  /// Told again, after further results, for a trial that the user queued again: the later end
+  /// replaces the earlier.
+  virtual void on_trial_end(TrialId id, const Observation& last, Ended how) {
+    (void)id;
+    (void)last;
+    (void)how;
+  }
 
   /// How many trials the search will make in all, if that is known beforehand.
   virtual std::optional<std::uint64_t> total() const { return std::nullopt; }
 
+  /// Whether an answer may take longer than a turn of the loop may, 1 ms or so. Then every call
+  /// comes from another thread than the loop's, one after the other in the order of the record.
+  virtual bool may_take_long() const { return false; }
+
+  virtual Pace pace() const { return {}; }
+
   virtual Json save() const = 0;
+  /// Error if `state` is not its own.
   virtual void load(const Json& state) = 0;
 };
 

@@ -81,6 +81,16 @@ const MetricSummary* Trial::summary(std::string_view metric) const {
   return nullptr;
 }
 
+std::optional<double> Trial::last_value(std::string_view name) const {
+  if (last_metrics.empty()) return std::nullopt;
+  if (name == "training_iteration") return static_cast<double>(iteration);
+  if (name == "time_total_s") return time_total_s;
+  if (name == "timesteps_total") return timesteps_total;
+  if (name == "episodes_total") return episodes_total;
+  const MetricSummary* const found = summary(name);
+  return found != nullptr ? std::optional(found->last) : std::nullopt;
+}
+
 double Trial::average_of_last_5(const MetricSummary& summary) const {
   const auto* const values = recent_of(*this, summary);
   return values != nullptr ? values->average_of_last(5) : summary.ended_average_5;

@@ -134,6 +134,9 @@ struct Trial {
   std::vector<Cloning> lineage;  ///< oldest first
 
   const MetricSummary* summary(std::string_view metric) const;
+  /// Of the last result: a metric, or one of the fields that Result::find knows, by its name; but
+  /// not what only a result itself has. Nothing if there was none.
+  std::optional<double> last_value(std::string_view name) const;
   /// Over the numbers among the last five, or ten, values; NaN if there are none. A trial that had
   /// ended and goes on begins anew: its first values do not mix with those before the end.
   double average_of_last_5(const MetricSummary& summary) const;

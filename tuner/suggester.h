@@ -1,0 +1,108 @@
+// The searcher of an experiment as the driver sees it. Turns trials into what searchers learn from,
+// and has a searcher that may take long do all its work beside the loop: it is asked, by a record,
+// and its answer is taken when it has come. So a replay asks at the same point of the record, and
+// hears the same. Knows no loop.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/core/objective.h"
+#include "tuner/core/searcher.h"
+#include "tuner/store/io_pool.h"
+
+namespace tune {
+
+class Suggester {
+ public:
+  Suggester() = default;  ///< of no use but to be assigned to
+  Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives);
+
+  std::optional<std::uint64_t> total() const { return searcher_->total(); }
+
+  /// From now on a searcher that may take long works on the pool's threads; until then, and any
+  /// other always, within the calls. The pool has finished before this object goes.
+  void work_beside(IoPool& pool) { pool_ = &pool; }
+
+  // ---------------------------------------------------------- what happens, in the order of the
+  // record
+  void on_ask(TrialId trial);
+  void on_trial_add(TrialId trial, const std::string& config);
+  void on_exploit(TrialId trial, const std::string& new_config);
+  void on_result(const Trial& trial, const Result& result);
+  void on_stop(TrialId trial);  ///< it ends before its training is complete
+  void on_trial_end(const Trial& trial);
+
+  // ---------------------------------------------------------------------------------- for new
+  // trials
+  /// The trial for which a suggestion is to be asked for, by a record; `next` is the number of the
+  /// next new one, and is `needed` now or may be later. Nothing while an answer is on its way, or
+  /// if there is no use.
+  std::optional<TrialId> to_ask(TrialId next, bool needed) const;
+  /// What was answered for the next new trial; nothing: that has not come yet. A suggestion stays
+  /// until the trial is added. An Error of the searcher's is thrown.
+  std::optional<Answer> answer(TrialId next);
+  /// The same for a record of a trial: what was asked for before, or is now.
+  Answer answer_at_once(TrialId next);
+
+  /// The state: at once, of everything told so far, but not after `work_beside`; or handed to
+  /// `then`, in this call or as a completion of the pool's.
+  Json save() const;
+  void save(std::function<void(Json)> then);
+  /// Error if it is not its own.
+  void load(const Json& state);
+
+ private:
+  struct Told {
+    enum class What { ask, add, result, end, save } what;
+    TrialId trial{};
+    std::string config = {};
+    Observation observation = {};
+    Ended how = Ended::complete;
+    Json suggestions = {};  ///< of a save: the state of this object
+    std::function<void(Json)> then = {};
+  };
+  /// What `perform` gives to the loop.
+  struct Heard {
+    std::optional<Answer> answer;  ///< of an ask
+    std::string error;             ///< of an ask that threw
+    Json saved;
+    std::function<void(Json)> then;
+  };
+
+  void tell(Told told);
+  Heard perform(Told& told);
+  void take_in(Heard heard);
+  void post();
+  bool is_held() const;
+  Json own_state() const;
+
+  std::unique_ptr<Searcher> searcher_;
+  std::vector<Objective> objectives_;
+  Pace pace_;
+  bool is_slow_ = false;
+  IoPool* pool_ = nullptr;
+
+  std::optional<TrialId> asking_;  ///< its answer is on its way
+  std::deque<std::pair<TrialId, Suggestion>> stock_;
+  bool is_exhausted_ = false;
+  bool in_vain_ = false;  ///< NothingNow was the last answer, and nothing has happened since
+  std::string error_;     ///< of the searcher
+  std::map<TrialId, bool>
+      live_;                    ///< not ended; true: to be stopped before its training is complete
+  bool is_batch_full_ = false;  ///< and has not ended
+
+  std::vector<Told> queue_;  ///< not given to a thread yet
+  bool is_wanted_ = false;   ///< there is something in it that cannot wait
+  bool is_working_ = false;
+  /// The suggestion that the last ask gave, if it gave one; belongs to whoever performs.
+  std::optional<std::pair<TrialId, Suggestion>> last_answer_;
+};
+
+}  // namespace tune
