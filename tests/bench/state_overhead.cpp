@@ -54,7 +54,7 @@ class NoScheduler : public Scheduler {
 };
 
 Policies make_policies() {
-  return {std::make_unique<NoSearcher>(), std::make_unique<NoScheduler>(), nullptr};
+  return {Suggester(std::make_unique<NoSearcher>(), {}), std::make_unique<NoScheduler>(), nullptr};
 }
 
 std::string make_text(const std::string& name, int numbers, double seed) {

@@ -53,6 +53,7 @@ std::vector<EventBody> one_of_each() {
       TrialRequeued{TrialId{1}, true},
       TrialStopRequested{TrialId{1}, "stopped by the user"},
       TrialExploited{TrialId{1}, {TrialId{0}, R"({"metrics":{"lr":1}})", "lr=1"}},
+      SuggestionAsked{TrialId{1}},
   };
 }
 

@@ -393,6 +393,28 @@ Json nearest(const Domain& domain, double number) {
   return std::visit([&](const auto& d) { return nearest_in(d, number); }, domain);
 }
 
+std::optional<std::uint64_t> count_values(const Domain& domain) {
+  if (const auto* integer = std::get_if<Integer>(&domain)) {
+    const auto first = integer->q == 1 ? integer->lower : first_step(*integer);
+    const auto last = integer->q == 1 ? integer->upper - 1 : last_step(*integer);
+    return static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) + 1;
+  }
+  const auto* const real = std::get_if<Uniform>(&domain);
+  if (real == nullptr || real->q == 0) return std::nullopt;
+  const double steps = std::round((real->upper - real->lower) / real->q);
+  return steps < 0x1p53 ? std::optional(static_cast<std::uint64_t>(steps) + 1) : std::nullopt;
+}
+
+Json nth_value(const Domain& domain, std::uint64_t i) {
+  if (const auto* integer = std::get_if<Integer>(&domain)) {
+    const auto first = integer->q == 1 ? integer->lower : first_step(*integer);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + i) * integer->q;
+  }
+  const auto& real = std::get<Uniform>(domain);
+  const double value = round_to(real.lower + static_cast<double>(i) * real.q, real.q);
+  return std::clamp(value, real.lower, real.upper);
+}
+
 bool contains(const Domain& domain, const Json& value) {
   return std::visit([&](const auto& d) { return has(d, value); }, domain);
 }

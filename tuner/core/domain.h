@@ -72,6 +72,11 @@ Json draw(const Domain& domain, Random& random);
 /// The value of a Uniform, Normal or Integer that is nearest to `number`, which is finite.
 Json nearest(const Domain& domain, double number);
 
+/// How many numbers can be drawn from a Uniform, Normal or Integer; nothing: endlessly many.
+std::optional<std::uint64_t> count_values(const Domain& domain);
+/// Number i of them, from the smallest.
+Json nth_value(const Domain& domain, std::uint64_t i);
+
 /// Whether `value` could have been drawn from `domain`. The upper bound of a real number counts as
 /// inside; values of Choice and GridSearch are compared as written; nothing is drawn from an Expr.
 bool contains(const Domain& domain, const Json& value);

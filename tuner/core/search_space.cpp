@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "tuner/core/error.h"
@@ -65,6 +66,32 @@ std::uint64_t count_grid(const SpaceNode& node, const Given& given) {
     }
   } else if (const auto* grid = std::get_if<Branches>(&node.body)) {
     size = count_grid(grid->values[given.branch(*grid)], given);
+  }
+  return size;
+}
+
+/// SpaceNode::too_many for endless.
+std::uint64_t count_configs(const SpaceNode& node, const std::vector<SpaceLeaf>& leaves) {
+  if (const auto* number = std::get_if<Number>(&node.body)) {
+    return count_values(leaves[number->leaf].domain).value_or(SpaceNode::too_many);
+  }
+  std::uint64_t size = 1;
+  if (const auto* object = std::get_if<Object>(&node.body)) {
+    for (const auto& [key, member] : object->members) {
+      size = multiply_sizes(size, count_configs(member, leaves));
+    }
+  } else if (const auto* list = std::get_if<List>(&node.body)) {
+    for (const SpaceNode& element : list->elements) {
+      size = multiply_sizes(size, count_configs(element, leaves));
+    }
+  } else if (const auto* branches = std::get_if<Branches>(&node.body)) {
+    size = 0;
+    std::set<Json> fixed;  // a value may be listed twice
+    for (const SpaceNode& value : branches->values) {
+      const auto* const same = std::get_if<Fixed>(&value.body);
+      if (same != nullptr && !fixed.insert(same->value).second) continue;
+      size = add_sizes(size, count_configs(value, leaves));
+    }
   }
   return size;
 }
@@ -277,6 +304,11 @@ SearchSpace SearchSpace::parse(const Json& json, const std::string& pointer,
 
 std::uint64_t SearchSpace::grid_size(const Json& preset) const {
   return count_grid(tree_.root, Given(tree_.leaves, preset.is_null() ? nullptr : &preset));
+}
+
+std::optional<std::uint64_t> SearchSpace::size() const {
+  const std::uint64_t size = count_configs(tree_.root, tree_.leaves);
+  return size == SpaceNode::too_many ? std::nullopt : std::optional(size);
 }
 
 Json SearchSpace::assemble(std::uint64_t grid_point, const Draw& draw, const Json& preset) const {

@@ -36,6 +36,10 @@ class SearchSpace {
   std::uint64_t grid_size(const Json& preset = nullptr) const;
   bool has_grid() const { return tree_.has_grid; }
 
+  /// The number of different configs, counting each grid point; nothing if there are endlessly
+  /// many, or more than 2^63.
+  std::optional<std::uint64_t> size() const;
+
   /// The config at `grid_point` (0 <= grid_point < grid_size(preset); the first grid by pointer
   /// order varies fastest), all else drawn from `random` in pointer order; expressions evaluated
   /// last. `preset`: values that are fixed instead of drawn (an object that mirrors the space;

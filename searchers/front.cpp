@@ -1,0 +1,296 @@
+#include "searchers/front.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
+#include "tuner/core/random.h"
+
+namespace tune {
+
+namespace {
+
+/// How often the searcher is asked for another config before one is drawn at random.
+constexpr int max_asks = 10;
+constexpr int max_draws = 1000;
+/// A discrete space of at most so many configs is looked through for those that are left.
+constexpr std::uint64_t max_counted = 1 << 20;
+
+/// FNV-1a, 64 bits (Fowler, Noll and Vo).
+std::uint64_t hash_of(const Json& config) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : config.dump()) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+/// A trial that nobody has to run: known scores are told as its.
+TrialId known_trial(std::size_t i) {
+  return TrialId{std::numeric_limits<std::uint32_t>::max() - static_cast<std::uint32_t>(i)};
+}
+
+class Front : public Searcher {
+ public:
+  Front(const SearchSpace& space, std::unique_ptr<Searcher> searcher, FrontOptions options)
+      : space_(space),
+        options_(std::move(options)),
+        searcher_(std::move(searcher)),
+        random_(options_.seed) {
+    if (options_.skip_duplicates) size_ = space.size();
+    std::size_t i = 0;
+    for (const auto& [config, scores] : options_.evaluated) {
+      const TrialId trial = known_trial(i++);
+      searcher_->on_trial_add(trial, encode_numbers(config).dump());
+      searcher_->on_trial_end(trial, {1, scores}, Ended::complete);
+      if (size_) seen_.insert(hash_of(config));
+    }
+  }
+
+  Answer suggest(TrialId id) override {
+    if (options_.num_samples >= 0 && sample_ >= options_.num_samples) return Exhausted{};
+    std::optional<Json> config;
+    try {
+      config = next(id);
+    } catch (const std::invalid_argument& error) {
+      throw user_error(error.what());
+    }
+    if (!config) return Exhausted{};
+    ++sample_;
+    if (size_) seen_.insert(hash_of(*config));
+    std::string tag = space_.tag(*config);
+    return Suggestion{std::move(*config), std::move(tag)};
+  }
+
+  void on_trial_add(TrialId id, const std::string& config) override {
+    searcher_->on_trial_add(id, config);
+  }
+  void on_result(TrialId id, const Observation& result) override {
+    searcher_->on_result(id, result);
+  }
+  void on_trial_end(TrialId id, const Observation& last, Ended how) override {
+    searcher_->on_trial_end(id, last, how);
+  }
+
+  std::optional<std::uint64_t> total() const override {
+    if (options_.num_samples < 0) return size_;
+    const auto samples = static_cast<std::uint64_t>(options_.num_samples);
+    return size_ ? std::min(samples, *size_) : samples;
+  }
+  bool may_take_long() const override { return searcher_->may_take_long(); }
+  Pace pace() const override { return options_.pace; }
+
+  Json save() const override {
+    return {{"searcher", searcher_->save()},
+            {"sample", sample_},
+            {"seen", seen_},
+            {"random", random_.save()}};
+  }
+
+  void load(const Json& state) override {
+    load_state("the searcher", [&] {
+      Random random(0);
+      random.load(state.at("random"));
+      const auto sample = state.at("sample").get<std::int64_t>();
+      auto seen = state.at("seen").get<std::set<std::uint64_t>>();
+      searcher_->load(state.at("searcher"));
+      random_ = random;
+      sample_ = sample;
+      seen_ = std::move(seen);
+    });
+  }
+
+ private:
+  /// Nothing: there is none left.
+  std::optional<Json> next(TrialId id) {
+    const auto& points = options_.points_to_evaluate;
+    if (sample_ < std::ssize(points)) {
+      return space_.sample(0, random_, points[static_cast<std::size_t>(sample_)]);
+    }
+    const bool is_exhausted = size_ && seen_.size() >= *size_;
+    if (is_exhausted) return std::nullopt;
+    for (int asks = 0; asks < max_asks; ++asks) {
+      Answer answer = searcher_->suggest(id);
+      auto* const suggestion = std::get_if<Suggestion>(&answer);
+      ensure(suggestion != nullptr, "a searcher behind the front always has a suggestion");
+      if (is_good(suggestion->config)) return std::move(suggestion->config);
+    }
+    for (int draws = 0; draws < max_draws; ++draws) {
+      Json config = space_.sample(0, random_);
+      if (is_good(config)) return config;
+    }
+    if (auto config = look_through()) return config;
+    if (!options_.constraints.empty()) {
+      throw std::invalid_argument(
+          "no config with '" + options_.constraints.front().text() + " <= 0' was found among " +
+          std::to_string(max_draws) +
+          " that were drawn at random: the constraint leaves too little of the param space");
+    }
+    return std::nullopt;
+  }
+
+  bool is_good(const Json& config) const {
+    if (size_ && seen_.contains(hash_of(config))) return false;
+    for (const Expression& constraint : options_.constraints) {
+      const auto value = constraint.evaluate([&config](const std::string& name) {
+        const Json* const found = find_dotted(config, name);
+        return found != nullptr ? decode_number(*found) : std::nullopt;
+      });
+      // What a config does not have, does not constrain it.
+      if (value && !(*value <= 0)) return false;
+    }
+    return true;
+  }
+
+  /// The first good one from a random place on.
+  std::optional<Json> look_through() {
+    if (!size_) return std::nullopt;
+    std::uint64_t all = 1;  // leaves that a config does not have make some of them the same
+    for (const SpaceLeaf& leaf : space_.leaves()) all = multiply_sizes(all, count(leaf));
+    if (all > max_counted) return std::nullopt;
+    const std::uint64_t start = random_.below(all);
+    for (std::uint64_t i = 0; i < all; ++i) {
+      std::uint64_t digits = (start + i) % all;
+      std::size_t done = 0;  // leaves whose digit is taken
+      Json config = space_.assemble(0, [&](std::size_t leaf) {
+        for (; done < leaf; ++done) digits /= count(space_.leaves()[done]);
+        return nth(space_.leaves()[leaf], digits % count(space_.leaves()[leaf]));
+      });
+      if (is_good(config)) return config;
+    }
+    return std::nullopt;
+  }
+
+  static std::uint64_t count(const SpaceLeaf& leaf) {
+    const auto* const choice = std::get_if<Choice>(&leaf.domain);
+    return choice != nullptr ? choice->values.size() : *count_values(leaf.domain);
+  }
+  static Json nth(const SpaceLeaf& leaf, std::uint64_t i) {
+    return std::holds_alternative<Choice>(leaf.domain) ? Json(i) : nth_value(leaf.domain, i);
+  }
+
+  const SearchSpace space_;
+  const FrontOptions options_;
+  std::optional<std::uint64_t> size_;  ///< of a discrete space in which nothing is tried twice
+  std::unique_ptr<Searcher> searcher_;
+  std::int64_t sample_ = 0;
+  std::set<std::uint64_t> seen_;  ///< hashes of configs, if `size_`
+  Random random_;
+};
+
+/// The values of `name`, one for each objective: a number, or a list of them.
+std::vector<double> scores_of(const Json& rewards, const std::string& pointer,
+                              const PolicyContext& context) {
+  const Json list = rewards.is_array() ? rewards : Json::array({rewards});
+  std::vector<double> scores;
+  for (const Json& value : list) {
+    const auto number = decode_number(value);
+    if (!number) throw OptionError(pointer, "a reward must be a number, got " + shorten(value));
+    scores.push_back(context.objective && context.objective->mode == Mode::min ? -*number
+                                                                               : *number);
+  }
+  return scores;
+}
+
+void check_points(const Json& points, const std::string& name, const PolicyContext& context) {
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto problems = context.space.check_preset(points[i]);
+    if (problems.empty()) continue;
+    const std::string place = "/" + name + "/" + std::to_string(i);
+    throw OptionError(place + problems[0].pointer, problems[0].sentence);
+  }
+}
+
+/// Takes what `evaluated_rewards` has scores for out of `points`.
+void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOptions& options,
+                    std::vector<Json>& points) {
+  const std::string name = "evaluated_rewards";
+  const Json rewards = reader.get(name, Json::array());
+  reader.require(rewards.is_array(), name, "a list of numbers");
+  if (rewards.size() > points.size()) {
+    throw OptionError("/" + name, "there are " + std::to_string(rewards.size()) + " rewards for " +
+                                      std::to_string(points.size()) + " points_to_evaluate");
+  }
+  for (std::size_t i = 0; i < rewards.size(); ++i) {
+    // A place without anything to draw is a whole config.
+    bool is_whole = true;
+    Json config = context.space.assemble(
+        0,
+        [&](std::size_t leaf) {
+          is_whole = false;
+          Random random(0);
+          return draw_leaf(context.space.leaves()[leaf].domain, random);
+        },
+        points[i]);
+    if (!is_whole) {
+      throw OptionError("/points_to_evaluate/" + std::to_string(i),
+                        "a point with a reward must be a whole config: nothing is to be drawn");
+    }
+    options.evaluated.emplace_back(
+        std::move(config), scores_of(rewards[i], "/" + name + "/" + std::to_string(i), context));
+  }
+  points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(rewards.size()));
+}
+
+}  // namespace
+
+FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
+  if (context.space.has_grid()) {
+    throw OptionError(
+        "",
+        "this searcher chooses for itself what to try, and has no use for a "
+        "'grid_search' in the param space: write 'choice', or use 'random' or 'grid'");
+  }
+  FrontOptions options;
+  options.num_samples = context.num_samples;
+  // Two generators with one seed would draw the same numbers.
+  options.seed = context.seed ^ 0x5851f42d4c957f2du;
+
+  const Json points = reader.get("points_to_evaluate", Json::array());
+  reader.require(points.is_array(), "points_to_evaluate", "a list of points");
+  check_points(points, "points_to_evaluate", context);
+  options.points_to_evaluate = points.get<std::vector<Json>>();
+  read_evaluated(reader, context, options, options.points_to_evaluate);
+  if (context.num_samples >= 0 && std::ssize(options.points_to_evaluate) > context.num_samples) {
+    throw OptionError("/points_to_evaluate",
+                      std::to_string(options.points_to_evaluate.size()) +
+                          " points to evaluate are more than num_samples = " +
+                          std::to_string(context.num_samples));
+  }
+  options.skip_duplicates = reader.get("skip_duplicates", options.skip_duplicates);
+  const auto constraints = reader.get("constraints", std::vector<std::string>{});
+  for (std::size_t i = 0; i < constraints.size(); ++i) {
+    try {
+      options.constraints.emplace_back(constraints[i]);
+    } catch (const std::invalid_argument& error) {
+      throw OptionError("/constraints/" + std::to_string(i), error.what());
+    }
+  }
+  options.repeat = reader.get("repeat", options.repeat);
+  reader.require(options.repeat >= 1, "repeat", "at least 1");
+  options.repeat_key = reader.get("repeat_key", options.repeat_key);
+  options.pace.ahead = reader.get("suggest_ahead", options.pace.ahead);
+  reader.require(options.pace.ahead >= 0, "suggest_ahead", "at least 0");
+  options.pace.max_concurrent = reader.get_optional<std::int64_t>("max_concurrent");
+  reader.require(options.pace.max_concurrent.value_or(1) >= 1, "max_concurrent", "at least 1");
+  options.pace.batch = reader.get("batch", options.pace.batch);
+  reader.require(!options.pace.batch || options.pace.max_concurrent, "batch",
+                 "given together with max_concurrent, the size of a batch");
+  return options;
+}
+
+std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
+                                     FrontOptions options) {
+  const std::int64_t repeat = options.repeat;
+  std::string key = options.repeat_key;
+  auto front = std::make_unique<Front>(space, std::move(searcher), std::move(options));
+  if (repeat == 1) return front;
+  return make_repeat(std::move(front), repeat, std::move(key));
+}
+
+}  // namespace tune

@@ -1,0 +1,50 @@
+// What every searcher can do besides searching: a number of samples, points that are given, no
+// config twice, constraints, a pace, repetitions. Stands in front of a searcher that has none of
+// it. Knows no searcher's rule.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tuner/core/catalogue.h"
+#include "tuner/core/expression.h"
+#include "tuner/core/options.h"
+
+namespace tune {
+
+struct FrontOptions {
+  /// Configs to suggest, those given included; -1: endlessly many.
+  std::int64_t num_samples = -1;
+  /// Presets (SearchSpace::check_preset finds nothing wrong) to suggest first; what one leaves open
+  /// is drawn.
+  std::vector<Json> points_to_evaluate;
+  /// Of configs that nobody has to try: whole ones, with their scores (Observation::scores).
+  std::vector<std::pair<Json, std::vector<double>>> evaluated;
+  /// Nothing is suggested twice, and the search ends when a discrete space is exhausted.
+  bool skip_duplicates = true;
+  /// A config has to make each of them at most 0.
+  std::vector<Expression> constraints;
+  Pace pace;
+  std::uint64_t seed = 0;
+
+  /// How often each config is tried, each time as a trial of its own, with its number from 0 as
+  /// `repeat_key` in the config. The searcher learns the mean of their last scores.
+  std::int64_t repeat = 1;
+  std::string repeat_key = "repeat_index";
+};
+
+/// The options that all searchers share, out of those of one of them: docs/spec.md, "Searchers".
+/// Throws OptionError.
+FrontOptions read_front(OptionReader& reader, const PolicyContext& context);
+
+/// `searcher` is never exhausted, and has not been asked yet.
+std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
+                                     FrontOptions options);
+
+/// The part of it that repeats (repeat.cpp).
+std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, std::int64_t repeat,
+                                      std::string key);
+
+}  // namespace tune
