@@ -1,0 +1,36 @@
+// What to try next, by a Gaussian process over what was tried: the point with the highest expected
+// improvement. Knows no trial, only points and scores.
+#pragma once
+
+#include <vector>
+
+#include "searchers/coordinates.h"
+#include "searchers/gp_options.h"
+#include "tuner/core/random.h"
+
+namespace tune {
+
+/// A fit costs the cube of the observations, so it is kept until there are some more of these.
+struct GpFit {
+  std::vector<double> hyperparameters;  ///< of the kernel, then the noise; empty: none yet
+  std::size_t observations = 0;
+};
+
+/// Points are coordinates by leaf, NaN where a config has none (coordinates.h).
+struct GpData {
+  std::vector<std::vector<double>> points;
+  std::vector<double> scores;                ///< one for each, larger is better; NaN: it failed
+  std::vector<std::vector<double>> pending;  ///< whose scores are on their way
+};
+
+/// Point number `i` of a sequence that fills the space evenly; `shift` moves it, by leaf from 0
+/// to 1. (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018.)
+std::vector<double> spread_point(const std::vector<Axis>& axes, std::uint64_t i,
+                                 const std::vector<double>& shift);
+
+/// Coordinates by leaf of the next point; for leaves that its config will not have, any.
+std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
+                               const GpRules& rules, const GpData& data, GpFit& fit,
+                               Random& random);
+
+}  // namespace tune

@@ -1,0 +1,177 @@
+#include "searchers/gp_model.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tests/core/space_helpers.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+using Loss = double (*)(const Json&);
+
+/// A search by the model alone, after ten points that fill the space.
+class Search {
+ public:
+  explicit Search(const Json& space, std::uint64_t seed = 1, std::int64_t most = 500)
+      : space_(space_of(space)), random_(seed) {
+    rules_.n_candidates = 256;
+    rules_.max_observations = most;
+    for (const SpaceLeaf& leaf : space_.leaves()) {
+      axes_.push_back(axis_of(leaf.domain));
+      shift_.push_back(random_.uniform());
+    }
+  }
+
+  Json ask() {
+    const auto coordinates = data_.points.size() < 10
+                                 ? spread_point(axes_, asked_, shift_)
+                                 : next_by_gp(space_, axes_, rules_, data_, fit_, random_);
+    ++asked_;
+    Json config = space_.assemble(0, [&](std::size_t leaf) {
+      return leaf_value_at(space_.leaves()[leaf].domain, axes_[leaf], coordinates[leaf]);
+    });
+    data_.pending.push_back(coordinates_of(space_, axes_, config));
+    return config;
+  }
+  /// Of the one that was asked for last.
+  void tell(double score) {
+    data_.points.push_back(data_.pending.back());
+    data_.pending.pop_back();
+    data_.scores.push_back(score);
+  }
+
+ private:
+  SearchSpace space_;
+  std::vector<Axis> axes_;
+  std::vector<double> shift_;
+  GpRules rules_;
+  GpData data_;
+  GpFit fit_;
+  Random random_;
+  std::uint64_t asked_ = 0;
+};
+
+/// The least loss within `budget` trials.
+double minimise(Search& search, Loss loss, int budget) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < budget; ++i) {
+    const double found = loss(search.ask());
+    best = std::min(best, found);
+    search.tell(-found);
+  }
+  return best;
+}
+
+double minimise(Search&& search, Loss loss, int budget) { return minimise(search, loss, budget); }
+
+const Json plane = {{"x", {{"uniform", {-5, 10}}}}, {"y", {{"uniform", {0, 15}}}}};
+
+double branin(const Json& config) {
+  const double x = config["x"], y = config["y"];
+  const double pi = 3.14159265358979;
+  const double a = y - 5.1 / (4 * pi * pi) * x * x + 5 / pi * x - 6;
+  return a * a + 10 * (1 - 1 / (8 * pi)) * std::cos(x) + 10 - 0.397887;
+}
+
+}  // namespace
+
+TEST_CASE("gp comes close to the minimum of Branin's function within 35 trials", "[gp]") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    CHECK(minimise(Search(plane, seed), branin, 35) < 0.05);
+  }
+}
+
+TEST_CASE("gp finds choices, whole numbers and logarithms together", "[gp]") {
+  const Json space = {{"kind", {{"choice", {"a", "b", "c"}}}},
+                      {"n", {{"randint", {0, 20}}}},
+                      {"lr", {{"loguniform", {1e-5, 1}}}}};
+  const double best = minimise(
+      Search(space),
+      [](const Json& config) {
+        const double n = config["n"], lr = std::log10(config["lr"].get<double>()) + 3;
+        return (config["kind"] == "b" ? 0 : 5) + 0.1 * (n - 13) * (n - 13) + 4 * lr * lr;
+      },
+      40);
+  CHECK(best < 0.05);
+}
+
+TEST_CASE("gp searches a conditional space in the branch that is better", "[gp]") {
+  const Json space = R"({"model": {"choice": [
+      {"kind": "svm", "c": {"loguniform": [1e-3, 1e3]}},
+      {"kind": "net", "lr": {"loguniform": [1e-5, 1]}, "n": {"randint": [1, 9]}}]}})"_json;
+  const double best = minimise(
+      Search(space),
+      [](const Json& config) {
+        const Json& model = config["model"];
+        if (model["kind"] == "svm") return 1.0;
+        const double lr = std::log10(model["lr"].get<double>()) + 2;
+        return lr * lr + 0.1 * std::abs(model["n"].get<double>() - 5);
+      },
+      40);
+  CHECK(best < 0.02);
+}
+
+TEST_CASE("gp sends trials at the same time to different places", "[gp]") {
+  Search search(plane);
+  minimise(search, branin, 15);
+  std::vector<Json> asked;
+  for (int i = 0; i < 5; ++i) asked.push_back(search.ask());
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const double x = asked[i]["x"].get<double>() - asked[j]["x"].get<double>();
+      const double y = asked[i]["y"].get<double>() - asked[j]["y"].get<double>();
+      CHECK(std::hypot(x, y) > 0.1);
+    }
+  }
+}
+
+TEST_CASE("gp tries nothing twice where everything can be counted", "[gp]") {
+  const Json space = {{"a", {{"choice", {"x", "y", "z"}}}}, {"n", {{"randint", {0, 10}}}}};
+  Search search(space);
+  std::set<std::string> seen;
+  for (int i = 0; i < 30; ++i) {
+    const Json config = search.ask();
+    if (i >= 10) CHECK_FALSE(seen.contains(config.dump()));
+    seen.insert(config.dump());
+    search.tell(config["n"]);
+  }
+}
+
+TEST_CASE("One very bad score does not hide the differences of the others", "[gp]") {
+  const double best = minimise(
+      Search(plane), [](const Json& config) { return config["x"] > 5 ? 1e9 : branin(config); }, 45);
+  CHECK(best < 0.1);
+}
+
+TEST_CASE("gp keeps away from where trials fail", "[gp]") {
+  const Json space = {{"x", {{"uniform", {0, 1}}}}};
+  Search search(space);
+  int failures = 0;
+  for (int i = 0; i < 40; ++i) {
+    const double x = search.ask()["x"];
+    const bool fails = x > 0.6;
+    if (i >= 15) failures += fails ? 1 : 0;
+    search.tell(fails ? std::numeric_limits<double>::quiet_NaN() : x);
+  }
+  CHECK(failures < 12);
+}
+
+TEST_CASE("With more trials than are modelled, gp goes on with the best and the newest", "[gp]") {
+  CHECK(minimise(Search(plane, 1, 20), branin, 60) < 0.5);
+}
+
+TEST_CASE("Points that fill the space leave no large gap", "[gp]") {
+  const SearchSpace space = space_of(plane);
+  const std::vector<Axis> axes = {axis_of(space.leaves()[0].domain),
+                                  axis_of(space.leaves()[1].domain)};
+  std::set<std::pair<int, int>> cells;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    const auto point = spread_point(axes, i, {0.3, 0.7});
+    cells.insert({static_cast<int>((point[0] + 5) / 15 * 4), static_cast<int>(point[1] / 15 * 4)});
+  }
+  CHECK(cells.size() == 16);
+}
