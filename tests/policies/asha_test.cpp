@@ -11,6 +11,7 @@ namespace {
 constexpr double nan_loss = std::numeric_limits<double>::quiet_NaN();
 
 /// Rungs at 1, 2 and 4; the better half goes on.
+const std::string loss_name = "loss";
 const Json halves = {{"max_t", 4}, {"reduction_factor", 2}};
 
 void finish(Scheduler& scheduler, std::uint32_t id, std::int64_t iteration, double loss,
@@ -20,7 +21,7 @@ void finish(Scheduler& scheduler, std::uint32_t id, std::int64_t iteration, doub
   trial.iteration = iteration;
   trial.last_metrics = "{}";
   trial.summaries.push_back(
-      {.name = "loss", .last = loss, .min = loss, .max = loss, .sum = loss, .count = 1});
+      {.name = loss_name, .last = loss, .min = loss, .max = loss, .sum = loss, .count = 1});
   scheduler.on_trial_end(trial);
 }
 

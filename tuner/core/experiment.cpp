@@ -251,7 +251,7 @@ void Experiment::take_in(Trial& trial, const Metrics& metrics) {
   }
 }
 
-std::string_view Experiment::metric_name(std::string_view name) {
+const std::string& Experiment::metric_name(std::string_view name) {
   const auto known = metric_names_.find(name);
   return known != metric_names_.end() ? *known : *metric_names_.emplace(name).first;
 }

@@ -107,7 +107,7 @@ class Experiment {
   void set_state(Trial& trial, TrialState state, Seconds time);
   void take_in(Trial& trial, const Metrics& metrics);
   /// The same name, kept here.
-  std::string_view metric_name(std::string_view name);
+  const std::string& metric_name(std::string_view name);
   /// Puts it into the queue or the count of its state; `place`: in a queue.
   void take_its_place(const Trial& trial, std::uint64_t place);
   void on(const SessionStarted& event, Seconds time);

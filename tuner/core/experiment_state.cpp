@@ -46,7 +46,7 @@ void put(std::string& out, const Checkpoint& checkpoint) {
 /// ,seen,[value ...] before the end.
 void put(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
   out += '[';
-  append_string(out, summary.name);
+  append_string(out, std::string_view(summary.name));
   for (const double value : {summary.last, summary.min, summary.max, summary.sum,
                              summary.ended_average_5, summary.ended_average_10}) {
     out += ',';
@@ -117,8 +117,9 @@ std::uint32_t count_in(double number) {
   return static_cast<std::uint32_t>(number);
 }
 
-/// Takes one of the list "summaries" into the trial; its name is the parser's.
-void parse_summary(simdjson::dom::element element, Trial& trial) {
+/// Takes one of the list "summaries" into the trial, but for its name, which comes back and is the
+/// parser's.
+std::string_view parse_summary(simdjson::dom::element element, Trial& trial) {
   simdjson::dom::array list;
   if (element.get(list) != simdjson::SUCCESS) broken("summaries");
   std::array<simdjson::dom::element, 10> parts;
@@ -128,7 +129,8 @@ void parse_summary(simdjson::dom::element element, Trial& trial) {
     parts[count++] = part;
   }
   MetricSummary summary;
-  if ((count != 8 && count != 10) || parts[0].get(summary.name) != simdjson::SUCCESS) {
+  std::string_view name;
+  if ((count != 8 && count != 10) || parts[0].get(name) != simdjson::SUCCESS) {
     broken("summaries");
   }
   summary.last = number_at(parts[1]);
@@ -139,7 +141,7 @@ void parse_summary(simdjson::dom::element element, Trial& trial) {
   summary.ended_average_10 = number_at(parts[6]);
   summary.count = count_in(number_at(parts[7]));
   trial.summaries.push_back(summary);
-  if (count == 8) return;
+  if (count == 8) return name;
   RecentValues recent;
   simdjson::dom::array values;
   if (parts[9].get(values) != simdjson::SUCCESS) broken("summaries");
@@ -149,6 +151,7 @@ void parse_summary(simdjson::dom::element element, Trial& trial) {
     if (i < recent.ring.size()) recent.ring[i++] = number_at(value);
   }
   trial.recent.push_back(recent);
+  return name;
 }
 
 Checkpoint parse_checkpoint(simdjson::dom::element element) {
@@ -303,8 +306,8 @@ void Experiment::load_trial(std::string_view text) {
   if (const auto list = list_if(object, "summaries")) {
     trial.summaries.reserve(list->size());
     for (const auto element : *list) {
-      parse_summary(element, trial);
-      trial.summaries.back().name = metric_name(trial.summaries.back().name);
+      const std::string_view name = parse_summary(element, trial);
+      trial.summaries.back().name = metric_name(name);
     }
   }
   // Of all or of none.

@@ -41,10 +41,25 @@ inline bool is_final(TrialState state) {
   return state == TrialState::terminated || state == TrialState::error;
 }
 
+/// A text that somebody else keeps, as small as a pointer.
+class KeptText {
+ public:
+  KeptText() = default;
+  KeptText(const std::string& text) : text_(&text) {}  // NOLINT(google-explicit-constructor)
+  KeptText(std::string&&) = delete;
+  operator std::string_view() const {  // NOLINT(google-explicit-constructor)
+    return text_ != nullptr ? std::string_view(*text_) : std::string_view();
+  }
+  bool operator==(std::string_view other) const { return std::string_view(*this) == other; }
+
+ private:
+  const std::string* text_ = nullptr;
+};
+
 /// What happened to one metric of a trial, over all accepted results. A restore does not rewind it:
 /// what was once reached was reached.
 struct MetricSummary {
-  std::string_view name;  ///< lives as long as the Experiment that the trial is of
+  KeptText name;  ///< kept by the Experiment that the trial is of
   double last = 0;
   double min = 0;  ///< over numbers only
   double max = 0;
