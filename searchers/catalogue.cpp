@@ -1,4 +1,5 @@
 // From the options in a spec to searchers.
+#include "searchers/front.h"
 #include "searchers/searchers.h"
 #include "tuner/core/options.h"
 
@@ -48,11 +49,45 @@ std::unique_ptr<Searcher> grid_from(const Json& json, const PolicyContext& conte
   return variants_from(json, context);
 }
 
+std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  TpeOptions options;
+  TpeRules& rules = options.rules;
+  ParzenRules& parzen = rules.parzen;
+  options.seed = context.seed;
+  options.n_startup_trials = reader.get("n_startup_trials", options.n_startup_trials);
+  rules.n_ei_candidates = reader.get("n_ei_candidates", rules.n_ei_candidates);
+  rules.multivariate = reader.get_optional<bool>("multivariate");
+  rules.group = reader.get("group", rules.group);
+  rules.constant_liar = reader.get("constant_liar", rules.constant_liar);
+  rules.gamma = reader.get("gamma", rules.gamma);
+  rules.gamma_cap = reader.get_optional<std::int64_t>("gamma_cap");
+  parzen.prior_weight = reader.get("prior_weight", parzen.prior_weight);
+  parzen.magic_clip = reader.get("consider_magic_clip", parzen.magic_clip);
+  parzen.endpoints = reader.get("consider_endpoints", parzen.endpoints);
+  reader.require(options.n_startup_trials >= 0, "n_startup_trials", "at least 0");
+  reader.require(rules.n_ei_candidates >= 1 && rules.n_ei_candidates <= 10'000, "n_ei_candidates",
+                 "from 1 to 10000");
+  reader.require(rules.gamma > 0 && rules.gamma < 1, "gamma", "above 0 and below 1");
+  reader.require(!rules.gamma_cap || *rules.gamma_cap >= 1, "gamma_cap", "at least 1");
+  reader.require(parzen.prior_weight > 0, "prior_weight", "above 0");
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  if (rules.group && !rules.multivariate.value_or(true)) {
+    throw OptionError("/group", "'group' needs 'multivariate': a group is modelled together");
+  }
+  if (!context.objective) {
+    throw OptionError("", "the searcher 'tpe' needs 'metric' and 'mode' in the experiment");
+  }
+  return make_front(context.space, make_tpe(context.space, 1, options), std::move(front));
+}
+
 }  // namespace
 
 void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "random", variants_from);
   add_factory(catalogue.searchers, "grid", grid_from);
+  add_factory(catalogue.searchers, "tpe", tpe_from);
 }
 
 }  // namespace tune

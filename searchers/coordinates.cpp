@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tuner/core/catalogue.h"
+#include "tuner/core/error.h"
 
 namespace tune {
 
@@ -92,11 +92,8 @@ std::vector<double> coordinates_of(const SearchSpace& space, const std::vector<A
   return coordinates;
 }
 
-std::vector<Axis> model_axes(const SearchSpace& space, const std::string& searcher) {
-  if (space.has_grid()) {
-    throw OptionError("", "the searcher '" + searcher +
-                              "' does not go through a 'grid_search': write 'choice' instead");
-  }
+std::vector<Axis> axes_of(const SearchSpace& space) {
+  ensure(!space.has_grid(), "a space that is modelled has no grid");
   std::vector<Axis> axes;
   for (const SpaceLeaf& leaf : space.leaves()) axes.push_back(axis_of(leaf.domain));
   return axes;

@@ -2,7 +2,6 @@
 // space. Knows no model.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "tuner/core/search_space.h"
@@ -42,8 +41,7 @@ Json leaf_value_at(const Domain& domain, const Axis& axis, double coordinate);
 std::vector<double> coordinates_of(const SearchSpace& space, const std::vector<Axis>& axes,
                                    const Json& config);
 
-/// The axes of all leaves. OptionError if the space has a grid: `searcher`, named in the message,
-/// does not go through grids.
-std::vector<Axis> model_axes(const SearchSpace& space, const std::string& searcher);
+/// The axes of all leaves of a space without grids.
+std::vector<Axis> axes_of(const SearchSpace& space);
 
 }  // namespace tune

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "searchers/tpe_options.h"
 #include "tuner/core/catalogue.h"
 
 namespace tune {
@@ -30,7 +31,12 @@ std::unique_ptr<Searcher> make_variants(const SearchSpace& space, VariantOptions
 /// Suggests these, in this order.
 std::unique_ptr<Searcher> make_rows(std::vector<Suggestion> rows);
 
+/// Models where good configs are dense (tpe.cpp). Never exhausted; `space` has no grid.
+std::unique_ptr<Searcher> make_tpe(const SearchSpace& space, std::size_t objectives,
+                                   const TpeOptions& options);
+
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
+/// Adds those that model, behind make_front (front.h): "tpe".
 void add_searchers(Catalogue& catalogue);
 
 }  // namespace tune

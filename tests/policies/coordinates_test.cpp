@@ -84,7 +84,7 @@ TEST_CASE("What a config lacks has no coordinate, and what is outside is brought
           "[coordinates][unit]") {
   const SearchSpace space = space_of(R"({"a": {"choice": [{"b": {"uniform": [0, 1]}}, 2]},
                                          "c": {"randint": [0, 10]}})"_json);
-  const auto axes = model_axes(space, "any");
+  const auto axes = axes_of(space);
   const auto point = coordinates_of(space, axes, R"({"a": 2, "c": 12})"_json);
   REQUIRE(point.size() == 3);
   CHECK(point[0] == 1);

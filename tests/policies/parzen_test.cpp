@@ -15,14 +15,7 @@ using Values = std::vector<double>;
 const Json five_kinds = R"({"a": {"uniform": [-5, 10]}, "b": {"loguniform": [1e-5, 1]},
     "c": {"choice": ["x", "y", "z"]}, "d": {"randint": [3, 41]}, "f": {"lograndint": [1, 501]}})"_json;
 
-std::vector<Axis> axes_of(const Json& space) {
-  std::vector<Axis> axes;
-  const SearchSpace parsed = space_of(space);
-  for (const SpaceLeaf& leaf : parsed.leaves()) axes.push_back(axis_of(leaf.domain));
-  return axes;
-}
-
-Axis axis(const Json& domain) { return axes_of({{"x", domain}})[0]; }
+Axis axis(const Json& domain) { return axes_of(space_of({{"x", domain}}))[0]; }
 
 /// With values, not coordinates, by axis.
 Parzen model(const std::vector<Axis>& axes, const std::vector<Values>& seen, const Values& weights,
@@ -86,7 +79,7 @@ TEST_CASE("The chance of a choice's value is what one computes by hand", "[parze
 
 // From Optuna 5.0.0: _ParzenEstimator(observations, distributions, parameters).log_pdf(points).
 TEST_CASE("Densities are Optuna's for every kind of domain", "[parzen][unit]") {
-  const std::vector<Axis> axes = axes_of(five_kinds);
+  const std::vector<Axis> axes = axes_of(space_of(five_kinds));
   const std::vector<Values> seen = {
       {1, 9.5, -4}, {1e-3, 0.5, 1e-3}, {0, 2, 2}, {17, 40, 3}, {1, 500, 20}};
   const std::vector<Values> at = {
@@ -151,7 +144,7 @@ TEST_CASE("A value far from all kernels has a density, not an infinity", "[parze
 }
 
 TEST_CASE("What is sampled lies in the domain and on its steps", "[parzen][unit]") {
-  const std::vector<Axis> axes = axes_of(five_kinds);
+  const std::vector<Axis> axes = axes_of(space_of(five_kinds));
   const Parzen parzen = model(axes, {{10, -5}, {1e-5, 1}, {0, 2}, {3, 40}, {1, 500}}, {1, 1});
   Random random(3);
   const std::size_t n = 2000;

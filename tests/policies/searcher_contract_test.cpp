@@ -1,4 +1,6 @@
 // What holds for every searcher in the catalogue, whatever it is.
+#include <limits>
+
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
 #include "tuner/core/error.h"
@@ -11,6 +13,26 @@ const Json mixed_space = R"({
   "lr": {"loguniform": [1e-5, 1]}, "units": {"qrandint": [8, 64, 8]},
   "layers": [{"choice": [{"kind": "a", "p": {"uniform": [0, 1]}}, {"kind": "b"}]}],
   "decay": {"expr": "lr / 10"}, "batch": {"grid_search": [16, 32, 64]}, "fixed": true})"_json;
+
+/// What those get that go through no grid: 3 times as many samples then.
+const Json gridless_space = R"({
+  "lr": {"loguniform": [1e-5, 1]}, "units": {"qrandint": [8, 64, 8]},
+  "layers": [{"choice": [{"kind": "a", "p": {"uniform": [0, 1]}}, {"kind": "b"}]}],
+  "decay": {"expr": "lr / 10"}, "batch": {"choice": [16, 32, 64]}, "fixed": true,
+  "skew": {"qrandn": [0, 2, 0.5]}, "steps": {"lograndint": [1, 1000]}})"_json;
+
+bool goes_through_grids(const std::string& name) { return name == "random" || name == "grid"; }
+
+const Json& space_for(const std::string& name) {
+  return goes_through_grids(name) ? mixed_space : gridless_space;
+}
+
+/// One that makes 3 times `samples` suggestions.
+std::unique_ptr<Searcher> make(const std::string& name, std::int64_t samples,
+                               std::uint64_t seed = 1) {
+  return make_searcher(name, space_for(name), goes_through_grids(name) ? samples : 3 * samples,
+                       nullptr, seed);
+}
 
 std::vector<std::string> searcher_names() {
   std::vector<std::string> names;
@@ -43,9 +65,9 @@ TEST_CASE("Every searcher gives the same answers to the same seed and others to 
           "[searcher][contract]") {
   for (const std::string& name : searcher_names()) {
     INFO(name);
-    const auto one = make_searcher(name, mixed_space, 10, nullptr, 1);
-    const auto two = make_searcher(name, mixed_space, 10, nullptr, 1);
-    const auto other = make_searcher(name, mixed_space, 10, nullptr, 2);
+    const auto one = make(name, 10, 1);
+    const auto two = make(name, 10, 1);
+    const auto other = make(name, 10, 2);
     const auto configs = run(*one, 0, 20);
     REQUIRE(configs.size() == 20);
     CHECK(configs == run(*two, 0, 20));
@@ -56,10 +78,10 @@ TEST_CASE("Every searcher gives the same answers to the same seed and others to 
 TEST_CASE("Every searcher has the same future after saving and loading", "[searcher][contract]") {
   for (const std::string& name : searcher_names()) {
     INFO(name);
-    const auto one = make_searcher(name, mixed_space, 10);
+    const auto one = make(name, 10);
     run(*one, 0, 13);
     const Json state = Json::parse(one->save().dump());
-    const auto two = make_searcher(name, mixed_space, 10, nullptr, 99);
+    const auto two = make(name, 10, 99);
     two->load(state);
     CHECK(two->save() == one->save());
     const auto future = run(*one, 13, 100);
@@ -73,7 +95,7 @@ TEST_CASE("Every searcher refuses a state that is not its own and keeps what it 
           "[searcher][contract]") {
   for (const std::string& name : searcher_names()) {
     INFO(name);
-    const auto searcher = make_searcher(name, mixed_space, 10);
+    const auto searcher = make(name, 10);
     run(*searcher, 0, 5);
     const Json before = searcher->save();
     for (const Json& bad : {Json(nullptr), Json(3), Json::object(), Json{{"sample", "x"}}}) {
@@ -92,10 +114,10 @@ TEST_CASE("Every searcher refuses a state that is not its own and keeps what it 
 }
 
 TEST_CASE("Every searcher suggests configs of the space, with a tag", "[searcher][contract]") {
-  const SearchSpace space = space_of(mixed_space);
   for (const std::string& name : searcher_names()) {
     INFO(name);
-    const auto searcher = make_searcher(name, mixed_space, 20);
+    const SearchSpace space = space_of(space_for(name));
+    const auto searcher = make(name, 20);
     for (std::uint32_t id = 0; id < 60; ++id) {
       const Answer answer = searcher->suggest(TrialId(id));
       REQUIRE(std::holds_alternative<Suggestion>(answer));
@@ -114,7 +136,7 @@ TEST_CASE("Every searcher ends where its total says, and asking on leaves no tra
           "[searcher][contract]") {
   for (const std::string& name : searcher_names()) {
     INFO(name);
-    const auto searcher = make_searcher(name, mixed_space, 4);
+    const auto searcher = make(name, 4);
     REQUIRE(searcher->total() == 12);
     CHECK(run(*searcher, 0, 100).size() == 12);
     const Json before = searcher->save();
@@ -126,11 +148,63 @@ TEST_CASE("Every searcher ends where its total says, and asking on leaves no tra
   }
 }
 
+TEST_CASE("Searchers that go through no grid say so, and what to write instead",
+          "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    if (goes_through_grids(name)) continue;
+    INFO(name);
+    try {
+      make_searcher(name, mixed_space, 1);
+      FAIL("it was accepted");
+    } catch (const OptionError& error) {
+      CHECK_THAT(error.what(), Catch::Matchers::Contains("'grid_search'") &&
+                                   Catch::Matchers::Contains("write 'choice'"));
+    }
+  }
+}
+
+TEST_CASE(
+    "Every searcher goes on after trials that failed, were stopped, are running or came from "
+    "elsewhere, and with any score",
+    "[searcher][contract]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const SearchSpace space = space_of(space_for(name));
+    const auto searcher = make(name, 40);
+    for (std::uint32_t id = 0; id < 100; ++id) {
+      const Json config = next_config(*searcher, id);
+      REQUIRE(space.check_preset(config).empty());
+      const auto trial = TrialId(id);
+      searcher->on_trial_add(trial, config.dump());
+      searcher->on_result(trial, {1, {nan}});
+      const double score = config["lr"].get<double>();
+      if (id % 10 == 0) searcher->on_trial_end(trial, {0, {nan}}, Ended::failed);
+      if (id % 10 == 1) searcher->on_trial_end(trial, {2, {nan}}, Ended::complete);
+      if (id % 10 == 2) searcher->on_trial_end(trial, {2, {nan}}, Ended::stopped);
+      if (id % 10 == 3) searcher->on_trial_end(trial, {1, {score}}, Ended::stopped);
+      if (id % 10 == 4) searcher->on_trial_end(trial, {9, {infinity}}, Ended::complete);
+      if (id % 10 == 5) searcher->on_trial_end(trial, {9, {-infinity}}, Ended::complete);
+      if (id % 10 > 6) searcher->on_trial_end(trial, {9, {score}}, Ended::complete);
+      if (id % 20 == 7) {  // once more, with another config, and it ends again
+        searcher->on_trial_add(trial, next_config(*searcher, id).dump());
+        searcher->on_trial_end(trial, {12, {score / 2}}, Ended::complete);
+      }
+    }
+    const Json state = Json::parse(searcher->save().dump());
+    const auto other = make(name, 40, 5);
+    other->load(state);
+    CHECK(other->save() == searcher->save());
+    CHECK(next_config(*other, 200) == next_config(*searcher, 200));
+  }
+}
+
 TEST_CASE("Every searcher refuses an unknown option by name", "[searcher][contract]") {
   for (const std::string& name : searcher_names()) {
     INFO(name);
     try {
-      make_searcher(name, mixed_space, 1, {{"no_such_option", 1}});
+      make_searcher(name, space_for(name), 1, {{"no_such_option", 1}});
       FAIL("it was accepted");
     } catch (const OptionError& error) {
       CHECK(error.pointer == "/no_such_option");

@@ -1,0 +1,137 @@
+#include "searchers/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+
+bool has_nan(const std::vector<double>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](double x) { return std::isnan(x); });
+}
+
+History::State state_of(const std::vector<double>& scores, Ended how) {
+  if (how == Ended::stopped) return History::State::stopped;
+  const bool is_failure = how == Ended::failed || has_nan(scores);
+  return is_failure ? History::State::failed : History::State::complete;
+}
+
+History::State read_state(char letter) {
+  for (const auto state : {History::State::running, History::State::complete,
+                           History::State::stopped, History::State::failed}) {
+    if (letter == static_cast<char>(state)) return state;
+  }
+  throw std::invalid_argument("no state of a trial");
+}
+
+}  // namespace
+
+History::History(SearchSpace space, std::size_t objectives)
+    : space_(std::move(space)), axes_(axes_of(space_)), objectives_(objectives) {}
+
+std::size_t History::add(TrialId id, const std::string& config) {
+  const auto [entry, is_new] = places_.try_emplace(id, rows_.size());
+  if (is_new) {
+    rows_.push_back({.id = id});
+  } else {
+    --counts_[rows_[entry->second].state];
+  }
+  Row& row = rows_[entry->second];
+  row.state = State::running;
+  row.iteration = 0;
+  row.scores.clear();
+  row.point = coordinates_of(space_, axes_, Json::parse(config));
+  ++counts_[row.state];
+  return entry->second;
+}
+
+std::optional<std::size_t> History::find(TrialId id) const {
+  const auto found = places_.find(id);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::size_t> History::end(TrialId id, const Observation& last, Ended how) {
+  const auto place = find(id);
+  if (!place) return std::nullopt;
+  Row& row = rows_[*place];
+  --counts_[row.state];
+  row.scores = last.scores;
+  row.scores.resize(objectives_, no_number);
+  row.iteration = last.iteration;
+  row.state = state_of(row.scores, how);
+  ++counts_[row.state];
+  return place;
+}
+
+std::size_t History::count(State state) const {
+  const auto found = counts_.find(state);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+// Columns, not rows, so that names are not repeated for each trial.
+Json History::save() const {
+  Json ids = Json::array(), iterations = Json::array();
+  Json scores = Json::array(), points = Json::array();
+  std::string states;
+  for (const Row& row : rows_) {
+    ids.push_back(row.id);
+    states += static_cast<char>(row.state);
+    if (row.state != State::running) {
+      iterations.push_back(row.iteration);
+      for (const double score : row.scores) scores.push_back(encode_number(score));
+    }
+    for (const double x : row.point) points.push_back(std::isnan(x) ? Json() : Json(x));
+  }
+  return {{"ids", ids},
+          {"states", states},
+          {"iterations", iterations},
+          {"scores", scores},
+          {"points", points}};
+}
+
+void History::load(const Json& state) {
+  const Json &ids = state.at("ids"), &iterations = state.at("iterations");
+  const Json &scores = state.at("scores"), &points = state.at("points");
+  const auto states = state.at("states").get<std::string>();
+  const std::size_t width = axes_.size();
+  if (!ids.is_array() || states.size() != ids.size() || points.size() != ids.size() * width) {
+    throw std::invalid_argument("columns of different length");
+  }
+  std::vector<Row> rows(ids.size());
+  std::map<TrialId, std::size_t> places;
+  std::map<State, std::size_t> counts;
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
+    row.id = TrialId(load_whole<std::uint32_t>(ids[i]));
+    row.state = read_state(states[i]);
+    for (std::size_t leaf = 0; leaf < width; ++leaf) {
+      const Json& x = points[i * width + leaf];
+      row.point.push_back(x.is_null() ? no_number : x.get<double>());
+    }
+    if (row.state != State::running) {
+      row.iteration = load_whole<std::int64_t>(iterations.at(ended));
+      for (std::size_t j = 0; j < objectives_; ++j) {
+        row.scores.push_back(load_number(scores.at(ended * objectives_ + j)));
+      }
+      ++ended;
+    }
+    if (!places.try_emplace(row.id, i).second) throw std::invalid_argument("a trial twice");
+    ++counts[row.state];
+  }
+  if (iterations.size() != ended || scores.size() != ended * objectives_) {
+    throw std::invalid_argument("columns of different length");
+  }
+  rows_ = std::move(rows);
+  places_ = std::move(places);
+  counts_ = std::move(counts);
+}
+
+}  // namespace tune

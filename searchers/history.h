@@ -1,0 +1,62 @@
+// What a searcher that models was told: trials as points and scores. Knows no model.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "searchers/coordinates.h"
+#include "tuner/core/searcher.h"
+
+namespace tune {
+
+class History {
+ public:
+  enum class State : char {
+    running = 'r',   ///< has not ended
+    complete = 'c',  ///< with numbers for all objectives
+    stopped = 's',   ///< before its time; its last scores may be NaN
+    failed = 'f',    ///< or ended without a number: nothing is known
+  };
+  struct Row {
+    TrialId id{};
+    State state = State::running;
+    std::int64_t iteration = 0;  ///< of the last result, when the trial has ended; 0: it had none
+    std::vector<double> scores;  ///< then, one for each objective
+    std::vector<double> point;   ///< coordinates by leaf, NaN where the config has none
+  };
+
+  /// `space` has no grid.
+  History(SearchSpace space, std::size_t objectives);
+
+  /// Returns the place of the trial's row. A trial that is told of again keeps its place, and is
+  /// running.
+  std::size_t add(TrialId id, const std::string& config);
+  /// The same; nothing if the trial is unknown.
+  std::optional<std::size_t> end(TrialId id, const Observation& last, Ended how);
+
+  std::optional<std::size_t> find(TrialId id) const;
+
+  const SearchSpace& space() const { return space_; }
+  const std::vector<Axis>& axes() const { return axes_; }
+  std::size_t objectives() const { return objectives_; }
+  /// In the order in which the trials came.
+  const std::vector<Row>& rows() const { return rows_; }
+  std::size_t count(State state) const;
+
+  Json save() const;
+  /// Throws what load_state (tuner/core/policy_state.h) takes for a state that is not its own.
+  void load(const Json& state);
+
+ private:
+  SearchSpace space_;
+  std::vector<Axis> axes_;
+  std::size_t objectives_;
+  std::vector<Row> rows_;
+  std::map<TrialId, std::size_t> places_;
+  std::map<State, std::size_t> counts_;
+};
+
+}  // namespace tune

@@ -1,0 +1,74 @@
+// Suggests what a model of good and other trials expects most of. The rules: tpe_model.h.
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "searchers/searchers.h"
+#include "searchers/tpe_model.h"
+#include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+class Tpe : public Searcher {
+ public:
+  Tpe(TpeModel model, const TpeOptions& options)
+      : model_(std::move(model)), options_(options), random_(options.seed) {}
+
+  Answer suggest(TrialId) override {
+    Random random = random_;
+    Json config;
+    try {
+      config = draw(random);
+    } catch (const std::invalid_argument& error) {
+      throw user_error(error.what());
+    }
+    random_ = random;
+    std::string tag = space().tag(config);
+    return Suggestion{std::move(config), std::move(tag)};
+  }
+
+  void on_trial_add(TrialId id, const std::string& config) override { model_.add(id, config); }
+  void on_trial_end(TrialId id, const Observation& last, Ended how) override {
+    model_.end(id, last, how);
+  }
+
+  bool may_take_long() const override { return true; }
+
+  Json save() const override {
+    return {{"random", random_.save()}, {"history", model_.history().save()}};
+  }
+  void load(const Json& state) override {
+    load_state("the searcher tpe", [&] {
+      Random random(0);
+      random.load(state.at("random"));
+      model_.load(state.at("history"));
+      random_ = random;
+    });
+  }
+
+ private:
+  const SearchSpace& space() const { return model_.history().space(); }
+
+  Json draw(Random& random) const {
+    if (model_.known() < static_cast<std::size_t>(options_.n_startup_trials)) {
+      return space().sample(0, random);
+    }
+    return model_.suggest([&] { return random.uniform(); });
+  }
+
+  TpeModel model_;
+  const TpeOptions options_;
+  Random random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_tpe(const SearchSpace& space, std::size_t objectives,
+                                   const TpeOptions& options) {
+  return std::make_unique<Tpe>(TpeModel(History(space, objectives), options.rules), options);
+}
+
+}  // namespace tune

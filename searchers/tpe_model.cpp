@@ -1,0 +1,309 @@
+#include "searchers/tpe_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "tuner/core/pareto.h"
+
+namespace tune {
+
+namespace {
+
+using State = History::State;
+
+bool is_known(const History::Row& row) {
+  return row.state == State::complete || row.state == State::stopped;
+}
+
+/// Inserts or erases `row` at its place in a sorted list.
+template <class Before>
+void insert_sorted(std::vector<std::uint32_t>& list, std::uint32_t row, Before before) {
+  list.insert(std::upper_bound(list.begin(), list.end(), row, before), row);
+}
+template <class Before>
+void erase_sorted(std::vector<std::uint32_t>& list, std::uint32_t row, Before before) {
+  list.erase(std::lower_bound(list.begin(), list.end(), row, before));
+}
+
+/// The newest 25 count fully, the older ones less the older they are.
+std::vector<double> weights_by_age(std::size_t n) {
+  constexpr std::size_t newest = 25;
+  std::vector<double> weights(n, 1.0);
+  if (n <= newest) return weights;
+  const double least = 1 / static_cast<double>(n);
+  const std::size_t older = n - newest;
+  for (std::size_t i = 0; i < older; ++i) {
+    const double age = older == 1 ? 0 : static_cast<double>(i) / static_cast<double>(older - 1);
+    weights[i] = least + age * (1 - least);
+  }
+  return weights;
+}
+
+/// Somewhat worse than the worst of `points` for each objective.
+Scores reference_of(const std::vector<Scores>& points) {
+  Scores reference = points[0];
+  for (const Scores& point : points) {
+    for (std::size_t j = 0; j < point.size(); ++j) reference[j] = std::min(reference[j], point[j]);
+  }
+  for (double& worst : reference) {
+    worst = std::min(1.1 * worst, 0.9 * worst);
+    if (worst == 0) worst = -1e-12;
+  }
+  return reference;
+}
+
+}  // namespace
+
+TpeModel::TpeModel(History history, TpeRules rules)
+    : history_(std::move(history)),
+      rules_(rules),
+      columns_(history_.axes().size()),
+      ascending_(history_.axes().size()) {
+  for (std::size_t row = 0; row < history_.rows().size(); ++row) place(row);
+}
+
+std::size_t TpeModel::known() const {
+  return history_.count(State::complete) + history_.count(State::stopped);
+}
+
+void TpeModel::add(TrialId id, const std::string& config) {
+  if (const auto row = history_.find(id)) displace(*row);
+  place(history_.add(id, config));
+}
+
+void TpeModel::end(TrialId id, const Observation& last, Ended how) {
+  const auto row = history_.find(id);
+  if (!row) return;
+  displace(*row);
+  history_.end(id, last, how);
+  place(*row);
+}
+
+void TpeModel::load(const Json& state) {
+  History history = history_;
+  history.load(state);
+  *this = TpeModel(std::move(history), rules_);
+}
+
+/// Of two that are complete, or two that were stopped: whether `a` comes before `b`.
+bool TpeModel::is_better(std::size_t a, std::size_t b) const {
+  const History::Row &one = history_.rows()[a], &two = history_.rows()[b];
+  if (one.iteration != two.iteration && one.state == State::stopped) {
+    return one.iteration > two.iteration;
+  }
+  const double left = one.scores[0], right = two.scores[0];
+  if (left > right || (std::isnan(right) && !std::isnan(left))) return true;
+  if (left < right || (std::isnan(left) && !std::isnan(right))) return false;
+  return a < b;
+}
+
+/// The shape of configs that have these coordinates.
+std::size_t TpeModel::shape_like(const std::vector<double>& point) {
+  std::vector<bool> has;
+  for (const double x : point) has.push_back(!std::isnan(x));
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(),
+                                  [&](const Shape& shape) { return shape.has == has; });
+  const auto number = static_cast<std::size_t>(found - shapes_.begin());
+  if (found == shapes_.end()) shapes_.push_back({std::move(has)});
+  return number;
+}
+
+void TpeModel::place(std::size_t row) {
+  const History::Row& what = history_.rows()[row];
+  const auto number = static_cast<std::uint32_t>(row);
+  for (std::size_t leaf = 0; leaf < columns_.size(); ++leaf) {
+    auto& column = columns_[leaf];
+    if (row >= column.size()) column.resize(row + 1);
+    column[row] = what.point[leaf];
+    if (std::isnan(column[row])) continue;
+    insert_sorted(ascending_[leaf], number, [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(column[a], a) < std::pair(column[b], b);
+    });
+  }
+  shape_of_.resize(std::max(shape_of_.size(), row + 1));
+  shape_of_[row] = shape_like(what.point);
+  if (is_known(what)) ++shapes_[shape_of_[row]].known;
+  const auto better = [&](std::uint32_t a, std::uint32_t b) { return is_better(a, b); };
+  if (what.state == State::complete) insert_sorted(complete_, number, better);
+  if (what.state == State::stopped) insert_sorted(stopped_, number, better);
+}
+
+void TpeModel::displace(std::size_t row) {
+  const auto number = static_cast<std::uint32_t>(row);
+  for (std::size_t leaf = 0; leaf < columns_.size(); ++leaf) {
+    const auto& column = columns_[leaf];
+    if (std::isnan(column[row])) continue;
+    erase_sorted(ascending_[leaf], number, [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(column[a], a) < std::pair(column[b], b);
+    });
+  }
+  const auto better = [&](std::uint32_t a, std::uint32_t b) { return is_better(a, b); };
+  const State state = history_.rows()[row].state;
+  if (is_known(history_.rows()[row])) --shapes_[shape_of_[row]].known;
+  if (state == State::complete) erase_sorted(complete_, number, better);
+  if (state == State::stopped) erase_sorted(stopped_, number, better);
+}
+
+/// The `n` best of the complete trials, of several objectives: whole fronts, and of the last one
+/// those that cover most.
+std::vector<std::size_t> TpeModel::pareto_best(std::size_t n) const {
+  std::vector<std::size_t> rows(complete_.begin(), complete_.end());
+  std::sort(rows.begin(), rows.end());
+  if (n >= rows.size()) return rows;
+  std::vector<Scores> points;
+  for (const std::size_t row : rows) points.push_back(history_.rows()[row].scores);
+  const std::vector<std::size_t> ranks = domination_ranks(points, n);
+  std::vector<std::size_t> best;
+  for (std::size_t rank = 0; best.size() < n; ++rank) {
+    std::vector<std::size_t> front;
+    std::vector<Scores> front_points;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (ranks[i] != rank) continue;
+      front.push_back(rows[i]);
+      front_points.push_back(points[i]);
+    }
+    if (best.size() + front.size() <= n) {
+      best.insert(best.end(), front.begin(), front.end());
+      continue;
+    }
+    const Scores reference = reference_of(front_points);
+    for (const std::size_t i : select_by_hypervolume(front_points, n - best.size(), reference)) {
+      best.push_back(front[i]);
+    }
+  }
+  return best;
+}
+
+std::vector<TpeModel::Side> TpeModel::split() const {
+  const auto& rows = history_.rows();
+  std::vector<Side> sides(rows.size(), Side::none);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const State state = rows[row].state;
+    if (is_known(rows[row]) || (state == State::running && rules_.constant_liar))
+      sides[row] = Side::other;
+  }
+  const bool is_single = history_.objectives() == 1;
+  constexpr std::int64_t usual_cap = 25;
+  auto n = static_cast<std::size_t>(std::ceil(rules_.gamma * static_cast<double>(known())));
+  if (rules_.gamma_cap || is_single) {
+    n = std::min(n, static_cast<std::size_t>(rules_.gamma_cap.value_or(usual_cap)));
+  }
+  std::size_t good = std::min(n, complete_.size());
+  if (is_single) {
+    for (std::size_t i = 0; i < good; ++i) sides[complete_[i]] = Side::good;
+  } else {
+    for (const std::size_t row : pareto_best(good)) sides[row] = Side::good;
+  }
+  for (std::size_t i = 0; i < stopped_.size() && good < n; ++i, ++good) {
+    sides[stopped_[i]] = Side::good;
+  }
+  return sides;
+}
+
+/// The sets of leaves that are modelled together; what is in none is modelled alone.
+std::vector<std::vector<std::size_t>> TpeModel::joint_groups() const {
+  const bool is_joint = rules_.multivariate.value_or(rules_.group || history_.objectives() == 1);
+  if (!is_joint) return {};
+  // Each shape divides the groups so far into what it has and what it lacks.
+  std::vector<std::vector<std::size_t>> groups;
+  std::vector<bool> is_new(columns_.size(), true);
+  bool is_first = true;
+  for (const Shape& shape : shapes_) {
+    if (shape.known == 0) continue;
+    std::vector<std::vector<std::size_t>> finer;
+    for (const auto& group : groups) {
+      std::vector<std::size_t> in, out;
+      for (const std::size_t leaf : group) (shape.has[leaf] ? in : out).push_back(leaf);
+      finer.push_back(std::move(in));
+      if (rules_.group) finer.push_back(std::move(out));
+    }
+    std::vector<std::size_t> fresh;
+    for (std::size_t leaf = 0; leaf < columns_.size(); ++leaf) {
+      if (!shape.has[leaf] || !is_new[leaf]) continue;
+      is_new[leaf] = false;
+      if (!history_.axes()[leaf].is_single()) fresh.push_back(leaf);
+    }
+    if (rules_.group || is_first) finer.push_back(std::move(fresh));
+    std::erase_if(finer, [](const auto& group) { return group.empty(); });
+    groups = std::move(finer);
+    is_first = false;
+  }
+  return groups;
+}
+
+/// Of the trials on one side that have all these leaves.
+Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
+                          Side side) const {
+  std::vector<bool> fits;
+  for (const Shape& shape : shapes_) {
+    fits.push_back(std::all_of(leaves.begin(), leaves.end(),
+                               [&](std::size_t leaf) { return shape.has[leaf]; }));
+  }
+  constexpr auto none = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> places(sides.size(), none);  // by row, in the model
+  std::uint32_t n = 0;
+  for (std::size_t row = 0; row < sides.size(); ++row) {
+    if (sides[row] == side && fits[shape_of_[row]]) places[row] = n++;
+  }
+  std::vector<ParzenColumn> columns;
+  for (const std::size_t leaf : leaves) {
+    ParzenColumn column{&history_.axes()[leaf], std::vector<double>(n), {}};
+    column.ascending.reserve(n);
+    if (column.axis->is_choice()) {
+      for (std::size_t row = 0; row < sides.size(); ++row) {
+        if (places[row] != none) column.at[places[row]] = columns_[leaf][row];
+      }
+    } else {
+      for (const std::uint32_t row : ascending_[leaf]) {
+        if (places[row] == none) continue;
+        column.at[places[row]] = columns_[leaf][row];
+        column.ascending.push_back(places[row]);
+      }
+    }
+    columns.push_back(std::move(column));
+  }
+  const bool is_even = side == Side::good && history_.objectives() > 1;
+  return {std::move(columns), is_even ? std::vector<double>(n, 1.0) : weights_by_age(n),
+          rules_.parzen};
+}
+
+/// The candidate, drawn from the model of the good ones, that is denser there than among the others
+/// by the largest factor.
+std::vector<double> TpeModel::draw(const std::vector<std::size_t>& leaves,
+                                   const std::vector<Side>& sides,
+                                   const Parzen::Uniforms& uniforms) const {
+  const Parzen good = model_of(leaves, sides, Side::good);
+  const Parzen other = model_of(leaves, sides, Side::other);
+  const std::vector<double> candidates =
+      good.sample(static_cast<std::size_t>(rules_.n_ei_candidates), uniforms);
+  const std::vector<double> in_good = good.log_density(candidates);
+  const std::vector<double> in_other = other.log_density(candidates);
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < in_good.size(); ++i) {
+    if (in_good[i] - in_other[i] > in_good[best] - in_other[best]) best = i;
+  }
+  const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(best * leaves.size());
+  return {first, first + static_cast<std::ptrdiff_t>(leaves.size())};
+}
+
+Json TpeModel::suggest(const Parzen::Uniforms& uniforms) const {
+  const std::vector<Side> sides = split();
+  constexpr double open = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> point(columns_.size(), open);
+  for (const auto& group : joint_groups()) {
+    const std::vector<double> drawn = draw(group, sides, uniforms);
+    for (std::size_t i = 0; i < group.size(); ++i) point[group[i]] = drawn[i];
+  }
+  const auto draw_leaf = [&](std::size_t leaf) {
+    const Axis& axis = history_.axes()[leaf];
+    if (axis.is_single()) point[leaf] = axis.low;
+    if (std::isnan(point[leaf])) point[leaf] = draw({leaf}, sides, uniforms)[0];
+    return leaf_value_at(history_.space().leaves()[leaf].domain, axis, point[leaf]);
+  };
+  return history_.space().assemble(0, draw_leaf);
+}
+
+}  // namespace tune

@@ -1,0 +1,63 @@
+// The tree-structured Parzen estimator: where good configs are dense and others are not (Bergstra
+// et al., "Algorithms for Hyper-Parameter Optimization", 2011), by the rules of Optuna 5.0 as far
+// as docs/searchers.md says nothing else. Knows no generator: it is given numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "searchers/history.h"
+#include "searchers/parzen.h"
+#include "searchers/tpe_options.h"
+
+namespace tune {
+
+class TpeModel {
+ public:
+  TpeModel(History history, TpeRules rules);
+
+  const History& history() const { return history_; }
+  void add(TrialId id, const std::string& config);
+  void end(TrialId id, const Observation& last, Ended how);
+  /// Throws as History::load does.
+  void load(const Json& state);
+
+  /// Trials that the model knows something of: complete and stopped ones.
+  std::size_t known() const;
+
+  /// Takes the numbers as Optuna does. std::invalid_argument if an expression of the space cannot
+  /// be evaluated.
+  Json suggest(const Parzen::Uniforms& uniforms) const;
+
+ private:
+  enum class Side : char { none, good, other };
+  /// Which leaves a config has.
+  struct Shape {
+    std::vector<bool> has;
+    std::size_t known = 0;  ///< how many trials with it are known
+  };
+
+  std::size_t shape_like(const std::vector<double>& point);
+  void place(std::size_t row);
+  void displace(std::size_t row);
+  bool is_better(std::size_t a, std::size_t b) const;
+  std::vector<Side> split() const;
+  std::vector<std::size_t> pareto_best(std::size_t n) const;
+  std::vector<std::vector<std::size_t>> joint_groups() const;
+  Parzen model_of(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
+                  Side side) const;
+  std::vector<double> draw(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
+                           const Parzen::Uniforms& uniforms) const;
+
+  History history_;
+  TpeRules rules_;
+  // What follows from the history, kept up to date because to find it anew takes long.
+  std::vector<std::vector<double>> columns_;           ///< by leaf, by row: coordinates
+  std::vector<std::vector<std::uint32_t>> ascending_;  ///< by leaf: rows that have it
+  std::vector<std::uint32_t> complete_, stopped_;      ///< rows, best first
+  std::vector<Shape> shapes_;                          ///< in the order in which they came
+  std::vector<std::size_t> shape_of_;                  ///< by row
+};
+
+}  // namespace tune

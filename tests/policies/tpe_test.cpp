@@ -1,0 +1,271 @@
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "searchers/tpe_model.h"
+#include "tests/policies/policies.h"
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+namespace {
+
+const Json plain = R"({"a": {"uniform": [-5, 10]}, "b": {"loguniform": [1e-5, 1]},
+                       "c": {"choice": ["x", "y", "z"]}, "d": {"randint": [3, 41]},
+                       "e": {"quniform": [-1, 1, 0.125]}})"_json;
+const Json conditional = R"({"a": {"uniform": [-5, 10]}, "b": {"loguniform": [1e-5, 1]},
+    "c": {"choice": [{"is": "x", "c_x": {"uniform": [0, 1]}},
+                     {"is": "y", "c_y": {"lograndint": [1, 501]}}, {"is": "z"}]},
+    "d": {"randint": [3, 41]}, "e": {"quniform": [-1, 1, 0.125]}})"_json;
+
+/// Uniform numbers as numpy's RandomState(seed).random_sample() gives them.
+Parzen::Uniforms numpy_uniforms(std::uint32_t seed) {
+  return [generator = std::mt19937(seed)]() mutable {
+    const std::uint32_t high = static_cast<std::uint32_t>(generator()) >> 5;
+    const std::uint32_t low = static_cast<std::uint32_t>(generator()) >> 6;
+    return (high * 67108864.0 + low) / 9007199254740992.0;
+  };
+}
+
+/// A trial of a run of Optuna (tests/policies/optuna/make_runs.py).
+struct PeerTrial {
+  Json config;  ///< in our space
+  Json row;
+};
+
+std::vector<PeerTrial> read_run(const std::string& name, bool is_conditional) {
+  std::ifstream in(std::string(OPTUNA_RUNS) + "/" + name + ".jsonl");
+  std::vector<PeerTrial> trials;
+  for (std::string line; std::getline(in, line);) {
+    PeerTrial trial;
+    trial.row = Json::parse(line);
+    trial.config = trial.row.at("p");
+    if (is_conditional) {
+      Json branch = {{"is", trial.config["c"]}};
+      for (const char* key : {"c_x", "c_y"}) {
+        if (!trial.config.contains(key)) continue;
+        branch[key] = trial.config[key];
+        trial.config.erase(key);
+      }
+      trial.config["c"] = branch;
+    }
+    trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
+void tell(TpeModel& model, TrialId id, const PeerTrial& trial) {
+  model.add(id, trial.config.dump());
+  const std::string how = trial.row.at("how");
+  const Json& loss = trial.row.at("v");
+  const double score =
+      loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : -loss.get<double>();
+  Observation last{trial.row.value("i", std::int64_t{1}), {score}};
+  if (last.iteration == 0) last.scores.clear();
+  if (how == "complete") model.end(id, last, Ended::complete);
+  if (how == "stopped") model.end(id, last, Ended::stopped);
+  if (how == "failed") model.end(id, last, Ended::failed);
+}
+
+/// How many suggestions of the run were compared; each must be Optuna's.
+int repeat_run(const std::string& name, const Json& space, const TpeRules& rules) {
+  TpeModel model(History(space_of(space), 1), rules);
+  const auto uniforms = numpy_uniforms(7);
+  int compared = 0;
+  std::uint32_t id = 0;
+  for (const PeerTrial& trial : read_run(name, space == conditional)) {
+    if (model.known() >= 10) {
+      INFO(name << " " << id);
+      const Json config = model.suggest(uniforms);
+      const SearchSpace& parsed = model.history().space();
+      const std::vector<Json> ours = parsed.leaf_values(config);
+      const std::vector<Json> theirs = parsed.leaf_values(trial.config);
+      for (std::size_t leaf = 0; leaf < ours.size(); ++leaf) {
+        INFO(parsed.leaves()[leaf].pointer);
+        REQUIRE(ours[leaf].is_null() == theirs[leaf].is_null());
+        if (ours[leaf].is_null()) continue;
+        CHECK(ours[leaf].get<double>() == Approx(theirs[leaf].get<double>()).epsilon(1e-9));
+      }
+      ++compared;
+    }
+    tell(model, TrialId(id++), trial);
+  }
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("A run of Optuna's multivariate TPE is repeated number by number", "[tpe][unit]") {
+  CHECK(repeat_run("multivariate", plain, {}) == 24);
+}
+
+TEST_CASE("A run of Optuna's univariate TPE with other options is repeated number by number",
+          "[tpe][unit]") {
+  TpeRules rules;
+  rules.multivariate = false;
+  rules.constant_liar = false;
+  rules.parzen.endpoints = true;
+  rules.parzen.prior_weight = 0.5;
+  CHECK(repeat_run("univariate", plain, rules) == 18);
+}
+
+TEST_CASE("A run of Optuna's TPE on a conditional space is repeated number by number",
+          "[tpe][unit]") {
+  CHECK(repeat_run("conditional", conditional, {}) == 30);
+}
+
+TEST_CASE("A run of Optuna's TPE whose trials are all stopped is repeated number by number",
+          "[tpe][unit]") {
+  CHECK(repeat_run("stopped", plain, {}) == 20);
+}
+
+TEST_CASE("A run of Optuna's TPE in groups is repeated number by number", "[tpe][unit]") {
+  TpeRules rules;
+  rules.group = true;
+  rules.parzen.magic_clip = false;
+  CHECK(repeat_run("grouped", conditional, rules) == 30);
+}
+
+TEST_CASE("What failed leaves no trace in the model", "[tpe][unit]") {
+  TpeModel one(History(space_of(plain), 1), {}), two = one;
+  const auto run = read_run("multivariate", false);
+  for (std::uint32_t id = 0; id < 20; ++id) {
+    tell(one, TrialId(id), run[id]);
+    tell(two, TrialId(id), run[id]);
+    two.add(TrialId(100 + id), run[20 + id % 10].config.dump());
+    const double score = id % 2 == 0 ? 5.0 : std::numeric_limits<double>::quiet_NaN();
+    two.end(TrialId(100 + id), {3, {score}}, id % 2 == 0 ? Ended::failed : Ended::complete);
+  }
+  CHECK(one.suggest(numpy_uniforms(1)) == two.suggest(numpy_uniforms(1)));
+}
+
+TEST_CASE("A trial counts with its last config and its last end", "[tpe][unit]") {
+  TpeModel one(History(space_of(plain), 1), {}), two = one;
+  const auto run = read_run("multivariate", false);
+  for (std::uint32_t id = 0; id < 20; ++id) {
+    two.add(TrialId(id), run[(id + 7) % 20].config.dump());
+    if (id % 3 == 0) two.end(TrialId(id), {2, {7.0}}, Ended::complete);
+    if (id % 3 == 1) two.end(TrialId(id), {2, {7.0}}, Ended::stopped);
+  }
+  for (std::uint32_t id = 0; id < 20; ++id) {
+    tell(one, TrialId(id), run[id]);
+    tell(two, TrialId(id), run[id]);
+  }
+  CHECK(one.history().save() == two.history().save());
+  CHECK(one.suggest(numpy_uniforms(1)) == two.suggest(numpy_uniforms(1)));
+}
+
+TEST_CASE("A model that was saved and loaded suggests the same", "[tpe][unit]") {
+  TpeModel one(History(space_of(conditional), 1), {}), two = one;
+  std::uint32_t id = 0;
+  for (const PeerTrial& trial : read_run("conditional", true)) tell(one, TrialId(id++), trial);
+  two.load(Json::parse(one.history().save().dump()));
+  CHECK(two.history().save() == one.history().save());
+  CHECK(one.suggest(numpy_uniforms(1)) == two.suggest(numpy_uniforms(1)));
+}
+
+TEST_CASE("Running trials push suggestions away, unless that is turned off", "[tpe][unit]") {
+  const Json line = R"({"x": {"uniform": [0, 1]}})"_json;
+  const auto near_running = [&](bool constant_liar) {
+    TpeRules rules;
+    rules.constant_liar = constant_liar;
+    TpeModel model(History(space_of(line), 1), rules);
+    std::uint32_t id = 0;
+    for (double x = 0.025; x < 1; x += 0.05) {
+      model.add(TrialId(id), Json{{"x", x}}.dump());
+      model.end(TrialId(id++), {1, {-std::abs(x - 0.5)}}, Ended::complete);
+    }
+    for (int i = 0; i < 10; ++i) model.add(TrialId(id++), R"({"x": 0.5})");
+    const auto uniforms = numpy_uniforms(4);
+    int near = 0;
+    for (int i = 0; i < 300; ++i) {
+      if (std::abs(model.suggest(uniforms)["x"].get<double>() - 0.5) < 0.03) ++near;
+    }
+    return near;
+  };
+  CHECK(near_running(false) > 3 * near_running(true));
+}
+
+TEST_CASE("Of several objectives, suggestions go to where no trial dominates", "[tpe][unit]") {
+  const Json square = R"({"x": {"uniform": [0, 1]}, "y": {"uniform": [0, 1]}})"_json;
+  TpeModel model(History(space_of(square), 2), {});
+  Random random(1);
+  double distance = 0;
+  const int startup = 20, n = 100;
+  for (int i = 0; i < n; ++i) {
+    const auto id = TrialId(static_cast<std::uint32_t>(i));
+    const Json config = i < startup ? model.history().space().sample(0, random)
+                                    : model.suggest([&] { return random.uniform(); });
+    const double x = config["x"].get<double>(), y = config["y"].get<double>();
+    const double off = (y - 0.25) * (y - 0.25);
+    model.add(id, config.dump());
+    model.end(id, {1, {-x * x - off, -(x - 1) * (x - 1) - off}}, Ended::complete);
+    if (i >= n / 2) distance += std::abs(y - 0.25);
+  }
+  // 0.3125 if it were random.
+  CHECK(distance / (n / 2) < 0.15);
+}
+
+namespace {
+
+double branin(double x, double y) {
+  const double pi = std::acos(-1.0);
+  const double bend = y - 5.1 / (4 * pi * pi) * x * x + 5 / pi * x - 6;
+  return bend * bend + 10 * (1 - 1 / (8 * pi)) * std::cos(x) + 10;
+}
+
+/// The least value in 60 trials, one after the other.
+double best_of_branin(const std::string& searcher, std::uint64_t seed) {
+  const Json space = R"({"x": {"uniform": [-5, 10]}, "y": {"uniform": [0, 15]}})"_json;
+  const auto search = make_searcher(searcher, space, 60, nullptr, seed);
+  double best = std::numeric_limits<double>::infinity();
+  for (std::uint32_t id = 0; id < 60; ++id) {
+    const Json config = next_config(*search, id);
+    const double value = branin(config["x"].get<double>(), config["y"].get<double>());
+    search->on_trial_add(TrialId(id), config.dump());
+    search->on_trial_end(TrialId(id), {1, {-value}}, Ended::complete);
+    best = std::min(best, value);
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "It comes closer to Branin's minimum than random search, on most seeds and by far on "
+    "average",
+    "[tpe][unit]") {
+  double ours = 0, random = 0;
+  int wins = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const double tpe = best_of_branin("tpe", seed), other = best_of_branin("random", seed);
+    if (tpe < other) ++wins;
+    ours += (tpe - 0.397887) / 20;
+    random += (other - 0.397887) / 20;
+  }
+  INFO(ours << " " << random << " " << wins);
+  CHECK(wins >= 14);
+  CHECK(ours < random / 2);
+}
+
+TEST_CASE("Options that make no sense are refused with their place", "[tpe][unit]") {
+  const auto complaint = [](const Json& options) {
+    try {
+      make_searcher("tpe", plain, 10, options);
+    } catch (const OptionError& error) {
+      return error.pointer + ": " + error.what();
+    }
+    return std::string("none");
+  };
+  CHECK(complaint(nullptr) == "none");
+  CHECK(complaint({{"gamma", 1}}) == "/gamma: 'gamma' must be above 0 and below 1, got 1");
+  CHECK(complaint({{"n_ei_candidates", 0}}) ==
+        "/n_ei_candidates: 'n_ei_candidates' must be from 1 to 10000, got 0");
+  CHECK(complaint({{"prior_weight", 0}}) == "/prior_weight: 'prior_weight' must be above 0, got 0");
+  CHECK(complaint({{"group", true}, {"multivariate", false}}) ==
+        "/group: 'group' needs 'multivariate': a group is modelled together");
+}
+
+}  // namespace tune
