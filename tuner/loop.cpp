@@ -26,7 +26,12 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
       snapshots_(snapshots),
       callbacks_(callbacks),
       judge_(spec.failure_config.retry_on, spec.failure_config.never_retry_on),
-      resources_(options_.resources) {}
+      resources_(options_.resources) {
+  for (const auto& [place, id] : ledger_.experiment().pending()) {
+    const Seconds not_before = trial(id).not_before;
+    if (not_before > 0) delayed_.insert({not_before, id});
+  }
+}
 
 LoopEnd Loop::run() {
   try {

@@ -70,6 +70,7 @@ class Loop {
   void carry_out_orders();
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();
+  void wait_for_retries(Seconds now);
   void say_what_is_left();
   void ask_searcher(TrialId next, bool needed);
   std::optional<TrialId> choose_named(Seconds now);
@@ -154,7 +155,10 @@ class Loop {
   std::uint64_t last_launch_ = 0;
   bool nothing_left_ = false;    ///< no trial to start, now or later
   bool searcher_waits_ = false;  ///< it had nothing when it was last asked
-  Seconds retry_at_ = never_s;   ///< Unix time at which a backed-off trial may run
+  /// Unix times before which trials that have failed must not run; some may have been started or
+  /// stopped since.
+  std::set<std::pair<Seconds, TrialId>> delayed_;
+  Seconds retry_at_ = never_s;  ///< Unix time at which a backed-off trial may run
 
   std::vector<Wakeup> wakeups_;
   Result told_result_;  ///< the copy that callbacks may write to

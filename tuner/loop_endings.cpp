@@ -152,6 +152,7 @@ void Loop::close(Attempt& attempt) {
   const auto donor = trial(id).donor;
   attempts_.erase(id);
   ledger_.commit(ended);
+  if (ended.retry) delayed_.insert({ended.not_before, id});
   if (restored != 0) saver_.unpin(owner, restored);
   saver_.apply_retention(id);
   saver_.release(id, donor);

@@ -96,9 +96,7 @@ std::optional<TrialId> Loop::choose_trial() {
   const Seconds now = ledger_.now();
   if (!options_.only.empty()) return choose_named(now);
   if (const auto chosen = policies_.scheduler->choose(experiment, now, true)) return chosen;
-  for (const auto& [place, id] : experiment.pending()) {
-    if (trial(id).not_before > now) retry_at_ = std::min(retry_at_, trial(id).not_before);
-  }
+  wait_for_retries(now);
   const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
   ask_searcher(id, true);
   auto answer = policies_.searcher.answer(id);
@@ -112,6 +110,16 @@ std::optional<TrialId> Loop::choose_trial() {
   nothing_left_ = attempts_.empty() && retry_at_ == never_s;
   searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
   return std::nullopt;
+}
+
+void Loop::wait_for_retries(Seconds now) {
+  for (; !delayed_.empty(); delayed_.erase(delayed_.begin())) {
+    const auto [at, id] = *delayed_.begin();
+    const bool waits = trial(id).state == TrialState::pending && trial(id).not_before == at;
+    if (!waits || at <= now) continue;
+    retry_at_ = std::min(retry_at_, at);
+    return;
+  }
 }
 
 /// At the end of a run that nobody has stopped.

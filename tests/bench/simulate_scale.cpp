@@ -2,6 +2,7 @@
 // the ledger and the saver as they are, around trials that cost nothing.
 //   bench_simulate [--scheduler NAME|JSON] [--trials N ...] [--workers W] [--iterations I]
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
@@ -33,6 +34,16 @@ double rss_bytes() {
   return resident * 4096;
 }
 
+/// Of this process; other work on the machine counts less than in the time that passes.
+double processor_s() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 /// A loss that falls towards a floor of its config's own, in steps of unequal length.
 SimulatedStep step(const SimulatedRun& run) {
   const double x = run.config.at("x");
@@ -47,6 +58,7 @@ struct Figures {
   std::uint64_t results = 0;
   std::uint64_t events = 0;
   double seconds = 0;
+  double processor_s = 0;
   double bytes_per_trial = 0;
 };
 
@@ -63,10 +75,12 @@ Figures measure(const Options& options, std::int64_t trials) {
   program.step = step;
   const double before = rss_bytes();
   const auto started = std::chrono::steady_clock::now();
+  const double processor_before = processor_s();
   const RunOutcome outcome = simulate_experiment(spec, built_in_catalogue(), std::move(program));
   Figures figures;
   figures.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  figures.processor_s = processor_s() - processor_before;
   const Experiment& experiment = outcome.results.experiment();
   ensure(experiment.trials().size() == static_cast<std::size_t>(trials), "all trials were drawn");
   // Those that were never promoted stay paused.
@@ -82,15 +96,16 @@ Figures measure(const Options& options, std::int64_t trials) {
 void run(const Options& options) {
   std::printf("%s, %d workers, at most %lld iterations a trial\n", options.scheduler.dump().c_str(),
               options.workers, static_cast<long long>(options.iterations));
-  std::printf("%10s %10s %10s %8s %12s %12s %12s\n", "trials", "results", "events", "s", "us/event",
-              "events/s", "bytes/trial");
+  std::printf("%10s %10s %10s %8s %12s %12s %12s\n", "trials", "results", "events", "s",
+              "cpu us/event", "events/s", "bytes/trial");
   for (const std::int64_t trials : options.trials) {
     const Figures figures = measure(options, trials);
     const auto events = static_cast<double>(figures.events);
     std::printf("%10lld %10llu %10llu %8.2f %12.2f %12.0f %12.0f\n", static_cast<long long>(trials),
                 static_cast<unsigned long long>(figures.results),
                 static_cast<unsigned long long>(figures.events), figures.seconds,
-                figures.seconds * 1e6 / events, events / figures.seconds, figures.bytes_per_trial);
+                figures.processor_s * 1e6 / events, events / figures.seconds,
+                figures.bytes_per_trial);
     std::fflush(stdout);
   }
 }
