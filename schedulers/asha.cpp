@@ -59,6 +59,8 @@ class Asha : public Scheduler {
     live_.erase(found);
   }
 
+  std::unique_ptr<Scheduler> copy() const override { return std::make_unique<Asha>(*this); }
+
   Json save() const override {
     Json live = Json::array();
     for (const auto& [id, place] : live_) {

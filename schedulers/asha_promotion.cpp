@@ -1,12 +1,11 @@
 // Asynchronous successive halving, the variant of the paper: a trial waits at every rung, and those
 // among the best there are promoted: they go on from their checkpoints.
 #include <cmath>
-#include <map>
-#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "schedulers/copies.h"
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
 #include "schedulers/standing.h"
@@ -21,7 +20,7 @@ namespace {
 /// A rung of a bracket, and who waits at it.
 struct PromotionRung {
   Rung scores;
-  std::set<RungEntry, BestFirst> waiting;  ///< those that could be started now; NaN never is
+  SortedChunks<RungEntry, BestFirst> waiting;  ///< those that could be started now; NaN never is
   std::int64_t promoted = 0;
 };
 
@@ -51,41 +50,40 @@ class AshaPromotion : public Scheduler {
 
   void on_trial_add(const Trial& trial) override {
     const int rungs = static_cast<int>(milestones_.size());
-    places_[trial.id] = {};
-    places_[trial.id].bracket = draw_bracket(options_.brackets, rungs, random_);
+    places_[trial.id] = {.bracket = draw_bracket(options_.brackets, rungs, random_)};
   }
 
   void on_trial_start(const Trial& trial) override {
-    const auto found = places_.find(trial.id);
-    if (found == places_.end() || !found->second.is_at_rung) return;
+    RungPlace* const place = places_.find(trial.id);
+    if (place == nullptr || !place->is_at_rung) return;
     // Whoever chose it, this is its promotion.
-    leave(trial.id, found->second);
-    promote(found->second);
+    leave(trial.id, *place);
+    promote(*place);
   }
 
   void on_trial_wait(const Trial& trial) override {
-    const auto found = places_.find(trial.id);
-    if (found != places_.end() && found->second.is_at_rung) wait(trial.id, found->second);
+    RungPlace* const place = places_.find(trial.id);
+    if (place != nullptr && place->is_at_rung) wait(trial.id, *place);
   }
 
   void on_trial_end(const Trial& trial) override {
-    const auto found = places_.find(trial.id);
-    if (found == places_.end()) return;
-    RungPlace& place = found->second;
+    RungPlace* const found = places_.find(trial.id);
+    if (found == nullptr) return;
+    RungPlace& place = *found;
     leave(trial.id, place);
     // One that ended well is a competitor like any other.
     const auto standing = yardstick_.of(trial);
     if (trial.state == TrialState::terminated && standing && !place.is_at_rung) {
       enter(trial.id, place, *standing);
     }
-    places_.erase(found);
+    places_.erase(trial.id);
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
     const auto standing = yardstick_.of(result);
-    const auto found = places_.find(trial.id);
-    if (!standing || found == places_.end()) return {};
-    RungPlace& place = found->second;
+    RungPlace* const found = places_.find(trial.id);
+    if (!standing || found == nullptr) return {};
+    RungPlace& place = *found;
     if (standing->time >= options_.max_t) {
       return {options_.stop_last_trials ? Action::stop : Action::proceed};
     }
@@ -102,8 +100,8 @@ class AshaPromotion : public Scheduler {
   std::optional<TrialId> choose(const Experiment& experiment, Seconds now,
                                 bool more) const override {
     for (const auto& [queued, id] : experiment.pending()) {
-      const auto found = places_.find(id);
-      const bool is_at_rung = found != places_.end() && found->second.is_at_rung;
+      const RungPlace* const place = places_.find(id);
+      const bool is_at_rung = place != nullptr && place->is_at_rung;
       if (!is_at_rung && experiment.may_start(id, now)) return id;
     }
     const auto may_start = [&](TrialId id) { return experiment.may_start(id, now); };
@@ -112,12 +110,16 @@ class AshaPromotion : public Scheduler {
     return is_over ? last_promotion(may_start) : std::nullopt;
   }
 
+  std::unique_ptr<Scheduler> copy() const override {
+    return std::make_unique<AshaPromotion>(*this);
+  }
+
   Json save() const override {
     Json places = Json::array();
-    for (const auto& [id, place] : places_) {
+    places_.for_each([&](TrialId id, const RungPlace& place) {
       places.push_back({index_of(id), place.bracket, place.rung, place.is_at_rung, place.is_waiting,
                         encode_number(place.score)});
-    }
+    });
     Json brackets = Json::array();
     for (const auto& rungs : brackets_) {
       brackets.push_back(Json::array());
@@ -154,7 +156,7 @@ class AshaPromotion : public Scheduler {
       }
       random_ = other.random_;
       brackets_.swap(other.brackets_);
-      places_.swap(other.places_);
+      places_ = std::move(other.places_);
     });
   }
 
@@ -233,7 +235,7 @@ class AshaPromotion : public Scheduler {
   std::optional<TrialId> last_promotion(const MayStart& may_start) const {
     return from_the_top([&](const PromotionRung& rung) -> std::optional<TrialId> {
       if (rung.promoted > 0 || rung.waiting.empty()) return std::nullopt;
-      const TrialId best = rung.waiting.begin()->trial;
+      const TrialId best = (*rung.waiting.begin()).trial;
       return may_start(best) ? std::optional(best) : std::nullopt;
     });
   }
@@ -244,7 +246,7 @@ class AshaPromotion : public Scheduler {
   Random random_;
   /// Bracket s leaves out the s lowest milestones.
   std::vector<std::vector<PromotionRung>> brackets_;
-  std::map<TrialId, RungPlace> places_;
+  TrialTable<RungPlace> places_;
 };
 
 }  // namespace

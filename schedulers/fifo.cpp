@@ -8,6 +8,7 @@ namespace {
 class Fifo : public Scheduler {
  public:
   Decision on_result(const Trial&, const Result&) override { return {}; }
+  std::unique_ptr<Scheduler> copy() const override { return std::make_unique<Fifo>(); }
 };
 
 }  // namespace

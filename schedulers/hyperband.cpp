@@ -133,6 +133,8 @@ class Hyperband : public Scheduler {
     return more ? std::nullopt : best_of_unfilled(experiment, now);
   }
 
+  std::unique_ptr<Scheduler> copy() const override { return std::make_unique<Hyperband>(*this); }
+
   Json save() const override {
     Json brackets = Json::array();
     for (const auto& [number, bracket] : brackets_) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedulers/copies.h"
 #include "schedulers/schedulers.h"
 #include "schedulers/standing.h"
 #include "tuner/core/error.h"
@@ -144,33 +145,32 @@ class MedianStopping : public Scheduler {
   }
 
   void on_trial_start(const Trial& trial) override {
-    const auto found = courses_.find(trial.id);
-    if (found != courses_.end()) set_waiting(found->second, false);
+    if (Course* const course = courses_.find(trial.id)) set_waiting(*course, false);
   }
 
   void on_trial_wait(const Trial& trial) override {
-    const auto found = courses_.find(trial.id);
-    if (found == courses_.end()) return;
+    Course* const course = courses_.find(trial.id);
+    if (course == nullptr) return;
     // To give way to one that must not run yet, or need not, helps nobody.
-    set_waiting(found->second, trial.not_before == 0 && !found->second.is_let_go);
+    set_waiting(*course, trial.not_before == 0 && !course->is_let_go);
   }
 
   void on_trial_end(const Trial& trial) override {
-    const auto found = courses_.find(trial.id);
-    if (found == courses_.end()) return;
-    Course& course = found->second;
+    Course* const found = courses_.find(trial.id);
+    if (found == nullptr) return;
+    Course& course = *found;
     const auto standing = yardstick_.of(trial);
     const bool counts = trial.state == TrialState::terminated && !course.is_let_go;
     if (counts && standing && standing->time > course.time) take_in(course, *standing);
     set_waiting(course, false);
-    courses_.erase(found);
+    courses_.erase(trial.id);
   }
 
   Decision on_result(const Trial& trial, const Result& result) override {
     const auto standing = yardstick_.of(result);
-    const auto found = courses_.find(trial.id);
-    if (!standing || found == courses_.end()) return {};
-    Course& course = found->second;
+    Course* const found = courses_.find(trial.id);
+    if (!standing || found == nullptr) return {};
+    Course& course = *found;
     // What is repeated after a restore has been counted.
     if (course.is_let_go || standing->time <= course.time) return {};
     const auto others = take_in(course, *standing);
@@ -189,25 +189,29 @@ class MedianStopping : public Scheduler {
     return {Action::pause};
   }
 
+  std::unique_ptr<Scheduler> copy() const override {
+    return std::make_unique<MedianStopping>(*this);
+  }
+
   Json save() const override {
     Json samples = Json::array();
-    for (const auto& [point, sample] : samples_) samples.push_back({point, sample.save()});
+    for (const auto& [point, sample] : samples_) samples.push_back({point, sample->save()});
     Json courses = Json::array();
-    for (const auto& [id, course] : courses_) {
+    courses_.for_each([&](TrialId id, const Course& course) {
       courses.push_back({index_of(id), encode_number(course.time), encode_number(course.best),
                          encode_number(course.sum), course.numbers, course.results, course.point,
                          encode_number(course.paused), course.is_let_go, course.is_waiting});
-    }
+    });
     return {{"samples", std::move(samples)}, {"trials", std::move(courses)}};
   }
 
   void load(const Json& state) override {
     load_state("the scheduler median_stopping", [&] {
-      std::map<double, Sample> samples;
+      std::map<double, Shared<Sample>> samples;
       for (const Json& saved : state.at("samples")) {
-        samples[saved.at(0).get<double>()] = Sample::loaded(saved.at(1));
+        samples[saved.at(0).get<double>()].change() = Sample::loaded(saved.at(1));
       }
-      std::map<TrialId, Course> courses;
+      TrialTable<Course> courses;
       std::int64_t waiting = 0;
       for (const Json& saved : state.at("trials")) {
         Course& course = courses[TrialId(load_whole<std::uint32_t>(saved.at(0)))];
@@ -250,14 +254,15 @@ class MedianStopping : public Scheduler {
     std::optional<Others> others;
     if (here > course.point) {
       const auto found = samples_.find(here);
-      others = found == samples_.end() ? Others{}
-                                       : Others{std::ssize(found->second), found->second.median()};
+      others = found == samples_.end()
+                   ? Others{}
+                   : Others{std::ssize(*found->second), found->second->median()};
     }
     // At a point between two results the average is that of the results up to the first.
     if (course.results > 0) {
       const double mean = course.mean();
       for (double point = grid_.after(course.point); point < time; point = grid_.after(point)) {
-        samples_[point].add(mean);
+        samples_[point].change().add(mean);
       }
     }
     ++course.results;
@@ -265,7 +270,7 @@ class MedianStopping : public Scheduler {
       course.sum += standing.score;
       ++course.numbers;
     }
-    if (here == time && here > course.point) samples_[here].add(course.mean());
+    if (here == time && here > course.point) samples_[here].change().add(course.mean());
     course.point = here;
     return others;
   }
@@ -273,8 +278,8 @@ class MedianStopping : public Scheduler {
   const MedianStoppingOptions options_;
   const Yardstick yardstick_;
   const TimeGrid grid_;
-  std::map<double, Sample> samples_;  ///< by point of the grid; each trial is there once
-  std::map<TrialId, Course> courses_;
+  std::map<double, Shared<Sample>> samples_;  ///< by point of the grid; each trial is there once
+  TrialTable<Course> courses_;
   std::int64_t waiting_ = 0;
 };
 

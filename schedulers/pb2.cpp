@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "schedulers/copies.h"
 #include "schedulers/population.h"
 #include "tuner/core/gaussian_process.h"
 #include "tuner/core/minimize.h"
@@ -84,8 +84,8 @@ class Bandit : public Explorer {
   void on_score(TrialId id, const Standing& standing, const std::string& config) override {
     latest_ = std::max(latest_, standing.time);
     Values values = values_of(Json::parse(config));
-    const auto [found, is_new] = marks_.try_emplace(id);
-    Mark& mark = found->second;
+    const bool is_new = !marks_.contains(id);
+    Mark& mark = marks_[id];
     if (!is_new && mark.values == values) learn(mark, standing);
     mark.time = standing.time;
     mark.score = standing.score;
@@ -93,9 +93,9 @@ class Bandit : public Explorer {
   }
 
   void on_clone(TrialId clone, TrialId donor, const std::string& config) override {
-    const auto found = marks_.find(donor);
-    if (found == marks_.end()) return;
-    Mark mark = found->second;
+    const Mark* const found = std::as_const(marks_).find(donor);
+    if (found == nullptr) return;
+    Mark mark = *found;
     mark.values = values_of(Json::parse(config));
     round_.push_back(mark.values);
     marks_[clone] = std::move(mark);
@@ -106,7 +106,7 @@ class Bandit : public Explorer {
   Json explore(TrialId donor, Json config, Random& random) override {
     if (latest_ > explored_) round_.clear();
     explored_ = latest_;
-    const Values chosen = choose(marks_.find(donor), random);
+    const Values chosen = choose(std::as_const(marks_).find(donor), random);
     for (std::size_t j = 0; j < bounds_.size(); ++j) {
       const Json::json_pointer place(bounds_[j].pointer);
       const auto& domain = std::get<Domain>(bounds_[j].values);
@@ -122,16 +122,18 @@ class Bandit : public Explorer {
     return config;
   }
 
+  std::unique_ptr<Explorer> copy() const override { return std::make_unique<Bandit>(*this); }
+
   Json save() const override {
     Json stretches = Json::array();
     for (const Stretch& s : stretches_) {
       stretches.push_back({s.time, s.score_before, s.values, s.progress});
     }
     Json marks = Json::array();
-    for (const auto& [id, mark] : marks_) {
+    marks_.for_each([&](TrialId id, const Mark& mark) {
       marks.push_back({index_of(id), encode_number(mark.time), encode_number(mark.score),
                        mark.values, mark.last_stretch ? Json(*mark.last_stretch) : Json()});
-    }
+    });
     return {{"stretches", std::move(stretches)},
             {"marks", std::move(marks)},
             {"round", round_},
@@ -148,7 +150,7 @@ class Bandit : public Explorer {
                                   load_values(saved.at(2)), saved.at(3).get<double>()});
     }
     for (const Json& saved : state.at("marks")) {
-      Mark& mark = other.marks_[TrialId(saved.at(0).get<std::uint32_t>())];
+      Mark& mark = other.marks_[TrialId(load_whole<std::uint32_t>(saved.at(0)))];
       mark.time = load_number(saved.at(1));
       mark.score = load_number(saved.at(2));
       mark.values = load_values(saved.at(3));
@@ -164,15 +166,13 @@ class Bandit : public Explorer {
     is_fitted_ = state.at("is_fitted").get<bool>();
     fitted_.swap(other.fitted_);
     stretches_.swap(other.stretches_);
-    marks_.swap(other.marks_);
+    marks_ = std::move(other.marks_);
     round_.swap(other.round_);
     latest_ = other.latest_;
     explored_ = other.explored_;
   }
 
  private:
-  using Marks = std::map<TrialId, Mark>;
-
   void learn(Mark& mark, const Standing& standing) {
     const double progress = (standing.score - mark.score) / (standing.time - mark.time);
     const bool is_later = std::isfinite(standing.time) && standing.time > mark.time;
@@ -185,13 +185,13 @@ class Bandit : public Explorer {
 
   /// Where the upper confidence bound is highest for a copy of the donor; anywhere, if nothing is
   /// known of it.
-  Values choose(Marks::const_iterator donor, Random& random) {
+  Values choose(const Mark* donor, Random& random) {
     const std::size_t n = bounds_.size();
     std::vector<Values> tries(starts, Values(n));
     for (Values& start : tries) {
       for (double& value : start) value = random.uniform();
     }
-    if (donor == marks_.end() || !donor->second.last_stretch || stretches_.empty()) {
+    if (donor == nullptr || !donor->last_stretch || stretches_.empty()) {
       return tries.front();
     }
     const auto [earliest, last] = range([](const Stretch& s) { return s.time; });
@@ -222,7 +222,7 @@ class Bandit : public Explorer {
       is_fitted_ = true;
     }
 
-    const auto [time, score] = *donor->second.last_stretch;
+    const auto [time, score] = *donor->last_stretch;
     // What the round has chosen already: means stay as they are, variances shrink.
     for (const Values& values : round_) {
       const Values there = point(time, score, values);
@@ -280,7 +280,7 @@ class Bandit : public Explorer {
   const std::vector<Mutation> bounds_;
   std::vector<Scale> scales_;
   std::deque<Stretch> stretches_;
-  Marks marks_;
+  TrialTable<Mark> marks_;
   std::vector<Values> round_;  ///< chosen since there were newer results
   double latest_ = 0;
   double explored_ = -1;            ///< `latest_` at the last choice

@@ -2,13 +2,12 @@
 // changed hyperparameters.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "schedulers/copies.h"
 #include "schedulers/mutations.h"
 #include "schedulers/population.h"
 #include "schedulers/rungs.h"
@@ -31,6 +30,18 @@ struct Member {
   std::optional<std::uint64_t> place;  ///< in the queue, while it waits
 };
 
+/// A place in the queue of those that wait.
+struct InQueue {
+  double trained = 0;
+  std::uint64_t place = 0;
+  TrialId trial{};
+};
+struct LeastTrainedFirst {
+  bool operator()(const InQueue& a, const InQueue& b) const {
+    return std::pair(a.trained, a.place) < std::pair(b.trained, b.place);
+  }
+};
+
 class Perturbation : public Explorer {
  public:
   Perturbation(std::vector<Mutation> mutations, Exploration exploration)
@@ -39,6 +50,7 @@ class Perturbation : public Explorer {
   Json explore(TrialId, Json config, Random& random) override {
     return tune::explore(std::move(config), mutations_, exploration_, random);
   }
+  std::unique_ptr<Explorer> copy() const override { return std::make_unique<Perturbation>(*this); }
 
  private:
   const std::vector<Mutation> mutations_;
@@ -76,12 +88,12 @@ class Population : public Scheduler {
   void on_trial_wait(const Trial& trial) override { wait(trial.id, members_.at(trial.id)); }
 
   void on_trial_end(const Trial& trial) override {
-    const auto found = members_.find(trial.id);
-    if (found == members_.end()) return;
-    stop_waiting(found->second);
-    forget_score(trial.id, found->second);
-    behind_ -= is_held(found->second) ? 0 : 1;
-    members_.erase(found);
+    Member* const member = members_.find(trial.id);
+    if (member == nullptr) return;
+    stop_waiting(*member);
+    forget_score(trial.id, *member);
+    behind_ -= is_held(*member) ? 0 : 1;
+    members_.erase(trial.id);
     explorer_->on_end(trial.id);
     forget_order(trial.id);
     // The others wait for it no longer.
@@ -98,13 +110,15 @@ class Population : public Scheduler {
   std::optional<Order> order() const override {
     // The donor, too, must have come to rest: before that, its newest checkpoint is an older one.
     const auto runs = [this](TrialId id) {
-      const auto member = members_.find(id);
-      return member != members_.end() && !member->second.place;
+      const Member* const member = members_.find(id);
+      return member != nullptr && !member->place;
     };
-    for (const auto& [id, exploit] : orders_) {
-      if (!runs(id) && !runs(exploit.donor)) return Order{id, exploit, ""};
-    }
-    return std::nullopt;
+    std::optional<Order> next;
+    orders_.for_each_until([&](TrialId id, const Exploit& exploit) {
+      if (!runs(id) && !runs(exploit.donor)) next = Order{id, exploit, ""};
+      return next.has_value();
+    });
+    return next;
   }
 
   void on_order(const Trial& trial) override { forget_order(trial.id); }
@@ -118,25 +132,28 @@ class Population : public Scheduler {
     if (more && options_.population > 0) return std::nullopt;
     // Of a population that never gets complete, those that are held go on.
     const bool is_stuck = experiment.running().empty() && orders_.empty();
-    for (const auto& [place, id] : waiting_) {
-      if (!is_stuck && is_held(members_.at(id))) break;  // and so are all that have trained more
-      if (is_free(id)) return id;
+    for (const InQueue& next : waiting_) {
+      // So are all that have trained more.
+      if (!is_stuck && is_held(members_.at(next.trial))) break;
+      if (is_free(next.trial)) return next.trial;
     }
     return std::nullopt;
   }
 
+  std::unique_ptr<Scheduler> copy() const override { return std::make_unique<Population>(*this); }
+
   Json save() const override {
     Json members = Json::array();
-    for (const auto& [id, member] : members_) {
+    members_.for_each([&](TrialId id, const Member& member) {
       members.push_back({index_of(id), encode_number(member.perturbed),
                          encode_number(member.trained),
                          member.score ? encode_number(*member.score) : Json(), member.config,
                          member.place ? Json(*member.place) : Json()});
-    }
+    });
     Json orders = Json::array();
-    for (const auto& [id, exploit] : orders_) {
+    orders_.for_each([&](TrialId id, const Exploit& exploit) {
       orders.push_back({index_of(id), index_of(exploit.donor), exploit.config, exploit.tag});
-    }
+    });
     Json state = {{"random", random_.save()},      {"created", created_},
                   {"last_place", last_place_},     {"next_sync", encode_number(next_sync_)},
                   {"members", std::move(members)}, {"orders", std::move(orders)}};
@@ -162,7 +179,7 @@ class Population : public Scheduler {
         if (!saved.at(3).is_null()) other.set_score(id, member, load_number(saved.at(3)));
         if (!saved.at(5).is_null()) {
           member.place = load_whole<std::uint64_t>(saved.at(5));
-          other.waiting_[{member.trained, *member.place}] = id;
+          other.waiting_.insert({member.trained, *member.place, id});
         }
       }
       for (const Json& saved : state.at("orders")) {
@@ -177,11 +194,11 @@ class Population : public Scheduler {
       created_ = other.created_;
       last_place_ = other.last_place_;
       next_sync_ = other.next_sync_;
-      members_.swap(other.members_);
+      members_ = std::move(other.members_);
       scores_ = std::move(other.scores_);
-      waiting_.swap(other.waiting_);
-      orders_.swap(other.orders_);
-      donors_.swap(other.donors_);
+      waiting_ = std::move(other.waiting_);
+      orders_ = std::move(other.orders_);
+      donors_ = std::move(other.donors_);
       behind_ = other.behind_;
     });
   }
@@ -216,7 +233,8 @@ class Population : public Scheduler {
   void sync_if_all_are_there() {
     if (members_.empty() || behind_ > 0 || created_ < options_.population) return;
     double latest = 0;
-    for (const auto& [id, member] : members_) latest = std::max(latest, member.trained);
+    members_.for_each(
+        [&](TrialId, const Member& member) { latest = std::max(latest, member.trained); });
     const std::size_t size = quantile_size();
     std::vector<TrialId> worst;
     for (std::size_t i = 1; i <= size; ++i) worst.push_back(scores_.at(scores_.size() - i).trial);
@@ -284,49 +302,50 @@ class Population : public Scheduler {
   }
 
   void count_behind() {
-    behind_ = std::count_if(members_.begin(), members_.end(),
-                            [this](const auto& entry) { return !is_held(entry.second); });
+    behind_ = 0;
+    members_.for_each(
+        [this](TrialId, const Member& member) { behind_ += is_held(member) ? 0 : 1; });
   }
 
   void add_order(TrialId id, Exploit exploit) {
     forget_order(id);
-    donors_.insert(exploit.donor);
+    ++donors_[exploit.donor];
     orders_[id] = std::move(exploit);
   }
 
   void forget_order(TrialId id) {
-    const auto order = orders_.find(id);
-    if (order == orders_.end()) return;
-    donors_.erase(donors_.find(order->second.donor));
-    orders_.erase(order);
+    const Exploit* const order = std::as_const(orders_).find(id);
+    if (order == nullptr) return;
+    if (--donors_.at(order->donor) == 0) donors_.erase(order->donor);
+    orders_.erase(id);
   }
 
   void wait(TrialId id, Member& member) {
     member.place = ++last_place_;
-    waiting_[{member.trained, *member.place}] = id;
+    waiting_.insert({member.trained, *member.place, id});
   }
 
   void stop_waiting(Member& member) {
     if (!member.place) return;
-    waiting_.erase({member.trained, *member.place});
+    waiting_.erase({member.trained, *member.place, {}});
     member.place.reset();
   }
 
   const PopulationOptions options_;
-  const std::unique_ptr<Explorer> explorer_;
+  CopiedPtr<Explorer> explorer_;
   const Yardstick yardstick_;
   Random random_;
   std::int64_t created_ = 0;
   std::uint64_t last_place_ = 0;
   double next_sync_;
-  std::map<TrialId, Member> members_;
+  TrialTable<Member> members_;
   Rung scores_;
   /// By what they have trained, and of those with equal shares by who has waited longest: a clone
   /// must not get ahead of its donor again and again.
-  std::map<std::pair<double, std::uint64_t>, TrialId> waiting_;
-  std::map<TrialId, Exploit> orders_;  ///< synchronous, not carried out yet
-  std::multiset<TrialId> donors_;      ///< of these orders: they stay where they are until then
-  std::ptrdiff_t behind_ = 0;          ///< members that are not held
+  SortedChunks<InQueue, LeastTrainedFirst> waiting_;
+  TrialTable<Exploit> orders_;  ///< synchronous, not carried out yet
+  TrialTable<int> donors_;      ///< of these orders: they stay where they are until then
+  std::ptrdiff_t behind_ = 0;   ///< members that are not held
 };
 
 }  // namespace

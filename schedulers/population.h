@@ -25,6 +25,8 @@ class Explorer {
   /// The config for a copy of `donor`, whose own is given.
   virtual Json explore(TrialId donor, Json config, Random& random) = 0;
 
+  /// One with the same state, see Scheduler::copy.
+  virtual std::unique_ptr<Explorer> copy() const = 0;
   /// Null if there is no state; then it is not loaded either. Json::exception or
   /// std::invalid_argument for what is not its own, and then nothing has changed.
   virtual Json save() const { return nullptr; }

@@ -94,6 +94,15 @@ class ResourceChanging : public Scheduler {
     return base_->choose(experiment, now, more);
   }
 
+  std::unique_ptr<Scheduler> copy() const override {
+    auto base = base_->copy();
+    if (base == nullptr) return nullptr;
+    auto made = std::make_unique<ResourceChanging>(options_, std::move(base));
+    made->created_ = created_;
+    made->holders_ = holders_;
+    return made;
+  }
+
   Json save() const override {
     Json holders = Json::array();
     for (const auto& [id, holder] : holders_) {
@@ -105,11 +114,11 @@ class ResourceChanging : public Scheduler {
 
   void load(const Json& state) override {
     load_state("the scheduler resource_changing", [&] {
-      const auto created = state.at("created").get<std::int64_t>();
+      const auto created = load_whole<std::int64_t>(state.at("created"));
       std::map<TrialId, Holder> holders;
       for (const Json& saved : state.at("holders")) {
-        holders[TrialId(saved.at(0).get<std::uint32_t>())] = {
-            saved.at(1).get<std::int64_t>(), saved.at(2).get<std::int64_t>(),
+        holders[TrialId(load_whole<std::uint32_t>(saved.at(0)))] = {
+            load_whole<std::int64_t>(saved.at(1)), load_whole<std::int64_t>(saved.at(2)),
             saved.at(3).get<bool>(), saved.at(4).get<bool>()};
       }
       if (state.at("base").type() != base_->save().type()) {

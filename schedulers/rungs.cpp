@@ -56,10 +56,10 @@ double Rung::quantile(double fraction) const {
   const double place = fraction * static_cast<double>(size() - 1);
   const double below = std::floor(place);
   const std::size_t worse = size() - 1 - static_cast<std::size_t>(below);
-  const double lower = entries_.find_by_order(worse)->score;
+  const double lower = at(worse).score;
   const double part = place - below;
   if (part == 0 || worse == 0) return lower;
-  const double upper = entries_.find_by_order(worse - 1)->score;
+  const double upper = at(worse - 1).score;
   if (lower == upper || std::isinf(lower)) return lower;
   return lower + (upper - lower) * part;
 }

@@ -4,10 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ext/pb_ds/assoc_container.hpp>
-#include <ext/pb_ds/tree_policy.hpp>
 #include <vector>
 
+#include "schedulers/sorted_chunks.h"
 #include "tuner/core/random.h"
 #include "tuner/core/trial.h"
 
@@ -43,16 +42,16 @@ struct BestFirst {
   bool operator()(const RungEntry& a, const RungEntry& b) const;
 };
 
-/// The scores at one milestone. Each call costs O(log n).
+/// The scores at one milestone.
 class Rung {
  public:
   void add(const RungEntry& entry) { entries_.insert(entry); }
   void remove(const RungEntry& entry) { entries_.erase(entry); }
   std::size_t size() const { return entries_.size(); }
   /// The one that `rank` others are better than: 0 is the best.
-  const RungEntry& at(std::size_t rank) const { return *entries_.find_by_order(rank); }
+  const RungEntry& at(std::size_t rank) const { return entries_.at(rank); }
   /// How many entries are better.
-  std::size_t rank(const RungEntry& entry) const { return entries_.order_of_key(entry); }
+  std::size_t rank(const RungEntry& entry) const { return entries_.rank(entry); }
   /// The `fraction` quantile from below, 0 to 1, interpolated linearly between neighbours (as
   /// numpy's percentile does). Needs at least one entry, and none that is NaN.
   double quantile(double fraction) const;
@@ -63,9 +62,7 @@ class Rung {
   static Rung loaded(const Json& state);
 
  private:
-  __gnu_pbds::tree<RungEntry, __gnu_pbds::null_type, BestFirst, __gnu_pbds::rb_tree_tag,
-                   __gnu_pbds::tree_order_statistics_node_update>
-      entries_;
+  SortedChunks<RungEntry, BestFirst> entries_;
 };
 
 }  // namespace tune

@@ -48,22 +48,25 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
   return decision;
 }
 
-Json Policies::save() const {
-  Json state = save_others();
-  state.update(searcher.save());
+Json PolicyStates::save() const {
+  Json state = searcher;
+  state["scheduler"] = scheduler != nullptr ? scheduler->save() : scheduler_state;
+  state["stopper"] = stopper;
   return state;
 }
 
-void Policies::save(std::function<void(Json)> then) {
-  searcher.save([state = save_others(), then = std::move(then)](Json of_searcher) mutable {
-    state.update(of_searcher);
-    then(std::move(state));
-  });
+PolicyStates Policies::states() const {
+  PolicyStates states = states_of_others();
+  states.searcher = searcher.save();
+  return states;
 }
 
-Json Policies::save_others() const {
-  return {{"scheduler", scheduler->save()},
-          {"stopper", stopper != nullptr ? stopper->save() : Json()}};
+PolicyStates Policies::states_of_others() const {
+  PolicyStates states;
+  states.scheduler = scheduler->copy();
+  if (states.scheduler == nullptr) states.scheduler_state = scheduler->save();
+  if (stopper != nullptr) states.stopper = stopper->save();
+  return states;
 }
 
 void Policies::load(const Json& state) {

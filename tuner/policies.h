@@ -3,7 +3,6 @@
 // a fold of the journal. Knows no process, file or clock.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,16 @@
 #include "tuner/suggester.h"
 
 namespace tune {
+
+/// The state of all policies at one moment, of which JSON is made later, on whatever thread.
+struct PolicyStates {
+  Json searcher;                         ///< what Suggester::save gives
+  std::unique_ptr<Scheduler> scheduler;  ///< a copy; null: it is in `scheduler_state`
+  Json scheduler_state;
+  Json stopper;
+
+  Json save() const;
+};
 
 struct Policies {
   Suggester searcher;
@@ -27,17 +36,16 @@ struct Policies {
 
   /// The state of all of them, and back into fresh ones that were made from the same spec. Error if
   /// it is not theirs.
-  Json save() const;
-  /// The same, as of now, given to `then` as soon as a searcher that works beside the loop has come
-  /// so far.
-  void save(std::function<void(Json)> then);
+  PolicyStates states() const;
+  Json save() const { return states().save(); }
+  /// Without that of the searcher, which may come later: see Suggester::save.
+  PolicyStates states_of_others() const;
   void load(const Json& state);
 
   /// Tells the policies what `event` has made of `experiment`, which has just applied it.
   void learn(const Experiment& experiment, const Event& event);
 
  private:
-  Json save_others() const;
   void learn_end(const Trial& trial);
 };
 

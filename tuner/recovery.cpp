@@ -64,13 +64,16 @@ void CallbackReplay::on_event(Event&& event) {
   }
 }
 
-Json snapshot_state(const Experiment& experiment, const Json& policies,
-                    const CallbackList::States& callbacks, const StateCost& session_cost,
-                    const Json& spec) {
+SnapshotState take_state(const Experiment& experiment, PolicyStates policies,
+                         CallbackList& callbacks, const StateCost& session_cost) {
+  return {experiment.save_totals(session_cost), std::move(policies), callbacks.save()};
+}
+
+Json SnapshotState::make(const Json& spec) const {
   Json saved = Json::object();
   for (const auto& [name, state] : callbacks) saved[name] = encode_numbers(state);
-  return {{"experiment", experiment.save_totals(session_cost)},
-          {"policies", encode_numbers(policies)},
+  return {{"experiment", experiment},
+          {"policies", encode_numbers(policies.save())},
           {"callbacks", std::move(saved)},
           {"spec", spec}};
 }

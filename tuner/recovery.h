@@ -65,10 +65,17 @@ class CallbackReplay final : public StateReader {
   const Experiment& experiment_;
 };
 
-/// What a snapshot's state is made of, besides the trials.
-Json snapshot_state(const Experiment& experiment, const Json& policies,
-                    const CallbackList::States& callbacks, const StateCost& session_cost,
-                    const Json& spec);
+/// What a snapshot's state is made of, besides the trials: taken on the loop, made into JSON
+/// beside it.
+struct SnapshotState {
+  Json experiment;  ///< its totals
+  PolicyStates policies;
+  CallbackList::States callbacks;
+
+  Json make(const Json& spec) const;
+};
+SnapshotState take_state(const Experiment& experiment, PolicyStates policies,
+                         CallbackList& callbacks, const StateCost& session_cost);
 /// The spec under which a snapshot was taken.
 const Json& spec_in(const Json& snapshot_state);
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tuner/core/error.h"
-#include "tuner/recovery.h"
 
 namespace tune {
 
@@ -37,7 +36,7 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
     parts.trials.add(trial, [&](std::string& out) { experiment.append_trial(out, trial); });
   });
   parts.event = experiment.last_event();
-  parts.state = snapshot_state(experiment, policies.save(), callbacks.save(), store.cost(), spec);
+  parts.state = take_state(experiment, policies.states(), callbacks, store.cost()).make(spec);
   parts.generation = store.start_generation(store.make_next_journal());
   store.write();
   store.sync();
@@ -171,13 +170,13 @@ void Snapshots::take() {
   ledger_.changes().take_all([this](TrialId trial) { add_trial(trial); });
   parts_.event = last_event_ = ledger_.experiment().last_event();
   parts_.trials = std::exchange(lines_, {});
-  parts_.state =
-      snapshot_state(ledger_.experiment(), Json(), callbacks_.save(), store_.cost(), spec_);
+  state_ =
+      take_state(ledger_.experiment(), policies_.states_of_others(), callbacks_, store_.cost());
   settling_ = callbacks_.settle();
   parts_.generation = store_.start_generation(std::move(next_));
   is_durable_ = is_state_there_ = false;
-  policies_.save([this](Json state) {
-    parts_.state["policies"] = encode_numbers(std::move(state));
+  policies_.searcher.save([this](Json searcher) {
+    state_.policies.searcher = std::move(searcher);
     is_state_there_ = true;
     publish();
   });
@@ -191,9 +190,11 @@ void Snapshots::take() {
 void Snapshots::publish() {
   if (!is_durable_ || !is_state_there_) return;
   pool_.post(
-      [this, parts = std::move(parts_), settling = std::move(settling_)]() mutable {
-        return Outcome::of(ledger_, std::move(parts), [&](const SnapshotParts& given) {
+      [this, parts = std::move(parts_), state = std::move(state_),
+       settling = std::move(settling_)]() mutable {
+        return Outcome::of(ledger_, std::move(parts), [&](SnapshotParts& given) {
           for (const auto& settle : settling) settle();
+          given.state = state.make(spec_);
           return store_.publish(given);
         });
       },

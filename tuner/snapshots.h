@@ -12,6 +12,7 @@
 #include "tuner/callback_list.h"
 #include "tuner/ledger.h"
 #include "tuner/policies.h"
+#include "tuner/recovery.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/io_pool.h"
 
@@ -79,8 +80,9 @@ class Snapshots {
   /// Lines for the next one are on their way to the disk, ahead of it.
   bool is_handing_over_ = false;
   bool may_hand_over_ = true;  ///< not after that failed, until a snapshot has succeeded
-  /// Taken, and waiting for the sync of what came before and for the policies' state.
-  SnapshotParts parts_;
+  /// Taken, and waiting for the sync of what came before and for the searcher's state.
+  SnapshotParts parts_;  ///< without the state, of which JSON is made when it is written
+  SnapshotState state_;
   bool is_durable_ = false;
   bool is_state_there_ = false;
   std::vector<std::function<void()>> settling_;

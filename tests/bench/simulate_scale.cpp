@@ -1,9 +1,12 @@
 // What an event costs in virtual time, with few and with very many trials: the loop, the policies,
-// the ledger and the saver as they are, around trials that cost nothing.
+// the ledger and the saver as they are, around trials that cost nothing. And what copying the
+// scheduler for a snapshot costs.
 //   bench_simulate [--scheduler NAME|JSON] [--trials N ...] [--workers W] [--iterations I]
+//                  [--copy-every RESULTS]
 #include <malloc.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -23,6 +26,46 @@ struct Options {
   std::vector<std::int64_t> trials = {1'000, 10'000, 100'000};
   int workers = 1'000;
   std::int64_t iterations = 16;
+  std::int64_t copy_every = 0;  ///< results; 0: never
+};
+
+/// A scheduler that is copied now and then, as for snapshots; the copies are thrown away.
+class Copied : public Scheduler {
+ public:
+  struct Times {
+    std::vector<double> ms;
+  };
+  Copied(std::unique_ptr<Scheduler> inner, std::int64_t every, Times& times)
+      : inner_(std::move(inner)), every_(every), times_(times) {}
+  void on_trial_add(const Trial& trial) override { inner_->on_trial_add(trial); }
+  void on_trial_start(const Trial& trial) override { inner_->on_trial_start(trial); }
+  void on_trial_wait(const Trial& trial) override { inner_->on_trial_wait(trial); }
+  void on_trial_end(const Trial& trial) override { inner_->on_trial_end(trial); }
+  std::optional<Order> order() const override { return inner_->order(); }
+  void on_order(const Trial& trial) override { inner_->on_order(trial); }
+  std::optional<TrialId> choose(const Experiment& experiment, Seconds now,
+                                bool more) const override {
+    return inner_->choose(experiment, now, more);
+  }
+  Json save() const override { return inner_->save(); }
+  void load(const Json& state) override { inner_->load(state); }
+  Decision on_result(const Trial& trial, const Result& result) override {
+    if (++results_ % every_ == 0) {
+      const auto before = std::chrono::steady_clock::now();
+      const auto copy = inner_->copy();
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - before;
+      times_.ms.push_back(took.count());
+      ensure(copy != nullptr, "what ships can be copied");
+    }
+    return inner_->on_result(trial, result);
+  }
+
+ private:
+  std::unique_ptr<Scheduler> inner_;
+  std::int64_t every_;
+  std::int64_t results_ = 0;
+  Times& times_;
 };
 
 double rss_bytes() {
@@ -60,6 +103,7 @@ struct Figures {
   double seconds = 0;
   double processor_s = 0;
   double bytes_per_trial = 0;
+  std::vector<double> copies_ms;  ///< of the last quarter, shortest first
 };
 
 Figures measure(const Options& options, std::int64_t trials) {
@@ -73,10 +117,18 @@ Figures measure(const Options& options, std::int64_t trials) {
   spec.checkpoint_config.num_to_keep = 1;
   SimulatedProgram program;
   program.step = step;
+  Catalogue catalogue = built_in_catalogue();
+  Copied::Times times;
+  if (options.copy_every > 0) {
+    auto& factory = catalogue.schedulers.at(spec.scheduler.at("type").get<std::string>());
+    factory = [&, make = factory](const Json& policy, const PolicyContext& context) {
+      return std::make_unique<Copied>(make(policy, context), options.copy_every, times);
+    };
+  }
   const double before = rss_bytes();
   const auto started = std::chrono::steady_clock::now();
   const double processor_before = processor_s();
-  const RunOutcome outcome = simulate_experiment(spec, built_in_catalogue(), std::move(program));
+  const RunOutcome outcome = simulate_experiment(spec, catalogue, std::move(program));
   Figures figures;
   figures.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -89,6 +141,9 @@ Figures measure(const Options& options, std::int64_t trials) {
          "all trials ended well");
   figures.results = experiment.results();
   figures.events = experiment.last_event();
+  const auto last_quarter = std::ssize(times.ms) * 3 / 4;
+  figures.copies_ms.assign(times.ms.begin() + last_quarter, times.ms.end());
+  std::sort(figures.copies_ms.begin(), figures.copies_ms.end());
   figures.bytes_per_trial = (rss_bytes() - before) / static_cast<double>(trials);
   return figures;
 }
@@ -106,6 +161,10 @@ void run(const Options& options) {
                 static_cast<unsigned long long>(figures.events), figures.seconds,
                 figures.processor_s * 1e6 / events, events / figures.seconds,
                 figures.bytes_per_trial);
+    if (const auto& copies = figures.copies_ms; !copies.empty()) {
+      std::printf("%10s copying it took %.2f ms, at most %.2f\n", "", copies[copies.size() / 2],
+                  copies.back());
+    }
     std::fflush(stdout);
   }
 }
@@ -125,6 +184,8 @@ Options parse(int argc, char** argv) {
       --i;
     } else if (name == "--workers") {
       options.workers = std::stoi(value);
+    } else if (name == "--copy-every") {
+      options.copy_every = std::stoll(value);
     } else if (name == "--iterations") {
       options.iterations = std::stoll(value);
     } else {

@@ -68,7 +68,7 @@ std::unique_ptr<tune::Scheduler> make_scheduler(char which) {
 }
 
 tune::Policies make_policies(char which) {
-  return {tune::make_variants({}, {}), make_scheduler(which), nullptr};
+  return {{tune::make_variants({}, {}), {}}, make_scheduler(which), nullptr};
 }
 
 void check_round_trip(const tune::Experiment& experiment, const tune::Policies& policies,

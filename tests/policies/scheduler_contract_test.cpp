@@ -99,6 +99,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("A copy of every scheduler saves what it was, and the scheduler goes on as without",
+          "[scheduler][contract]") {
+  for (const auto& [name, make] : all_schedulers()) {
+    INFO(name);
+    World alone = world_of(make, 150, 20);
+    World copied = world_of(make, 150, 20);
+    alone.troubles = copied.troubles = all_troubles;
+    copied.copy_every = 5;
+    alone.run();
+    copied.run();
+    CHECK(copied.events() == alone.events());
+    CHECK(copied.traces() == std::vector<std::string>{});
+    CHECK(copied.scheduler().copy() != nullptr);
+  }
+}
+
 TEST_CASE("No scheduler stalls, whatever fails, ends or is stopped at any moment",
           "[scheduler][contract]") {
   for (const auto& [name, make] : all_schedulers()) {

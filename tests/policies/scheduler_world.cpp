@@ -45,6 +45,7 @@ bool World::step() {
   while (fill_slots()) {
   }
   if (reload_every != 0 && experiment_.last_event() % reload_every == 0) look_for_traces();
+  if (copy_every != 0 && experiment_.last_event() % copy_every == 0) check_copy();
   if (attempts_.empty()) {
     // A retry may wait for its time.
     for (const auto& [place, id] : experiment_.pending()) {
@@ -173,6 +174,14 @@ void World::apply(EventBody body) {
   append_json(events_.back(), event);
   experiment_.apply(event);
   policies_.learn(experiment_, event);
+}
+
+void World::check_copy() {
+  if (copy_ != nullptr && copy_->save() != saved_when_copied_) {
+    traces_.push_back("a copy has changed by event " + std::to_string(experiment_.last_event()));
+  }
+  saved_when_copied_ = policies_.scheduler->save();
+  copy_ = policies_.scheduler->copy();
 }
 
 void World::look_for_traces() {

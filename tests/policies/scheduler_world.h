@@ -38,6 +38,9 @@ class World {
   /// After every so many events the scheduler is replaced by a fresh one that loads its state, and
   /// whether asking leaves a trace is checked; 0: never.
   std::uint64_t reload_every = 0;
+  /// After every so many events the scheduler is copied; a copy must save, after the next so many,
+  /// what the scheduler was when it was made, or it is in `traces`. 0: never.
+  std::uint64_t copy_every = 0;
   std::int64_t longest = 1000;  ///< a program ends by itself after so many iterations
 
   std::optional<TrialId> stuck;  ///< reports nothing
@@ -78,12 +81,15 @@ class World {
   void end(TrialId id, Outcome outcome, bool retry = false);
   bool happens(double chance) { return chance > 0 && random_.uniform() < chance; }
   void look_for_traces();
+  void check_copy();
 
   const Make make_;
   const std::uint32_t trials_;
   const std::size_t slots_;
   Random random_;
   Policies policies_;
+  std::unique_ptr<Scheduler> copy_;
+  Json saved_when_copied_;
   Experiment experiment_;
   std::map<TrialId, Attempt> attempts_;
   double now_ = 1000;

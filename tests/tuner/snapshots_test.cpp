@@ -30,6 +30,20 @@ class PauseAtTwo : public Scheduler {
   std::set<TrialId> paused_;
 };
 
+/// Wants to be asked for its state by way of a copy, which does not change with it.
+class CopiedAtTwo : public PauseAtTwo {
+ public:
+  explicit CopiedAtTwo(int& asked) : asked_(asked) {}
+  std::unique_ptr<Scheduler> copy() const override { return std::make_unique<PauseAtTwo>(*this); }
+  Json save() const override {
+    ++asked_;
+    return PauseAtTwo::save();
+  }
+
+ private:
+  int& asked_;
+};
+
 /// Keeps a number that it wants back.
 class Counter : public Callback {
  public:
@@ -107,6 +121,21 @@ TEST_CASE("Snapshot and journal give back the state of every turn", "[snapshots]
   CHECK(harness.snapshots_taken >= 3);
   CHECK(compared > 50);
   CHECK(recovered(harness) == harness.experiment.save());
+}
+
+TEST_CASE("A snapshot has the state of a scheduler's copy, and leaves the scheduler alone",
+          "[snapshots]") {
+  Harness harness;
+  int failures = 0;
+  int asked = 0;
+  make_rich(harness, failures);
+  harness.make_scheduler = [&] { return std::make_unique<CopiedAtTwo>(asked); };
+  (void)harness.run();
+  CHECK(harness.snapshots_taken >= 3);
+  CHECK(asked == 0);
+  const auto state = ExperimentStore::read_snapshot_state(harness.files, Harness::directory);
+  REQUIRE(state.has_value());
+  CHECK(state->at("policies").at("scheduler") == Json::array({0, 1, 2, 3, 4, 5}));
 }
 
 TEST_CASE("Compaction keeps two generations and one file of trials", "[snapshots]") {

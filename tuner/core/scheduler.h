@@ -8,6 +8,7 @@
 //   order of a hash table or of addresses.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,6 +91,10 @@ class Scheduler {
   /// Everything needed so that a fresh object after `load` gives the same answers to the same
   /// future. `load` throws Error if `state` is not its own.
   virtual Json save() const { return Json::object(); }
+  /// One with the same state, for a snapshot to call `save` of it on another thread while this one
+  /// goes on; null: it is called on the loop, which then stands still for as long as that takes.
+  /// Must be fast (below 5 ms), however many trials there are: schedulers/copies.h helps.
+  virtual std::unique_ptr<Scheduler> copy() const { return nullptr; }
   virtual void load(const Json& state) { (void)state; }
 };
 
