@@ -82,11 +82,35 @@ std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& contex
   return make_front(context.space, make_tpe(context.space, 1, options), std::move(front));
 }
 
+std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  GpOptions options;
+  GpRules& rules = options.rules;
+  options.seed = context.seed;
+  options.n_startup_trials = reader.get("n_startup_trials", options.n_startup_trials);
+  rules.n_candidates = reader.get("n_candidates", rules.n_candidates);
+  rules.n_local_searches = reader.get("n_local_searches", rules.n_local_searches);
+  rules.max_observations = reader.get("max_observations", rules.max_observations);
+  reader.require(options.n_startup_trials >= 1, "n_startup_trials", "at least 1");
+  reader.require(rules.n_candidates >= 1 && rules.n_candidates <= 100'000, "n_candidates",
+                 "from 1 to 100000");
+  reader.require(rules.n_local_searches >= 1, "n_local_searches", "at least 1");
+  reader.require(rules.max_observations >= 10 && rules.max_observations <= 5000, "max_observations",
+                 "from 10 to 5000");
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  if (!context.objective) {
+    throw OptionError("", "the searcher 'gp' needs 'metric' and 'mode' in the experiment");
+  }
+  return make_front(context.space, make_gp(context.space, options), std::move(front));
+}
+
 }  // namespace
 
 void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "random", variants_from);
   add_factory(catalogue.searchers, "grid", grid_from);
+  add_factory(catalogue.searchers, "gp", gp_from);
   add_factory(catalogue.searchers, "tpe", tpe_from);
 }
 

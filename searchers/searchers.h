@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "searchers/gp_options.h"
 #include "searchers/tpe_options.h"
 #include "tuner/core/catalogue.h"
 
@@ -35,8 +36,11 @@ std::unique_ptr<Searcher> make_rows(std::vector<Suggestion> rows);
 std::unique_ptr<Searcher> make_tpe(const SearchSpace& space, std::size_t objectives,
                                    const TpeOptions& options);
 
+/// Bayesian optimisation with a Gaussian process (gp.cpp). Never exhausted; `space` has no grid.
+std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& options);
+
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
-/// Adds those that model, behind make_front (front.h): "tpe".
+/// Adds those that model, behind make_front (front.h): "gp", "tpe".
 void add_searchers(Catalogue& catalogue);
 
 }  // namespace tune

@@ -1,0 +1,105 @@
+// Bayesian optimisation with a Gaussian process: a few points that fill the space, then always the
+// one with the highest expected improvement.
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "searchers/gp_model.h"
+#include "searchers/history.h"
+#include "searchers/searchers.h"
+#include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+class Gp : public Searcher {
+ public:
+  Gp(const SearchSpace& space, const GpOptions& options)
+      : options_(options), history_(space, 1), random_(options.seed) {
+    for (std::size_t i = 0; i < history_.axes().size(); ++i) shift_.push_back(random_.uniform());
+  }
+
+  Answer suggest(TrialId) override {
+    const SearchSpace& space = history_.space();
+    Json config;
+    try {
+      const std::vector<double> coordinates = next();
+      config = space.assemble(0, [&](std::size_t leaf) {
+        return leaf_value_at(space.leaves()[leaf].domain, history_.axes()[leaf], coordinates[leaf]);
+      });
+    } catch (const std::invalid_argument& error) {  // an expression that has no value
+      throw user_error(error.what());
+    }
+    std::string tag = space.tag(config);
+    return Suggestion{std::move(config), std::move(tag)};
+  }
+
+  void on_trial_add(TrialId id, const std::string& config) override {
+    (void)history_.add(id, config);
+  }
+  void on_trial_end(TrialId id, const Observation& last, Ended how) override {
+    (void)history_.end(id, last, how);
+  }
+
+  bool may_take_long() const override { return true; }
+
+  Json save() const override {
+    return {{"history", history_.save()},
+            {"random", random_.save()},
+            {"spread", spread_},
+            {"fitted", fit_.hyperparameters},
+            {"fitted_to", fit_.observations}};
+  }
+
+  void load(const Json& state) override {
+    load_state("the searcher gp", [&] {
+      Random random(0);
+      random.load(state.at("random"));
+      const auto spread = state.at("spread").get<std::uint64_t>();
+      GpFit fit{state.at("fitted").get<std::vector<double>>(),
+                state.at("fitted_to").get<std::size_t>()};
+      history_.load(state.at("history"));
+      random_ = random;
+      spread_ = spread;
+      fit_ = std::move(fit);
+    });
+  }
+
+ private:
+  std::vector<double> next() {
+    const auto running = history_.count(History::State::running);
+    const auto ended = history_.rows().size() - running;
+    const bool is_known = ended > history_.count(History::State::failed);
+    if (!is_known || static_cast<std::int64_t>(ended) < options_.n_startup_trials) {
+      return spread_point(history_.axes(), spread_++, shift_);
+    }
+    GpData data;
+    for (const History::Row& row : history_.rows()) {
+      if (row.state == History::State::running) {
+        data.pending.push_back(row.point);
+      } else {
+        const bool has_score = row.state != History::State::failed && !row.scores.empty();
+        data.points.push_back(row.point);
+        data.scores.push_back(has_score ? row.scores[0] : std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+    return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fit_, random_);
+  }
+
+  const GpOptions options_;
+  History history_;
+  Random random_;
+  std::vector<double> shift_;  ///< follows from the seed
+  std::uint64_t spread_ = 0;   ///< points that did not come from the model
+  GpFit fit_;
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& options) {
+  return std::make_unique<Gp>(space, options);
+}
+
+}  // namespace tune

@@ -1,0 +1,71 @@
+#include <cmath>
+
+#include "tests/policies/policies.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+const Json plane = {{"x", {{"uniform", {-5, 5}}}}, {"y", {{"uniform", {-5, 5}}}}};
+
+/// The least loss of `n` trials, of which `at_once` run at a time.
+double minimise(Searcher& searcher, std::uint32_t n, std::uint32_t at_once) {
+  double best = 1e300;
+  std::vector<double> losses;
+  for (std::uint32_t id = 0; id < n; ++id) {
+    const Json config = next_config(searcher, id);
+    searcher.on_trial_add(TrialId(id), config.dump());
+    losses.push_back(std::hypot(config["x"].get<double>() - 1, config["y"].get<double>() + 2));
+    best = std::min(best, losses.back());
+    if (id + 1 < at_once) continue;
+    const std::uint32_t ended = id + 1 - at_once;
+    searcher.on_trial_end(TrialId(ended), {1, {-losses[ended]}}, Ended::complete);
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("gp finds a minimum in few trials, one by one and four at once", "[gp]") {
+  for (const std::uint32_t at_once : {1, 4}) {
+    const auto searcher = make_searcher("gp", plane, -1, {{"n_candidates", 256}});
+    CHECK(minimise(*searcher, 30, at_once) < 0.2);
+  }
+}
+
+TEST_CASE("gp begins with points that fill the space, until enough trials have ended", "[gp]") {
+  const auto one = make_searcher("gp", plane, -1, {{"n_startup_trials", 5}});
+  const auto two = make_searcher("gp", plane, -1, {{"n_startup_trials", 5}});
+  for (std::uint32_t id = 0; id < 12; ++id) {
+    const Json config = next_config(*one, id);
+    CHECK(next_config(*two, id) == config);
+    one->on_trial_add(TrialId(id), config.dump());
+    two->on_trial_add(TrialId(id), config.dump());
+    // What is not known changes nothing.
+    one->on_result(TrialId(id), {1, {static_cast<double>(id)}});
+  }
+  for (std::uint32_t id = 0; id < 5; ++id) {
+    one->on_trial_end(TrialId(id), {1, {static_cast<double>(id)}}, Ended::complete);
+  }
+  CHECK(next_config(*one, 12) != next_config(*two, 12));
+}
+
+TEST_CASE("gp learns from trials that it did not suggest", "[gp]") {
+  const auto searcher = make_searcher("gp", plane, -1, {{"n_startup_trials", 3}});
+  for (std::uint32_t id = 0; id < 12; ++id) {
+    const double x = -5 + 10.0 * id / 11;
+    searcher->on_trial_add(TrialId(id), Json{{"x", x}, {"y", 0}}.dump());
+    searcher->on_trial_end(TrialId(id), {1, {-std::abs(x - 2)}}, Ended::complete);
+  }
+  CHECK(next_config(*searcher, 12)["x"].get<double>() == Approx(2).margin(1.5));
+}
+
+TEST_CASE("gp may take long, and needs something to compare trials by", "[gp]") {
+  CHECK(make_searcher("gp", plane, 1)->may_take_long());
+  const SearchSpace space = space_of(plane);
+  CHECK_THROWS_AS(all_policies().searchers.at("gp")(nullptr, {space, std::nullopt, 1, 1}),
+                  OptionError);
+  CHECK_THROWS_AS(make_searcher("gp", plane, 1, {{"n_candidates", 0}}), OptionError);
+  CHECK_THROWS_AS(make_searcher("gp", plane, 1, {{"max_observations", 3}}), OptionError);
+}
