@@ -32,7 +32,9 @@ set(tune_public_headers
     callbacks/callbacks.h
     schedulers/mutations.h
     schedulers/schedulers.h
+    searchers/gp_options.h
     searchers/searchers.h
+    searchers/tpe_options.h
     trainable/trainable.h
     trainable/values.h
     tuner/core/callback.h
