@@ -36,7 +36,7 @@ SessionMark dead_driver(const SessionMark& of) {
 
 /// An experiment that no other test on this machine has.
 SessionMark this_driver() {
-  return {.experiment = 1'000'000'000 + ::getpid(),
+  return {.experiment = 1'000'000'000 + 16 * std::int64_t{::getpid()},
           .pid = ::getpid(),
           .start_ticks = read_process_stat(::getpid())->start_ticks,
           .host = "here"};
