@@ -37,7 +37,11 @@ LoopEnd Loop::run() {
   try {
     return drive();
   } catch (const Error& error) {
-    if (!ledger_.has_failed()) throw;
+    if (!ledger_.has_failed()) {
+      abandon();
+      throw;
+    }
+    callbacks_.notice("the journal cannot be written, all trials are ended");
     abandon();
     throw JournalFailed(std::string(error.what()) +
                         "; the run was ended, because nothing of it could be remembered any more; "
@@ -45,10 +49,9 @@ LoopEnd Loop::run() {
   }
 }
 
-/// Nothing that was decided since the last write is acted on, and nothing that trials say now could
-/// be recorded. They are asked to end, so that a program that saves something by itself can.
+/// Nothing that was decided since the last write is acted on, and nothing that trials say now is
+/// recorded. They are asked to end, so that a program that saves something by itself can.
 void Loop::abandon() {
-  callbacks_.notice("the journal cannot be written, all trials are ended");
   std::erase_if(processes_, [](const auto& entry) { return !entry.second.is_launched; });
   for (const auto& [id, process] : processes_) executor_.signal(id, SIGTERM);
   const Seconds deadline = ledger_.steady() + spec_.stop_grace_s;
@@ -246,7 +249,9 @@ void Loop::finish(const LoopEnd& end) {
   for (const auto& [name, state] : callbacks_.save()) {
     ledger_.commit(CallbackSaved{name, encode_numbers(state).dump()});
   }
-  ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? "finished" : end.reason,
+  // With named trials only, others may have waited.
+  const std::string done = options_.only.empty() ? "finished" : "the named trials are finished";
+  ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? done : end.reason,
                               snapshots_.session_cost()});
   ledger_.when_durable([] {});
   // Deletions that have waited for the sync are done by the pool.

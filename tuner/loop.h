@@ -43,8 +43,8 @@ class Loop {
        CallbackList& callbacks);
 
   /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
-  /// processes have then been told to end. Error for a spec that does not fit the trainable; the
-  /// processes are then the executor's to end.
+  /// processes have then been told to end. Error for a spec that does not fit the trainable, and
+  /// for a scheduler that asks for what is not possible.
   LoopEnd run();
 
  private:
@@ -68,6 +68,8 @@ class Loop {
   bool start_next();
   Resources resources_of(TrialId trial) const;
   void carry_out_orders();
+  void require_possible(TrialId trial, const Exploit& exploit) const;
+  std::optional<TrialId> ask_whom_to_start(Seconds now, bool more) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   std::optional<TrialId> choose_trial();
   void wait_for_retries(Seconds now);

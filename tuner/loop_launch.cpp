@@ -14,6 +14,11 @@ bool is_of(const Allocation& allocation, Resources wanted) {
   return allocation.amounts == wanted;
 }
 
+Error scheduler_fault(const std::string& what) {
+  return user_error("the scheduler asks for what is not possible, " + what +
+                    "; the run was ended, and what was recorded before is kept");
+}
+
 }  // namespace
 
 /// Starts one more trial; false if there is none, or nothing to run it on.
@@ -66,8 +71,11 @@ Resources Loop::resources_of(TrialId id) const {
 void Loop::carry_out_orders() {
   while (auto order = policies_.scheduler->order()) {
     const TrialId id = order->trial;
-    const bool runs = trial(id).state == TrialState::running;
-    if (is_final(trial(id).state) || (runs && order->exploit)) break;  // asked again next turn
+    if (order->exploit) require_possible(id, *order->exploit);
+    if (index_of(id) >= ledger_.experiment().trials().size() || is_final(trial(id).state)) {
+      throw scheduler_fault("a stop of " + to_string(id) + ", which has ended or never was");
+    }
+    if (order->exploit && trial(id).state == TrialState::running) break;  // asked again next turn
     if (order->exploit) {
       const auto before = trial(id).donor;
       ledger_.commit(TrialExploited{id, std::move(*order->exploit)});
@@ -76,6 +84,27 @@ void Loop::carry_out_orders() {
       stop_trial(id, order->reason);
     }
   }
+}
+
+void Loop::require_possible(TrialId id, const Exploit& exploit) const {
+  const auto reason = ledger_.experiment().objection(id, exploit);
+  if (!reason) return;
+  throw scheduler_fault("that " + to_string(id) + " goes on as a copy of " +
+                        to_string(exploit.donor) + ": " + *reason);
+}
+
+std::optional<TrialId> Loop::ask_whom_to_start(Seconds now, bool more) const {
+  const Experiment& experiment = ledger_.experiment();
+  const auto chosen = policies_.scheduler->choose(experiment, now, more);
+  if (!chosen) return std::nullopt;
+  const bool is_known = index_of(*chosen) < experiment.trials().size();
+  const bool is_waiting = is_known && (trial(*chosen).state == TrialState::pending ||
+                                       trial(*chosen).state == TrialState::paused);
+  if (is_waiting && experiment.may_start(*chosen, now)) return chosen;
+  throw scheduler_fault("the start of " + to_string(*chosen) + ", which " +
+                        (!is_known    ? "there is not"
+                         : is_waiting ? "has to wait yet"
+                                      : std::string("is ") + to_string(trial(*chosen).state)));
 }
 
 /// The trial has become a clone; `before` is whose it was to be before that.
@@ -95,7 +124,7 @@ std::optional<TrialId> Loop::choose_trial() {
   const Experiment& experiment = ledger_.experiment();
   const Seconds now = ledger_.now();
   if (!options_.only.empty()) return choose_named(now);
-  if (const auto chosen = policies_.scheduler->choose(experiment, now, true)) return chosen;
+  if (const auto chosen = ask_whom_to_start(now, true)) return chosen;
   wait_for_retries(now);
   const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
   ask_searcher(id, true);
@@ -104,9 +133,10 @@ std::optional<TrialId> Loop::choose_trial() {
   if (auto* const suggestion = std::get_if<Suggestion>(&*answer)) {
     ledger_.commit(TrialAdded{id, encode_numbers(std::move(suggestion->config)).dump(),
                               std::move(suggestion->tag), spec_.resume_from_checkpoint.string()});
-    return id;
+    carry_out_orders();  // the scheduler may want another config for it
+    return is_final(trial(id).state) ? choose_trial() : id;
   }
-  if (const auto chosen = policies_.scheduler->choose(experiment, now, false)) return chosen;
+  if (const auto chosen = ask_whom_to_start(now, false)) return chosen;
   nothing_left_ = attempts_.empty() && retry_at_ == never_s;
   searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
   return std::nullopt;

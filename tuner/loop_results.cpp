@@ -92,6 +92,9 @@ Triggers Loop::triggers(const Attempt& attempt, const Result& result,
 void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over) {
   const Trial& before = trial(attempt.trial);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
+  if (decision.action == Action::exploit) {
+    require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));
+  }
   Triggers met = triggers(attempt, result, decision);
   told_result_ = result;
   callbacks_.call("on_trial_result",

@@ -77,11 +77,14 @@ void Loop::on(Reported& wakeup) {
     }
     return;
   }
+  Result result;
   try {
-    take_in(*attempt, make_result(*attempt, wakeup), std::move(wakeup.checkpoint));
+    result = make_result(*attempt, wakeup);
   } catch (const std::invalid_argument& bad_result) {
     end(*attempt, Outcome::failed, bad_result.what());
+    return;
   }
+  take_in(*attempt, std::move(result), std::move(wakeup.checkpoint));
 }
 
 void Loop::on(const SaveAnswered& wakeup) {

@@ -21,6 +21,7 @@ struct Line {
   ListRequest list;
   BestRequest best;
   CheckpointsRequest checkpoints;
+  LineageRequest lineage;
   ControlOptions control;
   SimulateRequest simulate;
   std::string resume_mode = "never";
@@ -244,6 +245,21 @@ void add_look_commands(CLI::App& app, Line& line) {
   checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
 }
 
+void add_lineage(CLI::App& app, Line& line) {
+  CLI::App* const lineage = add_command(
+      app, "lineage", "Show which trials went on as copies of which, and the best one's schedule",
+      "  tune lineage results/digits\n"
+      "  tune lineage results/digits --trial 3 --all\n"
+      "  tune lineage results/digits --json | jq .schedule.steps\n");
+  add_directory(*lineage, line.lineage.directory);
+  lineage
+      ->add_option("--trial", line.lineage.trial,
+                   "Show the schedule of this one instead of the best: 3 or trial_00003")
+      ->type_name("ID");
+  lineage->add_flag("--all", line.lineage.all, "Also what has no descendants any more");
+  lineage->add_flag("--json", line.lineage.json, "As one JSON object");
+}
+
 void add_simulate(CLI::App& app, Line& line) {
   SimulateRequest& request = line.simulate;
   CLI::App* const simulate = add_command(
@@ -344,6 +360,7 @@ int carry_out(const CLI::App& command, Line& line) {
   if (name == "ls") return list_command(line.list);
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
+  if (name == "lineage") return lineage_command(line.lineage);
   collect_options(command, line.spec);
   if (name == "simulate") return simulate_command(line.spec, line.simulate);
   require_trainable(line.spec);
@@ -408,6 +425,7 @@ int run_command_line(std::vector<std::string> arguments) {
   add_spec_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);
+  add_lineage(app, line);
   add_export(app, line);
   add_simulate(app, line);
   try {

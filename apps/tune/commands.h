@@ -81,6 +81,14 @@ struct CheckpointsRequest {
 };
 int checkpoints_command(const CheckpointsRequest& request);
 
+struct LineageRequest {
+  std::string directory;
+  std::string trial;  ///< whose schedule; empty: the best one's
+  bool all = false;   ///< also stretches of which nothing is left
+  bool json = false;
+};
+int lineage_command(const LineageRequest& request);
+
 struct SimulateRequest {
   std::vector<std::string> curves;  ///< files
   std::string workers = "1";        ///< numbers, separated by commas

@@ -1,5 +1,6 @@
 #include "apps/tune/look.h"
 
+#include "apps/tune/output.h"
 #include "tuner/core/error.h"
 #include "tuner/recovery.h"
 #include "tuner/store/experiment_store.h"
@@ -31,6 +32,29 @@ Look look_at(const std::filesystem::path& directory) {
   for (const auto& trial : experiment.trials()) kept += trial.checkpoints.size();
   return {ResultGrid(std::move(experiment), std::move(spec), absolute), kept,
           ExperimentStore::driver(*files, absolute)};
+}
+
+bool has_unfinished(const Experiment& experiment) {
+  return experiment.count(TrialState::pending) > 0 || experiment.count(TrialState::running) > 0 ||
+         experiment.count(TrialState::paused) > 0;
+}
+
+bool is_finished(const Experiment& experiment) {
+  return experiment.session_end() == "finished" && experiment.count(TrialState::pending) == 0;
+}
+
+std::string paused_text(const std::filesystem::path& directory) {
+  return "they would go on after results of new trials only: tune resume " + shell_word(directory) +
+         " --num-samples N";
+}
+
+const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
+  const auto id = parse_trial_id(text);
+  if (!id || index_of(*id) >= grid.size()) {
+    throw user_error("there is no trial '" + text + "' in " + grid.directory().string() +
+                     ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
+  }
+  return grid.experiment().trial(*id);
 }
 
 Objective objective_for(const ResultGrid& grid, const std::string& metric,

@@ -23,6 +23,17 @@ void require_experiment(const std::filesystem::path& directory);
 /// Reads the journal once. Error (user) if there is no experiment in `directory`.
 Look look_at(const std::filesystem::path& directory);
 
+/// Whether some trial has not come to its end.
+bool has_unfinished(const Experiment& experiment);
+/// Whether the last driver left because nothing was left to do. Paused trials may stay: they would
+/// go on after results of new ones only.
+bool is_finished(const Experiment& experiment);
+/// What can be done about them then.
+std::string paused_text(const std::filesystem::path& directory);
+
+/// "3" or "trial_00003". Error (user) if there is none.
+const Trial& find_trial(const ResultGrid& grid, const std::string& text);
+
 /// The experiment's metric and mode where none are given. Error (user) if that is not enough.
 Objective objective_for(const ResultGrid& grid, const std::string& metric, const std::string& mode);
 

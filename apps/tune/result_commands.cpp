@@ -31,15 +31,6 @@ struct Listed {
   bool is_damaged = false;
 };
 
-const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
-  const auto id = parse_trial_id(text);
-  if (!id || index_of(*id) >= grid.size()) {
-    throw user_error("there is no trial '" + text + "' in " + grid.directory().string() +
-                     ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
-  }
-  return grid.experiment().trial(*id);
-}
-
 void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
   const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
   const auto trial_dir = paths::trial(grid.directory(), trial.id);

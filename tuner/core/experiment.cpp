@@ -198,12 +198,12 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
+  note_start(trial, owner.id, checkpoint, time);
   trial.stopping = trial.last_save_due = trial.pausing = false;
   trial.not_before = 0;
   rewind(trial, checkpoint);
   if (event.donor) {
     set_donor(trial, DonorCheckpoint{*event.donor, event.checkpoint, trial.donor->attempt});
-    trial.lineage.back().donor_iteration = trial.iteration;
   }
   if (trial.started == 0) trial.started = time;
 }
@@ -300,7 +300,7 @@ void Experiment::on(const CheckpointsDropped& event, Seconds) {
   if (is_final(trial.state)) trial.checkpoints.shrink_to_fit();
 }
 
-void Experiment::on(const CheckpointDamaged& event, Seconds) {
+void Experiment::on(const CheckpointDamaged& event, Seconds time) {
   Trial& trial = find(event.trial);
   std::erase_if(trial.checkpoints, [&](const auto& c) { return c.index == event.index; });
   // It was to be restored from it, and is from the one before instead.
@@ -308,12 +308,12 @@ void Experiment::on(const CheckpointDamaged& event, Seconds) {
   const bool just_started = restored.iteration == restored.restored_iteration;
   if (restored.state != TrialState::running || !just_started) return;
   const auto [owner, checkpoint] = restore_point(restored.id);
+  note_start(restored, owner, checkpoint, time);
   rewind(restored, checkpoint);
   if (owner == restored.id) {
     set_donor(restored, std::nullopt);
   } else {
     set_donor(restored, DonorCheckpoint{owner, checkpoint->index, restored.donor->attempt});
-    restored.lineage.back().donor_iteration = restored.iteration;
   }
 }
 
@@ -387,6 +387,8 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.stopping = trial.last_save_due = false;
   trial.stopped_by_rule = false;
   if (event.from_scratch) {
+    // Clones that were made of it before are no copies of what it will be.
+    if (!trial.lineage.empty()) add_cloning(trial, trial.id, trial.config, time);
     rewind(trial, nullptr);
     trial.error.clear();
     trial.last_metrics = "";

@@ -52,6 +52,9 @@ class Experiment {
   /// Whether a waiting trial may run at `now`: its backoff is over, and its donor has something to
   /// go on from, or never will.
   bool may_start(TrialId id, Seconds now) const;
+  /// Why the trial cannot exploit so, now; nothing if it can. A trial that runs can with its next
+  /// result only. One that waits may be its own donor: it goes on with another config.
+  std::optional<std::string> objection(TrialId id, const Exploit& exploit) const;
   /// What an attempt of the trial starts from: the donor's checkpoint after an exploit, else its
   /// own newest one. The pointer is null if there is none.
   std::pair<TrialId, const Checkpoint*> restore_point(TrialId id) const;
@@ -130,6 +133,8 @@ class Experiment {
 
   // lineage.cpp
   void exploit(Trial& trial, const Exploit& exploit, Seconds time);
+  void add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time);
+  void note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
   void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
   /// Ids are 32 bits wide; a broken one must not take all memory.

@@ -87,6 +87,10 @@ void put(std::string& out, const Cloning& cloning) {
   put(out, "donor", static_cast<std::int64_t>(index_of(cloning.donor)));
   put_unless_zero(out, "donor_iteration", cloning.donor_iteration);
   put_if(out, "old_config", cloning.old_config.text());
+  put_unless_zero(out, "started", static_cast<std::int64_t>(cloning.started));
+  put_unless_zero(out, "attempt", cloning.attempt);
+  put_unless_zero(out, "checkpoint", cloning.checkpoint);
+  put_unless_zero(out, "saves", cloning.saves);
   out += '}';
 }
 
@@ -169,7 +173,11 @@ Cloning parse_cloning(simdjson::dom::element element) {
           fields.integer("iteration"),
           TrialId{static_cast<std::uint32_t>(fields.integer("donor"))},
           fields.integer("donor_iteration", 0),
-          CompactText(fields.text("old_config"))};
+          CompactText(fields.text("old_config")),
+          static_cast<std::uint64_t>(fields.integer("started", 0)),
+          fields.small("attempt", 0),
+          fields.small("checkpoint", 0),
+          fields.small("saves", 0)};
 }
 
 std::optional<simdjson::dom::array> list_if(simdjson::dom::object object, const char* name) {

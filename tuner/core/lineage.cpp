@@ -1,6 +1,7 @@
 // Experiment: trials that go on as copies of others.
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "tuner/core/experiment.h"
 
@@ -22,23 +23,37 @@ bool is_about_to_be_cloned(const Trial& trial) {
 
 void Experiment::on(const TrialExploited& event, Seconds time) {
   Trial& trial = find(event.trial);
-  if (trial.state != TrialState::pending && trial.state != TrialState::paused) {
+  if (trial.state == TrialState::running) {
     throw std::invalid_argument("an exploit of " + to_string(trial.id) + ", which is " +
                                 to_string(trial.state));
   }
   exploit(trial, event.exploit, time);
 }
 
+std::optional<std::string> Experiment::objection(TrialId id, const Exploit& exploit) const {
+  const auto is_known = [this](TrialId trial) { return index_of(trial) < trials_.size(); };
+  if (!is_known(id)) return "there is no " + to_string(id);
+  if (!is_known(exploit.donor)) return "there is no " + to_string(exploit.donor);
+  const TrialState state = trial(id).state;
+  if (is_final(state)) return to_string(id) + " has ended";
+  // It would lose what it has trained since its checkpoint.
+  if (exploit.donor == id && state == TrialState::running) return "it cannot be its own donor";
+  const Json config = Json::parse(exploit.config, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) return "its config is no JSON object: " + exploit.config;
+  return std::nullopt;
+}
+
 void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
-  const Trial& donor = find(exploit.donor);
-  if (donor.id == trial.id) {
-    throw std::invalid_argument(to_string(trial.id) + " is to become a clone of itself");
+  if (const auto reason = objection(trial.id, exploit)) {
+    throw std::invalid_argument("an exploit of " + to_string(exploit.donor) + " by " +
+                                to_string(trial.id) + ": " + *reason);
   }
-  trial.lineage.push_back(
-      {last_event_ + 1, time, trial.iteration, donor.id, 0, std::move(trial.config)});
-  trial.config = exploit.config;
-  shapes_.make_compact(trial.config);
+  const Trial& donor = find(exploit.donor);
+  CompactText config(exploit.config);
+  shapes_.make_compact(config);
+  add_cloning(trial, donor.id, std::move(config), time);
   if (!exploit.tag.empty()) trial.tag = exploit.tag;
+  if (donor.id == trial.id) return;  // from where it would have gone on anyway
   DonorCheckpoint source{donor.id, 0, trial.attempt};
   const Trial* origin = &donor;
   // A clone that has not begun is where it would start from: so who waits for a checkpoint waits
@@ -53,6 +68,35 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   }
   const bool comes_back = source.trial == trial.id;
   set_donor(trial, comes_back ? std::nullopt : std::optional(source));
+}
+
+void Experiment::add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time) {
+  trial.lineage.push_back({.event = last_event_ + 1,
+                           .time = time,
+                           .iteration = trial.iteration,
+                           .donor = donor,
+                           .old_config = std::exchange(trial.config, std::move(config))});
+}
+
+/// The trial, as it was before, starts from this checkpoint. The lineage says what has been, which
+/// may be other than what was decided: a donor may never save, a clone may end before it does.
+void Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint,
+                            Seconds time) {
+  if (trial.lineage.empty()) return;
+  const int index = checkpoint != nullptr ? checkpoint->index : 0;
+  const Cloning& last = trial.lineage.back();
+  const bool has_effect = last.started != 0 && last.attempt != trial.attempt;
+  const bool has_saved_since = owner == trial.id && index > last.saves;
+  const bool is_same_again = owner == last.donor && index == last.checkpoint;
+  if (has_effect && (has_saved_since || is_same_again)) return;
+  if (has_effect) add_cloning(trial, owner, trial.config, time);
+  Cloning& cloning = trial.lineage.back();
+  cloning.donor = owner;
+  cloning.donor_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
+  cloning.started = last_event_ + 1;
+  cloning.attempt = trial.attempt;
+  cloning.checkpoint = index;
+  cloning.saves = trial.saves;
 }
 
 /// Keeps `donated_` in step.

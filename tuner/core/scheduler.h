@@ -1,9 +1,11 @@
 // The seam for schedulers: what to do with trials that exist. Implementations: schedulers/.
 //
-// Three laws hold for every policy (scheduler, searcher, stopper) and make it replayable:
+// Four laws hold for every policy (scheduler, searcher, stopper) and make it replayable:
 // - It is asked before the record is written: trial and experiment are as they were before.
 // - An answer that is not recorded ("nothing", "continue later") must leave no trace in who gave
 //   it: no random number drawn, no counter moved.
+// - It names trials that there are, and asks of them what is possible: Experiment::objection and
+//   may_start say what that is. Anything else ends the run.
 // - It knows no clock, process, file or thread, owns its random generator, and never depends on the
 //   order of a hash table or of addresses.
 #pragma once
@@ -26,6 +28,7 @@ const char* to_string(Action action);  ///< "continue", "pause", ...
 std::optional<Action> parse_action(std::string_view text);
 
 /// A trial goes on as a copy of another one: from its newest checkpoint, with a config of its own.
+/// In an order it may also be its own donor: it goes on where it would have, with another config.
 struct Exploit {
   TrialId donor{};
   std::string config;  ///< JSON text

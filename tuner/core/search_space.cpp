@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <stdexcept>
 
+#include "tuner/core/config_changes.h"
 #include "tuner/core/error.h"
 #include "tuner/core/space_match.h"
 
@@ -245,22 +245,11 @@ struct TagPart {
   std::string text;
 };
 
-std::string show(const Json& value) {
-  if (value.is_number_float()) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", value.get<double>());
-    return text;
-  }
-  std::string text = shorten(value, 40);
-  if (value.is_string() && text.ends_with('"')) text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 /// Lists the scalars and lists at and below `value`.
 void list_values(const Json& value, const std::string& path, const std::string& last,
                  std::vector<TagPart>& parts) {
   if (!value.is_object() || value.empty()) {
-    parts.push_back({path, last, show(value)});
+    parts.push_back({path, last, short_value(value)});
     return;
   }
   for (const auto& [key, part] : value.items()) list_values(part, path + "/" + key, key, parts);

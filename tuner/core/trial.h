@@ -81,14 +81,19 @@ struct RecentValues {
   double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
 };
 
-/// One exploit: the trial went on as a copy of another one.
+/// The trial went on as a copy of another one, or, if it is its own donor, anew from an earlier
+/// point of its own. core/ancestry follows it back.
 struct Cloning {
   std::uint64_t event = 0;     ///< number of the record that decided it
   Seconds time = 0;            ///< Unix time of that
   std::int64_t iteration = 0;  ///< of the trial, before
-  TrialId donor{};
-  std::int64_t donor_iteration = 0;  ///< of what was restored; 0: nothing was yet
-  CompactText old_config;  ///< JSON text; the new one is the next cloning's, or the trial's
+  TrialId donor{};             ///< whose checkpoint was restored; before the start: whose is to be
+  std::int64_t donor_iteration = 0;  ///< of what was restored; 0: nothing was, or not yet
+  CompactText old_config;     ///< JSON text; the new one is the next cloning's, or the trial's
+  std::uint64_t started = 0;  ///< number of the record with which it took effect; 0: not yet
+  int attempt = 0;            ///< the first one after it
+  int checkpoint = 0;         ///< index of the donor's that was restored; 0: none
+  int saves = 0;              ///< Trial::saves at the start: later ones are of what it is since
 };
 
 /// What a trial starts from after an exploit, until it has a checkpoint of its own again.
