@@ -35,6 +35,10 @@ std::unique_ptr<Callback> make_csv_logger(FileLogOptions options = {});
 /// "params": params.json (the config) and error.txt (every failure).
 std::unique_ptr<Callback> make_params_logger(FileLogOptions options = {});
 
+/// "exploits": pbt_global.txt and pbt_policy_<trial>.txt in the experiment's directory, once there
+/// is a trial that goes on as a copy of another one.
+std::unique_ptr<Callback> make_exploit_log(FileLogOptions options = {});
+
 enum class ConsoleStyle {
   automatic,  ///< `table` on a terminal that can show it, else `lines`
   table,      ///< redrawn in place

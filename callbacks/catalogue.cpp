@@ -65,6 +65,7 @@ void add_callbacks(Catalogue& catalogue) {
   add_factory(callbacks, "json", file_log(make_json_logger));
   add_factory(callbacks, "csv", file_log(make_csv_logger));
   add_factory(callbacks, "params", file_log(make_params_logger));
+  add_factory(callbacks, "exploits", file_log(make_exploit_log));
   add_factory(callbacks, "console", Factory<Callback>(console));
   add_factory(callbacks, "checkpoint_best", Factory<Callback>(checkpoint_best));
 }

@@ -52,7 +52,7 @@ void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const
       space, spec.objective, spec.num_samples, spec.seed,
       [&callbacks](std::string sentence) { callbacks.notice_later(std::move(sentence)); }};
   std::vector<Json> described = spec.callbacks;
-  for (const char* const always : {"params", "json", "csv"}) {
+  for (const char* const always : {"params", "json", "csv", "exploits"}) {
     const bool is_given = std::any_of(described.begin(), described.end(),
                                       [&](const Json& json) { return json.at("type") == always; });
     if (!is_given) described.push_back({{"type", always}});

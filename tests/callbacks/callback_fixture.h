@@ -105,6 +105,21 @@ class Story {
     apply(AttemptStarted{id, experiment.trial(id).attempt + 1, checkpoint, {}});
     return experiment.trial(id);
   }
+  /// It stops, and waits to go on as a copy.
+  void exploit(TrialId id, const Exploit& exploit) {
+    apply(AttemptEnded{id, experiment.trial(id).attempt, Outcome::paused, ""});
+    apply(TrialExploited{id, exploit});
+  }
+  /// From where it is to start.
+  const Trial& start_clone(TrialId id) {
+    const auto [owner, checkpoint] = experiment.restore_point(id);
+    apply(AttemptStarted{id,
+                         experiment.trial(id).attempt + 1,
+                         checkpoint != nullptr ? checkpoint->index : 0,
+                         {},
+                         owner == id ? std::nullopt : std::optional(owner)});
+    return experiment.trial(id);
+  }
   const Trial& report(TrialId id, const Result& result) {
     apply(ResultReported{id, experiment.trial(id).attempt, result, {}});
     return experiment.trial(id);

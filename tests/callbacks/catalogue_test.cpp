@@ -18,7 +18,7 @@ std::unique_ptr<Callback> make(const std::string& name, const std::string& optio
 }  // namespace
 
 TEST_CASE("The catalogue makes each built-in callback under its name", "[callbacks][catalogue]") {
-  for (const std::string name : {"json", "csv", "params", "console"}) {
+  for (const std::string name : {"json", "csv", "params", "exploits", "console"}) {
     CHECK(make(name, "{}")->name() == name);
   }
   CHECK_NOTHROW(make("csv", R"({"flush_period_s":0.5,"memory_limit_mb":8})"));
