@@ -269,6 +269,44 @@ std::unique_ptr<Scheduler> resource_changing_from(const Json& json, const Policy
   return make_resource_changing(std::move(options), std::move(base));
 }
 
+/// Backwards along the names: what a donor was before is the clone's past, and what the clone was
+/// itself is not.
+PbtReplayOptions read_policy(const Json& rows) {
+  PbtReplayOptions options;
+  const Json* donor = nullptr;
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    const Json& row = rows[i];
+    const bool is_row = row.is_array() && row.size() == 6 && row[3].is_number_integer() &&
+                        row[4].is_object() && row[5].is_object();
+    if (!is_row) {
+      throw OptionError("/policy/" + std::to_string(i),
+                        "a row of a policy must be [clone, donor, iteration of the clone, of the "
+                        "donor, old config, new config], got " +
+                            shorten(row));
+    }
+    if (donor != nullptr && row[0] != *donor) break;
+    donor = &row[1];
+    options.initial_config = row[4];
+    options.changes.insert(options.changes.begin(), {row[3].get<std::int64_t>(), row[5]});
+  }
+  return options;
+}
+
+std::unique_ptr<Scheduler> pbt_replay_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  const auto rows = reader.get_optional<Json>("policy");
+  reader.finish();
+  if (!rows) {
+    throw OptionError("", "pbt_replay needs a 'policy_file', as pbt has written it");
+  }
+  if (!rows->is_array() || rows->empty()) {
+    throw OptionError("/policy", "a policy must have at least one row, got " + shorten(*rows));
+  }
+  PbtReplayOptions options = read_policy(*rows);
+  options.space = context.space;
+  return make_pbt_replay(std::move(options));
+}
+
 }  // namespace
 
 void add_schedulers(Catalogue& catalogue) {
@@ -280,6 +318,7 @@ void add_schedulers(Catalogue& catalogue) {
   add_factory(catalogue.schedulers, "median_stopping", median_stopping_from);
   add_factory(catalogue.schedulers, "pb2", pb2_from);
   add_factory(catalogue.schedulers, "pbt", pbt_from);
+  add_factory(catalogue.schedulers, "pbt_replay", pbt_replay_from);
   add_factory(catalogue.schedulers, "resource_changing", resource_changing_from);
 }
 

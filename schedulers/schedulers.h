@@ -106,8 +106,22 @@ struct ResourceChangingOptions {
 std::unique_ptr<Scheduler> make_resource_changing(ResourceChangingOptions options,
                                                   std::unique_ptr<Scheduler> base);
 
-/// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband",
-/// "median_stopping", "pb2", "pbt", "resource_changing".
+/// A schedule of hyperparameters.
+struct PbtReplayOptions {
+  struct Change {
+    std::int64_t iteration = 0;  ///< after so many iterations
+    Json config;
+  };
+  SearchSpace space;  ///< for the tags of configs
+  Json initial_config = Json::object();
+  std::vector<Change> changes;  ///< in order
+};
+/// Each trial trains with the initial config, whatever was drawn for it, and pauses at each change
+/// to go on with the next one.
+std::unique_ptr<Scheduler> make_pbt_replay(PbtReplayOptions options);
+
+/// Adds all of them: "asha", "asha_promotion", "bohb", "fifo", "hyperband", "median_stopping",
+/// "pb2", "pbt", "pbt_replay", "resource_changing".
 void add_schedulers(Catalogue& catalogue);
 
 }  // namespace tune

@@ -164,8 +164,9 @@ class SpecParser {
     const Json* scheduler = top_.find("scheduler");
     spec_.searcher = parse_typed(searcher ? *searcher : spec_.searcher, "/searcher", "searcher",
                                  catalogue_.searchers, context);
-    spec_.scheduler = parse_typed(scheduler ? *scheduler : spec_.scheduler, "/scheduler",
-                                  "scheduler", catalogue_.schedulers, context);
+    Json typed = scheduler ? *scheduler : spec_.scheduler;
+    if (base_ && !read_policy_file(*base_, typed, problems_)) return;
+    spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
     if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);

@@ -24,4 +24,9 @@ void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<P
 void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
 Json failures_to_json(const FailureConfig& config);
 
+/// A schedule to be replayed is a part of the spec: in the place of a scheduler's "policy_file",
+/// the rows of that file as its "policy". False, with a problem, if they cannot be read.
+bool read_policy_file(const std::filesystem::path& base, Json& scheduler,
+                      std::vector<Problem>& problems);
+
 }  // namespace tune

@@ -18,6 +18,11 @@ Json options_of(const std::string& name) {
   }
   if (name == "hyperband" || name == "bohb") return {{"max_t", 9}};
   if (name == "median_stopping") return {{"time_attr", "training_iteration"}, {"grace_period", 2}};
+  if (name == "pbt_replay") {
+    const Json rows = {{"a", "b", 9, 2, {{"x", 0.1}}, {{"x", 0.2}}},
+                       {"c", "a", 9, 5, {{"x", 0.2}}, {{"x", 0.3}}}};
+    return {{"policy", rows}};
+  }
   if (name == "pbt") {
     return {{"time_attr", "training_iteration"},
             {"perturbation_interval", 2},

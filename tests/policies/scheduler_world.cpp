@@ -150,6 +150,7 @@ bool World::fill_slots() {
   if (!chosen && index_of(next) < trials_) {
     apply(TrialAdded{next, R"({"x":)" + std::to_string(index_of(next)) + "}", "", ""});
     chosen = next;
+    carry_out_orders();
   }
   if (!chosen) chosen = policies_.scheduler->choose(experiment_, now_, false);
   if (!chosen) return false;
