@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "callbacks/callbacks.h"
 #include "callbacks/console_table.h"
 #include "callbacks/terminal.h"
+#include "tuner/core/ancestry.h"
+#include "tuner/core/config_changes.h"
 
 namespace tune {
 
@@ -52,7 +55,9 @@ class Console final : public Callback {
   void on_step_begin(const Experiment& experiment) override;
   void on_step_end(const Experiment& experiment) override;
   void on_trial_start(const Trial& trial) override;
+  void on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) override;
   void on_trial_result(const Trial& trial, Result& result) override;
+  void on_trial_exploit(const Trial& trial, const Cloning&) override { told_of_.erase(trial.id); }
   void on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) override;
   void on_trial_complete(const Trial& trial) override;
   void on_trial_recover(const Trial& trial) override;
@@ -79,6 +84,8 @@ class Console final : public Callback {
   SystemClock system_clock_;
   std::optional<OutputPump> pump_;
   RunInfo info_;
+  const Experiment* experiment_ = nullptr;  ///< between the steps of a run
+  std::set<TrialId> told_of_;  ///< that they run: they may pause and go on without a word
   std::optional<BestTrial> best_;
   bool knows_earlier_sessions_ = true;
   Seconds started_ = 0;
@@ -153,6 +160,7 @@ void Console::setup(const RunInfo& info, const Experiment&) {
 }
 
 void Console::on_step_begin(const Experiment& experiment) {
+  experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
   rate_results_ = experiment.results();
   if (!info_.objective) return;
@@ -235,16 +243,39 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
     const auto* const summary = trial.summary(view.metric);
     if (summary != nullptr) row.value = summary->last;
     if (const auto* const latest = trial.latest_checkpoint()) row.checkpoint = latest->iteration;
+    const Stretch present = present_stretch(trial);
+    if (present.number > 0 && trial.lineage[present.number - 1].donor != id) {
+      row.copy_of = to_string(trial.lineage[present.number - 1].donor);
+      row.clonings = present.number;
+    }
     view.trials.push_back(std::move(row));
   }
   return view;
 }
 
 void Console::on_trial_start(const Trial& trial) {
+  // What becomes of a clone is known when its checkpoint has been looked at.
+  const bool is_clone = !trial.lineage.empty() && trial.lineage.back().attempt == trial.attempt;
+  if ((is_clone && trial.attempt > 1) || !told_of_.insert(trial.id).second) return;
   std::string text = to_string(trial.id) + " started";
-  if (trial.attempt > 1) text += ", attempt " + std::to_string(trial.attempt);
+  if (trial.failures > 0) text += ", attempt " + std::to_string(trial.attempt);
   if (trial.iteration > 0) text += ", from iteration " + std::to_string(trial.iteration);
   routine_line(trial.tag.empty() ? text : text + ": " + trial.tag);
+}
+
+void Console::on_trial_restore(const Trial& trial, const Checkpoint*) {
+  const bool is_clone = !trial.lineage.empty() && trial.lineage.back().attempt == trial.attempt;
+  if (!is_clone || !told_of_.insert(trial.id).second) return;
+  const Cloning& cloning = trial.lineage.back();
+  std::string text = to_string(trial.id) + " goes on";
+  if (cloning.donor != trial.id) text += " as a copy of " + to_string(cloning.donor);
+  text += " from iteration " + std::to_string(cloning.donor_iteration);
+  if (experiment_ != nullptr) {
+    const auto origin = origin_of(*experiment_, present_stretch(trial));
+    const Json before = origin ? Json::parse(config_of(*experiment_, *origin)) : Json::object();
+    text += ": " + changes_text(before, Json::parse(trial.config.text()));
+  }
+  routine_line(text);
 }
 
 void Console::on_trial_result(const Trial& trial, Result& result) {
@@ -272,6 +303,7 @@ void Console::on_trial_complete(const Trial& trial) {
 }
 
 void Console::on_trial_recover(const Trial& trial) {
+  told_of_.erase(trial.id);
   line(to_string(trial.id) + " failed in attempt " + std::to_string(trial.attempt) +
        " and will be tried again: " + trial.error);
 }
@@ -281,6 +313,7 @@ void Console::on_trial_error(const Trial& trial) {
 }
 
 void Console::on_experiment_end(const Experiment& experiment) {
+  experiment_ = nullptr;
   line(status_line(view(experiment, 0)));
   summarise(experiment);
   if (pump_) pump_->flush();

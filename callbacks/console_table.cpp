@@ -94,7 +94,12 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
                                      std::size_t shown) {
   std::vector<TableColumn> columns = {{"trial"}, {"iteration", true}};
   if (!view.metric.empty()) columns.push_back({view.metric, true});
-  columns.insert(columns.end(), {{"checkpoint", true}, {"time", true}, {"config"}});
+  columns.insert(columns.end(), {{"checkpoint", true}, {"time", true}});
+  const auto end = view.trials.begin() + static_cast<std::ptrdiff_t>(shown);
+  const bool has_clones = std::any_of(
+      view.trials.begin(), end, [](const RunningTrial& trial) { return !trial.copy_of.empty(); });
+  if (has_clones) columns.push_back({"copy of"});
+  columns.push_back({"config"});
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& trial = view.trials[i];
@@ -104,6 +109,11 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
     // One failure has its notice; a trial that cannot save any more is worth more than that.
     if (trial.failed_saves >= 3) row.back() = "no save x" + std::to_string(trial.failed_saves);
     row.push_back(format_duration(trial.time_s));
+    if (has_clones) {
+      const std::string often =
+          trial.clonings > 1 ? ", " + std::to_string(trial.clonings) + " exploits" : "";
+      row.push_back(trial.copy_of.empty() ? "-" : trial.copy_of + often);
+    }
     row.push_back(trial.tag);
     rows.push_back(std::move(row));
   }

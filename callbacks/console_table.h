@@ -56,6 +56,8 @@ struct RunningTrial {
   std::optional<double> value;             ///< the last one of the metric that counts
   std::optional<std::int64_t> checkpoint;  ///< iteration of the latest
   int failed_saves = 0;                    ///< in a row
+  std::string copy_of;                     ///< the donor's name, if it is a clone
+  std::size_t clonings = 0;                ///< how often it became one
 };
 
 /// One moment of an experiment.

@@ -55,12 +55,6 @@ std::string headline(const ResultGrid& results) {
   return text;
 }
 
-bool has_unfinished(const Experiment& experiment) {
-  const auto& trials = experiment.trials();
-  return std::any_of(trials.begin(), trials.end(),
-                     [](const Trial& trial) { return !is_final(trial.state); });
-}
-
 std::string ending(const LoopEnd& end) {
   switch (end.kind) {
     case LoopEnd::Kind::finished:
@@ -127,7 +121,12 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   add_best(results, lines);
   lines.emplace_back("state kept", count_of(outcome.cost.events, "event") + ", " +
                                        state_cost_text(outcome.cost, wall_s));
-  if (is_interrupted || has_unfinished(results.experiment())) {
+  if (is_finished(results.experiment())) {
+    // What waits then waits for good, as asha_promotion means it.
+    if (results.experiment().count(TrialState::paused) > 0) {
+      lines.emplace_back("paused", paused_text(results.directory()));
+    }
+  } else if (is_interrupted || has_unfinished(results.experiment())) {
     lines.emplace_back("go on", "tune resume " + directory);
   }
   lines.emplace_back("look further", "tune status " + directory);
@@ -177,10 +176,6 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
   if (problems.empty()) return spec;
   print_problems({json, {}, (directory / "experiment.json").string(), {}}, problems);
   throw user_error("the recorded spec of " + directory.string() + " is not right");
-}
-
-bool is_finished(const Experiment& experiment) {
-  return experiment.session_end() == "finished" && !has_unfinished(experiment);
 }
 
 /// What to type instead of `tune run` where an experiment is already.

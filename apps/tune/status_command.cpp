@@ -110,10 +110,7 @@ std::string driver_text(const Look& look) {
            format_time(look.driver->since);
   }
   const Experiment& experiment = look.grid.experiment();
-  const bool is_unfinished = experiment.count(TrialState::pending) > 0 ||
-                             experiment.count(TrialState::running) > 0 ||
-                             experiment.count(TrialState::paused) > 0;
-  if (!is_unfinished) return "none";
+  if (!has_unfinished(experiment) || is_finished(experiment)) return "none";
   return "none; to go on: tune resume " + shell_word(look.grid.directory());
 }
 
@@ -167,6 +164,9 @@ int status_command(const std::string& directory, bool json) {
       {"best", best_text(look.grid)},
       {"driver", driver_text(look)},
   };
+  if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
+    lines.emplace_back("paused", paused_text(look.grid.directory()));
+  }
   if (!experiment.stop_reason().empty()) lines.emplace_back("stopped", experiment.stop_reason());
   lines.emplace_back("running time",
                      format_duration(running_s(look)) + " in " +

@@ -41,6 +41,14 @@ class Schedulers(DriverCase):
         self.assertIn("PAUSED", done.out)
         self.assertEqual((done.out + done.err).count(
             "are left waiting: the scheduler would go on only after results of new trials"), 1)
+        # That is how it is meant: a resume alone would change nothing.
+        advice = "tune resume " + self.path("results/spec") + " --num-samples N"
+        for out in (done.out, self.tune("status", "results/spec").out):
+            self.assertIn(advice, out)
+            self.assertNotIn("go on:", out)
+            self.assertNotIn("go on  ", out)
+        self.assertIn("results/spec is finished: ",
+                      self.tune("run", "spec.json", "--resume", "auto").out)
         finished = [t for t in trials if t["training_iteration"] == 9]
         self.assertGreaterEqual(len(finished), 1)
         self.assertEqual({t["state"] for t in finished}, {"TERMINATED"})
