@@ -65,6 +65,7 @@ class PbtReplay : public Scheduler {
     return std::nullopt;
   }
 
+  std::unique_ptr<Scheduler> copy() const override { return std::make_unique<PbtReplay>(*this); }
   Json save() const override {
     Json followers = Json::array();
     for (const auto& [id, follower] : followers_) {

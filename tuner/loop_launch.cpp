@@ -71,11 +71,12 @@ Resources Loop::resources_of(TrialId id) const {
 void Loop::carry_out_orders() {
   while (auto order = policies_.scheduler->order()) {
     const TrialId id = order->trial;
-    if (order->exploit) require_possible(id, *order->exploit);
-    if (index_of(id) >= ledger_.experiment().trials().size() || is_final(trial(id).state)) {
-      throw scheduler_fault("a stop of " + to_string(id) + ", which has ended or never was");
+    if (index_of(id) >= ledger_.experiment().trials().size()) {
+      throw scheduler_fault("an order for " + to_string(id) + ", which there is not");
     }
-    if (order->exploit && trial(id).state == TrialState::running) break;  // asked again next turn
+    const bool runs = trial(id).state == TrialState::running;
+    if (is_final(trial(id).state) || (runs && order->exploit)) break;  // asked again next turn
+    if (order->exploit) require_possible(id, *order->exploit);
     if (order->exploit) {
       const auto before = trial(id).donor;
       ledger_.commit(TrialExploited{id, std::move(*order->exploit)});

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/policies/scheduler_helpers.h"
 #include "tests/policies/scheduler_world.h"
 #include "tests/support/catch.h"
@@ -23,19 +25,21 @@ World replay_of(const Json& rows, std::uint32_t trials = 1, std::size_t slots = 
   return world;
 }
 
-/// With what trial 0 has trained each iteration, over all attempts; the last one counts.
+/// With what trial 0 has trained each iteration.
 std::map<std::int64_t, double> trained(World& world) {
-  std::map<std::int64_t, double> configs;
-  const auto look = [&] {
-    if (world.experiment().trials().empty()) return;
-    const Trial& trial = world.experiment().trial(TrialId{0});
-    configs.try_emplace(trial.iteration + 1);
-    if (trial.state == TrialState::running) {
-      configs[trial.iteration + 1] = Json::parse(trial.config.text())["x"];
-    }
+  world.run();
+  const Trial& trial = world.experiment().trial(TrialId{0});
+  const auto x_in = [](const CompactText& config) {
+    return Json::parse(config.text())["x"].get<double>();
   };
-  while (world.step()) look();
-  while (!configs.empty() && configs.rbegin()->first > 8) configs.erase(std::prev(configs.end()));
+  std::map<std::int64_t, double> configs;
+  for (std::int64_t iteration = 1; iteration <= trial.iteration; ++iteration) {
+    const auto changed_later =
+        std::find_if(trial.lineage.begin(), trial.lineage.end(),
+                     [&](const Cloning& cloning) { return cloning.iteration >= iteration; });
+    configs[iteration] =
+        x_in(changed_later != trial.lineage.end() ? changed_later->old_config : trial.config);
+  }
   return configs;
 }
 
