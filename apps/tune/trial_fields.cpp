@@ -99,7 +99,8 @@ TrialFields::TrialFields(const Experiment& experiment,
     if (metrics.insert(name).second) metrics_.push_back(name);
   };
   for (const auto& trial : experiment.trials()) {
-    for (const auto& summary : trial.summaries) add_metric(std::string(std::string_view(summary.name)));
+    for (const auto& summary : trial.summaries)
+      add_metric(std::string(std::string_view(summary.name)));
     if (!trial.last_metrics.empty()) {
       visit_leaves(Json::parse(trial.last_metrics.text()), "", add_metric);
     }

@@ -125,7 +125,7 @@ class Experiment {
   void on(const AttemptEnded& event, Seconds time);
   void on(const StopRequested& event, Seconds time);
   void on(const TrialStopRequested& event, Seconds time);
-  void on(const CallbackSaved&, Seconds) {}  // the callback's own business
+  void on(const CallbackSaved&, Seconds) {}    // the callback's own business
   void on(const SuggestionAsked&, Seconds) {}  // the searcher's
   void on(const SessionEnded& event, Seconds time);
   void on(const TrialRequeued& event, Seconds time);
