@@ -4,6 +4,7 @@ again and again is the same as one that nobody has disturbed: configs, results, 
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,6 +104,21 @@ class SameDecisions(Case):
         self.spec(num_samples=2, searcher="grid", param_space={
             "rate": {"grid_search": [3.62, 3.7, 3.9, 3.95, 3.99]}, "start": {"uniform": [0.1, 0.9]}})
         self.assert_kills_change_nothing()
+
+    def test_a_model_suggests_the_same_however_often_its_driver_was_killed(self):
+        for searcher in ("tpe", "gp"):
+            with self.subTest(searcher):
+                self.experiment_of(searcher)
+
+    def experiment_of(self, searcher):
+        for name in ("undisturbed", "killed"):
+            shutil.rmtree(self.path("results", name), ignore_errors=True)
+        self.spec(num_samples=10, searcher={"type": searcher, "n_startup_trials": 3}, param_space={
+            "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]},
+            "kind": {"choice": [{"name": "a"}, {"name": "b", "depth": {"randint": [1, 9]}}]}})
+        self.assert_kills_change_nothing()
+        asked = [event["trial"] for event in self.events("killed") if event["e"] == "ask"]
+        self.assertEqual(sorted(set(asked)), list(range(11)))
 
 
 if __name__ == "__main__":
