@@ -105,9 +105,10 @@ class Lineage(DriverCase):
     def test_the_files_of_ray_tune_are_right_and_can_be_replayed(self):
         self.write_population()
         driver = self.start("run", "spec.json", "--progress", "none")
-        for kill in (1, 3, 5):
-            self.wait_until(lambda k=kill: os.path.exists(self.path(DIRECTORY, "pbt_global.txt"))
-                            and len(self.policy("pbt_global.txt")) >= k, f"exploit {kill}")
+        log = self.path(DIRECTORY, "pbt_global.txt")
+        for kill in (1, 2, 3):
+            self.wait_until(lambda k=kill, d=driver: d.poll() is not None or os.path.exists(log)
+                            and self.read(log).count("\n") >= k, f"exploit {kill}")
             driver.kill()
             driver.wait()
             driver = self.start("resume", DIRECTORY, "--progress", "none", "--strict")
