@@ -194,14 +194,14 @@ class Bandit : public Explorer {
     if (donor == nullptr || !donor->last_stretch || stretches_.empty()) {
       return tries.front();
     }
-    const auto [earliest, last] = range([](const Stretch& s) { return s.time; });
-    const auto [lowest, highest] = range([](const Stretch& s) { return s.score_before; });
-    const auto shared = [](double value, double least, double most) {
-      const double share = (value - least) / (most - least + 1e-8);
+    const auto times = range([](const Stretch& s) { return s.time; });
+    const auto scores = range([](const Stretch& s) { return s.score_before; });
+    const auto share_of = [](double value, const std::pair<double, double>& of) {
+      const double share = (value - of.first) / (of.second - of.first + 1e-8);
       return std::isfinite(share) ? std::clamp(share, -1.0, 2.0) : 0;
     };
     const auto point = [&](double time, double score, const Values& values) {
-      Values all = {shared(time, earliest, last), shared(score, lowest, highest)};
+      Values all = {share_of(time, times), share_of(score, scores)};
       all.insert(all.end(), values.begin(), values.end());
       return all;
     };
@@ -222,7 +222,8 @@ class Bandit : public Explorer {
       is_fitted_ = true;
     }
 
-    const auto [time, score] = *donor->last_stretch;
+    const double time = donor->last_stretch->first;
+    const double score = donor->last_stretch->second;
     // What the round has chosen already: means stay as they are, variances shrink.
     for (const Values& values : round_) {
       const Values there = point(time, score, values);
