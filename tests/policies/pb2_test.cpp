@@ -169,7 +169,8 @@ TEST_CASE("pb2 learns nothing from NaN, and a trial without a past gets values a
   CHECK(population.train().size() == 1);
   CHECK(population.scheduler().save()["explorer"]["stretches"].empty());
   population.train();
-  for (const Json& stretch : population.scheduler().save()["explorer"]["stretches"]) {
+  const Json state = population.scheduler().save();
+  for (const Json& stretch : state["explorer"]["stretches"]) {
     CHECK(stretch.at(3) == 1);
   }
 }
