@@ -108,23 +108,25 @@ TEST_CASE("Densities sum to 1 over what can be drawn", "[parzen][unit]") {
                            R"({"quniform": [-1, 1, 0.125]})", R"({"qlograndint": [10, 400, 10]})",
                            R"({"choice": [1, 2, 3, 4]})", R"({"qrandn": [0.5, 2, 0.5]})"}) {
     INFO(text);
-    const Axis one = axis(Json::parse(text));
+    const std::vector<Axis> axes = {axis(Json::parse(text))};
+    const Axis& one = axes[0];
     Values values;
     const double from = one.bounded ? one.first : -40, to = one.bounded ? one.last : 40;
     for (double value = from; value <= to + one.step / 2; value += one.step)
       values.push_back(value);
     const double some = values[values.size() / 2], other = values[values.size() / 2 - 1];
-    const Parzen parzen = model({one}, {{some, other, other}}, {1, 1, 1});
+    const Parzen parzen = model(axes, {{some, other, other}}, {1, 1, 1});
     double sum = 0;
-    for (const double density : log_density(parzen, {one}, {values})) sum += std::exp(density);
+    for (const double density : log_density(parzen, axes, {values})) sum += std::exp(density);
     CHECK(sum == Approx(1).epsilon(1e-10));
   }
   for (const char* text :
        {R"({"uniform": [-5, 10]})", R"({"loguniform": [1e-5, 1]})", R"({"randn": [1, 2]})"}) {
     INFO(text);
-    const Axis one = axis(Json::parse(text));
+    const std::vector<Axis> axes = {axis(Json::parse(text))};
+    const Axis& one = axes[0];
     const Parzen parzen =
-        model({one}, {{one.first, one.last, one.value_at(one.low + 0.1)}}, {1, 2, 3});
+        model(axes, {{one.first, one.last, one.value_at(one.low + 0.1)}}, {1, 2, 3});
     constexpr int parts = 20000;
     const double margin = one.bounded ? 0 : 10 * (one.high - one.low);
     const double width = (one.high - one.low + 2 * margin) / parts;
