@@ -86,8 +86,9 @@ std::optional<Seconds> snapshot_period(const ExperimentSpec& spec) {
   const auto [stopped, error] = std::from_chars(given, end, period_s);
   if (error != std::errc() || stopped != end || !(period_s > 0)) {
     throw user_error(
-        std::string("TUNE_GLOBAL_CHECKPOINT_S must be a number of seconds above 0, got '") + given +
-        "'");
+        std::string(
+            "TUNE_GLOBAL_CHECKPOINT_S must be 'auto' or a number of seconds above 0, got '") +
+        given + "'");
   }
   return period_s;
 }
@@ -99,6 +100,7 @@ struct Engine {
       : spec(the_spec),
         options(the_options),
         directory(std::move(the_directory)),
+        period_s(snapshot_period(spec)),
         detected(detect_resources()),
         space(SearchSpace::parse(spec.param_space, "/param_space", problems)),
         policies(make_policies(spec, space, catalogue, problems)) {
@@ -135,7 +137,7 @@ struct Engine {
     saver = std::make_unique<Saver>(*ledger, pool, *files, checkpoints, callbacks, directory,
                                     spec.checkpoint_config);
     snapshots = std::make_unique<Snapshots>(*ledger, policies, store, pool, callbacks,
-                                            to_json(spec), snapshot_period(spec));
+                                            to_json(spec), period_s);
     start_session(*ledger);
     for (const auto& requeued : plan.requeued) saver->requeue(requeued);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
@@ -203,6 +205,7 @@ struct Engine {
   const ExperimentSpec& spec;
   RunOptions& options;
   std::filesystem::path directory;
+  const std::optional<Seconds> period_s;  ///< of snapshots
   DetectedResources detected;
   std::vector<Problem> problems;
   SearchSpace space;

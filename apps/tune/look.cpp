@@ -25,13 +25,15 @@ Look look_at(const std::filesystem::path& directory) {
   std::vector<Problem> ignored;
   ExperimentSpec spec = parse_recorded_spec(json, Catalogue{}, ignored);
   Experiment experiment;
-  std::vector<std::string> torn_end;  // Ordinary while a driver writes.
+  std::vector<std::string> notices;
   ExperimentReader reader(experiment);
-  ExperimentStore::read(*files, absolute, reader, torn_end);
+  ExperimentStore::read(*files, absolute, reader, notices);
+  auto driver = ExperimentStore::driver(*files, absolute);
+  if (driver) notices.clear();
   std::uint64_t kept = 0;
   for (const auto& trial : experiment.trials()) kept += trial.checkpoints.size();
-  return {ResultGrid(std::move(experiment), std::move(spec), absolute), kept,
-          ExperimentStore::driver(*files, absolute)};
+  return {ResultGrid(std::move(experiment), std::move(spec), absolute), kept, std::move(driver),
+          std::move(notices)};
 }
 
 bool has_unfinished(const Experiment& experiment) {

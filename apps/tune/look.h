@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tuner/result_grid.h"
 #include "tuner/store/lock.h"
@@ -15,6 +17,9 @@ struct Look {
   ResultGrid grid;
   std::uint64_t kept_checkpoints = 0;  ///< committed and not deleted since
   std::optional<LockOwner> driver;     ///< who drives it now
+  /// Damage that was made up for, and an unfinished end; none while a driver writes, which has
+  /// such an end all the time.
+  std::vector<std::string> notices;
 };
 
 /// Error (user) if there is no experiment in `directory`.

@@ -101,7 +101,8 @@ Json status_json(const Look& look) {
           {"events", experiment.last_event()},
           {"state_bytes", state_bytes(look.grid.directory())},
           {"state_cost", state_cost_json(look)},
-          {"checkpoints", checkpoints_json(look)}};
+          {"checkpoints", checkpoints_json(look)},
+          {"notices", look.notices}};
 }
 
 std::string driver_text(const Look& look) {
@@ -168,6 +169,7 @@ int status_command(const std::string& directory, bool json) {
     lines.emplace_back("paused", paused_text(look.grid.directory()));
   }
   if (!experiment.stop_reason().empty()) lines.emplace_back("stopped", experiment.stop_reason());
+  for (const auto& notice : look.notices) lines.emplace_back("notice", notice);
   lines.emplace_back("running time",
                      format_duration(running_s(look)) + " in " +
                          count_of(static_cast<std::uint64_t>(experiment.sessions()), "session"));

@@ -69,9 +69,56 @@ class Format1(Golden):
         self.tune("resume", "golden", "--strict", "--plugin", PLUGIN, expect=1)
 
 
+class Format1Snapshot(Golden):
+    """Killed between two snapshots, the second of which never came into force."""
+    STATES = ["PAUSED", "PENDING", "TERMINATED", "RUNNING", "RUNNING", "TERMINATED"]
+
+    def setUp(self):
+        super().setUp()
+        self.copy("format_1_snapshot")
+
+    def test_is_read_by_every_command_that_looks(self):
+        status = self.json("status", "golden")
+        self.assertEqual((status["sessions"], status["results"], status["events"]), (2, 39, 111))
+        self.assertEqual(status["checkpoints"]["committed"], 19)
+        trials = self.json("ls", "golden")
+        self.assertEqual([trial["state"] for trial in trials], self.STATES)
+        self.assertEqual([trial["training_iteration"] for trial in trials], [4, 3, 10, 6, 6, 10])
+        self.assertEqual([trial["failures"] for trial in trials], [0, 1, 0, 0, 0, 0])
+        self.assertEqual(len(self.json("checkpoints", "golden", "--verify")), 12)
+
+    def test_is_finished_by_a_resume(self):
+        self.move_here()
+        self.tune("resume", "golden", "--strict", "--plugin", PLUGIN, expect=1)
+        trials = self.json("ls", "golden")
+        self.assertEqual([trial["state"] for trial in trials],
+                         ["TERMINATED", "ERROR", *["TERMINATED"] * 4])
+        for trial in trials:
+            last = 3 if trial["state"] == "ERROR" else 10
+            self.assertEqual(self.iterations_in_log("golden", trial["trial_id"]),
+                             list(range(1, last + 1)))
+        self.tune("checkpoints", "golden", "--verify")
+
+    def test_is_read_without_its_newest_snapshot_by_the_one_before(self):
+        self.move_here()
+        before = self.json("ls", "golden")
+        self.assertEqual(self.json("status", "golden")["notices"], [])
+        self.write("golden/snapshot-9.json", self.read("golden", "snapshot-9.json")[:-40])
+        [notice] = self.json("status", "golden")["notices"]
+        self.assertRegex(notice, "snapshot-9.json is damaged.*; generation 8 and the journals since")
+        self.assertIn(notice, self.tune("status", "golden").out)
+        self.assertEqual(self.json("ls", "golden"), before)
+
+
 class Newer(Golden):
-    def test_is_refused_with_both_versions_and_left_as_it_is(self):
-        self.copy("newer")
+    def test_journal_is_refused_with_both_versions_and_left_as_it_is(self):
+        self.assert_refused("newer")
+
+    def test_snapshot_is_refused_with_both_versions_and_left_as_it_is(self):
+        self.assert_refused("newer_snapshot")
+
+    def assert_refused(self, name):
+        self.copy(name)
         before = self.everything()
         for command in ["status", "ls", "best", "checkpoints", "resume"]:
             with self.subTest(command=command):
