@@ -105,11 +105,55 @@ std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context
   return make_front(context.space, make_gp(context.space, options), std::move(front));
 }
 
+/// Of the scheduler that stops trials at budgets, so that both mean the same ones.
+double budget_option(OptionReader& reader, const PolicyContext& context, const std::string& name,
+                     double otherwise) {
+  const auto of_scheduler = context.scheduler.find(name);
+  if (of_scheduler != context.scheduler.end() && of_scheduler->is_number()) {
+    otherwise = of_scheduler->get<double>();
+  }
+  return reader.get(name, otherwise);
+}
+
+std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  BohbOptions options;
+  BohbRules& rules = options.rules;
+  options.seed = context.seed;
+  options.random_fraction = reader.get("random_fraction", options.random_fraction);
+  options.max_t = budget_option(reader, context, "max_t", options.max_t);
+  options.reduction_factor =
+      budget_option(reader, context, "reduction_factor", options.reduction_factor);
+  rules.min_points = reader.get_optional<std::int64_t>("min_points_in_model");
+  rules.top_n_percent = reader.get("top_n_percent", rules.top_n_percent);
+  rules.num_samples = reader.get("num_samples_of_model", rules.num_samples);
+  rules.bandwidth_factor = reader.get("bandwidth_factor", rules.bandwidth_factor);
+  rules.min_bandwidth = reader.get("min_bandwidth", rules.min_bandwidth);
+  reader.require(options.random_fraction >= 0 && options.random_fraction <= 1, "random_fraction",
+                 "from 0 to 1");
+  reader.require(options.max_t >= 1, "max_t", "at least 1");
+  reader.require(options.reduction_factor >= 1.1, "reduction_factor", "at least 1.1");
+  reader.require(!rules.min_points || *rules.min_points >= 1, "min_points_in_model", "at least 1");
+  reader.require(rules.top_n_percent >= 1 && rules.top_n_percent <= 99, "top_n_percent",
+                 "from 1 to 99");
+  reader.require(rules.num_samples >= 1 && rules.num_samples <= 10'000, "num_samples_of_model",
+                 "from 1 to 10000");
+  reader.require(rules.bandwidth_factor > 0, "bandwidth_factor", "above 0");
+  reader.require(rules.min_bandwidth > 0, "min_bandwidth", "above 0");
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  if (!context.objective) {
+    throw OptionError("", "the searcher 'bohb' needs 'metric' and 'mode' in the experiment");
+  }
+  return make_front(context.space, make_bohb(context.space, options), std::move(front));
+}
+
 }  // namespace
 
 void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "random", variants_from);
   add_factory(catalogue.searchers, "grid", grid_from);
+  add_factory(catalogue.searchers, "bohb", bohb_from);
   add_factory(catalogue.searchers, "gp", gp_from);
   add_factory(catalogue.searchers, "tpe", tpe_from);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "searchers/bohb_options.h"
 #include "searchers/gp_options.h"
 #include "searchers/tpe_options.h"
 #include "tuner/core/catalogue.h"
@@ -39,8 +40,12 @@ std::unique_ptr<Searcher> make_tpe(const SearchSpace& space, std::size_t objecti
 /// Bayesian optimisation with a Gaussian process (gp.cpp). Never exhausted; `space` has no grid.
 std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& options);
 
+/// Learns from what trials report at budgets, for schedulers that stop them there (bohb.cpp). Never
+/// exhausted; `space` has no grid.
+std::unique_ptr<Searcher> make_bohb(const SearchSpace& space, const BohbOptions& options);
+
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
-/// Adds those that model, behind make_front (front.h): "gp", "tpe".
+/// Adds those that model, behind make_front (front.h): "bohb", "gp", "tpe".
 void add_searchers(Catalogue& catalogue);
 
 }  // namespace tune

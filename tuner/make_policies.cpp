@@ -15,8 +15,8 @@ std::vector<Objective> objectives_of(const ExperimentSpec& spec) {
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems) {
   PolicyContext context{
-      space, spec.objective, spec.num_samples,         spec.seed,
-      {},    spec.resources, spec.resources_per_trial, spec.max_concurrent_trials};
+      space,          spec.objective,           spec.num_samples,           spec.seed,     {},
+      spec.resources, spec.resources_per_trial, spec.max_concurrent_trials, spec.scheduler};
   Policies policies;
   policies.searcher = Suggester(
       make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),

@@ -34,6 +34,7 @@ struct PolicyContext {
   Resources resources = {};
   Resources resources_per_trial = {};
   std::optional<std::int64_t> max_concurrent_trials = {};
+  Json scheduler = Json::object();  ///< for searchers that go with one
 };
 
 /// Makes a policy from the spec's object without its "type". Throws OptionError for an option that

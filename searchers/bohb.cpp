@@ -1,0 +1,189 @@
+// Suggests what a model of the largest budget that has one expects most of, and now and then
+// anything. The rules: bohb_model.h. Goes with a scheduler that stops trials early at budgets.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "searchers/bohb_model.h"
+#include "searchers/searchers.h"
+#include "tuner/core/error.h"
+#include "tuner/core/policy_state.h"
+
+namespace tune {
+
+namespace {
+
+/// Rising: floor(max_t / reduction_factor^k), as the milestones of hyperband are.
+std::vector<std::int64_t> budgets_of(const BohbOptions& options) {
+  constexpr double tolerance = 1e-9;  // 81 / 3^4 may be a little less than 1
+  std::vector<std::int64_t> budgets;
+  for (double budget = options.max_t; budget >= 1 - tolerance; budget /= options.reduction_factor) {
+    budgets.push_back(static_cast<std::int64_t>(budget + tolerance));
+  }
+  std::reverse(budgets.begin(), budgets.end());
+  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+  return budgets;
+}
+
+class Bohb : public Searcher {
+ public:
+  Bohb(const SearchSpace& space, const BohbOptions& options)
+      : space_(space),
+        options_(options),
+        axes_(axes_of(space_)),
+        budgets_(budgets_of(options)),
+        data_(budgets_.size()),
+        random_(options.seed) {
+    for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
+      if (axes_[leaf].is_single()) continue;
+      free_.push_back(leaf);
+      free_axes_.push_back(axes_[leaf]);
+    }
+  }
+
+  Answer suggest(TrialId) override {
+    Random random = random_;
+    Json config;
+    try {
+      config = draw(random);
+    } catch (const std::invalid_argument& error) {
+      throw user_error(error.what());
+    }
+    random_ = random;
+    std::string tag = space_.tag(config);
+    return Suggestion{std::move(config), std::move(tag)};
+  }
+
+  void on_trial_add(TrialId id, const std::string& config) override {
+    const std::vector<double> coordinates = coordinates_of(space_, axes_, Json::parse(config));
+    std::vector<double> point;
+    for (const std::size_t leaf : free_) point.push_back(to_unit(axes_[leaf], coordinates[leaf]));
+    trials_[id].point = std::move(point);
+  }
+
+  void on_result(TrialId id, const Observation& result) override {
+    const auto found = trials_.find(id);
+    if (found == trials_.end()) return;
+    Trained& trial = found->second;
+    while (trial.budgets < budgets_.size() && result.iteration >= budgets_[trial.budgets]) {
+      note(trial, result.scores[0]);
+    }
+  }
+
+  void on_trial_end(TrialId id, const Observation& last, Ended how) override {
+    const auto found = trials_.find(id);
+    if (found == trials_.end()) return;
+    if (last.iteration > 0) on_result(id, last);
+    // That it will not get there is worse than whatever it could have reported there.
+    Trained& trial = found->second;
+    if (how == Ended::failed && trial.budgets < budgets_.size()) {
+      note(trial, std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+
+  bool may_take_long() const override { return true; }
+
+  Json save() const override {
+    Json trials = Json::array(), data = Json::array();
+    for (const auto& [id, trial] : trials_) {
+      trials.push_back({id, trial.budgets, encode(trial.point)});
+    }
+    for (const BohbData& budget : data_) {
+      Json points = Json::array();
+      for (const auto& point : budget.points) points.push_back(encode(point));
+      data.push_back({{"points", std::move(points)}, {"scores", encode(budget.scores)}});
+    }
+    return {{"random", random_.save()}, {"trials", std::move(trials)}, {"data", std::move(data)}};
+  }
+
+  void load(const Json& state) override {
+    load_state("the searcher bohb", [&] {
+      Random random(0);
+      random.load(state.at("random"));
+      std::map<TrialId, Trained> trials;
+      for (const Json& saved : state.at("trials")) {
+        Trained& trial = trials[TrialId(load_whole<std::uint32_t>(saved.at(0)))];
+        trial.budgets = load_whole<std::size_t>(saved.at(1));
+        trial.point = decode_point(saved.at(2));
+      }
+      std::vector<BohbData> data;
+      for (const Json& saved : state.at("data")) {
+        BohbData& budget = data.emplace_back();
+        for (const Json& point : saved.at("points")) budget.points.push_back(decode_point(point));
+        budget.scores = decode(saved.at("scores"));
+        if (budget.scores.size() != budget.points.size()) throw std::invalid_argument("lengths");
+      }
+      if (data.size() != budgets_.size()) throw std::invalid_argument("other budgets");
+      random_ = random;
+      trials_ = std::move(trials);
+      data_ = std::move(data);
+    });
+  }
+
+ private:
+  struct Trained {
+    std::vector<double> point;
+    std::size_t budgets = 0;  ///< how many it has reached
+  };
+
+  void note(Trained& trial, double score) {
+    data_[trial.budgets].points.push_back(trial.point);
+    data_[trial.budgets].scores.push_back(score);
+    ++trial.budgets;
+  }
+
+  Json draw(Random& random) const {
+    const auto uniform = [&] { return random.uniform(); };
+    const auto model = std::find_if(data_.rbegin(), data_.rend(), [&](const BohbData& data) {
+      return is_enough(data, free_.size(), options_.rules);
+    });
+    if (free_.empty() || model == data_.rend() || uniform() < options_.random_fraction) {
+      return space_.sample(0, random);
+    }
+    const std::vector<double> point = next_by_bohb(free_axes_, *model, options_.rules, uniform);
+    std::vector<double> coordinates;
+    for (const Axis& axis : axes_) coordinates.push_back(axis.low);
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      coordinates[free_[k]] = from_unit(free_axes_[k], point[k]);
+    }
+    return space_.assemble(0, [&](std::size_t leaf) {
+      return leaf_value_at(space_.leaves()[leaf].domain, axes_[leaf], coordinates[leaf]);
+    });
+  }
+
+  static Json encode(const std::vector<double>& numbers) {
+    Json json = Json::array();
+    for (const double x : numbers) json.push_back(encode_number(x));
+    return json;
+  }
+  static std::vector<double> decode(const Json& json) {
+    std::vector<double> numbers;
+    for (const Json& x : json) numbers.push_back(load_number(x));
+    return numbers;
+  }
+  std::vector<double> decode_point(const Json& json) const {
+    std::vector<double> point = decode(json);
+    if (point.size() != free_.size()) throw std::invalid_argument("another space");
+    return point;
+  }
+
+  const SearchSpace space_;
+  const BohbOptions options_;
+  const std::vector<Axis> axes_;
+  std::vector<std::size_t> free_;  ///< leaves with more than one value
+  std::vector<Axis> free_axes_;
+  const std::vector<std::int64_t> budgets_;  ///< in iterations, rising
+  std::vector<BohbData> data_;               ///< by budget
+  std::map<TrialId, Trained> trials_;
+  Random random_;
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_bohb(const SearchSpace& space, const BohbOptions& options) {
+  return std::make_unique<Bohb>(space, options);
+}
+
+}  // namespace tune
