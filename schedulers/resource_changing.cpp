@@ -70,6 +70,16 @@ class ResourceChanging : public Scheduler {
     // A save may have failed that was to precede a change.
     holder.is_changing = false;
     if (decision.action != Action::proceed) return decision;
+    if (options_.allocation_function) {
+      auto wanted = options_.allocation_function(trial, result);
+      const Resources& has =
+          trial.resources.empty() ? options_.resources_per_trial : trial.resources;
+      if (!wanted || *wanted == has) return decision;
+      holder.is_changing = true;
+      decision.action = Action::pause;
+      decision.resources = std::move(wanted);
+      return decision;
+    }
     const std::int64_t share = share_of(trial.id);
     holder.next = share;
     if (share == holder.has) return decision;

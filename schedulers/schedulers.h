@@ -101,6 +101,9 @@ struct ResourceChangingOptions {
   Resources increase_by = {{"cpu", 1}};  ///< amounts above 0, that `resources` has
   std::int64_t increase_by_times = -1;   ///< at most so often; below 1: as often as it fits
   Resources reserve_resources;           ///< that nobody is increased by
+  /// In the place of all this: what the trial is to have after this result; nothing: what it has.
+  /// Must give the same answer to the same trial and result, or a resume could not repeat it.
+  std::function<std::optional<Resources>(const Trial&, const Result&)> allocation_function = {};
 };
 /// Does what `base` does, and gives trials more when there are more resources than trials.
 std::unique_ptr<Scheduler> make_resource_changing(ResourceChangingOptions options,

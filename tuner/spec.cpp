@@ -165,7 +165,7 @@ class SpecParser {
     spec_.searcher = parse_typed(searcher ? *searcher : spec_.searcher, "/searcher", "searcher",
                                  catalogue_.searchers, context);
     Json typed = scheduler ? *scheduler : spec_.scheduler;
-    if (base_ && !read_policy_file(*base_, typed, problems_)) return;
+    if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
     spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;

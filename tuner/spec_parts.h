@@ -25,8 +25,9 @@ void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Pr
 Json failures_to_json(const FailureConfig& config);
 
 /// A schedule to be replayed is a part of the spec: in the place of a scheduler's "policy_file",
-/// the rows of that file as its "policy". False, with a problem, if they cannot be read.
-bool read_policy_file(const std::filesystem::path& base, Json& scheduler,
+/// the rows of that file as its "policy", also of a scheduler within one. `place` is the JSON
+/// pointer to it. False, with a problem, if they cannot be read.
+bool read_policy_file(const std::filesystem::path& base, const std::string& place, Json& scheduler,
                       std::vector<Problem>& problems);
 
 }  // namespace tune

@@ -9,11 +9,16 @@
 
 namespace tune {
 
-bool read_policy_file(const std::filesystem::path& base, Json& scheduler,
+bool read_policy_file(const std::filesystem::path& base, const std::string& place, Json& scheduler,
                       std::vector<Problem>& problems) {
-  const std::string pointer = "/scheduler/policy_file";
-  const auto given = scheduler.is_object() ? scheduler.find("policy_file") : scheduler.end();
-  if (!scheduler.is_object() || given == scheduler.end()) return true;
+  if (!scheduler.is_object()) return true;
+  const auto inner = scheduler.find("base_scheduler");
+  if (inner != scheduler.end()) {
+    return read_policy_file(base, place + "/base_scheduler", *inner, problems);
+  }
+  const std::string pointer = place + "/policy_file";
+  const auto given = scheduler.find("policy_file");
+  if (given == scheduler.end()) return true;
   if (!given->is_string()) {
     problems.push_back(
         {pointer, "policy_file must be the name of a file, got " + describe(*given)});

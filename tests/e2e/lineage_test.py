@@ -156,10 +156,13 @@ class Lineage(DriverCase):
             with self.subTest(name=name):
                 if content is not None:
                     self.write(name, content)
-                self.write_population(scheduler={"type": "pbt_replay", "policy_file": name})
-                error = self.tune("run", "spec.json", expect=2).err
-                self.assertIn("/scheduler/policy", error)
-                self.assertIn(expected, error)
+                replay = {"type": "pbt_replay", "policy_file": name}
+                within = {"type": "resource_changing", "base_scheduler": replay}
+                for scheduler, at in (replay, ""), (within, "/base_scheduler"):
+                    self.write_population(scheduler=scheduler)
+                    error = self.tune("run", "spec.json", expect=2).err
+                    self.assertIn(f"/scheduler{at}/policy", error)
+                    self.assertIn(expected, error)
         self.assertFalse(os.path.exists(self.path("results")))
 
     def test_the_console_tells_of_exploits_and_not_of_each_pause(self):

@@ -160,3 +160,19 @@ TEST_CASE("Options of resource_changing that make no sense are refused, with the
   CHECK(refusal_of(name, {{"increase_by", {{"gpu", 1}}}}) ==
         ": resource_changing shares out what the spec says there is: name 'gpu' in 'resources'");
 }
+
+TEST_CASE("Amounts can be a function's instead, of the trial and its result", "[resources]") {
+  ResourceChangingOptions options;
+  options.resources = {{"cpu", 8}};
+  options.resources_per_trial = {{"cpu", 1}};
+  options.allocation_function = [](const Trial&, const Result& result) {
+    if (result.training_iteration < 3) return std::optional<Resources>();
+    return std::optional<Resources>({{"cpu", result.training_iteration < 5 ? 4.0 : 1.0}});
+  };
+  Shared shared(8, 4);
+  shared.scheduler = make_resource_changing(std::move(options), make_fifo());
+  shared.add(1);
+  std::vector<double> cpus;
+  for (int i = 0; i < 6; ++i) cpus.push_back(shared.report(0));
+  CHECK(cpus == std::vector<double>{1, 1, 4, 4, 1, 1});
+}
