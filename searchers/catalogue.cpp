@@ -151,6 +151,13 @@ std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& conte
 }  // namespace
 
 void add_searchers(Catalogue& catalogue) {
+  catalogue.choose_searcher = choose_searcher;
+  // What a spec says in its place is checked by the one that it stands for.
+  add_factory(catalogue.searchers, "auto", [](const Json& json, const PolicyContext& context) {
+    Catalogue others;
+    add_searchers(others);
+    return others.searchers.at(choose_searcher(context).type)(json, context);
+  });
   add_factory(catalogue.searchers, "random", variants_from);
   add_factory(catalogue.searchers, "grid", grid_from);
   add_factory(catalogue.searchers, "bohb", bohb_from);

@@ -44,8 +44,12 @@ std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& opt
 /// exhausted; `space` has no grid.
 std::unique_ptr<Searcher> make_bohb(const SearchSpace& space, const BohbOptions& options);
 
+/// What "auto" stands for (auto.cpp).
+SearcherChoice choose_searcher(const PolicyContext& context);
+
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
 /// Adds those that model, behind make_front (front.h): "bohb", "gp", "tpe".
+/// Adds "auto", which is one of them.
 void add_searchers(Catalogue& catalogue);
 
 }  // namespace tune

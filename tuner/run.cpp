@@ -312,6 +312,10 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   auto store = ExperimentStore::create(*engine.files, engine.directory, to_json(spec),
                                        this_process(engine.clock->now()));
   engine.set_up_callbacks(false);
+  if (!spec.searcher_reason.empty()) {
+    engine.callbacks.notice("the searcher is " + spec.searcher.at("type").get<std::string>() +
+                            ", because " + spec.searcher_reason);
+  }
   return engine.run(std::move(store));
 }
 

@@ -164,12 +164,23 @@ class SpecParser {
     const Json* scheduler = top_.find("scheduler");
     spec_.searcher = parse_typed(searcher ? *searcher : spec_.searcher, "/searcher", "searcher",
                                  catalogue_.searchers, context);
+    if (is_context_good_) choose_searcher(context);
     Json typed = scheduler ? *scheduler : spec_.scheduler;
     if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
     spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
     if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);
+  }
+
+  /// A choice is made once: with more samples, say, it would be another one, which cannot go on
+  /// from what this one has learned.
+  void choose_searcher(const PolicyContext& context) {
+    if (!catalogue_.choose_searcher || !spec_.searcher.is_object()) return;
+    if (spec_.searcher.value("type", Json()) != "auto") return;
+    SearcherChoice choice = catalogue_.choose_searcher(context);
+    spec_.searcher["type"] = std::move(choice.type);
+    spec_.searcher_reason = std::move(choice.reason);
   }
 
   void parse_callbacks(const Json& callbacks, const PolicyContext& context) {

@@ -45,8 +45,9 @@ struct ExperimentSpec {
   std::optional<Seconds> time_budget_s;
   Json stop;  ///< as given: an object, a list of them, or null
   std::uint64_t seed = 0;
-  Json searcher = Json::object({{"type", "random"}});  ///< with its options
-  Json scheduler = Json::object({{"type", "fifo"}});   ///< the same
+  Json searcher = Json::object({{"type", "auto"}});  ///< with its options
+  std::string searcher_reason;  ///< why this one; empty if it was asked for by name, not recorded
+  Json scheduler = Json::object({{"type", "fifo"}});  ///< the same
   CheckpointConfig checkpoint_config;
   FailureConfig failure_config;
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones

@@ -112,14 +112,15 @@ class SameDecisions(Case):
         self.assert_kills_change_nothing()
 
     def test_a_model_suggests_the_same_however_often_its_driver_was_killed(self):
-        for searcher in ("tpe", "gp"):
-            with self.subTest(searcher):
+        for searcher in ({"type": "tpe", "n_startup_trials": 3}, {"type": "gp", "n_startup_trials": 3},
+                         {"type": "bohb", "max_t": 5, "min_points_in_model": 1}):
+            with self.subTest(searcher["type"]):
                 self.experiment_of(searcher)
 
     def experiment_of(self, searcher):
         for name in ("undisturbed", "killed"):
             shutil.rmtree(self.path("results", name), ignore_errors=True)
-        self.spec(num_samples=10, searcher={"type": searcher, "n_startup_trials": 3}, param_space={
+        self.spec(num_samples=10, searcher=searcher, param_space={
             "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]},
             "kind": {"choice": [{"name": "a"}, {"name": "b", "depth": {"randint": [1, 9]}}]}})
         self.assert_kills_change_nothing()

@@ -60,8 +60,11 @@ std::unique_ptr<tune::Scheduler> make_scheduler(char which) {
       return tune::make_hyperband({.objective = objective, .max_t = 9});
     case '4':
       return tune::make_median_stopping({.objective = objective});
-    case '5':
-      return tune::make_pbt({.objective = objective});
+    case '5': {
+      tune::PbtOptions options;
+      options.objective = objective;
+      return tune::make_pbt(std::move(options));
+    }
     default:
       return tune::make_fifo();
   }

@@ -21,7 +21,9 @@ const Json gridless_space = R"({
   "decay": {"expr": "lr / 10"}, "batch": {"choice": [16, 32, 64]}, "fixed": true,
   "skew": {"qrandn": [0, 2, 0.5]}, "steps": {"lograndint": [1, 1000]}})"_json;
 
-bool goes_through_grids(const std::string& name) { return name == "random" || name == "grid"; }
+bool goes_through_grids(const std::string& name) {
+  return name == "random" || name == "grid" || name == "auto";
+}
 
 const Json& space_for(const std::string& name) {
   return goes_through_grids(name) ? mixed_space : gridless_space;

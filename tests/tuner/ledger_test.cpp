@@ -106,9 +106,9 @@ TEST_CASE("A thread's write that fails counts for nothing, and all is refused fr
 
 TEST_CASE("After a slow write the next is a thread's, after a quick one the loop's",
           "[ledger][unit]") {
+  Seconds takes_s = 2 * Ledger::slow_write_s;
   Desk desk(0);
   Ledger& ledger = desk.ledger;
-  Seconds takes_s = 2 * Ledger::slow_write_s;
   desk.files.on_call([&] { desk.clock.time += takes_s; });
   desk.write_one();
   CHECK(ledger.written() == 2);

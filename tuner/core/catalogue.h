@@ -42,12 +42,21 @@ struct PolicyContext {
 template <class Policy>
 using Factory = std::function<std::unique_ptr<Policy>(const Json& options, const PolicyContext&)>;
 
+/// What the searcher "auto" stands for in a search, and why: what comes after "because".
+struct SearcherChoice {
+  std::string type;
+  std::string reason;
+};
+
 /// Names by kind. Fill it with `add_factory`.
 struct Catalogue {
   std::map<std::string, Factory<Searcher>> searchers;
   std::map<std::string, Factory<Scheduler>> schedulers;
   std::map<std::string, Factory<Stopper>> stoppers;
   std::map<std::string, Factory<Callback>> callbacks;
+  /// Asked once, before a search begins: the spec that is kept has the answer in the place of
+  /// "auto". Empty: there is no "auto".
+  std::function<SearcherChoice(const PolicyContext&)> choose_searcher;
 };
 
 /// Adds a name. Error (user) if it is taken: plugins choose theirs.

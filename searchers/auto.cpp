@@ -1,0 +1,47 @@
+// Which searcher fits a search. The reasons, with figures: docs/searchers.md, "auto".
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "searchers/coordinates.h"
+#include "searchers/searchers.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::int64_t few_trials = 10;  ///< of which no model is made anyway
+constexpr std::int64_t gp_trials = 200;
+constexpr std::int64_t gp_axes = 20;
+constexpr std::int64_t gp_concurrency = 16;
+
+bool is_single(const Domain& domain) { return axis_of(domain).is_single(); }
+
+}  // namespace
+
+SearcherChoice choose_searcher(const PolicyContext& context) {
+  if (!context.objective) return {"random", "there is no metric to learn from"};
+  if (context.space.has_grid()) return {"random", "the param space has a grid to go through"};
+  const std::int64_t trials = context.num_samples;
+  if (trials >= 0 && trials <= few_trials) {
+    return {"sobol",
+            std::to_string(trials) + " trials are too few for a model: they fill the space"};
+  }
+  std::int64_t axes = 0, choices = 0, conditional = 0;
+  for (const SpaceLeaf& leaf : context.space.leaves()) {
+    if (is_single(leaf.domain)) continue;
+    ++axes;
+    choices += std::holds_alternative<Choice>(leaf.domain) ? 1 : 0;
+    conditional += leaf.conditional ? 1 : 0;
+  }
+  if (conditional > 0) return {"tpe", "some hyperparameters depend on others"};
+  if (trials < 0 || trials > gp_trials) return {"tpe", "there are many trials to come"};
+  if (axes > gp_axes) return {"tpe", "there are more than 20 hyperparameters"};
+  if (2 * choices > axes) return {"tpe", "most hyperparameters are choices"};
+  if (context.max_concurrent_trials.value_or(1) > gp_concurrency) {
+    return {"tpe", "many trials run at the same time"};
+  }
+  return {"gp", "there are few trials, of few hyperparameters that are numbers"};
+}
+
+}  // namespace tune
