@@ -1,6 +1,9 @@
 // From the options in a spec to searchers.
+#include <algorithm>
+
 #include "searchers/front.h"
 #include "searchers/searchers.h"
+#include "searchers/sequences.h"
 #include "tuner/core/options.h"
 
 namespace tune {
@@ -148,6 +151,30 @@ std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& conte
   return make_front(context.space, make_bohb(context.space, options), std::move(front));
 }
 
+std::unique_ptr<Searcher> sobol_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  return make_front(context.space, make_sobol(context.space, context.seed), std::move(front));
+}
+
+std::unique_ptr<Searcher> latin_hypercube_from(const Json& json, const PolicyContext& context) {
+  constexpr std::int64_t endless = 64, most = 10'000;
+  OptionReader reader(json);
+  const auto given = reader.get_optional<std::int64_t>("block_size");
+  reader.require(given.value_or(1) >= 1 && given.value_or(1) <= most, "block_size",
+                 "from 1 to 10000");
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  const std::int64_t samples = front.num_samples - std::ssize(front.points_to_evaluate);
+  const std::int64_t otherwise = std::clamp<std::int64_t>(samples, 1, most);
+  const std::int64_t size = given.value_or(front.num_samples < 0 ? endless : otherwise);
+  return make_front(
+      context.space,
+      make_latin_hypercube(context.space, static_cast<std::uint64_t>(size), context.seed),
+      std::move(front));
+}
+
 }  // namespace
 
 void add_searchers(Catalogue& catalogue) {
@@ -162,6 +189,8 @@ void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "grid", grid_from);
   add_factory(catalogue.searchers, "bohb", bohb_from);
   add_factory(catalogue.searchers, "gp", gp_from);
+  add_factory(catalogue.searchers, "latin_hypercube", latin_hypercube_from);
+  add_factory(catalogue.searchers, "sobol", sobol_from);
   add_factory(catalogue.searchers, "tpe", tpe_from);
 }
 

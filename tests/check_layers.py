@@ -38,6 +38,7 @@ ROOMS = [
 # Who may include a library.
 LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
+    (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/", r"tuner/exec/"),
     (r"CLI/", r"apps/.*\.cpp"),
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),

@@ -1,0 +1,58 @@
+// Latin hypercubes (McKay, Beckman and Conover, "A Comparison of Three Methods for Selecting Values
+// of Input Variables in the Analysis of Output from a Computer Code", 1979): of a block of n
+// points, each hyperparameter has one in each n-th of its probability.
+#include <numeric>
+#include <utility>
+
+#include "searchers/sequences.h"
+#include "tuner/core/random.h"
+
+namespace tune {
+
+namespace {
+
+class LatinHypercube {
+ public:
+  LatinHypercube(std::size_t dimensions, std::uint64_t block_size, std::uint64_t seed)
+      : dimensions_(dimensions), size_(block_size), seed_(seed) {}
+
+  std::vector<double> operator()(std::uint64_t i) {
+    if (block_ != i / size_ || coordinates_.empty()) make_block(i / size_);
+    std::vector<double> point;
+    for (std::size_t j = 0; j < dimensions_; ++j) {
+      point.push_back(coordinates_[j * size_ + i % size_]);
+    }
+    return point;
+  }
+
+ private:
+  void make_block(std::uint64_t block) {
+    Random random(seed_ + block);
+    std::vector<std::uint64_t> strata(size_);
+    std::iota(strata.begin(), strata.end(), std::uint64_t{0});
+    coordinates_.clear();
+    for (std::size_t j = 0; j < dimensions_; ++j) {
+      for (std::uint64_t left = size_; left > 0; --left) {
+        std::swap(strata[left - 1], strata[random.below(left)]);
+        const double place = static_cast<double>(strata[left - 1]) + random.uniform();
+        coordinates_.push_back(std::min(place / static_cast<double>(size_), 1 - 0x1p-53));
+      }
+    }
+    block_ = block;
+  }
+
+  std::size_t dimensions_;
+  std::uint64_t size_;
+  std::uint64_t seed_;
+  std::uint64_t block_ = 0;
+  std::vector<double> coordinates_;  ///< of that block, dimension by dimension
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_latin_hypercube(const SearchSpace& space, std::uint64_t block_size,
+                                               std::uint64_t seed) {
+  return make_sequence(space, LatinHypercube(space.leaves().size(), block_size, seed));
+}
+
+}  // namespace tune

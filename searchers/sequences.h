@@ -1,0 +1,28 @@
+// Searchers that go through a sequence of points, whatever comes back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tuner/core/search_space.h"
+#include "tuner/core/searcher.h"
+
+namespace tune {
+
+/// Point number `i` of a sequence in the unit cube: by leaf, 0 <= coordinate < 1.
+using UnitSequence = std::function<std::vector<double>(std::uint64_t i)>;
+
+/// Suggests what is at the points, as shares of the probability of each domain. Never exhausted;
+/// `space` has no grid.
+std::unique_ptr<Searcher> make_sequence(const SearchSpace& space, UnitSequence points);
+
+/// Scrambled Sobol points (sobol.cpp). Throws OptionError if `space` has too many leaves.
+std::unique_ptr<Searcher> make_sobol(const SearchSpace& space, std::uint64_t seed);
+
+/// Latin hypercubes of `block_size` points, one after the other (latin_hypercube.cpp).
+std::unique_ptr<Searcher> make_latin_hypercube(const SearchSpace& space, std::uint64_t block_size,
+                                               std::uint64_t seed);
+
+}  // namespace tune
