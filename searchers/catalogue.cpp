@@ -1,6 +1,8 @@
 // From the options in a spec to searchers.
 #include <algorithm>
+#include <cmath>
 
+#include "searchers/cma_es.h"
 #include "searchers/front.h"
 #include "searchers/searchers.h"
 #include "searchers/sequences.h"
@@ -175,6 +177,41 @@ std::unique_ptr<Searcher> latin_hypercube_from(const Json& json, const PolicyCon
       std::move(front));
 }
 
+std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  CmaOptions options;
+  options.seed = context.seed;
+  const auto population = reader.get_optional<std::int64_t>("population");
+  reader.require(population.value_or(4) >= 4 && population.value_or(4) <= 10'000, "population",
+                 "from 4 to 10000");
+  options.sigma0 = reader.get("sigma0", options.sigma0);
+  reader.require(options.sigma0 > 0 && options.sigma0 <= 1, "sigma0", "above 0, and at most 1");
+  const auto restarts = reader.get<std::string>("restart_strategy", "ipop");
+  reader.require(restarts == "none" || restarts == "ipop" || restarts == "bipop",
+                 "restart_strategy", "none, ipop or bipop");
+  if (restarts == "none") options.restarts = CmaRestarts::none;
+  if (restarts == "bipop") options.restarts = CmaRestarts::bipop;
+  const auto independent = reader.get<std::string>("independent", "random");
+  reader.require(independent == "random" || independent == "tpe", "independent", "random or tpe");
+  options.independent_tpe = independent == "tpe";
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  if (!context.objective) {
+    throw OptionError("", "the searcher 'cma_es' needs 'metric' and 'mode' in the experiment");
+  }
+  const auto dimensions = static_cast<double>(cma_es_dimensions(context.space));
+  if (dimensions == 0) {
+    throw OptionError("",
+                      "the searcher 'cma_es' models numbers that every config has, and the param "
+                      "space has none: use 'tpe'");
+  }
+  const auto usual = 4 + static_cast<std::int64_t>(3 * std::log(dimensions));
+  const std::int64_t at_once =
+      std::max(context.max_concurrent_trials.value_or(1), front.pace.max_concurrent.value_or(1));
+  options.population = population.value_or(std::clamp<std::int64_t>(at_once, usual, 10'000));
+  return make_front(context.space, make_cma_es(context.space, options), std::move(front));
+}
+
 }  // namespace
 
 void add_searchers(Catalogue& catalogue) {
@@ -188,6 +225,7 @@ void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "random", variants_from);
   add_factory(catalogue.searchers, "grid", grid_from);
   add_factory(catalogue.searchers, "bohb", bohb_from);
+  add_factory(catalogue.searchers, "cma_es", cma_es_from);
   add_factory(catalogue.searchers, "gp", gp_from);
   add_factory(catalogue.searchers, "latin_hypercube", latin_hypercube_from);
   add_factory(catalogue.searchers, "sobol", sobol_from);

@@ -46,7 +46,7 @@ LIBRARIES = [
     (r"re2/", r"tuner/core/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),
     (r"ext/pb_ds/", r"schedulers/"),  # part of libstdc++
-    (r"Eigen/", r"tuner/core/[^/]*\.cpp|apps/examples/"),
+    (r"Eigen/", r"tuner/core/[^/]*\.cpp|searchers/cma_distribution\.cpp|apps/examples/"),
     (r"LBFGSB?\.h", r"tuner/core/minimize\.cpp"),
     (r"catch2/", r"tests/support/"),
     (r"valijson/", r"tests/"),

@@ -116,6 +116,13 @@ class SameDecisions(Case):
                          {"type": "bohb", "max_t": 5, "min_points_in_model": 1}):
             with self.subTest(searcher["type"]):
                 self.experiment_of(searcher)
+                asked = [event["trial"] for event in self.events("killed") if event["e"] == "ask"]
+                self.assertEqual(sorted(set(asked)), list(range(11)))
+
+    def test_what_answers_at_once_suggests_the_same_however_often_its_driver_was_killed(self):
+        for searcher in ({"type": "cma_es"}, {"type": "sobol"}):
+            with self.subTest(searcher["type"]):
+                self.experiment_of(searcher)
 
     def experiment_of(self, searcher):
         for name in ("undisturbed", "killed"):
@@ -124,8 +131,6 @@ class SameDecisions(Case):
             "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]},
             "kind": {"choice": [{"name": "a"}, {"name": "b", "depth": {"randint": [1, 9]}}]}})
         self.assert_kills_change_nothing()
-        asked = [event["trial"] for event in self.events("killed") if event["e"] == "ask"]
-        self.assertEqual(sorted(set(asked)), list(range(11)))
 
 
 if __name__ == "__main__":
