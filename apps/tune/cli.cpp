@@ -22,6 +22,7 @@ struct Line {
   BestRequest best;
   CheckpointsRequest checkpoints;
   LineageRequest lineage;
+  ImportanceRequest importance;
   ControlOptions control;
   SimulateRequest simulate;
   std::string resume_mode = "never";
@@ -209,6 +210,19 @@ void add_list(CLI::App& app, Line& line) {
       ->excludes(json);
 }
 
+/// Which values of the trials count.
+template <class Request>
+void add_metric(CLI::App& command, Request& request) {
+  command.add_option("--metric", request.metric, "Instead of the experiment's own")
+      ->type_name("NAME");
+  command.add_option("--mode", request.mode, "Which values are better")->type_name("min|max");
+  command
+      .add_option("--scope", request.scope,
+                  "Over which of a trial's results: last, all, avg, last-5-avg, last-10-avg")
+      ->type_name("SCOPE")
+      ->capture_default_str();
+}
+
 void add_look_commands(CLI::App& app, Line& line) {
   CLI::App* const status = add_command(app, "status", "Show how an experiment is doing",
                                        "  tune status results/digits\n"
@@ -224,13 +238,7 @@ void add_look_commands(CLI::App& app, Line& line) {
                   "  tune best results/digits --metric loss --mode min --scope all\n"
                   "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
   add_directory(*best, line.best.directory);
-  best->add_option("--metric", line.best.metric, "Instead of the experiment's own")
-      ->type_name("NAME");
-  best->add_option("--mode", line.best.mode, "Which values are better")->type_name("min|max");
-  best->add_option("--scope", line.best.scope,
-                   "Over which of a trial's results: last, all, avg, last-5-avg, last-10-avg")
-      ->type_name("SCOPE")
-      ->capture_default_str();
+  add_metric(*best, line.best);
   best->add_flag("--json", line.best.json, "As one JSON object");
 
   CLI::App* const checkpoints =
@@ -258,6 +266,22 @@ void add_lineage(CLI::App& app, Line& line) {
       ->type_name("ID");
   lineage->add_flag("--all", line.lineage.all, "Also what has no descendants any more");
   lineage->add_flag("--json", line.lineage.json, "As one JSON object");
+}
+
+void add_importance(CLI::App& app, Line& line) {
+  ImportanceRequest& request = line.importance;
+  CLI::App* const importance =
+      add_command(app, "importance", "Show which hyperparameters mattered",
+                  "  tune importance results/digits\n"
+                  "  tune importance results/digits --metric loss --mode min --top 0.2 --json\n");
+  add_directory(*importance, request.directory);
+  add_metric(*importance, request);
+  importance
+      ->add_option("--top", request.top, "The part of the trials that counts as the best ones")
+      ->type_name("PART")
+      ->check(CLI::Range(1e-6, 0.999))
+      ->capture_default_str();
+  importance->add_flag("--json", request.json, "As one JSON object");
 }
 
 void add_simulate(CLI::App& app, Line& line) {
@@ -360,6 +384,7 @@ int carry_out(const CLI::App& command, Line& line) {
   if (name == "ls") return list_command(line.list);
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
+  if (name == "importance") return importance_command(line.importance);
   if (name == "lineage") return lineage_command(line.lineage);
   collect_options(command, line.spec);
   if (name == "simulate") return simulate_command(line.spec, line.simulate);
@@ -418,13 +443,14 @@ int run_command_line(std::vector<std::string> arguments) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
-      "machine or a damaged\ncheckpoint, 4 ended at once by a failed trial (fail_fast raise), 130 "
-      "interrupted.\n\n"
+      "machine or a damaged\ncheckpoint, 4 ended at once by a failed trial (fail_fast raise), 5 "
+      "and 6 nothing to\nsuggest, 130 interrupted.\n\n"
       "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
   add_run_commands(app, line);
   add_spec_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);
+  add_importance(app, line);
   add_lineage(app, line);
   add_export(app, line);
   add_simulate(app, line);

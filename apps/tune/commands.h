@@ -81,6 +81,16 @@ struct CheckpointsRequest {
 };
 int checkpoints_command(const CheckpointsRequest& request);
 
+struct ImportanceRequest {
+  std::string directory;
+  std::string metric;  ///< empty: the experiment's own
+  std::string mode;
+  std::string scope = "last";
+  double top = 0.1;  ///< the part of the trials that is the best
+  bool json = false;
+};
+int importance_command(const ImportanceRequest& request);
+
 struct LineageRequest {
   std::string directory;
   std::string trial;  ///< whose schedule; empty: the best one's

@@ -2,6 +2,7 @@
 
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
+#include "tuner/core/nearest_name.h"
 #include "tuner/recovery.h"
 #include "tuner/store/experiment_store.h"
 
@@ -57,6 +58,12 @@ const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
                      ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
   }
   return grid.experiment().trial(*id);
+}
+
+Scope checked_scope(const std::string& name) {
+  if (const auto scope = parse_scope(name)) return *scope;
+  const std::vector<std::string> known = {"last", "all", "avg", "last-5-avg", "last-10-avg"};
+  throw user_error(unknown_name("scope", name, known));
 }
 
 Objective objective_for(const ResultGrid& grid, const std::string& metric,

@@ -39,6 +39,9 @@ std::string paused_text(const std::filesystem::path& directory);
 /// "3" or "trial_00003". Error (user) if there is none.
 const Trial& find_trial(const ResultGrid& grid, const std::string& text);
 
+/// Error (user) if there is none of that name.
+Scope checked_scope(const std::string& name);
+
 /// The experiment's metric and mode where none are given. Error (user) if that is not enough.
 Objective objective_for(const ResultGrid& grid, const std::string& metric, const std::string& mode);
 

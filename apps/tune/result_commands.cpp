@@ -6,20 +6,12 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
-#include "tuner/core/error.h"
-#include "tuner/core/nearest_name.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
 
 namespace {
-
-Scope scope_of(const std::string& name) {
-  if (const auto scope = parse_scope(name)) return *scope;
-  const std::vector<std::string> known = {"last", "all", "avg", "last-5-avg", "last-10-avg"};
-  throw user_error(unknown_name("scope", name, known));
-}
 
 /// One checkpoint of one trial, and what looking at its files has found.
 struct Listed {
@@ -107,7 +99,7 @@ Json best_checkpoints_json(const TrialResult& result) {
 }  // namespace
 
 int best_command(const BestRequest& request) {
-  const Scope scope = scope_of(request.scope);
+  const Scope scope = checked_scope(request.scope);
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   const Objective objective = objective_for(grid, request.metric, request.mode);
