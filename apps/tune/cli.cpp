@@ -23,6 +23,8 @@ struct Line {
   CheckpointsRequest checkpoints;
   LineageRequest lineage;
   ImportanceRequest importance;
+  AskRequest ask;
+  TellRequest tell;
   ControlOptions control;
   SimulateRequest simulate;
   std::string resume_mode = "never";
@@ -284,6 +286,57 @@ void add_importance(CLI::App& app, Line& line) {
   importance->add_flag("--json", request.json, "As one JSON object");
 }
 
+void add_wait(CLI::App& command, double& wait_s) {
+  command.add_option("--wait", wait_s, "For another process that is asking or telling just now")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+}
+
+void add_ask_commands(CLI::App& app, Line& line) {
+  CLI::App* const suggest =
+      add_command(app, "suggest", "Print the next config, for a trial that you run yourself",
+                  "  tune suggest results/mine --spec spec.json\n"
+                  "  tune suggest results/mine -n 8\n"
+                  "  tune suggest results/mine --param-space space.json --metric loss --mode min "
+                  "--searcher tpe\n");
+  add_directory(*suggest, line.ask.directory);
+  suggest->add_option("--spec", line.spec.file, "With this spec, if there is no experiment yet")
+      ->type_name("FILE");
+  suggest->add_option("-n,--count", line.ask.count, "How many, a line each")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add_wait(*suggest, line.ask.wait_s);
+  add_spec_fields(*suggest, line.spec);
+
+  TellRequest& request = line.tell;
+  CLI::App* const tell = add_command(
+      app, "tell", "Take in how a trial has ended that tune suggest has suggested",
+      "  tune tell results/mine 3 --value 0.25\n"
+      "  tune tell results/mine 3 --metrics '{\"loss\": 0.25, \"training_iteration\": 20}'\n"
+      "  tune tell results/mine 3 --failed --reason 'out of memory'\n"
+      "  echo '{\"trial_id\": \"trial_00003\", \"value\": 0.25}' | tune tell results/mine -\n");
+  add_directory(*tell, request.directory);
+  tell->add_option("TRIAL", request.trial,
+                   "Which one: 3 or trial_00003; -: JSON lines on standard input")
+      ->required();
+  CLI::Option* const value =
+      tell->add_option("--value", request.value, "Of the experiment's metric")->type_name("X");
+  CLI::Option* const metrics =
+      tell->add_option("--metrics", request.metrics, "All metrics, as a JSON object")
+          ->type_name("JSON")
+          ->excludes(value);
+  CLI::Option* const failed = tell->add_flag("--failed", request.failed, "It has failed for good")
+                                  ->excludes(value)
+                                  ->excludes(metrics);
+  tell->add_option("--reason", request.reason, "Why it has failed")
+      ->type_name("TEXT")
+      ->needs(failed);
+  add_wait(*tell, request.wait_s);
+  add_plugins(*tell, request.plugins);
+}
+
 void add_simulate(CLI::App& app, Line& line) {
   SimulateRequest& request = line.simulate;
   CLI::App* const simulate = add_command(
@@ -385,8 +438,10 @@ int carry_out(const CLI::App& command, Line& line) {
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
   if (name == "importance") return importance_command(line.importance);
+  if (name == "tell") return tell_command(line.tell);
   if (name == "lineage") return lineage_command(line.lineage);
   collect_options(command, line.spec);
+  if (name == "suggest") return suggest_command(line.spec, line.ask);
   if (name == "simulate") return simulate_command(line.spec, line.simulate);
   require_trainable(line.spec);
   if (name == "validate") return validate_command(line.spec);
@@ -450,6 +505,7 @@ int run_command_line(std::vector<std::string> arguments) {
   add_spec_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);
+  add_ask_commands(app, line);
   add_importance(app, line);
   add_lineage(app, line);
   add_export(app, line);

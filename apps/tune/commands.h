@@ -17,7 +17,9 @@ inline constexpr int exit_ok = 0;
 inline constexpr int exit_trials_failed = 1;
 inline constexpr int exit_bad_input = 2;
 inline constexpr int exit_damaged = 3;
-inline constexpr int exit_raised = 4;  ///< by a failed trial, since fail_fast is "raise"
+inline constexpr int exit_raised = 4;       ///< by a failed trial, since fail_fast is "raise"
+inline constexpr int exit_exhausted = 5;    ///< there is nothing to suggest any more
+inline constexpr int exit_nothing_now = 6;  ///< nor before a trial has been told
 inline constexpr int exit_interrupted = 130;
 
 /// How a run behaves, whatever it runs.
@@ -117,6 +119,28 @@ int simulate_command(SpecSource source, const SimulateRequest& request);
 /// Writes the experiment's learning curves to `file`, "-": standard output; never over a file that
 /// exists.
 int export_command(const std::string& directory, const std::string& file);
+
+struct AskRequest {
+  std::string directory;
+  std::int64_t count = 1;
+  double wait_s = 60;  ///< for another process to leave the experiment
+};
+/// Prints new configs, for trials that somebody else runs. `source`: of a new experiment, or as
+/// that was.
+int suggest_command(const SpecSource& source, const AskRequest& request);
+
+struct TellRequest {
+  std::string directory;
+  std::string trial;    ///< "-": what is on standard input, a JSON object a line
+  std::string value;    ///< of the experiment's metric
+  std::string metrics;  ///< JSON
+  bool failed = false;
+  std::string reason;
+  double wait_s = 60;
+  std::vector<std::string> plugins;
+};
+/// Takes in how a suggested trial has ended.
+int tell_command(const TellRequest& request);
 
 struct ControlOptions {
   ControlRequest::Kind kind{};

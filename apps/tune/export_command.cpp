@@ -10,6 +10,7 @@
 #include "apps/tune/output.h"
 #include "callbacks/csv_text.h"
 #include "callbacks/result_text.h"
+#include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/curve_table.h"
 #include "tuner/recovery.h"
@@ -113,12 +114,27 @@ struct Exported {
   Points points;
 };
 
+/// All that a trial has which somebody else has run: one result.
+Point last_point(const Trial& trial) {
+  Point point;
+  for (auto& metric : parse_metrics(trial.last_metrics.text()).numbers) {
+    point[metric.name] = metric.value;
+  }
+  if (trial.timesteps_total) point["timesteps_total"] = *trial.timesteps_total;
+  if (trial.episodes_total) point["episodes_total"] = *trial.episodes_total;
+  point[curve_total_column] = trial.time_total_s;
+  return point;
+}
+
 std::vector<Exported> read_exported(const std::filesystem::path& directory) {
   require_experiment(directory);
   Experiment experiment;
   JournalCurves journal(experiment);
   std::vector<std::string> torn_end;
   ExperimentStore::read(*make_posix_file_system(), directory, journal, torn_end);
+  std::vector<Problem> ignored;
+  const bool is_told = tune::is_told(parse_recorded_spec(
+      ExperimentStore::read_spec(*make_posix_file_system(), directory), Catalogue{}, ignored));
   std::vector<Exported> exported;
   for (const Trial& trial : experiment.trials()) {
     if (trial.last_metrics.empty()) continue;
@@ -132,6 +148,8 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory) {
     const auto file = paths::trial(directory, trial.id) / "result.json";
     if (std::filesystem::exists(file)) {
       one.points = read_result_log(file);
+    } else if (is_told) {
+      one.points = {{trial.iteration, last_point(trial)}};
     } else if (journal.is_whole) {
       one.points = std::move(journal.by_trial[trial.id]);
     } else {

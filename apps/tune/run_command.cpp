@@ -9,6 +9,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "callbacks/callbacks.h"
+#include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/resume_changes.h"
 #include "tuner/run.h"
@@ -278,6 +279,12 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
   const std::filesystem::path directory = request.directory;
   const Json recorded = ExperimentStore::read_spec(*make_posix_file_system(), directory);
   const auto before = recorded_spec(recorded, directory, catalogue);
+  if (is_told(before) && changes.command.empty()) {
+    throw user_error("the trials of " + request.directory +
+                     " are run by whoever asks, with tune suggest and tune tell; to have tune run "
+                     "them: tune resume " +
+                     shell_word(request.directory) + " -- COMMAND");
+  }
   const auto document =
       assemble_changes(recorded, (directory / "experiment.json").string(), changes);
   const auto after = check_changes(document, before, request.directory, catalogue);

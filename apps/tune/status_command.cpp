@@ -6,6 +6,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "tuner/ask_session.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -109,6 +110,10 @@ std::string driver_text(const Look& look) {
   if (look.driver) {
     return "process " + std::to_string(look.driver->pid) + " on " + look.driver->host + " since " +
            format_time(look.driver->since);
+  }
+  if (is_told(look.grid.spec())) {
+    return "none; its trials are run by whoever asks: tune suggest " +
+           shell_word(look.grid.directory());
   }
   const Experiment& experiment = look.grid.experiment();
   if (!has_unfinished(experiment) || is_finished(experiment)) return "none";

@@ -1,0 +1,238 @@
+"""`tune suggest`, `tune tell` and `tune importance`: an experiment whose trials others run."""
+import json
+import os
+import random
+import signal
+import subprocess
+
+from cli_support import LIMIT_S, TUNE, Case, main
+
+SPACE = {"lr": {"loguniform": [1e-3, 0.4]}, "layers": {"randint": [1, 9]},
+         "kind": {"choice": ["a", {"name": "b", "width": {"uniform": [0, 1]}}]}}
+SPEC = {"param_space": SPACE, "metric": "loss", "mode": "min", "searcher": "tpe"}
+
+
+def loss_of(config):
+    return (config["lr"] - 0.1) ** 2 + config["layers"] + (config["kind"] == "a")
+
+
+class AskCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("spec.json", SPEC)
+
+    def lines(self, *arguments, expect=0):
+        return [json.loads(line) for line in self.tune(*arguments, expect=expect).out.splitlines()]
+
+    def suggest(self, *options, expect=0):
+        return self.lines("suggest", "mine", *options, expect=expect)
+
+    def refused(self, *arguments, expect=2):
+        """The one sentence."""
+        done = self.tune(*arguments, expect=expect)
+        self.assertEqual(done.out, "")
+        self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        return done.err
+
+    def talk(self):
+        """A conversation that is under way: write lines, read lines."""
+        process = subprocess.Popen([TUNE, "tell", "mine", "-"], cwd=self.dir, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def say(self, process, message):
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+
+class Ask(AskCase):
+    def test_what_is_told_is_an_experiment_like_any_other(self):
+        for trial in self.suggest("--spec", "spec.json", "-n", "12"):
+            self.assertEqual(self.lines("tell", "mine", trial["trial_id"], "--metrics",
+                                        json.dumps({"loss": loss_of(trial["config"]), "n": 1})),
+                             [{"trial_id": trial["trial_id"], "state": "TERMINATED"}])
+        failed, left = self.suggest("-n", "2")
+        self.assertEqual(self.lines("tell", "mine", failed["trial_id"][-2:], "--failed", "--reason",
+                                    "no memory")[0]["state"], "ERROR")
+
+        status = self.json("status", "mine")
+        self.assertEqual(status["states"], {"PENDING": 0, "RUNNING": 1, "PAUSED": 0,
+                                            "TERMINATED": 12, "ERROR": 1})
+        self.assertEqual((status["sessions"], status["driver"]), (1, None))
+        self.assertIn("tune suggest", self.tune("status", "mine").out)
+        listed = self.json("ls", "mine")
+        self.assertEqual(listed[13]["config"], left["config"])
+        self.assertEqual(listed[12]["error"], "no memory")
+        best = self.json("best", "mine")
+        self.assertEqual(best["value"], min(loss_of(trial["config"]) for trial in listed[:12]))
+        curves = self.tune("export", "mine", "--curves", "-").out.splitlines()
+        self.assertEqual(len(curves), 13)
+        self.assertTrue(curves[0].endswith(",loss,n"), curves[0])
+        importances = self.json("importance", "mine", "--top", "0.5")["importances"]
+        self.assertEqual({one["name"] for one in importances},
+                         {"lr", "layers", "kind", "kind.width"})
+        self.assertEqual(importances[0]["name"], "layers")
+        self.assertAlmostEqual(sum(one["importance"] for one in importances), 1)
+        self.assertIn("layers", self.tune("importance", "mine", "--top", "0.5").out.split("\n")[1])
+        self.assertIn("nothing tells them from the others",
+                      self.refused("importance", "mine", "--metric", "n", "--mode", "max"))
+
+    def test_suggests_what_a_driver_would(self):
+        for searcher in ({"type": "tpe", "n_startup_trials": 3}, {"type": "gp", "n_startup_trials": 3},
+                         "random"):
+            spec = self.quadratic(searcher=searcher, num_samples=7, max_concurrent_trials=1,
+                                  param_space={"lr": {"loguniform": [1e-3, 0.4]}, "iterations": 2,
+                                               "other": {"uniform": [0, 1]}})
+            name = spec["searcher"] if isinstance(searcher, str) else searcher["type"]
+            self.write("run.json", spec)
+            self.tune("run", "run.json", "--name", name, "--progress", "none")
+            driven = self.json("ls", "results/" + name)
+            for trial in driven:
+                [suggested] = self.lines("suggest", "told/" + name, "--spec", "run.json")
+                self.assertEqual(suggested["config"], trial["config"], name)
+                self.tune("tell", "told/" + name, suggested["trial_id"], "--value",
+                          repr(trial["metrics"]["loss"]))
+            self.refused("suggest", "told/" + name, expect=5)
+
+    def test_one_conversation_is_the_same_as_many_calls(self):
+        self.suggest("--spec", "spec.json")
+        self.write("lines", '{"suggest": 2}\n\n{"trial_id": 0, "value": 1.5}\n'
+                            '{"trial_id": "trial_00001", "metrics": {"loss": NaN}}\n{"suggest": 1}\n'
+                            '{"trial_id": 2, "failed": true, "reason": "lost"}\n')
+        with open(self.path("lines"), "rb") as lines:
+            done = subprocess.run([TUNE, "tell", "mine", "-"], cwd=self.dir, stdin=lines,
+                                  capture_output=True, timeout=LIMIT_S, check=True)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([answer["trial_id"][-1] for answer in answers], list("120132"))
+        self.assertEqual([answer.get("state") for answer in answers],
+                         [None, None, "TERMINATED", "TERMINATED", None, "ERROR"])
+        one_by_one = [self.lines("suggest", "other", "--spec", "spec.json")[0] for _ in range(3)]
+        self.assertEqual(answers[:2], one_by_one[1:])
+        self.tune("tell", "other", "0", "--value", "1.5")
+        self.tune("tell", "other", "1", "--value", "nan")
+        self.assertEqual(self.lines("suggest", "other"), [answers[4]])
+
+    def test_a_wrong_line_does_no_harm_to_the_others(self):
+        self.suggest("--spec", "spec.json", "-n", "2")
+        talk = self.talk()
+        for wrong in ("text", {}, {"trial_id": 9, "value": 1}, {"trial_id": 0}, {"suggest": 0},
+                      {"trial_id": 0, "value": "x"}, {"trial_id": 0, "metrics": 3},
+                      {"trial_id": 0, "value": 1, "failed": True}, {"trial_id": 0, "failed": False}):
+            self.assertEqual(list(self.say(talk, wrong)), ["error"], wrong)
+        self.assertEqual(self.say(talk, {"trial_id": 0, "value": 1})["state"], "TERMINATED")
+        self.assertIn("told already", self.say(talk, {"trial_id": 0, "value": 1})["error"])
+        talk.stdin.close()
+        self.assertEqual(talk.wait(LIMIT_S), 2)
+        self.assertEqual(self.json("status", "mine")["states"]["RUNNING"], 1)
+
+    def test_says_when_there_is_nothing_to_suggest(self):
+        self.assertEqual(len(self.suggest("--param-space", self.write("space.json", SPACE),
+                                          "--num-samples", "3", "-n", "9")), 3)
+        self.assertIn("over: all of its 3 trials", self.refused("suggest", "mine", expect=5))
+        self.tune("suggest", "held", "--spec", "spec.json", "--set", "searcher/max_concurrent=1")
+        self.assertIn("1 running trials is told", self.refused("suggest", "held", expect=6))
+        self.tune("tell", "held", "0", "--value", "1")
+        self.assertEqual(len(self.lines("suggest", "held")), 1)
+        grid = self.write("grid.json", {"x": {"grid_search": [1, 2]}})
+        self.assertEqual(len(self.lines("suggest", "grid", "--param-space", grid, "-n", "9")), 2)
+
+    def test_refuses_in_one_sentence(self):
+        self.assertIn("there is no experiment in", self.refused("suggest", "mine"))
+        self.assertIn("there is no experiment in", self.refused("tell", "mine", "0", "--value", "1"))
+        self.assertIn("a scheduler has no say",
+                      self.refused("suggest", "mine", "--spec", "spec.json", "--scheduler", "asha"))
+        self.assertIn("loguniform", self.refused("suggest", "mine", "--spec", "spec.json", "--set",
+                                                 'param_space/lr={"logunifrom": [1, 2]}'))
+        self.assertFalse(os.path.exists(self.path("mine")))
+        self.suggest("--spec", "spec.json", "-n", "2")
+        for words, sentence in (
+                (["7", "--value", "1"], "there is no trial_00007"),
+                (["x", "--value", "1"], "a trial must be like 3 or trial_00003, got 'x'"),
+                (["0", "--value", "much"], "--value must be a number, got 'much'"),
+                (["0", "--metrics", "{"], "must be a JSON object"),
+                (["0", "--metrics", '{"lost": 1}'], "lack a number for 'loss'"),
+                (["0", "--metrics", '{"loss": 1, "training_iteration": 0}'], "whole number"),
+                (["0"], "say how the trial has ended"),
+                (["-", "--failed"], "standard input")):
+            self.assertIn(sentence, self.refused("tell", "mine", *words))
+        self.tune("tell", "mine", "0", "--value", "1")
+        self.assertIn("trial_00000 has been told already: it is TERMINATED",
+                      self.refused("tell", "mine", "0", "--value", "2"))
+        self.assertIn("was started with another seed",
+                      self.refused("suggest", "mine", "--spec", "spec.json", "--seed", "3"))
+        self.assertIn("tune tell", self.refused("resume", "mine"))
+        self.write("run.json", self.quadratic(num_samples=1))
+        self.tune("run", "run.json", "--progress", "none")
+        self.assertIn("run by tune run", self.refused("suggest", "results/run"))
+        self.assertEqual(self.json("best", "mine")["value"], 1)
+
+
+class Together(AskCase):
+    def test_many_at_the_same_time_get_what_one_would(self):
+        command = [TUNE, "suggest", "mine", "--spec", "spec.json", "-n", "3"]
+        others = [subprocess.Popen(command, cwd=self.dir, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE) for _ in range(6)]
+        suggested = {}
+        for process in others:
+            out, err = process.communicate(timeout=LIMIT_S)
+            self.assertEqual(process.returncode, 0, err)
+            for line in out.splitlines():
+                trial = json.loads(line)
+                suggested[trial["trial_id"]] = trial["config"]
+        self.assertEqual(len(suggested), 18)
+        alone = self.lines("suggest", "alone", "--spec", "spec.json", "-n", "18")
+        self.assertEqual(suggested, {trial["trial_id"]: trial["config"] for trial in alone})
+
+    def test_whoever_waits_in_vain_is_told_for_whom(self):
+        self.suggest("--spec", "spec.json")
+        talk = self.talk()
+        self.say(talk, {"suggest": 1})
+        self.assertIn(f"pid {talk.pid}", self.refused("suggest", "mine", "--wait", "0.1"))
+        self.assertEqual(self.json("status", "mine")["trials"], 2)
+        talk.stdin.close()
+        talk.wait(LIMIT_S)
+        self.assertEqual(self.suggest()[0]["trial_id"], "trial_00002")
+
+    def test_a_kill_at_any_moment_loses_nothing_that_was_printed(self):
+        rng = random.Random(5)
+        printed, told, lost = {}, set(), set()
+        [first] = self.suggest("--spec", "spec.json")
+        printed[first["trial_id"]] = first["config"]
+        for _ in range(12):
+            talk = self.talk()
+            for _ in range(rng.randrange(1, 12)):
+                running = sorted(printed.keys() - told - lost)
+                if running and rng.random() < 0.5:
+                    trial = rng.choice(running)
+                    self.assertEqual(self.say(talk, {"trial_id": trial, "value": rng.random()}),
+                                     {"trial_id": trial, "state": "TERMINATED"})
+                    told.add(trial)
+                else:
+                    answer = self.say(talk, {"suggest": 1})
+                    printed[answer["trial_id"]] = answer["config"]
+            # Killed while it works on one more: that one may be lost, or not.
+            running = sorted(printed.keys() - told - lost)
+            if running:
+                talk.stdin.write(json.dumps({"trial_id": running[0], "value": 0}).encode() + b"\n")
+                lost.add(running[0])
+            talk.stdin.write(b'{"suggest": 1}\n')
+            talk.stdin.flush()
+            if rng.random() < 0.5:
+                talk.stdout.read(rng.randrange(1, 30))
+            talk.send_signal(signal.SIGKILL)
+            talk.wait(LIMIT_S)
+            known = {trial["trial_id"]: trial for trial in self.json("ls", "mine")}
+            for trial, config in printed.items():
+                self.assertEqual(known[trial]["config"], config)
+                if trial not in lost:
+                    expected = "TERMINATED" if trial in told else "RUNNING"
+                    self.assertEqual(known[trial]["state"], expected, trial)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+#include "tuner/ask_session.h"
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "tuner/callback_list.h"
+#include "tuner/core/error.h"
+#include "tuner/exec/system_clock.h"
+#include "tuner/ledger.h"
+#include "tuner/make_policies.h"
+#include "tuner/recovery.h"
+#include "tuner/resume_changes.h"
+#include "tuner/snapshots.h"
+#include "tuner/version.h"
+
+namespace tune {
+
+namespace {
+
+/// A snapshot is taken when the next process would have to do more than this once more.
+constexpr Seconds long_replay_s = 0.05;
+constexpr std::chrono::milliseconds lock_poll{10};
+/// So often in a row an experiment that nobody has may be refused before that is believed.
+constexpr int most_unexplained = 3;
+
+ExperimentSpec read_spec(FileSystem& files, const std::filesystem::path& directory,
+                         const Catalogue& catalogue) {
+  std::vector<Problem> problems;
+  ExperimentSpec spec =
+      parse_recorded_spec(ExperimentStore::read_spec(files, directory), catalogue, problems);
+  throw_if_any(problems);
+  if (is_told(spec)) return spec;
+  throw user_error("the trials of " + directory.string() +
+                   " are run by tune run: suggest and tell are for experiments that tune suggest "
+                   "has started");
+}
+
+void refuse_other_spec(const ExperimentSpec& recorded, ExperimentSpec given,
+                       const std::filesystem::path& directory) {
+  // It was found by these, so they are right whatever was recorded before a move.
+  given.name = recorded.name;
+  given.storage_path = recorded.storage_path;
+  const std::string changed = changed_fields(recorded, given);
+  if (changed.empty()) return;
+  throw user_error(directory.string() + " was started with another " + changed +
+                   ": leave the spec out to go on with what it was started with, or use another "
+                   "directory");
+}
+
+Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec, Seconds now) {
+  Result result;
+  result.metrics = std::move(metrics);
+  result.done = true;
+  result.training_iteration = trial.iteration + 1;
+  if (const auto given = result.metrics.find("training_iteration")) {
+    if (!(*given > static_cast<double>(trial.iteration)) || std::floor(*given) != *given ||
+        *given > 9e15) {
+      throw user_error("training_iteration must be a whole number above " +
+                       std::to_string(trial.iteration) + ", got " + Json(*given).dump());
+    }
+    result.training_iteration = static_cast<std::int64_t>(*given);
+  }
+  if (spec.objective && !result.find(spec.objective->metric)) {
+    throw user_error("the metrics of " + to_string(trial.id) + " lack a number for '" +
+                     spec.objective->metric + "', the experiment's metric: " + result.metrics.text);
+  }
+  result.timestamp = now;
+  result.time_this_iter_s =
+      result.metrics.find("time_this_iter_s").value_or(std::max(0.0, now - trial.started));
+  result.time_total_s = trial.time_total_s + result.time_this_iter_s;
+  result.time_since_restore = result.time_total_s - trial.restored_time_s;
+  result.iterations_since_restore = result.training_iteration - trial.restored_iteration;
+  result.timesteps_total = result.metrics.find("timesteps_total");
+  result.episodes_total = result.metrics.find("episodes_total");
+  return result;
+}
+
+}  // namespace
+
+bool is_told(const ExperimentSpec& spec) {
+  return spec.command.size() == 1 && spec.command.front() == told_command;
+}
+
+struct AskSession::State {
+  explicit State(std::filesystem::path the_directory) : directory(std::move(the_directory)) {}
+
+  Policies make(const Catalogue& catalogue) {
+    std::vector<Problem> problems;
+    Policies made = make_policies(spec, space, catalogue, problems);
+    throw_if_any(problems);
+    return made;
+  }
+
+  void make_it(const Catalogue& catalogue, const ExperimentSpec& given) {
+    use(given);
+    policies = make(catalogue);
+    store.emplace(
+        ExperimentStore::create(*files, directory, to_json(spec), this_process(clock->now())));
+  }
+
+  void open_it(const Catalogue& catalogue) {
+    notices.clear();
+    Recovery recovery(experiment, policies, [&] { return make(catalogue); });
+    store.emplace(
+        ExperimentStore::open(*files, directory, this_process(clock->now()), recovery, notices));
+    changes = recovery.take_changes();
+    if (const auto& difference = recovery.difference()) {
+      notices.push_back(
+          "the searcher answers the journal differently than it did, the record wins: " +
+          *difference);
+    }
+  }
+
+  void use(ExperimentSpec the_spec) {
+    spec = std::move(the_spec);
+    std::vector<Problem> problems;
+    space = SearchSpace::parse(spec.param_space, "/param_space", problems);
+    throw_if_any(problems);
+  }
+
+  /// Makes or opens it, as soon as nobody else has it.
+  void wait_for_it(const Catalogue& catalogue, const ExperimentSpec* given, Seconds patience_s) {
+    const Seconds until = clock->steady() + patience_s;
+    int unexplained = 0;
+    std::string last_reason;
+    while (true) {
+      const bool is_there = ExperimentStore::exists(*files, directory);
+      if (is_there) {
+        use(read_spec(*files, directory, catalogue));
+        if (given != nullptr) refuse_other_spec(spec, *given, directory);
+      } else if (given == nullptr) {
+        throw user_error("there is no experiment in " + directory.string());
+      }
+      const Seconds started = clock->steady();
+      try {
+        is_there ? open_it(catalogue) : make_it(catalogue, *given);
+        busy_s = clock->steady() - started;
+        return;
+      } catch (const Error& error) {
+        if (error.fault() != Fault::user) throw;
+        const bool is_held = ExperimentStore::driver(*files, directory).has_value();
+        if (is_held && clock->steady() >= until) {
+          throw user_error(std::string(error.what()) + "; waited " + Json(patience_s).dump() +
+                           " s for it");
+        }
+        // Whoever had it, or has just made it, may have left since: then the reason is another.
+        const bool is_same = last_reason == error.what();
+        unexplained = !is_held && is_same ? unexplained + 1 : 0;
+        if (unexplained > most_unexplained) throw;
+        last_reason = error.what();
+      }
+      std::this_thread::sleep_for(lock_poll);
+    }
+  }
+
+  const Trial& running(TrialId id) const {
+    if (index_of(id) >= experiment.trials().size()) {
+      throw user_error("there is no " + to_string(id) + " in " + directory.string() + ", where " +
+                       std::to_string(experiment.trials().size()) +
+                       " have been suggested, from trial_00000");
+    }
+    const Trial& trial = experiment.trial(id);
+    if (is_final(trial.state)) {
+      throw user_error(to_string(id) + " has been told already: it is " + to_string(trial.state));
+    }
+    if (trial.state != TrialState::running) {
+      throw user_error(to_string(id) + " is " + to_string(trial.state) + ", not RUNNING");
+    }
+    return trial;
+  }
+
+  std::filesystem::path directory;
+  std::unique_ptr<FileSystem> files = make_posix_file_system();
+  std::unique_ptr<Clock> clock = make_system_clock();
+  ExperimentSpec spec;
+  SearchSpace space;
+  Policies policies;
+  Experiment experiment;
+  TrialChanges changes;
+  CallbackList callbacks;  ///< none
+  std::vector<std::string> notices;
+  std::optional<ExperimentStore> store;
+  IoPool pool{0, [] {}};
+  std::optional<Ledger> ledger;
+  Seconds busy_s = 0;  ///< reading and thinking, which the next process would have to do again
+};
+
+AskSession::AskSession(const std::filesystem::path& directory, const Catalogue& catalogue,
+                       const ExperimentSpec* spec, Seconds patience_s)
+    : state_(std::make_unique<State>(directory)) {
+  State& state = *state_;
+  state.wait_for_it(catalogue, spec, patience_s);
+  state.ledger.emplace(state.experiment, state.policies, *state.store, state.pool, *state.clock,
+                       std::move(state.changes));
+  if (state.experiment.sessions() == 0) {
+    const LockOwner self = this_process(state.clock->now());
+    state.ledger->commit(SessionStarted{self.host, self.pid, version()});
+  }
+}
+
+AskSession::~AskSession() = default;
+
+AskSession::Answered AskSession::suggest() {
+  State& state = *state_;
+  const TrialId next{static_cast<std::uint32_t>(state.experiment.trials().size())};
+  const Seconds started = state.clock->steady();
+  std::optional<Answer> answer;
+  while (!(answer = state.policies.searcher.answer(next))) {
+    const auto asked = state.policies.searcher.to_ask(next, true);
+    ensure(asked.has_value(), "a searcher without an answer can be asked for one");
+    state.ledger->commit(SuggestionAsked{*asked});
+  }
+  state.busy_s += state.clock->steady() - started;
+  if (std::holds_alternative<NothingNow>(*answer)) return NothingNow{};
+  if (std::holds_alternative<Exhausted>(*answer)) return Exhausted{};
+  auto& suggestion = std::get<Suggestion>(*answer);
+  const std::string config = encode_numbers(std::move(suggestion.config)).dump();
+  state.ledger->commit(TrialAdded{next, config, std::move(suggestion.tag), ""});
+  state.ledger->commit(AttemptStarted{next, 1, 0, {}});
+  return Suggested{next, config};
+}
+
+void AskSession::tell(TrialId id, const std::string& metrics) {
+  State& state = *state_;
+  const Trial& trial = state.running(id);
+  Result result;
+  try {
+    result = result_of(trial, parse_metrics(metrics), state.spec, state.ledger->now());
+  } catch (const std::invalid_argument& error) {
+    throw user_error("the metrics of " + to_string(id) +
+                     " must be a JSON object of numbers: " + error.what());
+  }
+  Decision decision = state.policies.decide(state.experiment, trial, result);
+  const int attempt = trial.attempt;
+  state.ledger->commit(ResultReported{id, attempt, std::move(result), std::move(decision)});
+  state.ledger->commit(AttemptEnded{id, attempt, Outcome::completed, ""});
+}
+
+void AskSession::tell_failure(TrialId id, const std::string& reason) {
+  State& state = *state_;
+  const int attempt = state.running(id).attempt;
+  state.ledger->commit(AttemptEnded{id, attempt, Outcome::failed, reason});
+}
+
+void AskSession::commit() {
+  State& state = *state_;
+  state.ledger->write();
+  state.store->sync();
+  if (state.busy_s < long_replay_s) return;
+  take_snapshot(state.experiment, state.policies, *state.store, state.callbacks,
+                to_json(state.spec), state.ledger->changes());
+  state.busy_s = 0;
+}
+
+const Experiment& AskSession::experiment() const { return state_->experiment; }
+const ExperimentSpec& AskSession::spec() const { return state_->spec; }
+const std::vector<std::string>& AskSession::notices() const { return state_->notices; }
+
+}  // namespace tune

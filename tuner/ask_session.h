@@ -1,0 +1,66 @@
+// Ask and tell: an experiment whose trials somebody else runs. What is suggested and told goes
+// through the same policies, records and files as a driver's trials, so everything that looks at an
+// experiment looks at this one too. Knows no command line.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tuner/core/catalogue.h"
+#include "tuner/core/clock.h"
+#include "tuner/core/experiment.h"
+#include "tuner/spec.h"
+
+namespace tune {
+
+/// What stands in the spec of such an experiment for the command of a trainable.
+inline constexpr const char* told_command = "(tune tell)";
+/// Whether trials of an experiment with this spec are run by somebody else.
+bool is_told(const ExperimentSpec& spec);
+
+/// One process's turn on the experiment, alone with it from construction to destruction.
+class AskSession {
+ public:
+  struct Suggested {
+    TrialId trial{};
+    std::string config;  ///< JSON text
+  };
+  using Answered = std::variant<Suggested, NothingNow, Exhausted>;
+
+  /// Takes up the experiment in `directory`, an absolute path; without one, starts it with `*spec`.
+  /// While another process has it, waits for up to `patience_s`. Error (user) if there is none and
+  /// no spec, if its trials are run by a driver, if `*spec` is not the one that it was started
+  /// with, or if the other process stays.
+  AskSession(const std::filesystem::path& directory, const Catalogue& catalogue,
+             const ExperimentSpec* spec, Seconds patience_s);
+  ~AskSession();
+  AskSession(const AskSession&) = delete;
+  AskSession& operator=(const AskSession&) = delete;
+
+  /// A new trial, which is running from now on; or why there is none. What the driver would try
+  /// next at this point.
+  Answered suggest();
+
+  /// The trial has ended well with these metrics, a JSON object. Error (user) for a trial that is
+  /// not running, and for metrics that are none or lack the experiment's own.
+  void tell(TrialId trial, const std::string& metrics);
+  /// The trial has failed for good.
+  void tell_failure(TrialId trial, const std::string& reason);
+
+  /// Puts all of it on disk: only then it may be acted on.
+  void commit();
+
+  const Experiment& experiment() const;
+  const ExperimentSpec& spec() const;
+  /// What the user should know, a sentence each.
+  const std::vector<std::string>& notices() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tune
