@@ -10,7 +10,7 @@ import sys
 
 VALUES = r"trainable/values\.h"
 CORE = r"tuner/core/"
-FACE = r"tuner/(curve_\w+|run|simulation|tuner|result_grid|version|plugin)\.(h|cpp)"
+FACE = r"tuner/(ask_session|curve_\w+|run|simulation|tuner|result_grid|version|plugin)\.(h|cpp)"
 
 # Which files of the project a file may include; the first row that fits its path counts.
 ROOMS = [

@@ -32,6 +32,7 @@ set(tune_public_headers
     callbacks/callbacks.h
     schedulers/mutations.h
     schedulers/schedulers.h
+    searchers/bohb_options.h
     searchers/gp_options.h
     searchers/searchers.h
     searchers/tpe_options.h

@@ -21,6 +21,10 @@ tune_python_test("e2e pbt toy" ${CMAKE_CURRENT_SOURCE_DIR}/pbt_toy_test.py
                  "PBT_TOY=$<TARGET_FILE:pbt_toy>" "TUNE=$<TARGET_FILE:tune>")
 
 # An installed static library wants the flags that it was built with.
+set(launcher "")
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  list(GET CMAKE_CXX_COMPILER_LAUNCHER -1 launcher)  # without what it is told
+endif()
 string(REPLACE "," " -fsanitize=" sanitizer_flags "${TUNE_SANITIZE}")
 if(TUNE_SANITIZE)
   string(PREPEND sanitizer_flags "-fsanitize=")
@@ -28,7 +32,7 @@ endif()
 tune_python_test("e2e outside project" ${CMAKE_CURRENT_SOURCE_DIR}/outside_project_test.py
                  "TUNE_BUILD=${CMAKE_BINARY_DIR}" "TUNE_CMAKE=${CMAKE_COMMAND}"
                  "TUNE_CMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
-                 "TUNE_CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}"
+                 "TUNE_CMAKE_CXX_COMPILER_LAUNCHER=${launcher}"
                  "TUNE_CMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS} ${sanitizer_flags}"
                  "TUNE_CMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}")
 
