@@ -5,6 +5,7 @@
 #include <ostream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/bench/search_runs.h"
@@ -38,6 +39,8 @@ class Scores {
     SearchRun run;
   };
 
+  /// What random search is expected to have found.
+  double random_best(const std::string& task, int n) const;
   double regret(const std::string& task, const SearchRun& run, int n) const;
   /// No seeds: there are no runs that long.
   Score score(const std::string& task, const std::string& contestant, int concurrency,
@@ -49,6 +52,7 @@ class Scores {
   std::vector<const SearchTask*> tasks_;
   std::vector<Contestant> contestants_;
   std::map<std::string, std::vector<double>> losses_;  ///< by task, what random search draws from
+  mutable std::map<std::pair<std::string, int>, double> random_bests_;  ///< as far as asked for
   std::map<Key, std::vector<Seeded>> runs_;
 };
 
