@@ -379,7 +379,7 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   const double best_score = *std::max_element(scores.begin(), scores.end());
   GaussianProcess model(make_matern_kernel(dimensions.categorical()), dimensions.size(), points,
                         scores);
-  fit_model(model, dimensions.size(), scores.size(), fit);
+  fit_model(model, dimensions.size(), all_scores.size(), fit);
   // What is on its way is taken to come out as expected, which makes its surroundings certain.
   for (const auto& coordinates : data.pending) {
     const Point point = dimensions.point_of(coordinates);

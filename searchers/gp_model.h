@@ -13,7 +13,7 @@ namespace tune {
 /// A fit costs the cube of the observations, so it is kept until there are some more of these.
 struct GpFit {
   std::vector<double> hyperparameters;  ///< of the kernel, then the noise; empty: none yet
-  std::size_t observations = 0;
+  std::size_t observations = 0;         ///< that were known then, modelled or not
 };
 
 /// Points are coordinates by leaf, NaN where a config has none (coordinates.h).

@@ -164,6 +164,25 @@ TEST_CASE("With more trials than are modelled, gp goes on with the best and the 
   CHECK(minimise(Search(plane, 1, 20), branin, 60) < 0.5);
 }
 
+TEST_CASE("gp fits anew when there are more trials, though it models no more of them", "[gp]") {
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
+  const std::vector<Axis> axes = {axis_of(space.leaves()[0].domain)};
+  GpRules rules;
+  rules.n_candidates = 16;
+  rules.max_observations = 10;
+  Random random(1);
+  GpData data;
+  GpFit fit;
+  for (const std::size_t n : {120, 125, 140}) {
+    while (data.points.size() < n) {
+      data.points.push_back({random.uniform()});
+      data.scores.push_back(std::sin(7 * data.points.back()[0]));
+    }
+    next_by_gp(space, axes, rules, data, fit, random);
+    CHECK(fit.observations == (n == 125 ? 120 : n));
+  }
+}
+
 TEST_CASE("Points that fill the space leave no large gap", "[gp]") {
   const SearchSpace space = space_of(plane);
   const std::vector<Axis> axes = {axis_of(space.leaves()[0].domain),
