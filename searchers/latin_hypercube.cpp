@@ -13,11 +13,12 @@ namespace {
 
 class LatinHypercube {
  public:
-  LatinHypercube(std::size_t dimensions, std::uint64_t block_size, std::uint64_t seed)
-      : dimensions_(dimensions), size_(block_size), seed_(seed) {}
+  LatinHypercube(std::size_t dimensions, std::uint64_t block_size)
+      : dimensions_(dimensions), size_(block_size) {}
 
-  std::vector<double> operator()(std::uint64_t i) {
-    if (block_ != i / size_ || coordinates_.empty()) make_block(i / size_);
+  std::vector<double> operator()(std::uint64_t seed, std::uint64_t i) {
+    const std::uint64_t block_seed = Random(seed).bits() + i / size_;
+    if (block_seed_ != block_seed || coordinates_.empty()) make_block(block_seed);
     std::vector<double> point;
     for (std::size_t j = 0; j < dimensions_; ++j) {
       point.push_back(coordinates_[j * size_ + i % size_]);
@@ -26,8 +27,8 @@ class LatinHypercube {
   }
 
  private:
-  void make_block(std::uint64_t block) {
-    Random random(seed_ + block);
+  void make_block(std::uint64_t seed) {
+    Random random(seed);
     std::vector<std::uint64_t> strata(size_);
     std::iota(strata.begin(), strata.end(), std::uint64_t{0});
     coordinates_.clear();
@@ -38,21 +39,20 @@ class LatinHypercube {
         coordinates_.push_back(std::min(place / static_cast<double>(size_), 1 - 0x1p-53));
       }
     }
-    block_ = block;
+    block_seed_ = seed;
   }
 
   std::size_t dimensions_;
   std::uint64_t size_;
-  std::uint64_t seed_;
-  std::uint64_t block_ = 0;
-  std::vector<double> coordinates_;  ///< of that block, dimension by dimension
+  std::uint64_t block_seed_ = 0;
+  std::vector<double> coordinates_;  ///< of the block of that seed, dimension by dimension
 };
 
 }  // namespace
 
 std::unique_ptr<Searcher> make_latin_hypercube(const SearchSpace& space, std::uint64_t block_size,
                                                std::uint64_t seed) {
-  return make_sequence(space, LatinHypercube(space.leaves().size(), block_size, seed));
+  return make_sequence(space, LatinHypercube(space.leaves().size(), block_size), seed);
 }
 
 }  // namespace tune

@@ -13,11 +13,11 @@ namespace {
 
 class Sequence : public Searcher {
  public:
-  Sequence(const SearchSpace& space, UnitSequence points)
-      : space_(space), points_(std::move(points)) {}
+  Sequence(const SearchSpace& space, UnitSequence points, std::uint64_t seed)
+      : space_(space), points_(std::move(points)), seed_(seed) {}
 
   Answer suggest(TrialId) override {
-    const std::vector<double> point = points_(position_);
+    const std::vector<double> point = points_(seed_, position_);
     Json config;
     try {
       config = space_.assemble(0, [&](std::size_t leaf) {
@@ -31,22 +31,27 @@ class Sequence : public Searcher {
     return Suggestion{std::move(config), std::move(tag)};
   }
 
-  Json save() const override { return {{"position", position_}}; }
+  Json save() const override { return {{"seed", seed_}, {"position", position_}}; }
   void load(const Json& state) override {
-    load_state("the searcher",
-               [&] { position_ = load_whole<std::uint64_t>(state.at("position")); });
+    load_state("the searcher", [&] {
+      const auto seed = load_whole<std::uint64_t>(state.at("seed"));
+      position_ = load_whole<std::uint64_t>(state.at("position"));
+      seed_ = seed;
+    });
   }
 
  private:
   const SearchSpace space_;
   const UnitSequence points_;
+  std::uint64_t seed_;
   std::uint64_t position_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_sequence(const SearchSpace& space, UnitSequence points) {
-  return std::make_unique<Sequence>(space, std::move(points));
+std::unique_ptr<Searcher> make_sequence(const SearchSpace& space, UnitSequence points,
+                                        std::uint64_t seed) {
+  return std::make_unique<Sequence>(space, std::move(points), seed);
 }
 
 }  // namespace tune

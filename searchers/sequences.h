@@ -11,12 +11,13 @@
 
 namespace tune {
 
-/// Point number `i` of a sequence in the unit cube: by leaf, 0 <= coordinate < 1.
-using UnitSequence = std::function<std::vector<double>(std::uint64_t i)>;
+/// Point number `i` of the sequence of a seed in the unit cube: by leaf, 0 <= coordinate < 1.
+using UnitSequence = std::function<std::vector<double>(std::uint64_t seed, std::uint64_t i)>;
 
 /// Suggests what is at the points, as shares of the probability of each domain. Never exhausted;
 /// `space` has no grid.
-std::unique_ptr<Searcher> make_sequence(const SearchSpace& space, UnitSequence points);
+std::unique_ptr<Searcher> make_sequence(const SearchSpace& space, UnitSequence points,
+                                        std::uint64_t seed);
 
 /// Scrambled Sobol points (sobol.cpp). Throws OptionError if `space` has too many leaves.
 std::unique_ptr<Searcher> make_sobol(const SearchSpace& space, std::uint64_t seed);

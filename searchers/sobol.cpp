@@ -48,16 +48,17 @@ std::unique_ptr<Searcher> make_sobol(const SearchSpace& space, std::uint64_t see
     throw OptionError("", "the searcher 'sobol' has points for " + std::to_string(most) +
                               " hyperparameters, and the param space has " + std::to_string(n));
   }
-  std::vector<std::uint64_t> keys;
-  Random random(seed);
-  for (std::size_t leaf = 0; leaf < n; ++leaf) keys.push_back(random.bits());
   boost::random::sobol engine(std::max<std::size_t>(n, 1));
-  return make_sequence(space, [engine, keys](std::uint64_t i) mutable {
+  const auto point_at = [n, engine](std::uint64_t own_seed, std::uint64_t i) mutable {
+    Random random(own_seed);
     if (i > 0) engine.seed(i - 1);  // it leaves out the origin
     std::vector<double> point;
-    for (const std::uint64_t key : keys) point.push_back(scramble(i > 0 ? engine() : 0, key));
+    for (std::size_t leaf = 0; leaf < n; ++leaf) {
+      point.push_back(scramble(i > 0 ? engine() : 0, random.bits()));
+    }
     return point;
-  });
+  };
+  return make_sequence(space, point_at, seed);
 }
 
 }  // namespace tune
