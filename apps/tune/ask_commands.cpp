@@ -10,8 +10,10 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/warm_start.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
+#include "tuner/store/experiment_store.h"
 
 namespace tune {
 
@@ -68,6 +70,21 @@ std::optional<ExperimentSpec> spec_to_ask(const SpecSource& source, const Catalo
   print_problems(document, problems);
   if (!problems.empty()) return std::nullopt;
   return spec;
+}
+
+/// What was taken from others was taken when the experiment was started.
+void warm_up(ExperimentSpec& spec, const std::vector<std::string>& others,
+             const std::filesystem::path& directory, const Catalogue& catalogue) {
+  if (others.empty()) return;
+  const auto files = make_posix_file_system();
+  if (!ExperimentStore::exists(*files, directory)) {
+    warm_start(spec, others);
+    return;
+  }
+  std::vector<Problem> said_later;
+  const auto recorded =
+      parse_recorded_spec(ExperimentStore::read_spec(*files, directory), catalogue, said_later);
+  if (is_same_but_warmer(recorded, spec)) spec.searcher = recorded.searcher;
 }
 
 void print_notices(const AskSession& session) {
@@ -236,6 +253,7 @@ int suggest_command(const SpecSource& source, const AskRequest& request) {
   if (says_something(source)) {
     spec = spec_to_ask(source, catalogue, directory);
     if (!spec) return exit_bad_input;
+    warm_up(*spec, source.warm_start, directory, catalogue);
   }
   AskSession session(directory, catalogue, spec ? &*spec : nullptr, request.wait_s);
   print_notices(session);

@@ -54,6 +54,13 @@ void add_plugins(CLI::App& command, std::vector<std::string>& plugins) {
       ->allow_extra_args(false);
 }
 
+void add_warm_start(CLI::App& command, SpecSource& spec) {
+  command
+      .add_option("--warm-start", spec.warm_start,
+                  "Let the searcher of a new experiment know what came out in these ones")
+      ->type_name("DIR...");
+}
+
 void add_style(CLI::App& command, RunStyle& style) {
   command
       .add_option("--progress", style.progress,
@@ -125,9 +132,11 @@ void add_run_commands(CLI::App& app, Line& line) {
       app, "run", "Start an experiment and run it to its end",
       "  tune run spec.json\n"
       "  tune run spec.json --num-samples 100 --scheduler asha --max-concurrent-trials 8\n"
+      "  tune run spec.json --warm-start results/digits results/letters\n"
       "  tune run --param-space space.json --metric loss --mode min --num-samples 20 \\\n"
       "           --stop training_iteration=50 -- python3 train.py --data digits\n");
   add_spec(*run, line.spec);
+  add_warm_start(*run, line.spec);
   run->add_option("--resume", line.resume_mode,
                   "An experiment that is there already: never: refuse it; auto: go on with it, for "
                   "scripts that are run again; must: refuse to start a new one")
@@ -308,6 +317,7 @@ void add_ask_commands(CLI::App& app, Line& line) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   add_wait(*suggest, line.ask.wait_s);
+  add_warm_start(*suggest, line.spec);
   add_spec_fields(*suggest, line.spec);
 
   TellRequest& request = line.tell;

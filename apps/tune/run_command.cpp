@@ -8,6 +8,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/warm_start.h"
 #include "callbacks/callbacks.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
@@ -203,15 +204,17 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
 }
 
 /// Goes on with the experiment in `directory` under `spec`, where that may differ from what is
-/// recorded.
+/// recorded. If it was warm-started, what that gave to its searcher is.
 int resume_existing(const std::filesystem::path& directory, const SpecDocument& document,
-                    ExperimentSpec spec, const Catalogue& catalogue, const RunStyle& style) {
+                    ExperimentSpec spec, const Catalogue& catalogue, const RunStyle& style,
+                    bool was_warm) {
   const auto files = make_posix_file_system();
   const ExperimentSpec recorded =
       recorded_spec(ExperimentStore::read_spec(*files, directory), directory, catalogue);
   // It was found by these, so they are right whatever was recorded before a move.
   spec.name = recorded.name;
   spec.storage_path = recorded.storage_path;
+  if (was_warm && is_same_but_warmer(recorded, spec)) spec.searcher = recorded.searcher;
   const auto problems = refuse_changes(recorded, spec, catalogue);
   print_problems(document, problems);
   if (!problems.empty()) {
@@ -258,17 +261,19 @@ std::optional<ExperimentSpec> check_changes(const SpecDocument& document,
 int run_command(const SpecSource& source, const RunStyle& style, const std::string& resume) {
   const Catalogue catalogue = catalogue_with(source.plugins);
   const SpecDocument document = assemble_spec(source);
-  const auto spec = check_spec(document, catalogue);
+  auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const auto directory = experiment_directory(*spec);
   if (ExperimentStore::exists(*make_posix_file_system(), directory)) {
     if (resume == "never") refuse_existing(directory);
-    return resume_existing(directory, document, *spec, catalogue, style);
+    return resume_existing(directory, document, *spec, catalogue, style,
+                           !source.warm_start.empty());
   }
   if (resume == "must") {
     throw user_error("there is no experiment in " + directory.string() +
                      " to go on with: leave '--resume must' out to start one");
   }
+  if (!source.warm_start.empty()) warm_start(*spec, source.warm_start);
   return run_and_conclude(directory,
                           [&] { return run_experiment(*spec, catalogue, run_options(style)); });
 }

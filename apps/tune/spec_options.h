@@ -48,6 +48,7 @@ struct SpecSource {
   std::vector<GivenOption> options;   ///< in the order of `spec_options`
   std::vector<std::string> settings;  ///< of --set: "a/b=json"
   std::vector<std::string> plugins;
+  std::vector<std::string> warm_start;  ///< directories of experiments to learn from
 };
 
 /// The spec before it is checked, and where its parts come from.

@@ -234,5 +234,55 @@ class Together(AskCase):
                     self.assertEqual(known[trial]["state"], expected, trial)
 
 
+class WarmStart(AskCase):
+    def setUp(self):
+        super().setUp()
+        for trial in self.suggest("--spec", "spec.json", "-n", "14"):
+            self.tune("tell", "mine", trial["trial_id"], "--value", repr(loss_of(trial["config"])))
+        self.suggest()
+
+    def test_others_trials_are_known_to_the_searcher_and_recorded(self):
+        trials = [trial for trial in self.json("ls", "mine") if trial["state"] == "TERMINATED"]
+        by_hand = dict(SPEC, searcher={
+            "type": "tpe", "points_to_evaluate": [trial["config"] for trial in trials],
+            "evaluated_rewards": [trial["metrics"]["loss"] for trial in trials]})
+        expected = self.lines("suggest", "hand", "--spec", self.write("hand.json", by_hand), "-n", "3")
+        done = self.tune("suggest", "warm", "--spec", "spec.json", "--warm-start", "mine", "-n", "3")
+        self.assertEqual([json.loads(line) for line in done.out.splitlines()], expected)
+        self.assertIn("mine: the searcher starts with 14 trials", done.err)
+        self.assertNotEqual(self.lines("suggest", "cold", "--spec", "spec.json", "-n", "3"), expected)
+        # What it has learned is its own now.
+        os.rename(self.path("mine"), self.path("gone"))
+        self.assertEqual(self.lines("suggest", "warm"), self.lines("suggest", "hand"))
+
+    def test_a_run_is_resumed_and_extended_without_the_others(self):
+        spec = self.quadratic(searcher="tpe", num_samples=2, param_space=dict(SPACE, iterations=2))
+        self.write("run.json", spec)
+        again = ("run", "run.json", "--warm-start", "mine", "--resume", "auto", "--progress", "none")
+        self.tune(*again)
+        recorded = json.loads(self.read("results", "run", "experiment.json"))["searcher"]
+        self.assertEqual(len(recorded["evaluated_rewards"]), 14)
+        self.assertIn("is finished", self.tune(*again).out)
+        os.rename(self.path("mine"), self.path("gone"))
+        self.tune("resume", "results/run", "--num-samples", "3", "--progress", "none")
+        self.assertEqual(self.json("status", "results/run")["trials"], 3)
+
+    def test_what_does_not_match_is_said(self):
+        space = {"lr": {"loguniform": [1e-3, 0.1]}, "layers": {"randint": [1, 9]}}
+        self.write("other.json", dict(SPEC, param_space=space, mode="max"))
+        err = self.tune("suggest", "warm", "--spec", "other.json", "--warm-start", "mine").err
+        self.assertIn("kind is not in the param space", err)
+        self.assertIn("do not fit the param space at /lr", err)
+        self.assertIn("searched for the min of loss", err)
+        self.write("more.json", dict(SPEC, param_space=dict(SPACE, more={"uniform": [0, 1]})))
+        err = self.tune("suggest", "more", "--spec", "more.json", "--warm-start", "mine").err
+        self.assertIn("14 trials left out: they have no /more", err)
+        self.assertIn("starts with 0 trials", err)
+        self.assertIn("learns nothing", self.refused(
+            "suggest", "random", "--spec", "spec.json", "--searcher", "random", "--warm-start", "mine"))
+        self.assertIn("there is no experiment in", self.refused(
+            "suggest", "none", "--spec", "spec.json", "--warm-start", "nowhere"))
+
+
 if __name__ == "__main__":
     main()

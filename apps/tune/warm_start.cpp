@@ -1,0 +1,151 @@
+#include "apps/tune/warm_start.h"
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+/// `config` without what `space` (JSON) does not have; the names of that go to `unknown`.
+Json restricted(const Json& space, Json config, const std::string& name,
+                std::set<std::string>& unknown) {
+  if (!space.is_object() || !config.is_object()) return config;
+  std::vector<Problem> ignored;
+  if (space.size() == 1 && (space.contains("value") || parse_domain(space, "", ignored))) {
+    return config;
+  }
+  for (auto part = config.begin(); part != config.end();) {
+    const std::string inner = name.empty() ? part.key() : name + "." + part.key();
+    const auto found = space.find(part.key());
+    if (found == space.end()) {
+      unknown.insert(inner);
+      part = config.erase(part);
+      continue;
+    }
+    *part = restricted(*found, std::move(*part), inner, unknown);
+    ++part;
+  }
+  return config;
+}
+
+/// Where the first leaf is that `config` leaves open; empty: nowhere.
+std::string open_leaf(const SearchSpace& space, const Json& config) {
+  std::string open;
+  (void)space.assemble(
+      0,
+      [&](std::size_t leaf) {
+        if (open.empty()) open = space.leaves()[leaf].pointer;
+        Random random(0);
+        return draw_leaf(space.leaves()[leaf].domain, random);
+      },
+      config);
+  return open;
+}
+
+bool learns(const ExperimentSpec& spec) {
+  const std::string type = spec.searcher.at("type");
+  return type != "random" && type != "grid";
+}
+
+}  // namespace
+
+KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
+                         const Objective& objective) {
+  KnownPoints known;
+  const std::string where = from.directory().string();
+  const auto& own = from.spec().objective;
+  if (own && own->metric == objective.metric && own->mode != objective.mode) {
+    known.notices.push_back(where + " was searched for the " + to_string(own->mode) + " of " +
+                            own->metric + ": its trials count as this experiment sees it");
+  }
+  std::set<std::string> unknown;
+  std::map<std::string, std::size_t> left_out;  // by reason
+  std::map<std::string, std::string> examples;  // by pointer, of what does not fit
+  for (const Trial& trial : from.experiment().trials()) {
+    if (trial.state != TrialState::terminated) continue;
+    const double value = trial.last_value(objective.metric).value_or(std::nan(""));
+    if (!std::isfinite(value)) {
+      ++left_out["have no number for " + objective.metric];
+      continue;
+    }
+    if (!trial.lineage.empty()) {
+      ++left_out["went on as copies of others, with other configs"];
+      continue;
+    }
+    Json config = restricted(space.json(), Json::parse(trial.config.text()), "", unknown);
+    const auto problems = space.check_preset(config);
+    if (!problems.empty()) {
+      ++left_out["do not fit the param space at " + problems[0].pointer];
+      examples.try_emplace(problems[0].pointer, problems[0].sentence);
+      continue;
+    }
+    const std::string open = open_leaf(space, config);
+    if (!open.empty()) {
+      ++left_out["have no " + open];
+      continue;
+    }
+    known.configs.push_back(std::move(config));
+    known.values.push_back(value);
+  }
+  for (const auto& name : unknown) {
+    known.notices.push_back(where + ": " + name + " is not in the param space, and is left out");
+  }
+  for (const auto& [reason, count] : left_out) {
+    known.notices.push_back(where + ": " + count_of(count, "trial") + " left out: they " + reason);
+  }
+  for (const auto& [pointer, sentence] : examples) {
+    known.notices.push_back(where + ": at " + pointer + ", for instance: " + sentence);
+  }
+  return known;
+}
+
+void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directories) {
+  if (!spec.objective) {
+    throw user_error(
+        "--warm-start needs 'metric' and 'mode' in the experiment: without them there "
+        "is nothing to learn");
+  }
+  if (!learns(spec)) {
+    throw user_error("--warm-start: the searcher '" + spec.searcher.at("type").get<std::string>() +
+                     "' learns nothing from other trials: choose one that does, like 'tpe'");
+  }
+  std::vector<Problem> problems;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
+  Json points = Json::array(), rewards = Json::array();
+  for (const auto& directory : directories) {
+    const Look look = look_at(directory);
+    KnownPoints known = known_points(look.grid, space, *spec.objective);
+    for (const auto& notice : known.notices) {
+      std::fprintf(stderr, "tune: notice: %s\n", notice.c_str());
+    }
+    std::fprintf(stderr, "tune: notice: %s: the searcher starts with %s\n",
+                 look.grid.directory().c_str(), count_of(known.configs.size(), "trial").c_str());
+    for (Json& config : known.configs) points.push_back(std::move(config));
+    for (const double value : known.values) rewards.push_back(value);
+  }
+  // Those with rewards come first.
+  for (const char* const name : {"evaluated_rewards", "points_to_evaluate"}) {
+    Json& all = name == std::string("evaluated_rewards") ? rewards : points;
+    for (const Json& given : spec.searcher.value(name, Json::array())) all.push_back(given);
+  }
+  spec.searcher["points_to_evaluate"] = std::move(points);
+  spec.searcher["evaluated_rewards"] = std::move(rewards);
+}
+
+bool is_same_but_warmer(const ExperimentSpec& recorded, const ExperimentSpec& given) {
+  Json before = recorded.searcher, after = given.searcher;
+  for (Json* const searcher : {&before, &after}) {
+    searcher->erase("points_to_evaluate");
+    searcher->erase("evaluated_rewards");
+  }
+  return before == after;
+}
+
+}  // namespace tune

@@ -1,0 +1,34 @@
+// Trials of other experiments as points that a new one need not evaluate.
+// Changes nothing in these experiments.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tuner/result_grid.h"
+#include "tuner/spec.h"
+
+namespace tune {
+
+/// What one experiment gives to another's searcher.
+struct KnownPoints {
+  std::vector<Json> configs;         ///< whole ones of the new space
+  std::vector<double> values;        ///< of the metric, one for each
+  std::vector<std::string> notices;  ///< what did not match, a sentence each
+};
+
+/// Trials that ended well, with their last values. What the space does not have is left out of
+/// their configs.
+KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
+                         const Objective& objective);
+
+/// Puts the trials of the experiments in `directories` before the searcher's `points_to_evaluate`,
+/// with their `evaluated_rewards`: so the recorded spec has all that a resume needs. Notices go to
+/// standard error. Error (user) if the spec has no metric, if its searcher does not learn, or if
+/// there is no experiment in a directory.
+void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directories);
+
+/// Both without what `warm_start` can add: whether they are the same otherwise.
+bool is_same_but_warmer(const ExperimentSpec& recorded, const ExperimentSpec& given);
+
+}  // namespace tune
