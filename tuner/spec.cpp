@@ -162,9 +162,9 @@ class SpecParser {
   void parse_policies(const PolicyContext& context) {
     const Json* searcher = top_.find("searcher");
     const Json* scheduler = top_.find("scheduler");
-    spec_.searcher = parse_typed(searcher ? *searcher : spec_.searcher, "/searcher", "searcher",
-                                 catalogue_.searchers, context);
-    if (is_context_good_) choose_searcher(context);
+    Json chosen = searcher ? *searcher : spec_.searcher;
+    choose_searcher(chosen, context);
+    spec_.searcher = parse_typed(chosen, "/searcher", "searcher", catalogue_.searchers, context);
     Json typed = scheduler ? *scheduler : spec_.scheduler;
     if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
     spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
@@ -173,13 +173,15 @@ class SpecParser {
     if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);
   }
 
-  /// A choice is made once: with more samples, say, it would be another one, which cannot go on
-  /// from what this one has learned.
-  void choose_searcher(const PolicyContext& context) {
-    if (!catalogue_.choose_searcher || !spec_.searcher.is_object()) return;
-    if (spec_.searcher.value("type", Json()) != "auto") return;
-    SearcherChoice choice = catalogue_.choose_searcher(context);
-    spec_.searcher["type"] = std::move(choice.type);
+  /// In the place of "auto". A choice is made once: with more samples, say, it would be another
+  /// one, which cannot go on from what this one has learned.
+  void choose_searcher(Json& searcher, const PolicyContext& context) {
+    if (searcher.is_string()) searcher = {{"type", searcher}};
+    if (!searcher.is_object() || searcher.value("type", Json()) != "auto") return;
+    SearcherChoice choice{"random", ""};
+    if (catalogue_.choose_searcher && is_context_good_)
+      choice = catalogue_.choose_searcher(context);
+    searcher["type"] = std::move(choice.type);
     spec_.searcher_reason = std::move(choice.reason);
   }
 

@@ -93,8 +93,20 @@ class Works {
     }
   }
 
+  /// Nothing if the searcher does not take the task's space.
+  static std::optional<SearchRun> run_ours(const Job& job) {
+    try {
+      return run_search(job.contestant, job.one);
+    } catch (const OptionError& error) {
+      if (job.one.seed == 0) {
+        std::fprintf(stderr, "\n%s is left out: %s\n", job.one.task->name.c_str(), error.what());
+      }
+      return std::nullopt;
+    }
+  }
+
   std::optional<SearchRun> run_one(const Job& job, std::unique_ptr<Peer>& peer) {
-    if (!job.contestant.is_peer()) return run_search(job.contestant, job.one);
+    if (!job.contestant.is_peer()) return run_ours(job);
     auto run = results_.find(job.contestant.name, job.one);
     if (run || options_.python.empty()) return run;
     if (!peer) peer = std::make_unique<Peer>(options_.python);

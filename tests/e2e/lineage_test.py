@@ -9,6 +9,17 @@ from driver_support import DriverCase
 DIRECTORY = "results/population"
 
 
+def changes_of(steps):
+    """An exploit at the bound of a hyperparameter may change nothing, and a replay knows no such."""
+    changes = []
+    for step in steps:
+        if changes and changes[-1][2] == step["config"]:
+            changes[-1][1] = step["to"]
+        else:
+            changes.append([step["from"], step["to"], step["config"]])
+    return changes
+
+
 class Lineage(DriverCase):
     def write_population(self, **fields):
         """Gradient descent from 0 to 3: what a model is follows from its schedule alone."""
@@ -138,8 +149,7 @@ class Lineage(DriverCase):
         self.tune("resume", "results/replay", "--progress", "none", "--strict")
         for trial in ("0", "1"):
             replayed = self.json("lineage", "results/replay", "--trial", trial)["schedule"]["steps"]
-            self.assertEqual([[s["from"], s["to"], s["config"]] for s in replayed],
-                             [[s["from"], s["to"], s["config"]] for s in schedule])
+            self.assertEqual(changes_of(replayed), changes_of(schedule))
         losses = {t["metrics"]["loss"] for t in self.json("ls", "results/replay")}
         self.assertEqual(len(losses), 1)
         w = 0.0

@@ -94,22 +94,25 @@ class SameDecisions(Case):
         self.assertEqual(list(results), places)  # in the same order
         self.assertEqual(results, expected[1])
         self.assertEqual(self.endings("killed"), self.endings("undisturbed"))
-        # Both kinds of end are in it, and results that asked for checkpoints.
+        self.assertEqual(self.json("status", "results/killed")["sessions"], KILLS + 1)
+
+    def assert_both_kinds_of_end(self):
         lengths = {trial[2] for trial in self.endings("killed")[0]}
         self.assertIn(ITERATIONS, lengths)
         self.assertGreater(len(lengths), 1)
-        self.assertEqual(self.json("status", "results/killed")["sessions"], KILLS + 1)
 
     def test_a_random_search_is_the_same_however_often_its_driver_was_killed(self):
         self.spec(num_samples=10, searcher="random", param_space={
             "rate": {"uniform": [3.6, 4.0]}, "start": {"uniform": [0.1, 0.9]},
             "kind": {"choice": [{"name": "a"}, {"name": "b", "depth": {"randint": [1, 9]}}]}})
         self.assert_kills_change_nothing()
+        self.assert_both_kinds_of_end()
 
     def test_a_grid_search_is_the_same_however_often_its_driver_was_killed(self):
         self.spec(num_samples=2, searcher="grid", param_space={
             "rate": {"grid_search": [3.62, 3.7, 3.9, 3.95, 3.99]}, "start": {"uniform": [0.1, 0.9]}})
         self.assert_kills_change_nothing()
+        self.assert_both_kinds_of_end()
 
     def test_a_model_suggests_the_same_however_often_its_driver_was_killed(self):
         for searcher in ({"type": "tpe", "n_startup_trials": 3}, {"type": "gp", "n_startup_trials": 3},

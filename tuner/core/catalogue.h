@@ -42,7 +42,8 @@ struct PolicyContext {
 template <class Policy>
 using Factory = std::function<std::unique_ptr<Policy>(const Json& options, const PolicyContext&)>;
 
-/// What the searcher "auto" stands for in a search, and why: what comes after "because".
+/// What the searcher "auto" stands for in a search, and why: what comes after "because", or empty
+/// if nothing is to be said.
 struct SearcherChoice {
   std::string type;
   std::string reason;
@@ -55,7 +56,7 @@ struct Catalogue {
   std::map<std::string, Factory<Stopper>> stoppers;
   std::map<std::string, Factory<Callback>> callbacks;
   /// Asked once, before a search begins: the spec that is kept has the answer in the place of
-  /// "auto". Empty: there is no "auto".
+  /// "auto". Empty: that is "random".
   std::function<SearcherChoice(const PolicyContext&)> choose_searcher;
 };
 
