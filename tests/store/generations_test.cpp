@@ -42,9 +42,10 @@ struct Everything : Replayed {
 TrialLines lines_of(const std::map<int, std::string>& trials) {
   TrialLines lines;
   for (const auto& [id, text] : trials) {
-    lines.add(TrialId{static_cast<std::uint32_t>(id)}, [&, id = id, &text = text](std::string& out) {
-      out += "{\"trial\":" + std::to_string(id) + ",\"text\":\"" + text + "\"}";
-    });
+    lines.add(TrialId{static_cast<std::uint32_t>(id)},
+              [&, id = id, &text = text](std::string& out) {
+                out += "{\"trial\":" + std::to_string(id) + ",\"text\":\"" + text + "\"}";
+              });
   }
   return lines;
 }
