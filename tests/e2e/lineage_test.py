@@ -85,7 +85,9 @@ class Lineage(DriverCase):
         self.assertEqual(len(tree), len(stretches))
         roots = [line for line in tree if not line.startswith(" ")]
         self.assertEqual(len(roots), 5)
-        self.assertTrue(all(" -> " in line for line in tree if line.startswith(" ")), tree)
+        # At the bound of a hyperparameter nothing may change.
+        changed = re.compile(" -> |the same config$")
+        self.assertTrue(all(changed.search(line) for line in tree if line.startswith(" ")), tree)
         self.assertLess(len(short), len(whole))
         self.assertIn(f"the schedule of {best}, the best by its last loss:", short)
 
