@@ -8,7 +8,7 @@
 
 #include "searchers/bohb_model.h"
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
+#include "searchers/suggestion.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -45,15 +45,9 @@ class Bohb : public Searcher {
 
   Answer suggest(TrialId) override {
     Random random = random_;
-    Json config;
-    try {
-      config = draw(random);
-    } catch (const std::invalid_argument& error) {
-      throw user_error(error.what());
-    }
+    Suggestion suggestion = suggestion_of(space_, [&] { return draw(random); });
     random_ = random;
-    std::string tag = space_.tag(config);
-    return Suggestion{std::move(config), std::move(tag)};
+    return suggestion;
   }
 
   void on_trial_add(TrialId id, const std::string& config) override {

@@ -54,6 +54,11 @@ std::unique_ptr<Searcher> grid_from(const Json& json, const PolicyContext& conte
   return variants_from(json, context);
 }
 
+void require_objective(const PolicyContext& context, const std::string& name) {
+  if (context.objective) return;
+  throw OptionError("", "the searcher '" + name + "' needs 'metric' and 'mode' in the experiment");
+}
+
 std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   TpeOptions options;
@@ -81,9 +86,7 @@ std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& contex
   if (rules.group && !rules.multivariate.value_or(true)) {
     throw OptionError("/group", "'group' needs 'multivariate': a group is modelled together");
   }
-  if (!context.objective) {
-    throw OptionError("", "the searcher 'tpe' needs 'metric' and 'mode' in the experiment");
-  }
+  require_objective(context, "tpe");
   return make_front(context.space, make_tpe(context.space, 1, options), std::move(front));
 }
 
@@ -104,9 +107,7 @@ std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context
                  "from 10 to 5000");
   FrontOptions front = read_front(reader, context);
   reader.finish();
-  if (!context.objective) {
-    throw OptionError("", "the searcher 'gp' needs 'metric' and 'mode' in the experiment");
-  }
+  require_objective(context, "gp");
   return make_front(context.space, make_gp(context.space, options), std::move(front));
 }
 
@@ -147,9 +148,7 @@ std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& conte
   reader.require(rules.min_bandwidth > 0, "min_bandwidth", "above 0");
   FrontOptions front = read_front(reader, context);
   reader.finish();
-  if (!context.objective) {
-    throw OptionError("", "the searcher 'bohb' needs 'metric' and 'mode' in the experiment");
-  }
+  require_objective(context, "bohb");
   return make_front(context.space, make_bohb(context.space, options), std::move(front));
 }
 
@@ -196,9 +195,7 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
   options.independent_tpe = independent == "tpe";
   FrontOptions front = read_front(reader, context);
   reader.finish();
-  if (!context.objective) {
-    throw OptionError("", "the searcher 'cma_es' needs 'metric' and 'mode' in the experiment");
-  }
+  require_objective(context, "cma_es");
   const auto dimensions = static_cast<double>(cma_es_dimensions(context.space));
   if (dimensions == 0) {
     throw OptionError("",

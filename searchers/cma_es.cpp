@@ -11,7 +11,7 @@
 
 #include "searchers/cma_descent.h"
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
+#include "searchers/suggestion.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -66,16 +66,11 @@ class CmaEs : public Searcher {
     if (!has_begun_) begin();
     Random random = random_;
     CmaDrawn drawn = descent_.draw(random);
-    Json config;
-    try {
-      config = assemble(id, drawn.tried, random);
-    } catch (const std::invalid_argument& error) {  // an expression that has no value
-      throw user_error(error.what());
-    }
+    Suggestion suggestion =
+        suggestion_of(space_, [&] { return assemble(id, drawn.tried, random); });
     random_ = random;
-    asked_[id] = {std::move(drawn), shares_of(config), run_, descent_.generation()};
-    std::string tag = space_.tag(config);
-    return Suggestion{std::move(config), std::move(tag)};
+    asked_[id] = {std::move(drawn), shares_of(suggestion.config), run_, descent_.generation()};
+    return suggestion;
   }
 
   void on_trial_add(TrialId id, const std::string& config) override {

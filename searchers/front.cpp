@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "searchers/suggestion.h"
 #include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
 #include "tuner/core/random.h"
@@ -20,15 +21,6 @@ constexpr int max_asks = 10;
 constexpr int max_draws = 1000;
 /// A discrete space of at most so many configs is looked through for those that are left.
 constexpr std::uint64_t max_counted = 1 << 20;
-
-/// FNV-1a, 64 bits (Fowler, Noll and Vo).
-std::uint64_t hash_of(const Json& config) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : config.dump()) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return hash;
-}
 
 /// A trial that nobody has to run: known scores are told as its.
 TrialId known_trial(std::size_t i) {

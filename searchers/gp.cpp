@@ -7,7 +7,7 @@
 #include "searchers/gp_model.h"
 #include "searchers/history.h"
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
+#include "searchers/suggestion.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -23,17 +23,12 @@ class Gp : public Searcher {
 
   Answer suggest(TrialId) override {
     const SearchSpace& space = history_.space();
-    Json config;
-    try {
+    return suggestion_of(space, [&] {
       const std::vector<double> coordinates = next();
-      config = space.assemble(0, [&](std::size_t leaf) {
+      return space.assemble(0, [&](std::size_t leaf) {
         return leaf_value_at(space.leaves()[leaf].domain, history_.axes()[leaf], coordinates[leaf]);
       });
-    } catch (const std::invalid_argument& error) {  // an expression that has no value
-      throw user_error(error.what());
-    }
-    std::string tag = space.tag(config);
-    return Suggestion{std::move(config), std::move(tag)};
+    });
   }
 
   void on_trial_add(TrialId id, const std::string& config) override {
@@ -48,6 +43,7 @@ class Gp : public Searcher {
   Json save() const override {
     return {{"history", history_.save()},
             {"random", random_.save()},
+            {"shift", shift_},
             {"spread", spread_},
             {"fitted", fit_.hyperparameters},
             {"fitted_to", fit_.observations}};
@@ -57,11 +53,14 @@ class Gp : public Searcher {
     load_state("the searcher gp", [&] {
       Random random(0);
       random.load(state.at("random"));
+      auto shift = state.at("shift").get<std::vector<double>>();
+      if (shift.size() != shift_.size()) throw std::invalid_argument("a state of another space");
       const auto spread = state.at("spread").get<std::uint64_t>();
       GpFit fit{state.at("fitted").get<std::vector<double>>(),
                 state.at("fitted_to").get<std::size_t>()};
       history_.load(state.at("history"));
       random_ = random;
+      shift_ = std::move(shift);
       spread_ = spread;
       fit_ = std::move(fit);
     });
@@ -91,7 +90,7 @@ class Gp : public Searcher {
   const GpOptions options_;
   History history_;
   Random random_;
-  std::vector<double> shift_;  ///< follows from the seed
+  std::vector<double> shift_;  ///< of those points, by leaf
   std::uint64_t spread_ = 0;   ///< points that did not come from the model
   GpFit fit_;
 };

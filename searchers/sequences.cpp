@@ -1,10 +1,9 @@
 #include "searchers/sequences.h"
 
-#include <stdexcept>
 #include <utility>
 
 #include "searchers/quantile.h"
-#include "tuner/core/error.h"
+#include "searchers/suggestion.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -18,17 +17,13 @@ class Sequence : public Searcher {
 
   Answer suggest(TrialId) override {
     const std::vector<double> point = points_(seed_, position_);
-    Json config;
-    try {
-      config = space_.assemble(0, [&](std::size_t leaf) {
+    Suggestion suggestion = suggestion_of(space_, [&] {
+      return space_.assemble(0, [&](std::size_t leaf) {
         return leaf_quantile(space_.leaves()[leaf].domain, point[leaf]);
       });
-    } catch (const std::invalid_argument& error) {  // an expression that has no value
-      throw user_error(error.what());
-    }
+    });
     ++position_;
-    std::string tag = space_.tag(config);
-    return Suggestion{std::move(config), std::move(tag)};
+    return suggestion;
   }
 
   Json save() const override { return {{"seed", seed_}, {"position", position_}}; }

@@ -1,11 +1,10 @@
 // Suggests what a model of good and other trials expects most of. The rules: tpe_model.h.
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 #include "searchers/searchers.h"
+#include "searchers/suggestion.h"
 #include "searchers/tpe_model.h"
-#include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -19,15 +18,9 @@ class Tpe : public Searcher {
 
   Answer suggest(TrialId) override {
     Random random = random_;
-    Json config;
-    try {
-      config = draw(random);
-    } catch (const std::invalid_argument& error) {
-      throw user_error(error.what());
-    }
+    Suggestion suggestion = suggestion_of(space(), [&] { return draw(random); });
     random_ = random;
-    std::string tag = space().tag(config);
-    return Suggestion{std::move(config), std::move(tag)};
+    return suggestion;
   }
 
   void on_trial_add(TrialId id, const std::string& config) override { model_.add(id, config); }

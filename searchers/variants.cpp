@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "searchers/searchers.h"
+#include "searchers/suggestion.h"
 #include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
 
@@ -12,15 +13,6 @@ namespace tune {
 namespace {
 
 constexpr int max_draws = 1000;
-
-/// FNV-1a, 64 bits (Fowler, Noll and Vo).
-std::uint64_t hash_of(const Json& config) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : config.dump()) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return hash;
-}
 
 class Variants : public Searcher {
  public:

@@ -4,35 +4,13 @@
 #include <algorithm>
 #include <iostream>
 
-#include "apps/tune/commands.h"
-#include "tuner/core/error.h"
+#include "apps/tune/dispatch.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/version.h"
 
 namespace tune {
 
 namespace {
-
-/// What the command line can say, filled in by the parser.
-struct Line {
-  SpecSource spec;
-  RunStyle style;
-  ResumeRequest resume;
-  ListRequest list;
-  BestRequest best;
-  CheckpointsRequest checkpoints;
-  LineageRequest lineage;
-  ImportanceRequest importance;
-  AskRequest ask;
-  TellRequest tell;
-  ControlOptions control;
-  SimulateRequest simulate;
-  std::string resume_mode = "never";
-  std::string directory;
-  std::string init_file = "spec.json";
-  std::string curves_file;
-  bool json = false;
-};
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
                       const std::string& examples) {
@@ -110,20 +88,13 @@ void add_spec(CLI::App& command, SpecSource& spec) {
   add_spec_fields(command, spec);
 }
 
-/// What was given of `spec_options`; several words of one option are several options.
+/// What was given of `spec_options`, if the command has them; several words of one option are
+/// several options.
 void collect_options(const CLI::App& command, SpecSource& spec) {
   for (const auto& option : spec_options()) {
-    for (const auto& value : command.get_option(option.name)->results()) {
-      spec.options.push_back({&option, value});
-    }
-  }
-}
-
-void require_trainable(const SpecSource& spec) {
-  if (spec.file.empty() && spec.command.empty()) {
-    throw user_error(
-        "give a spec file, or after '--' the command to run: "
-        "tune run --param-space space.json -- python3 train.py");
+    const CLI::Option* const given = command.get_option_no_throw(option.name);
+    if (given == nullptr) continue;
+    for (const auto& value : given->results()) spec.options.push_back({&option, value});
   }
 }
 
@@ -432,33 +403,6 @@ void add_control_commands(CLI::App& app, Line& line) {
   checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
 }
 
-int carry_out(const CLI::App& command, Line& line) {
-  const std::string& name = command.get_name();
-  if (name == "stop" || name == "pause" || name == "checkpoint") {
-    return control_command(line.control);
-  }
-  if (name == "resume") {
-    collect_options(command, line.spec);
-    return resume_command(line.resume, line.spec, line.style);
-  }
-  if (name == "init") return init_command(line.init_file);
-  if (name == "export") return export_command(line.directory, line.curves_file);
-  if (name == "status") return status_command(line.directory, line.json);
-  if (name == "ls") return list_command(line.list);
-  if (name == "best") return best_command(line.best);
-  if (name == "checkpoints") return checkpoints_command(line.checkpoints);
-  if (name == "importance") return importance_command(line.importance);
-  if (name == "tell") return tell_command(line.tell);
-  if (name == "lineage") return lineage_command(line.lineage);
-  collect_options(command, line.spec);
-  if (name == "suggest") return suggest_command(line.spec, line.ask);
-  if (name == "simulate") return simulate_command(line.spec, line.simulate);
-  require_trainable(line.spec);
-  if (name == "validate") return validate_command(line.spec);
-  if (name == "preview") return preview_command(line.spec, line.json);
-  return run_command(line.spec, line.style, line.resume_mode);
-}
-
 /// "--num-sampels" as the sentence that helps; empty if `word` is no option.
 std::string about_unknown(const CLI::App& app, const std::string& word) {
   const bool is_option = word.starts_with("-");
@@ -526,7 +470,9 @@ int run_command_line(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     return explain(app, error);
   }
-  return carry_out(*app.get_subcommands().front(), line);
+  const CLI::App& command = *app.get_subcommands().front();
+  collect_options(command, line.spec);
+  return carry_out(command.get_name(), line);
 }
 
 }  // namespace tune

@@ -26,6 +26,16 @@ class Golden(Case):
         lock.update(host=socket.gethostname(), start_ticks=1)
         self.write("golden/LOCK", lock)
 
+    def assert_finished(self, states):
+        """Each iteration is there once, and all that did not fail came to their end."""
+        trials = self.json("ls", "golden")
+        self.assertEqual([trial["state"] for trial in trials], states)
+        for trial in trials:
+            last = 3 if trial["state"] == "ERROR" else 10
+            self.assertEqual(self.iterations_in_log("golden", trial["trial_id"]),
+                             list(range(1, last + 1)))
+        self.tune("checkpoints", "golden", "--verify")
+
 
 class Format1(Golden):
     STATES = ["TERMINATED", "ERROR", "TERMINATED", "TERMINATED", "RUNNING", "TERMINATED"]
@@ -56,15 +66,9 @@ class Format1(Golden):
         self.move_here()
         self.tune("resume", "golden", "--strict", "--plugin", PLUGIN, "--progress", "lines",
                   expect=1)  # one trial had failed for good
-        trials = self.json("ls", "golden")
-        self.assertEqual([trial["state"] for trial in trials],
-                         ["TERMINATED" if state == "RUNNING" else state for state in self.STATES])
-        for trial in trials:
-            last = 3 if trial["state"] == "ERROR" else 10
-            self.assertEqual(self.iterations_in_log("golden", trial["trial_id"]),
-                             list(range(1, last + 1)))
+        self.assert_finished(
+            ["TERMINATED" if state == "RUNNING" else state for state in self.STATES])
         self.assertEqual(self.json("status", "golden")["sessions"], 3)
-        self.tune("checkpoints", "golden", "--verify")
         # Read once more, now that this program has written into it.
         self.tune("resume", "golden", "--strict", "--plugin", PLUGIN, expect=1)
 
@@ -90,14 +94,7 @@ class Format1Snapshot(Golden):
     def test_is_finished_by_a_resume(self):
         self.move_here()
         self.tune("resume", "golden", "--strict", "--plugin", PLUGIN, expect=1)
-        trials = self.json("ls", "golden")
-        self.assertEqual([trial["state"] for trial in trials],
-                         ["TERMINATED", "ERROR", *["TERMINATED"] * 4])
-        for trial in trials:
-            last = 3 if trial["state"] == "ERROR" else 10
-            self.assertEqual(self.iterations_in_log("golden", trial["trial_id"]),
-                             list(range(1, last + 1)))
-        self.tune("checkpoints", "golden", "--verify")
+        self.assert_finished(["TERMINATED", "ERROR", *["TERMINATED"] * 4])
 
     def test_is_read_without_its_newest_snapshot_by_the_one_before(self):
         self.move_here()

@@ -1,0 +1,41 @@
+#include "apps/tune/dispatch.h"
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+void require_trainable(const SpecSource& spec) {
+  if (spec.file.empty() && spec.command.empty()) {
+    throw user_error(
+        "give a spec file, or after '--' the command to run: "
+        "tune run --param-space space.json -- python3 train.py");
+  }
+}
+
+}  // namespace
+
+int carry_out(const std::string& name, Line& line) {
+  if (name == "stop" || name == "pause" || name == "checkpoint") {
+    return control_command(line.control);
+  }
+  if (name == "resume") return resume_command(line.resume, line.spec, line.style);
+  if (name == "init") return init_command(line.init_file);
+  if (name == "export") return export_command(line.directory, line.curves_file);
+  if (name == "status") return status_command(line.directory, line.json);
+  if (name == "ls") return list_command(line.list);
+  if (name == "best") return best_command(line.best);
+  if (name == "checkpoints") return checkpoints_command(line.checkpoints);
+  if (name == "importance") return importance_command(line.importance);
+  if (name == "tell") return tell_command(line.tell);
+  if (name == "lineage") return lineage_command(line.lineage);
+  if (name == "suggest") return suggest_command(line.spec, line.ask);
+  if (name == "simulate") return simulate_command(line.spec, line.simulate);
+  require_trainable(line.spec);
+  if (name == "validate") return validate_command(line.spec);
+  if (name == "preview") return preview_command(line.spec, line.json);
+  return run_command(line.spec, line.style, line.resume_mode);
+}
+
+}  // namespace tune

@@ -1,0 +1,34 @@
+// From what the command line has said to the command that does it. Knows no parser.
+#pragma once
+
+#include <string>
+
+#include "apps/tune/commands.h"
+
+namespace tune {
+
+/// What the command line can say, filled in by the parser.
+struct Line {
+  SpecSource spec;
+  RunStyle style;
+  ResumeRequest resume;
+  ListRequest list;
+  BestRequest best;
+  CheckpointsRequest checkpoints;
+  LineageRequest lineage;
+  ImportanceRequest importance;
+  AskRequest ask;
+  TellRequest tell;
+  ControlOptions control;
+  SimulateRequest simulate;
+  std::string resume_mode = "never";
+  std::string directory;
+  std::string init_file = "spec.json";
+  std::string curves_file;
+  bool json = false;
+};
+
+/// Carries out the command of that name, and answers with the exit code. Throws Error.
+int carry_out(const std::string& name, Line& line);
+
+}  // namespace tune
