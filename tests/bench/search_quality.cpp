@@ -93,20 +93,25 @@ class Works {
     }
   }
 
-  /// Nothing if the searcher does not take the task's space.
-  static std::optional<SearchRun> run_ours(const Job& job) {
+  /// Nothing if the searcher does not take the task's space, which is said once.
+  std::optional<SearchRun> run_one(const Job& job, std::unique_ptr<Peer>& peer) {
     try {
-      return run_search(job.contestant, job.one);
+      return job.contestant.is_peer() ? run_peer(job, peer) : run_search(job.contestant, job.one);
     } catch (const OptionError& error) {
-      if (job.one.seed == 0) {
-        std::fprintf(stderr, "\n%s is left out: %s\n", job.one.task->name.c_str(), error.what());
-      }
-      return std::nullopt;
+      leave_out(job, error.what());
+    } catch (const PeerFailed& error) {
+      leave_out(job, error.what());
     }
+    return std::nullopt;
   }
 
-  std::optional<SearchRun> run_one(const Job& job, std::unique_ptr<Peer>& peer) {
-    if (!job.contestant.is_peer()) return run_ours(job);
+  static void leave_out(const Job& job, const char* why) {
+    if (job.one.seed > 0) return;
+    std::fprintf(stderr, "\n%s is left out of %s: %s\n", job.contestant.name.c_str(),
+                 job.one.task->name.c_str(), why);
+  }
+
+  std::optional<SearchRun> run_peer(const Job& job, std::unique_ptr<Peer>& peer) {
     auto run = results_.find(job.contestant.name, job.one);
     if (run || options_.python.empty()) return run;
     if (!peer) peer = std::make_unique<Peer>(options_.python);

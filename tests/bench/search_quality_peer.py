@@ -4,7 +4,7 @@
 
 A line on stdin is an order: a sampler, the params, a seed, and either `trials` and `concurrency` or, to be timed,
 `observations` and `suggestions`. For each config a line {"ask": values} goes out, and its loss comes back as a line;
-{"told": loss} says that a trial has ended; {"done": true, ...} is the last line of an order.
+{"told": loss} says that a trial has ended. The last line of an order is {"done": true, ...}, or {"failed": reason}.
 """
 import collections
 import json
@@ -100,4 +100,7 @@ def timed(order):
 
 for line in sys.stdin:
     order = json.loads(line)
-    (search if "trials" in order else timed)(order)
+    try:
+        (search if "trials" in order else timed)(order)
+    except Exception as error:
+        answer({"failed": f"{type(error).__name__}: {error}"})

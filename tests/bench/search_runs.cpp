@@ -177,6 +177,7 @@ Json Peer::converse(const Json& order, const SearchTask& task,
   while (true) {
     const Json message = receive();
     if (message.contains("done")) return message;
+    if (message.contains("failed")) throw PeerFailed(message.at("failed").get<std::string>());
     if (message.contains("told")) {
       on_told(message.at("told"));
       continue;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,11 @@ SearchRun run_search(const Contestant& contestant, const SearchCase& one);
 /// in a row, each of which ends before the next is asked for.
 std::vector<double> time_suggestions(const Contestant& contestant, const SearchTask& task,
                                      int observations, int suggestions);
+
+/// The peer's sampler cannot do what was asked, and says why; the peer goes on.
+struct PeerFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// The peer's side: search_quality_peer.py, which asks this side for losses.
 class Peer {
