@@ -83,6 +83,14 @@ double processor_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+/// The kernel's part of it.
+double kernel_s() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<double>(usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_stime.tv_usec) * 1e-6;
+}
+
 /// What malloc has given out.
 double heap_bytes() {
   const auto info = ::mallinfo2();
@@ -188,6 +196,7 @@ class Writer {
 struct Measured {
   // The loop's processor time for an event:
   double full_speed_us = 0;  ///< of the last trials of the filling
+  double kernel_us = 0;      ///< of these, in the kernel: for the journal's bytes
   double steady_us = 0;      ///< in the steady phase, snapshots and turns that find little included
   // Shares of the steady phase.
   double writing = 0;     ///< appending and writing, on the loop
@@ -227,8 +236,9 @@ Measured measure(int trials, const Options& options) {
     };
     Life life(ledger);
     const int results = trials * results_per_trial;
-    const int measured_from = results - std::min(results, 20'000);
+    const int measured_from = results - std::min(results, 200'000);
     double took = 0;
+    double kernel = 0;
     std::size_t events = 0;
     double half_rss = 0;
     double half_heap = 0;
@@ -238,14 +248,17 @@ Measured measure(int trials, const Options& options) {
         half_heap = heap_bytes();
       }
       life.prepare(running_trials);
+      const double kernel_before = kernel_s();
       const double before = processor_s();
       const std::size_t count = life.commit();
       turn();
       if (done < measured_from) continue;
       took += processor_s() - before;
+      kernel += kernel_s() - kernel_before;
       events += count;
     }
     measured.full_speed_us = took * 1e6 / static_cast<double>(events);
+    measured.kernel_us = kernel * 1e6 / static_cast<double>(events);
     const double half = trials / 2.0;
     measured.trial_bytes = (rss_bytes() - half_rss) / half;
     measured.trial_heap_bytes = (heap_bytes() - half_heap) / half;
@@ -347,21 +360,22 @@ int run(int argc, char** argv) {
   Options warm_up = options;
   warm_up.seconds = 0.1;
   (void)measure(1'000, warm_up);  // whatever is slow only once is not in the first row
-  std::printf("%8s %17s %29s %27s %7s %10s %10s %9s %18s\n", "trials", "us/event (steady)",
+  std::printf("%8s %25s %29s %27s %7s %10s %10s %9s %18s\n", "trials", "us/event (kernel, steady)",
               "share (write, take, publish)", "longest turn (own, busy)", "waiting", "snapshots",
               "written/s", "resume", "bytes/trial (heap)");
   for (const int trials : options.trials) {
     const Measured m = measure(trials, options);
     std::printf(
-        "%8d %8.2f (%6.2f) %6.2f %% (%4.2f, %4.2f, %4.2f) %8.2f ms (%6.2f, %6.2f) %7d %10llu %7.2f "
+        "%8d %8.2f (%5.2f, %6.2f) %7.2f %% (%4.2f, %4.2f, %4.2f) %8.2f ms (%6.2f, %6.2f) %7d "
+        "%10llu %7.2f "
         "MB "
         "%7.2f s "
         "%10.0f (%5.0f)\n",
-        trials, m.full_speed_us, m.steady_us, 100 * (m.writing + m.taking + m.publishing),
-        100 * m.writing, 100 * m.taking, 100 * m.publishing, m.longest_turn_ms,
-        m.longest_own_turn_ms, m.longest_busy_turn_ms, m.turns_waiting,
-        static_cast<unsigned long long>(m.snapshots), m.bytes_per_s / 1e6, m.resume_s,
-        m.trial_bytes, m.trial_heap_bytes);
+        trials, m.full_speed_us, m.kernel_us, m.steady_us,
+        100 * (m.writing + m.taking + m.publishing), 100 * m.writing, 100 * m.taking,
+        100 * m.publishing, m.longest_turn_ms, m.longest_own_turn_ms, m.longest_busy_turn_ms,
+        m.turns_waiting, static_cast<unsigned long long>(m.snapshots), m.bytes_per_s / 1e6,
+        m.resume_s, m.trial_bytes, m.trial_heap_bytes);
     std::fflush(stdout);
   }
   return 0;

@@ -321,6 +321,27 @@ TEST_CASE("Trials and totals, written and read at any time, make an equal experi
   }
 }
 
+TEST_CASE("A trial's line whose config is not as long as it says is refused", "[experiment]") {
+  Experiment experiment;
+  experiment.apply({1, 1, TrialAdded{TrialId{0}, R"({"x":1})", "x=1", ""}});
+  std::string line;
+  experiment.append_trial(line, TrialId{0});
+  const std::string length = R"("config_bytes":7)";
+  const std::size_t at = line.find(length);
+  REQUIRE(at != std::string::npos);
+  for (const char* const wrong : {"-1", "-9223372036854775808", "0", "6", "8", "18", "19", "20",
+                                  "300", "9223372036854775807"}) {
+    std::string changed = line;
+    changed.replace(at, length.size(), std::string(R"("config_bytes":)") + wrong);
+    CAPTURE(changed);
+    Experiment read;
+    CHECK_THROWS_AS(read.load_trial(changed), std::invalid_argument);
+  }
+  Experiment read;
+  CHECK_THROWS_AS(read.load_trial(line + " "), std::invalid_argument);
+  CHECK_NOTHROW(read.load_trial(line));
+}
+
 TEST_CASE("Running time counts sessions, not the time between", "[experiment]") {
   Experiment experiment;
   std::uint64_t number = 0;

@@ -1,5 +1,6 @@
 // The whole state of an experiment as text, and back: what a snapshot holds.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -331,21 +332,21 @@ void Experiment::load_trial(std::string_view text) {
   if (fields.has("resources")) trial.resources = resources_from_text(fields.text("resources"));
   trial.lineage = parse_list<Cloning>(object, "lineage", parse_cloning);
 
-  const auto config_bytes = static_cast<std::size_t>(fields.integer("config_bytes"));
+  // Behind each other at the end: the metrics, the config's key, the config, a brace.
   constexpr std::string_view metrics_key = "\"metrics\":";
   const std::size_t metrics_at = text.find(metrics_key);
-  if (metrics_at == std::string_view::npos ||
-      text.size() < metrics_at + metrics_key.size() + config_key.size() + config_bytes + 1) {
-    broken("config_bytes");
+  if (metrics_at == std::string_view::npos || !fields.has("config") || text.back() != '}') {
+    broken("metrics");
   }
-  const std::size_t config_at = text.size() - 1 - config_bytes;
-  if (text.substr(config_at - config_key.size(), config_key.size()) != config_key) {
-    broken("config_bytes");
-  }
-  trial.config = text.substr(config_at, config_bytes);
-  const std::size_t metrics_begin = metrics_at + metrics_key.size();
-  const auto metrics = text.substr(metrics_begin, config_at - config_key.size() - metrics_begin);
-  if (metrics != "null") trial.last_metrics = metrics;
+  std::string_view end = text.substr(metrics_at + metrics_key.size());
+  end.remove_suffix(1);
+  const std::int64_t config_bytes = fields.integer("config_bytes");
+  if (config_bytes < 0 || config_bytes > std::ssize(end)) broken("config_bytes");
+  trial.config = end.substr(end.size() - static_cast<std::size_t>(config_bytes));
+  end.remove_suffix(static_cast<std::size_t>(config_bytes));
+  if (!end.ends_with(config_key)) broken("config_bytes");
+  end.remove_suffix(config_key.size());
+  if (end != "null") trial.last_metrics = end;
   shapes_.make_compact(trial.config);
   for (auto& cloning : trial.lineage) shapes_.make_compact(cloning.old_config);
   if (trial.state != TrialState::running) shapes_.make_compact(trial.last_metrics);
