@@ -170,6 +170,22 @@ TEST_CASE("A damaged file of trials is refused with file, line and byte", "[gene
   }
 }
 
+TEST_CASE("A file of trials that lacks some, or is too short for one's number, is not believed",
+          "[generations][damage]") {
+  MemoryFileSystem files;
+  { make_some(files); }
+  const auto [trial, what] = GENERATE(table<int, std::string>(
+      {{3, "it has no line of trial 2"}, {40, "the file is too short to have so many trials"}}));
+  std::vector<std::string> notices;
+  Everything all;
+  ExperimentStore store = ExperimentStore::open(files, directory, mortal(2), all, notices);
+  take(store, {{trial, "far"}});
+  CHECK(notices.empty());
+  CHECK(read(files, notices).state == Json{{"event", 4}});
+  REQUIRE(notices.size() == 1);
+  CHECK_THAT(notices[0], Contains("trials-1.jsonl is damaged in line ") && Contains(what));
+}
+
 TEST_CASE("A snapshot cut at any length or with any bit flipped is noticed, and nothing is lost",
           "[generations][damage]") {
   MemoryFileSystem files;

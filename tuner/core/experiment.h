@@ -137,9 +137,6 @@ class Experiment {
   void note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
   void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
-  /// Ids are 32 bits wide; a broken one must not take all memory.
-  static constexpr std::size_t max_loaded_trials = 100'000'000;
-
   Trials trials_;
   std::set<std::string, std::less<>> metric_names_;
   TextShapes shapes_;

@@ -352,7 +352,6 @@ void Experiment::load_trial(std::string_view text) {
   if (trial.state != TrialState::running) shapes_.make_compact(trial.last_metrics);
 
   const TrialId id = trial.id;
-  if (index_of(id) > max_loaded_trials) broken("trial");
   queued_.erase(id);
   processes_.erase(id);
   if (trial.state == TrialState::pending || trial.state == TrialState::paused) {

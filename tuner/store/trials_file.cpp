@@ -16,6 +16,8 @@ namespace tune {
 namespace {
 
 constexpr int trials_format = 1;
+/// A trial's line is longer: so a wrong number in one cannot take all memory.
+constexpr std::uint64_t least_line_bytes = 30;
 constexpr std::size_t piece_bytes = 1 << 20;
 /// Below that, a file is not worth being written anew.
 constexpr std::uint64_t small_file_bytes = 4 << 20;
@@ -123,6 +125,9 @@ void TrialsFile::load(int number, std::uint64_t bytes,
       }
       const auto trial = trial_in(*text);
       if (!trial) throw damaged(offset, "it is no trial");
+      if (index_of(*trial) > bytes / least_line_bytes) {
+        throw damaged(offset, "the file is too short to have so many trials");
+      }
       note(*trial, offset, line.size() + 1);
       try {
         visit(*text);
@@ -135,6 +140,11 @@ void TrialsFile::load(int number, std::uint64_t bytes,
   if (cutter.taken() < bytes || cutter.is_in_a_line()) {
     throw damaged(cutter.taken(),
                   "it ends there, but " + std::to_string(bytes) + " bytes of it count");
+  }
+  for (std::size_t trial = 0; trial < lines_.size(); ++trial) {
+    if (lines_[trial].size == 0) {
+      throw damaged(bytes, "it has no line of trial " + std::to_string(trial));
+    }
   }
 }
 
