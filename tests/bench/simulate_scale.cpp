@@ -114,6 +114,7 @@ Figures measure(const Options& options, std::int64_t trials) {
   spec.resources = {{"cpu", static_cast<double>(options.workers)}};
   spec.stop = {{"training_iteration", options.iterations}};
   spec.scheduler = options.scheduler;
+  spec.searcher = {{"type", "random"}};  // the scheduler is measured, and what is around it
   spec.checkpoint_config.num_to_keep = 1;
   SimulatedProgram program;
   program.step = step;
