@@ -24,8 +24,8 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
   if (context.space.has_grid()) return {"random", "the param space has a grid to go through"};
   const std::int64_t trials = context.num_samples;
   if (trials >= 0 && trials <= few_trials) {
-    return {"sobol",
-            std::to_string(trials) + " trials are too few for a model: they fill the space"};
+    return {"sobol", std::to_string(trials) + (trials == 1 ? " trial is" : " trials are") +
+                         " too few for a model: a sequence that fills the space"};
   }
   std::int64_t axes = 0, choices = 0, conditional = 0;
   for (const SpaceLeaf& leaf : context.space.leaves()) {

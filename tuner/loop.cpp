@@ -1,6 +1,7 @@
 #include "tuner/loop.h"
 
 #include <csignal>
+#include <exception>
 
 #include "tuner/core/error.h"
 
@@ -46,6 +47,10 @@ LoopEnd Loop::run() {
     throw JournalFailed(std::string(error.what()) +
                         "; the run was ended, because nothing of it could be remembered any more; "
                         "what was recorded before is kept");
+  } catch (const std::exception& error) {  // of a plugin's, which knows no Error
+    abandon();
+    throw machine_error(std::string("a policy failed: ") + error.what() +
+                        "; the run was ended, and what was recorded before is kept");
   }
 }
 

@@ -89,6 +89,7 @@ double share_of(const StateCost& cost, double running_s) {
 }
 
 std::string state_cost_text(const StateCost& cost, double running_s) {
+  if (cost.writes == 0) return "not known before the first snapshot";
   char share[32];
   std::snprintf(share, sizeof share, "%.2f %%", 100 * share_of(cost, running_s));
   return std::string(share) + " of the time (" + count_of(cost.writes, "write") + ", " +

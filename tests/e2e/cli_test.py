@@ -244,11 +244,29 @@ class Plugins(Case):
         error = self.tune("validate", "--plugin", PLUGIN, "spec.json", expect=2).err
         self.assertIn("spec.json: /stop/results: ", error)
 
+    def test_a_scheduler_that_does_what_it_may_not_ends_the_run_and_nothing_is_lost(self):
+        for fault, code, expected in [
+                ("throws", 3, "a policy failed: no idea what to do"),
+                ("itself", 2, "the scheduler .* trial_00000: it cannot be its own donor"),
+                ("unknown donor", 2, "the scheduler .* there is no trial_04711"),
+                ("no config", 2, "the scheduler .* its config is no JSON object"),
+                ("unknown order", 2, "the scheduler .* an order for trial_04711, which there is not")]:
+            with self.subTest(fault=fault):
+                name = fault.replace(" ", "_")
+                self.write("spec.json", {**self.spec(), "name": name, "max_concurrent_trials": 2,
+                                         "scheduler": {"type": "rogue", "fault": fault}})
+                error = self.tune("run", "spec.json", "--plugin", PLUGIN, "--progress", "none",
+                                  expect=code).err
+                self.assertRegex(error, expected)
+                status = self.json("status", f"results/{name}")
+                self.assertIsNone(status["driver"])
+                self.assertGreaterEqual(status["results"], 1)
+
     def test_what_is_no_plugin_of_this_program_is_refused(self):
         self.write("spec.json", self.spec())
         for plugins, expected in [
                 ([OUTDATED_PLUGIN], r"interface 0, .* interface \d"),
-                ([PLUGIN, PLUGIN], "'after_results', but there is one already"),
+                ([PLUGIN, PLUGIN], "'rogue', but there is one already"),
                 (["absent.so"], "absent.so"), (["spec.json"], "spec.json")]:
             options = [word for plugin in plugins for word in ("--plugin", plugin)]
             with self.subTest(plugins=plugins):

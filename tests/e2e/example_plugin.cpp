@@ -1,4 +1,5 @@
-// A plugin with a callback and a stopper, as somebody else would write one. Links nothing of tune.
+// A plugin with a callback, a stopper and a scheduler that does what it may not, as somebody else
+// would write one. Links nothing of tune.
 #include <fstream>
 #include <memory>
 
@@ -39,6 +40,32 @@ class Diary final : public tune::Callback {
   std::ofstream out_;
 };
 
+/// Does what no scheduler may, at the second result of the first trial.
+class Rogue final : public tune::Scheduler {
+ public:
+  explicit Rogue(std::string fault) : fault_(std::move(fault)) {}
+  tune::Decision on_result(const tune::Trial& trial, const tune::Result&) override {
+    if (trial.id != tune::TrialId{0} || trial.iteration < 1) return {};
+    if (fault_ == "throws") throw std::runtime_error("no idea what to do");
+    tune::Exploit exploit{trial.id, "{}", ""};
+    if (fault_ == "unknown donor") exploit.donor = tune::TrialId{4711};
+    if (fault_ == "no config") exploit = {tune::TrialId{1}, "not JSON", ""};
+    if (fault_ == "unknown order") {
+      orders_ = true;
+      return {};
+    }
+    return {.action = tune::Action::exploit, .exploit = std::move(exploit)};
+  }
+  std::optional<tune::Order> order() const override {
+    if (!orders_) return std::nullopt;
+    return tune::Order{tune::TrialId{4711}, std::nullopt, "it is not wanted"};
+  }
+
+ private:
+  std::string fault_;
+  bool orders_ = false;
+};
+
 }  // namespace
 
 int tune_plugin_abi() { return PLUGIN_ABI; }
@@ -50,6 +77,12 @@ void tune_plugin_register(tune::Catalogue& catalogue) {
     reader.require(results >= 1, "results", "at least 1");
     reader.finish();
     return std::make_unique<AfterResults>(results);
+  };
+  catalogue.schedulers["rogue"] = [](const tune::Json& json, const tune::PolicyContext&) {
+    tune::OptionReader reader(json);
+    auto fault = reader.get_required<std::string>("fault");
+    reader.finish();
+    return std::make_unique<Rogue>(std::move(fault));
   };
   catalogue.callbacks["diary"] = [](const tune::Json& json, const tune::PolicyContext&) {
     tune::OptionReader reader(json);
