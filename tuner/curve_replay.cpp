@@ -12,6 +12,7 @@
 #include "tuner/core/nearest_name.h"
 #include "tuner/core/random.h"
 #include "tuner/exec/virtual_clock.h"
+#include "tuner/spec_policy.h"
 
 namespace tune {
 
@@ -23,6 +24,18 @@ std::size_t column_of(const CurveTable& table, const std::string& metric) {
     return static_cast<std::size_t>(found - table.metrics.begin());
   }
   throw user_error(unknown_name("metric of the curves", metric, table.metrics));
+}
+
+/// Error (user) if no searcher could tell where the config is in the space.
+void require_leaves(const SearchSpace& space, const Json& config) {
+  const std::vector<Json> values = space.leaf_values(config);
+  for (std::size_t leaf = 0; leaf < values.size(); ++leaf) {
+    const SpaceLeaf& expected = space.leaves()[leaf];
+    if (!values[leaf].is_null() || expected.conditional) continue;
+    throw user_error("the param space and the curves do not go together: " + expected.pointer +
+                     ", which is " + expected.text + ", has no such value in the config " +
+                     config.dump());
+  }
 }
 
 /// Positions in the table, in the order in which trials take them up.
@@ -37,13 +50,32 @@ std::vector<std::size_t> draw_order(std::size_t curves, std::size_t limit, std::
   return order;
 }
 
-std::unique_ptr<Searcher> make_searcher(const CurveTable& table,
-                                        const std::vector<std::size_t>& order) {
+std::vector<Suggestion> rows_of(const CurveTable& table, const std::vector<std::size_t>& order) {
   std::vector<Suggestion> rows;
   for (const std::size_t at : order) {
     rows.push_back({table.curves[at].config, table.curves[at].tag});
   }
-  return make_rows(std::move(rows));
+  return rows;
+}
+
+/// `taken`, by trial, has the order of the table's curves until the searcher has decided.
+std::unique_ptr<Searcher> make_searcher(const ExperimentSpec& spec, const Catalogue& catalogue,
+                                        const CurveTable& table, const Json& searcher,
+                                        std::vector<std::size_t>& taken) {
+  if (searcher.is_null()) return make_rows(rows_of(table, taken));
+  std::vector<Problem> problems;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
+  PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  context.scheduler = spec.scheduler;
+  context.max_concurrent_trials = static_cast<std::int64_t>(spec.resources.at("cpu"));
+  auto inner =
+      make_policy(searcher, "--searcher", "searcher", catalogue.searchers, context, problems);
+  if (!problems.empty()) throw user_error(problems[0].pointer + ": " + problems[0].sentence);
+  if (space.has_grid()) throw user_error("/param_space: no searcher goes through a grid of curves");
+  std::vector<std::size_t> all(table.curves.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (const Curve& curve : table.curves) require_leaves(space, curve.config);
+  return make_nearest_rows(space, rows_of(table, all), taken.size(), taken, std::move(inner));
 }
 
 void append_number(std::string& out, double value) {
@@ -55,18 +87,18 @@ void append_number(std::string& out, double value) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-/// Trial i trains along the i-th curve of the order.
+/// Trial i trains along the curve that it has taken.
 class Replay {
  public:
-  Replay(const CurveTable& table, std::vector<std::size_t> order)
-      : table_(table), order_(std::move(order)) {
+  Replay(const CurveTable& table, const std::vector<std::size_t>& taken)
+      : table_(table), taken_(taken) {
     for (const auto& metric : table.metrics) keys_.push_back(Json(metric).dump() + ":");
   }
 
   SimulatedStep operator()(const SimulatedRun& run) const {
     const auto trial = parse_trial_id(run.trial_id);
-    ensure(trial && index_of(*trial) < order_.size(), "each simulated trial has a curve");
-    const Curve& curve = table_.curves[order_[index_of(*trial)]];
+    ensure(trial && index_of(*trial) < taken_.size(), "each simulated trial has a curve");
+    const Curve& curve = table_.curves[taken_[index_of(*trial)]];
     if (run.config != curve.config) {
       throw user_error("the scheduler has changed the config of " + run.trial_id +
                        ", and no curve tells what comes of that: only schedulers that leave "
@@ -92,7 +124,7 @@ class Replay {
 
  private:
   const CurveTable& table_;
-  const std::vector<std::size_t> order_;
+  const std::vector<std::size_t>& taken_;
   std::vector<std::string> keys_;  ///< of the metrics in a JSON object
 };
 
@@ -161,18 +193,18 @@ std::vector<ReplayMark> replay_curves(const ExperimentSpec& given, const Catalog
   ExperimentSpec spec = given;
   if (!spec.objective) throw user_error("a simulation needs a metric and a mode to compare by");
   column_of(table, spec.objective->metric);
-  auto order = draw_order(table.curves.size(), options.configs, options.seed);
+  auto taken = draw_order(table.curves.size(), options.configs, options.seed);
   spec.seed = options.seed;
-  spec.num_samples = static_cast<std::int64_t>(order.size());
-  spec.searcher = {{"type", "random"}};  // in name only
+  spec.num_samples = static_cast<std::int64_t>(taken.size());
   if (!options.budgets.empty()) spec.time_budget_s = options.budgets.back();
   std::vector<ReplayMark> marks;
   SimulationOptions simulation;
   simulation.directory = options.directory;
-  simulation.searcher = make_searcher(table, order);
+  simulation.searcher = make_searcher(spec, catalogue, table, options.searcher, taken);
+  spec.searcher = {{"type", "random"}};  // in name only
   simulation.callbacks.push_back(std::make_unique<Watch>(*spec.objective, options, marks));
   SimulatedProgram program;
-  program.step = Replay(table, std::move(order));
+  program.step = Replay(table, taken);
   program.launch_s = options.launch_s;
   program.save_s = options.save_s;
   simulate_experiment(spec, catalogue, std::move(program), std::move(simulation));

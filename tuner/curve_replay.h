@@ -15,8 +15,11 @@
 namespace tune {
 
 struct ReplayOptions {
-  std::uint64_t seed = 0;        ///< of the order in which configs are drawn, and of the scheduler
-  std::size_t configs = 0;       ///< at most so many are drawn; 0: all
+  std::uint64_t seed = 0;   ///< of the order in which configs are drawn, and of the scheduler
+  std::size_t configs = 0;  ///< at most so many are drawn; 0: all
+  /// A searcher's object in a spec: it decides what is drawn next, as the nearest config of the
+  /// table in the spec's param space. Null: the order does.
+  Json searcher = nullptr;
   std::vector<Seconds> budgets;  ///< ascending; all ends at the last. Empty: when nothing is left
   std::optional<double> target;  ///< of the spec's metric
   Seconds launch_s = 0;
@@ -35,9 +38,9 @@ struct ReplayMark {
 };
 
 /// Simulates `spec` on the table's configs, drawn without replacement in an order that the seed
-/// decides, in place of its searcher and param space. One mark for each budget; one if there are
-/// none. Error (user) if the table lacks the spec's metric, or the scheduler makes configs that are
-/// not in the table.
+/// or a searcher decides. One mark for each budget; one if there are none. Error (user) if the
+/// table lacks the spec's metric or a hyperparameter that the searcher looks at, or the scheduler
+/// makes configs that are not in the table.
 std::vector<ReplayMark> replay_curves(const ExperimentSpec& spec, const Catalogue& catalogue,
                                       const CurveTable& table, const ReplayOptions& options);
 

@@ -75,6 +75,14 @@ std::vector<std::uint64_t> parse_workers(const std::string& text) {
   return workers;
 }
 
+/// A policy's object of its name or its JSON.
+Json parse_policy(const std::string& option, const std::string& item) {
+  if (item.find('{') == std::string::npos) return {{"type", item}};
+  Json policy = Json::parse(item, nullptr, /*allow_exceptions=*/false);
+  if (!policy.is_object()) throw user_error(option + ": this is no JSON object: " + item);
+  return policy;
+}
+
 /// One scheduler of the comparison.
 struct Contender {
   std::string label;
@@ -96,17 +104,12 @@ std::vector<Contender> parse_contenders(const std::optional<std::string>& text, 
                                         std::size_t longest) {
   std::vector<Contender> contenders;
   for (const auto& item : split_list(text.value_or(own.at("type")))) {
-    Json scheduler = Json{{"type", item}};
-    std::string label = item;
-    if (item.find('{') != std::string::npos) {
-      scheduler = Json::parse(item, nullptr, /*allow_exceptions=*/false);
-      if (!scheduler.is_object()) throw user_error("--scheduler: this is no JSON object: " + item);
-      Json options = scheduler;
-      options.erase("type");
-      label = scheduler.value("type", "?") + (options.empty() ? "" : options.dump());
-    } else if (item == own.at("type")) {
-      scheduler = own;
-    }
+    Json scheduler = parse_policy("--scheduler", item);
+    Json options = scheduler;
+    options.erase("type");
+    const std::string label =
+        scheduler.value("type", "?") + (options.empty() ? "" : options.dump());
+    if (item == own.at("type")) scheduler = own;
     fill_in_max_t(scheduler, longest);
     contenders.push_back({label, scheduler});
   }
@@ -149,6 +152,7 @@ std::filesystem::path directory_of(const SimulateRequest& request, std::size_t p
 int simulate_command(SpecSource source, const SimulateRequest& request) {
   const Catalogue catalogue = catalogue_with(source.plugins);
   const auto schedulers = take_option(source, "--scheduler");
+  const auto searcher = take_option(source, "--searcher");
   const auto budgets = take_option(source, "--time-budget-s");
   const bool is_limited = std::any_of(
       source.options.begin(), source.options.end(),
@@ -170,6 +174,10 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   options.target = request.target.value_or(usual_target(best, spec.objective->mode));
   if (is_limited && spec.num_samples > 0) {
     options.configs = static_cast<std::size_t>(spec.num_samples);
+  }
+  if (searcher) options.searcher = parse_policy("--searcher", *searcher);
+  if (searcher && options.searcher.value("type", "") == "auto") {
+    throw user_error("--searcher: auto chooses for a run; name the one that is to be simulated");
   }
   if (budgets) {
     options.budgets = parse_budgets(*budgets);

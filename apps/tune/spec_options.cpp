@@ -31,7 +31,7 @@ constexpr SpecOption options[] = {
     {"--stop", "/stop", ValueKind::amounts, "METRIC=BOUND",
      "Ends a trial that reaches it: training_iteration=20, or JSON"},
     {"--seed", "/seed", ValueKind::json, "N", "Of everything random [0]"},
-    {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON", "Which config comes next [random]"},
+    {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON", "Which config comes next [auto]"},
     {"--scheduler", "/scheduler", ValueKind::typed, "NAME|JSON",
      "Which trials go on, pause or end [fifo]"},
     {"--checkpoint-frequency", "/checkpoint_config/checkpoint_frequency", ValueKind::json, "N",

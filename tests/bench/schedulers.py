@@ -1,18 +1,25 @@
 """Compares schedulers on LCBench's learning curves, as a table for people (Markdown).
 
-    schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--workers LIST] [--seeds K]
+    schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME] [--workers LIST] [--seeds K]
 
 TUNE is the program, DIR has `<task>.configs.csv.gz` (config_id, hyperparameters) and
 `<task>.curves.csv.gz` (config_id, epoch, val_accuracy, time) for each task. The target is the best
-accuracy of all configs and epochs, less 1 %.
+accuracy of all configs and epochs, less 1 %. Without a searcher, configs come in a random order.
 """
 import argparse
 import csv
 import gzip
+import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+# What LCBench drew its configs from.
+SPACE = {"batch_size": {"lograndint": [16, 513]}, "learning_rate": {"loguniform": [1e-4, 1e-1]},
+         "momentum": {"uniform": [0.1, 0.99]}, "weight_decay": {"uniform": [1e-5, 1e-1]},
+         "num_layers": {"randint": [1, 6]}, "max_units": {"lograndint": [64, 1025]},
+         "max_dropout": {"uniform": [0, 1]}}
 
 
 def join(configs, curves, joined):
@@ -34,10 +41,15 @@ def join(configs, curves, joined):
 
 
 def simulate(options, curves):
+    search = []
+    if options.searcher:
+        space = curves.with_suffix(".space.json")
+        space.write_text(json.dumps(SPACE))
+        search = ["--searcher", options.searcher, "--param-space", space]
     done = subprocess.run(
         [options.tune, "simulate", "--curves", curves, "--metric", "val_accuracy", "--mode", "max",
          "--scheduler", options.scheduler, "--workers", options.workers,
-         "--seeds", str(options.seeds), "--csv"], stdout=subprocess.PIPE, text=True, check=False)
+         "--seeds", str(options.seeds), "--csv", *search], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.returncode)
     return list(csv.DictReader(done.stdout.splitlines()))
@@ -56,6 +68,7 @@ def main():
     parser.add_argument("dir", type=pathlib.Path)
     parser.add_argument("--task", action="append")
     parser.add_argument("--scheduler", default="fifo,asha")
+    parser.add_argument("--searcher")
     parser.add_argument("--workers", default="1,4,16,64")
     parser.add_argument("--seeds", type=int, default=30)
     options = parser.parse_args()

@@ -52,6 +52,19 @@ class Simulate(Case):
             self.assertLess(line["iterations"], whole["iterations"], line)
             self.assertGreaterEqual(line["best_mean"], 0.8 * 81, line)
 
+    def test_a_searcher_can_decide_what_comes_next(self):
+        self.write("space.json", {"x": {"randint": [1, 28]}})
+        searched = ["--param-space", "space.json", "--searcher"]
+        for searcher in ("bohb", '{"type":"tpe","n_startup_trials":3}'):
+            line, = self.outcomes("--scheduler", "bohb", "--seeds", "5", *searched, searcher)
+            self.assertEqual(line["trials"], 27)
+            drawn, = self.outcomes("--scheduler", "bohb", "--seeds", "5")
+            self.assertNotEqual(line["target_s_mean"], drawn["target_s_mean"])
+        for wrong, expected in [("auto", "name the one that is to be simulated"), ("tpee", "tpe"),
+                                ('{"type":"tpe","gamma":2}', "gamma")]:
+            error = self.tune("simulate", "--curves", "c.csv", *METRIC, *searched, wrong, expect=2)
+            self.assertIn(expected, error.err)
+
     def test_says_what_a_budget_bought(self):
         lines = self.outcomes("--time-budget-s", "100,20", "--target", "1")
         self.assertEqual([line["time_budget_s"] for line in lines], [20, 100])

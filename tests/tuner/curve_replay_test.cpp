@@ -93,6 +93,37 @@ TEST_CASE("The seed decides the order in which configs are drawn, each once") {
   for (const double best : found) CHECK(best >= 5);
 }
 
+TEST_CASE("A searcher decides which curve comes next, each once, and learns from it") {
+  const CurveTable table = rising(2'000);
+  ExperimentSpec spec = spec_with(2);
+  spec.param_space = {{"x", {{"randint", {1, 2'001}}}}};
+  const auto best_of_thirty = [&](const Json& searcher) {
+    double sum = 0;
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      const auto marks = replay_curves(spec, catalogue, table,
+                                       {.seed = seed, .configs = 30, .searcher = searcher});
+      CHECK(marks[0].trials == 30);
+      sum += marks[0].best;
+    }
+    return sum / 10;
+  };
+  CHECK(best_of_thirty({{"type", "tpe"}}) > 1'990);
+  CHECK(best_of_thirty({{"type", "cma_es"}}) > 1'990);
+  CHECK(best_of_thirty(nullptr) < 1'980);
+  const auto all = replay_curves(spec, catalogue, table, {.searcher = {{"type", "random"}}});
+  CHECK(all[0].trials == 2'000);
+  CHECK(all[0].iterations == 8'000);
+}
+
+TEST_CASE("A searcher of a space that the curves are not in is refused") {
+  const CurveTable table = rising(3);
+  ExperimentSpec spec = spec_with(1);
+  spec.param_space = {{"x", {{"randint", {1, 4}}}}, {"y", {{"uniform", {0, 1}}}}};
+  REQUIRE_THROWS_WITH(
+      replay_curves(spec, catalogue, table, {.searcher = {{"type", "tpe"}}}),
+      Catch::Contains("/y") && Catch::Contains("has no such value in the config {\"x\":1}"));
+}
+
 TEST_CASE("Starts and saves take their time in a replay too") {
   const CurveTable table = rising(2);
   ExperimentSpec spec = spec_with(1);
