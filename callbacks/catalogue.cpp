@@ -51,10 +51,14 @@ std::unique_ptr<Callback> checkpoint_best(const Json& json, const PolicyContext&
   options.grace_period = reader.get("grace_period", options.grace_period);
   reader.require(options.grace_period >= 0, "grace_period", "0 or more");
   reader.finish();
-  if (!context.objective) {
-    throw OptionError("", "checkpoint_best needs the experiment's metric and mode");
+  const Objective* const objective = sole(context.objectives);
+  if (!objective) {
+    throw OptionError("", context.objectives.empty()
+                              ? "checkpoint_best needs the experiment's metric and mode"
+                              : "checkpoint_best knows one metric, and the experiment has several: "
+                                "use 'checkpoint_frequency' or 'checkpoint_at_end'");
   }
-  options.objective = *context.objective;
+  options.objective = *objective;
   return make_checkpoint_best(std::move(options));
 }
 

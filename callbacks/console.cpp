@@ -84,6 +84,7 @@ class Console final : public Callback {
   SystemClock system_clock_;
   std::optional<OutputPump> pump_;
   RunInfo info_;
+  const Objective* objective_ = nullptr;    ///< if there is one only
   const Experiment* experiment_ = nullptr;  ///< between the steps of a run
   std::set<TrialId> told_of_;  ///< that they run: they may pause and go on without a word
   std::optional<BestTrial> best_;
@@ -138,14 +139,14 @@ void Console::routine_line(const std::string& text) {
 }
 
 void Console::take_in(const Trial& trial, std::int64_t iteration, double value) {
-  const Mode mode = info_.objective->mode;
-  if (best_ ? better(mode, value, best_->value) : value == value) {
+  if (best_ ? better(objective_->mode, value, best_->value) : value == value) {
     best_ = BestTrial{to_string(trial.id), trial.tag, iteration, value};
   }
 }
 
 void Console::setup(const RunInfo& info, const Experiment&) {
   info_ = info;
+  objective_ = sole(info_.objectives);
   started_ = options_.clock->steady();
   rate_since_ = started_;
   knows_earlier_sessions_ = !info.resumed;
@@ -153,8 +154,8 @@ void Console::setup(const RunInfo& info, const Experiment&) {
   std::string text = info_.resumed ? "resuming " : "running ";
   text += info_.name + " in " + info_.directory.string();
   if (info_.total_trials) text += ", " + std::to_string(*info_.total_trials) + " trials";
-  if (info_.objective) {
-    text += std::string(", ") + to_string(info_.objective->mode) + ' ' + info_.objective->metric;
+  for (const auto& [metric, mode] : info_.objectives) {
+    text += std::string(", ") + to_string(mode) + ' ' + metric;
   }
   line(text);
 }
@@ -163,10 +164,10 @@ void Console::on_step_begin(const Experiment& experiment) {
   experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
   rate_results_ = experiment.results();
-  if (!info_.objective) return;
-  const bool is_max = info_.objective->mode == Mode::max;
+  if (!objective_) return;
+  const bool is_max = objective_->mode == Mode::max;
   for (const auto& trial : experiment.trials()) {
-    const auto* const summary = trial.summary(info_.objective->metric);
+    const auto* const summary = trial.summary(objective_->metric);
     if (summary != nullptr && summary->count > 0) {
       take_in(trial, 0, is_max ? summary->max : summary->min);
     }
@@ -216,7 +217,7 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
   }
   ConsoleView view;
   view.name = info_.name;
-  if (info_.objective) view.metric = info_.objective->metric;
+  for (const Objective& objective : info_.objectives) view.metrics.push_back(objective.metric);
   view.elapsed = elapsed();
   view.running = experiment.running().size();
   view.waiting = experiment.count(TrialState::pending) + experiment.count(TrialState::paused);
@@ -240,8 +241,10 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
                      {},
                      {},
                      trial.failed_saves_in_a_row};
-    const auto* const summary = trial.summary(view.metric);
-    if (summary != nullptr) row.value = summary->last;
+    for (const auto& metric : view.metrics) {
+      const auto* const summary = trial.summary(metric);
+      row.values.push_back(summary != nullptr ? std::optional(summary->last) : std::nullopt);
+    }
     if (const auto* const latest = trial.latest_checkpoint()) row.checkpoint = latest->iteration;
     const Stretch present = present_stretch(trial);
     if (present.number > 0 && trial.lineage[present.number - 1].donor != id) {
@@ -279,8 +282,8 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint*) {
 }
 
 void Console::on_trial_result(const Trial& trial, Result& result) {
-  if (!info_.objective) return;
-  if (const auto value = result.find(info_.objective->metric)) {
+  if (!objective_) return;
+  if (const auto value = result.find(objective_->metric)) {
     take_in(trial, result.training_iteration, *value);
   }
 }
@@ -291,10 +294,12 @@ void Console::on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
 }
 
 std::string Console::metric_of(const Trial& trial) const {
-  if (!info_.objective) return {};
-  const auto* const summary = trial.summary(info_.objective->metric);
-  if (summary == nullptr) return {};
-  return ", " + info_.objective->metric + ' ' + format_metric(summary->last);
+  std::string text;
+  for (const auto& [metric, mode] : info_.objectives) {
+    const auto* const summary = trial.summary(metric);
+    if (summary != nullptr) text += ", " + metric + ' ' + format_metric(summary->last);
+  }
+  return text;
 }
 
 void Console::on_trial_complete(const Trial& trial) {
@@ -323,8 +328,8 @@ void Console::summarise(const Experiment& experiment) {
   TextArea wide = area();
   if (!is_table() && options_.width == 0) wide.width = 200;
   std::string text;
-  if (info_.objective && best_) {
-    const auto& [metric, mode] = *info_.objective;
+  if (best_) {
+    const auto& [metric, mode] = *objective_;
     std::vector<std::pair<double, const Trial*>> ranked;
     for (const auto& trial : experiment.trials()) {
       const auto* const summary = trial.summary(metric);

@@ -85,7 +85,7 @@ std::string resources(const ConsoleView& view, std::string_view separator) {
 std::string best(const ConsoleView& view) {
   const BestTrial& trial = *view.best;
   std::string text =
-      "best " + view.metric + ' ' + format_metric(trial.value) + " by " + trial.trial;
+      "best " + view.metrics.front() + ' ' + format_metric(trial.value) + " by " + trial.trial;
   if (trial.iteration > 0) text += " at iteration " + std::to_string(trial.iteration);
   return trial.tag.empty() ? text : text + " (" + trial.tag + ')';
 }
@@ -93,7 +93,7 @@ std::string best(const ConsoleView& view) {
 std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& area,
                                      std::size_t shown) {
   std::vector<TableColumn> columns = {{"trial"}, {"iteration", true}};
-  if (!view.metric.empty()) columns.push_back({view.metric, true});
+  for (const auto& metric : view.metrics) columns.push_back({metric, true});
   columns.insert(columns.end(), {{"checkpoint", true}, {"time", true}});
   const auto end = view.trials.begin() + static_cast<std::ptrdiff_t>(shown);
   const bool has_clones = std::any_of(
@@ -104,7 +104,7 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& trial = view.trials[i];
     std::vector<std::string> row = {trial.trial, std::to_string(trial.iteration)};
-    if (!view.metric.empty()) row.push_back(trial.value ? format_metric(*trial.value) : "-");
+    for (const auto& value : trial.values) row.push_back(value ? format_metric(*value) : "-");
     row.push_back(trial.checkpoint ? std::to_string(*trial.checkpoint) : "-");
     // One failure has its notice; a trial that cannot save any more is worth more than that.
     if (trial.failed_saves >= 3) row.back() = "no save x" + std::to_string(trial.failed_saves);

@@ -53,17 +53,17 @@ struct RunningTrial {
   std::string tag;
   std::int64_t iteration = 0;
   double time_s = 0;
-  std::optional<double> value;             ///< the last one of the metric that counts
-  std::optional<std::int64_t> checkpoint;  ///< iteration of the latest
-  int failed_saves = 0;                    ///< in a row
-  std::string copy_of;                     ///< the donor's name, if it is a clone
-  std::size_t clonings = 0;                ///< how often it became one
+  std::vector<std::optional<double>> values;  ///< the last ones of the metrics that count
+  std::optional<std::int64_t> checkpoint;     ///< iteration of the latest
+  int failed_saves = 0;                       ///< in a row
+  std::string copy_of;                        ///< the donor's name, if it is a clone
+  std::size_t clonings = 0;                   ///< how often it became one
 };
 
 /// One moment of an experiment.
 struct ConsoleView {
   std::string name;
-  std::string metric;  ///< the one that counts; empty if none does
+  std::vector<std::string> metrics;  ///< those that count
   Seconds elapsed = 0;
   std::size_t running = 0;
   std::size_t waiting = 0;
@@ -72,7 +72,7 @@ struct ConsoleView {
   std::optional<std::uint64_t> total;
   double results_per_s = 0;
   std::vector<ResourceUse> resources;
-  std::optional<BestTrial> best;
+  std::optional<BestTrial> best;     ///< only with one metric
   std::vector<RunningTrial> trials;  ///< of the running ones, those that are to be shown
 };
 

@@ -19,12 +19,14 @@ constexpr double least_factor = 1.1;
 Objective read_objective(OptionReader& reader, const PolicyContext& context) {
   const auto metric = reader.get_optional<std::string>("metric");
   const auto mode = reader.get_optional<Mode>("mode");
-  if (!context.objective && !(metric && mode)) {
+  const Objective* own = sole(context.objectives);
+  if (!own && metric) own = find_objective(context.objectives, *metric);
+  if (!own && !(metric && mode)) {
     throw OptionError("",
                       "this scheduler compares trials: name 'metric' and 'mode', in the spec or in "
                       "the scheduler's options");
   }
-  return {metric ? *metric : context.objective->metric, mode ? *mode : context.objective->mode};
+  return {metric ? *metric : own->metric, mode ? *mode : own->mode};
 }
 
 std::unique_ptr<Scheduler> fifo_from(const Json& json, const PolicyContext&) {
@@ -307,17 +309,29 @@ std::unique_ptr<Scheduler> pbt_replay_from(const Json& json, const PolicyContext
   return make_pbt_replay(std::move(options));
 }
 
+/// One that compares trials, which it does by one metric.
+void add_comparing(Catalogue& catalogue, const std::string& name, Factory<Scheduler> factory) {
+  add_factory(catalogue.schedulers, name, [=](const Json& json, const PolicyContext& context) {
+    if (context.objectives.size() > 1 && !json.contains("metric")) {
+      throw OptionError("", "the scheduler '" + name +
+                                "' compares trials by one metric, and the experiment has several: "
+                                "name one as its 'metric', or use 'fifo'");
+    }
+    return factory(json, context);
+  });
+}
+
 }  // namespace
 
 void add_schedulers(Catalogue& catalogue) {
   add_factory(catalogue.schedulers, "fifo", fifo_from);
-  add_factory(catalogue.schedulers, "asha", asha_from);
-  add_factory(catalogue.schedulers, "asha_promotion", asha_promotion_from);
-  add_factory(catalogue.schedulers, "bohb", hyperband_from);
-  add_factory(catalogue.schedulers, "hyperband", hyperband_from);
-  add_factory(catalogue.schedulers, "median_stopping", median_stopping_from);
-  add_factory(catalogue.schedulers, "pb2", pb2_from);
-  add_factory(catalogue.schedulers, "pbt", pbt_from);
+  add_comparing(catalogue, "asha", asha_from);
+  add_comparing(catalogue, "asha_promotion", asha_promotion_from);
+  add_comparing(catalogue, "bohb", hyperband_from);
+  add_comparing(catalogue, "hyperband", hyperband_from);
+  add_comparing(catalogue, "median_stopping", median_stopping_from);
+  add_comparing(catalogue, "pb2", pb2_from);
+  add_comparing(catalogue, "pbt", pbt_from);
   add_factory(catalogue.schedulers, "pbt_replay", pbt_replay_from);
   add_factory(catalogue.schedulers, "resource_changing", resource_changing_from);
 }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t few_trials = 10;  ///< of which no model is made anyway
 constexpr std::int64_t gp_trials = 200;
+constexpr std::int64_t nsga2_trials = 1000;  ///< more than tpe is quick with
 constexpr std::int64_t gp_axes = 20;
 constexpr std::int64_t gp_concurrency = 16;
 
@@ -20,12 +21,17 @@ bool is_single(const Domain& domain) { return axis_of(domain).is_single(); }
 }  // namespace
 
 SearcherChoice choose_searcher(const PolicyContext& context) {
-  if (!context.objective) return {"random", ""};  // nobody expects another one
+  if (context.objectives.empty()) return {"random", ""};  // nobody expects another one
   if (context.space.has_grid()) return {"random", "the param space has a grid to go through"};
   const std::int64_t trials = context.num_samples;
   if (trials >= 0 && trials <= few_trials) {
     return {"sobol", std::to_string(trials) + (trials == 1 ? " trial is" : " trials are") +
                          " too few for a model: a sequence that fills the space"};
+  }
+  if (context.objectives.size() > 1) {
+    if (trials > nsga2_trials)
+      return {"nsga2", "there are several metrics and many trials to come"};
+    return {"tpe", "there are several metrics"};
   }
   std::int64_t axes = 0, choices = 0, conditional = 0;
   for (const SpaceLeaf& leaf : context.space.leaves()) {

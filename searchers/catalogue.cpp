@@ -4,6 +4,7 @@
 
 #include "searchers/cma_es.h"
 #include "searchers/front.h"
+#include "searchers/nsga2.h"
 #include "searchers/searchers.h"
 #include "searchers/sequences.h"
 #include "tuner/core/options.h"
@@ -55,8 +56,16 @@ std::unique_ptr<Searcher> grid_from(const Json& json, const PolicyContext& conte
 }
 
 void require_objective(const PolicyContext& context, const std::string& name) {
-  if (context.objective) return;
+  if (!context.objectives.empty()) return;
   throw OptionError("", "the searcher '" + name + "' needs 'metric' and 'mode' in the experiment");
+}
+
+void require_one_objective(const PolicyContext& context, const std::string& name) {
+  require_objective(context, name);
+  if (sole(context.objectives)) return;
+  throw OptionError("", "the searcher '" + name +
+                            "' knows one metric, and the experiment has several: use 'tpe', "
+                            "'nsga2', 'sobol', 'latin_hypercube', 'random' or 'grid'");
 }
 
 std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& context) {
@@ -87,7 +96,8 @@ std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& contex
     throw OptionError("/group", "'group' needs 'multivariate': a group is modelled together");
   }
   require_objective(context, "tpe");
-  return make_front(context.space, make_tpe(context.space, 1, options), std::move(front));
+  return make_front(context.space, make_tpe(context.space, context.objectives.size(), options),
+                    std::move(front));
 }
 
 std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context) {
@@ -107,7 +117,7 @@ std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context
                  "from 10 to 5000");
   FrontOptions front = read_front(reader, context);
   reader.finish();
-  require_objective(context, "gp");
+  require_one_objective(context, "gp");
   return make_front(context.space, make_gp(context.space, options), std::move(front));
 }
 
@@ -148,7 +158,7 @@ std::unique_ptr<Searcher> bohb_from(const Json& json, const PolicyContext& conte
   reader.require(rules.min_bandwidth > 0, "min_bandwidth", "above 0");
   FrontOptions front = read_front(reader, context);
   reader.finish();
-  require_objective(context, "bohb");
+  require_one_objective(context, "bohb");
   return make_front(context.space, make_bohb(context.space, options), std::move(front));
 }
 
@@ -195,7 +205,7 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
   options.independent_tpe = independent == "tpe";
   FrontOptions front = read_front(reader, context);
   reader.finish();
-  require_objective(context, "cma_es");
+  require_one_objective(context, "cma_es");
   const auto dimensions = static_cast<double>(cma_es_dimensions(context.space));
   if (dimensions == 0) {
     throw OptionError("",
@@ -207,6 +217,29 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
       std::max(context.max_concurrent_trials.value_or(1), front.pace.max_concurrent.value_or(1));
   options.population = population.value_or(std::clamp<std::int64_t>(at_once, usual, 10'000));
   return make_front(context.space, make_cma_es(context.space, options), std::move(front));
+}
+
+std::unique_ptr<Searcher> nsga2_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  Nsga2Options options;
+  options.seed = context.seed;
+  options.population = reader.get("population", options.population);
+  options.crossover_prob = reader.get("crossover_prob", options.crossover_prob);
+  options.swapping_prob = reader.get("swapping_prob", options.swapping_prob);
+  options.mutation_prob = reader.get_optional<double>("mutation_prob");
+  reader.require(options.population >= 2 && options.population <= 10'000, "population",
+                 "from 2 to 10000");
+  const auto require_share = [&](double value, const std::string& name) {
+    reader.require(value >= 0 && value <= 1, name, "from 0 to 1");
+  };
+  require_share(options.crossover_prob, "crossover_prob");
+  require_share(options.swapping_prob, "swapping_prob");
+  require_share(options.mutation_prob.value_or(0), "mutation_prob");
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  require_objective(context, "nsga2");
+  return make_front(context.space, make_nsga2(context.space, context.objectives.size(), options),
+                    std::move(front));
 }
 
 }  // namespace
@@ -225,6 +258,7 @@ void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "cma_es", cma_es_from);
   add_factory(catalogue.searchers, "gp", gp_from);
   add_factory(catalogue.searchers, "latin_hypercube", latin_hypercube_from);
+  add_factory(catalogue.searchers, "nsga2", nsga2_from);
   add_factory(catalogue.searchers, "sobol", sobol_from);
   add_factory(catalogue.searchers, "tpe", tpe_from);
 }

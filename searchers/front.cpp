@@ -1,6 +1,6 @@
 #include "searchers/front.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
@@ -175,16 +175,21 @@ class Front : public Searcher {
   Random random_;
 };
 
-/// The values of `name`, one for each objective: a number, or a list of them.
+/// A reward: a number, or a list of them, one for each objective.
 std::vector<double> scores_of(const Json& rewards, const std::string& pointer,
                               const PolicyContext& context) {
   const Json list = rewards.is_array() ? rewards : Json::array({rewards});
+  const std::size_t expected = std::max<std::size_t>(1, context.objectives.size());
+  if (list.size() != expected) {
+    throw OptionError(pointer, "a point needs one reward for each metric, " +
+                                   std::to_string(expected) + " in all, got " + shorten(rewards));
+  }
   std::vector<double> scores;
-  for (const Json& value : list) {
-    const auto number = decode_number(value);
-    if (!number) throw OptionError(pointer, "a reward must be a number, got " + shorten(value));
-    scores.push_back(context.objective && context.objective->mode == Mode::min ? -*number
-                                                                               : *number);
+  for (std::size_t j = 0; j < list.size(); ++j) {
+    const auto number = decode_number(list[j]);
+    if (!number) throw OptionError(pointer, "a reward must be a number, got " + shorten(list[j]));
+    const bool is_min = !context.objectives.empty() && context.objectives[j].mode == Mode::min;
+    scores.push_back(is_min ? -*number : *number);
   }
   return scores;
 }

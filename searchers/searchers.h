@@ -56,7 +56,7 @@ std::unique_ptr<Searcher> make_bohb(const SearchSpace& space, const BohbOptions&
 SearcherChoice choose_searcher(const PolicyContext& context);
 
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
-/// Adds those that model, behind make_front (front.h): "bohb", "gp", "tpe".
+/// Adds those that model, behind make_front (front.h): "bohb", "gp", "nsga2", "tpe".
 /// Adds "auto", which is one of them.
 void add_searchers(Catalogue& catalogue);
 

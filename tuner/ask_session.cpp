@@ -64,9 +64,10 @@ Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec
     }
     result.training_iteration = static_cast<std::int64_t>(*given);
   }
-  if (spec.objective && !result.find(spec.objective->metric)) {
-    throw user_error("the metrics of " + to_string(trial.id) + " lack a number for '" +
-                     spec.objective->metric + "', the experiment's metric: " + result.metrics.text);
+  for (const auto& [metric, mode] : spec.objectives) {
+    if (result.find(metric)) continue;
+    throw user_error("the metrics of " + to_string(trial.id) + " lack a number for '" + metric +
+                     "', the experiment's metric: " + result.metrics.text);
   }
   result.timestamp = now;
   result.time_this_iter_s =

@@ -65,7 +65,7 @@ std::unique_ptr<Searcher> make_searcher(const ExperimentSpec& spec, const Catalo
   if (searcher.is_null()) return make_rows(rows_of(table, taken));
   std::vector<Problem> problems;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
-  PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  PolicyContext context{space, spec.objectives, spec.num_samples, spec.seed};
   context.scheduler = spec.scheduler;
   context.max_concurrent_trials = static_cast<std::int64_t>(spec.resources.at("cpu"));
   auto inner =
@@ -191,8 +191,9 @@ double best_in(const CurveTable& table, const Objective& objective) {
 std::vector<ReplayMark> replay_curves(const ExperimentSpec& given, const Catalogue& catalogue,
                                       const CurveTable& table, const ReplayOptions& options) {
   ExperimentSpec spec = given;
-  if (!spec.objective) throw user_error("a simulation needs a metric and a mode to compare by");
-  column_of(table, spec.objective->metric);
+  const Objective* const objective = sole(spec.objectives);
+  if (!objective) throw user_error("a simulation needs one metric and mode to compare by");
+  column_of(table, objective->metric);
   auto taken = draw_order(table.curves.size(), options.configs, options.seed);
   spec.seed = options.seed;
   spec.num_samples = static_cast<std::int64_t>(taken.size());
@@ -202,7 +203,7 @@ std::vector<ReplayMark> replay_curves(const ExperimentSpec& given, const Catalog
   simulation.directory = options.directory;
   simulation.searcher = make_searcher(spec, catalogue, table, options.searcher, taken);
   spec.searcher = {{"type", "random"}};  // in name only
-  simulation.callbacks.push_back(std::make_unique<Watch>(*spec.objective, options, marks));
+  simulation.callbacks.push_back(std::make_unique<Watch>(*objective, options, marks));
   SimulatedProgram program;
   program.step = Replay(table, taken);
   program.launch_s = options.launch_s;

@@ -47,10 +47,11 @@ Result Loop::make_result(const Attempt& attempt, Reported& reported) const {
     }
     result.training_iteration = static_cast<std::int64_t>(*given);
   }
-  if (spec_.objective && !result.find(spec_.objective->metric)) {
+  for (const auto& [metric, mode] : spec_.objectives) {
+    if (result.find(metric)) continue;
     throw std::invalid_argument("the result of iteration " +
                                 std::to_string(result.training_iteration) + " lacks the metric '" +
-                                spec_.objective->metric + "'; it has: " + names_of(result.metrics));
+                                metric + "'; it has: " + names_of(result.metrics));
   }
   result.timestamp = ledger_.now();
   result.time_this_iter_s =

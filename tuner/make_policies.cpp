@@ -7,20 +7,15 @@
 
 namespace tune {
 
-std::vector<Objective> objectives_of(const ExperimentSpec& spec) {
-  if (!spec.objective) return {};
-  return {*spec.objective};
-}
-
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems) {
   PolicyContext context{
-      space,          spec.objective,           spec.num_samples,           spec.seed,     {},
+      space,          spec.objectives,          spec.num_samples,           spec.seed,     {},
       spec.resources, spec.resources_per_trial, spec.max_concurrent_trials, spec.scheduler};
   Policies policies;
   policies.searcher = Suggester(
       make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),
-      objectives_of(spec));
+      spec.objectives);
   // Two policies with one seed would draw the same numbers.
   context.seed = spec.seed + 0x9e3779b97f4a7c15u;
   policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,

@@ -13,9 +13,6 @@ namespace tune {
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems);
 
-/// What its searcher is to make better: none, or one.
-std::vector<Objective> objectives_of(const ExperimentSpec& spec);
-
 /// Error (user) with all of them, one a line, if there are any.
 void throw_if_any(const std::vector<Problem>& problems);
 

@@ -131,11 +131,15 @@ std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope 
 
 TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::optional<Mode> mode,
                                     Scope scope) const {
-  const auto& own = spec_.objective;
+  const Objective* const own =
+      metric ? find_objective(spec_.objectives, *metric) : sole(spec_.objectives);
   if (!metric && !own) {
-    throw user_error("the experiment has no metric of its own: say which metric and which mode");
+    throw user_error(
+        spec_.objectives.empty()
+            ? "the experiment has no metric of its own: say which metric and which mode"
+            : "the experiment has several metrics: say which one, or ask for the Pareto front");
   }
-  if (!mode && metric && (!own || own->metric != *metric)) {
+  if (!mode && !own) {
     throw user_error("say whether '" + *metric + "' is to be min or max");
   }
   const Objective objective{metric ? *metric : own->metric, mode ? *mode : own->mode};

@@ -49,7 +49,7 @@ void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const
                       const Catalogue& catalogue, std::vector<std::unique_ptr<Callback>> given,
                       std::vector<Problem>& problems) {
   const PolicyContext context{
-      space, spec.objective, spec.num_samples, spec.seed,
+      space, spec.objectives, spec.num_samples, spec.seed,
       [&callbacks](std::string sentence) { callbacks.notice_later(std::move(sentence)); }};
   std::vector<Json> described = spec.callbacks;
   for (const char* const always : {"params", "json", "csv", "exploits"}) {
@@ -115,7 +115,7 @@ struct Engine {
     if (total) total = std::max<std::uint64_t>(*total, experiment.trials().size());
     const RunInfo info{.name = spec.name,
                        .directory = directory,
-                       .objective = spec.objective,
+                       .objectives = spec.objectives,
                        .total_trials = total,
                        .resources = total_resources(spec, detected),
                        .resources_per_trial = spec.resources_per_trial,
@@ -236,7 +236,7 @@ std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
 std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue& catalogue) {
   std::vector<Problem> known_by_now;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", known_by_now);
-  return make_stopper(spec, catalogue, {space, spec.objective, spec.num_samples, spec.seed},
+  return make_stopper(spec, catalogue, {space, spec.objectives, spec.num_samples, spec.seed},
                       known_by_now);
 }
 

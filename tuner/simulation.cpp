@@ -84,7 +84,7 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   }
   throw_if_any(problems);
   if (options.searcher != nullptr) {
-    policies.searcher = Suggester(std::move(options.searcher), objectives_of(spec));
+    policies.searcher = Suggester(std::move(options.searcher), spec.objectives);
   }
 
   const auto nowhere = make_null_file_system();
@@ -99,7 +99,7 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   CallbackList callbacks(std::move(options.callbacks));
   const RunInfo info{.name = spec.name,
                      .directory = directory,
-                     .objective = spec.objective,
+                     .objectives = spec.objectives,
                      .total_trials = policies.searcher.total(),
                      .resources = spec.resources,
                      .resources_per_trial = spec.resources_per_trial};

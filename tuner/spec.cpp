@@ -53,7 +53,7 @@ class SpecParser {
     // A policy made in a broken context would complain about what is not its user's mistake.
     const std::size_t before = problems_.size();
     const SearchSpace space = parse_param_space();
-    parse_objective();
+    parse_objectives();
     top_.read("num_samples", "a positive integer or -1 (endless)", to_num_samples,
               spec_.num_samples);
     is_context_good_ = problems_.size() == before;
@@ -62,7 +62,7 @@ class SpecParser {
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
     parse_policies({space,
-                    spec_.objective,
+                    spec_.objectives,
                     spec_.num_samples,
                     spec_.seed,
                     {},
@@ -98,20 +98,49 @@ class SpecParser {
     return SearchSpace::parse(*json, "/param_space", problems_);
   }
 
-  void parse_objective() {
-    std::optional<std::string> metric;
-    std::optional<Mode> mode;
+  /// The field's value, or those of its list; what is wrong with one of them is a problem.
+  template <class Convert>
+  auto read_each(const std::string& name, const std::string& expected, const Convert& convert) {
+    std::vector<typename decltype(convert(Json()))::value_type> values;
+    const Json* json = top_.find(name);
+    if (!json || json->is_null()) return values;
+    const bool is_list = json->is_array() && !json->empty();
+    for (std::size_t i = 0; i < (is_list ? json->size() : 1); ++i) {
+      const Json& one = is_list ? json->at(i) : *json;
+      if (auto value = convert(one)) {
+        values.push_back(*std::move(value));
+      } else {
+        problems_.push_back({"/" + name + (is_list ? "/" + std::to_string(i) : ""),
+                             name + " must be " + expected + ", got " + describe(one)});
+      }
+    }
+    return values;
+  }
+
+  void parse_objectives() {
     const std::size_t before = problems_.size();
-    top_.read("metric", "the name of a metric", to_text, metric);
-    top_.read("mode", "\"min\" or \"max\"", to_mode, mode);
+    const auto metrics = read_each("metric", "the name of a metric", to_text);
+    const auto modes = read_each("mode", "\"min\" or \"max\"", to_mode);
     if (problems_.size() > before) return;
-    if (metric && !mode) {
-      top_.complain("mode", "metric " + quote(*metric) +
+    if (modes.empty() && !metrics.empty()) {
+      top_.complain("mode", "metric " + quote(metrics[0]) +
                                 " needs a mode that says which values are better, "
                                 "\"min\" or \"max\", got nothing");
+    } else if (metrics.empty() && !modes.empty()) {
+      top_.complain("metric", "mode needs the name of a metric, got nothing");
+    } else if (metrics.size() != modes.size()) {
+      top_.complain("mode", "mode must be a list with \"min\" or \"max\" for each metric, got " +
+                                std::to_string(modes.size()) + " for " +
+                                std::to_string(metrics.size()));
     }
-    if (mode && !metric) top_.complain("metric", "mode needs the name of a metric, got nothing");
-    if (metric && mode) spec_.objective = Objective{*metric, *mode};
+    if (problems_.size() > before) return;
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      if (find_objective(spec_.objectives, metrics[i])) {
+        problems_.push_back({"/metric/" + std::to_string(i),
+                             "metrics must differ, got " + quote(metrics[i]) + " twice"});
+      }
+      spec_.objectives.push_back({metrics[i], modes[i]});
+    }
   }
 
   void parse_limits() {
@@ -237,6 +266,12 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+/// null, the only one, or the list.
+Json one_or_list(const Json& list) {
+  if (list.empty()) return nullptr;
+  return list.size() == 1 ? list[0] : list;
+}
+
 }  // namespace
 
 ExperimentSpec parse_spec(const Json& json, const fs::path& base, const Catalogue& catalogue,
@@ -252,14 +287,19 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
 Json to_json(const ExperimentSpec& spec) {
   const CheckpointConfig& checkpoints = spec.checkpoint_config;
   const fs::path& start = spec.resume_from_checkpoint;
+  Json metrics = Json::array(), modes = Json::array();
+  for (const Objective& objective : spec.objectives) {
+    metrics.push_back(objective.metric);
+    modes.push_back(to_string(objective.mode));
+  }
   return {
       {"name", spec.name},
       {"storage_path", spec.storage_path.string()},
       {"trainable",
        {{"command", spec.command}, {"env", spec.env}, {"merge_output", spec.merge_output}}},
       {"param_space", spec.param_space},
-      {"metric", spec.objective ? Json(spec.objective->metric) : Json()},
-      {"mode", spec.objective ? Json(to_string(spec.objective->mode)) : Json()},
+      {"metric", one_or_list(metrics)},
+      {"mode", one_or_list(modes)},
       {"num_samples", spec.num_samples},
       {"max_concurrent_trials", or_null(spec.max_concurrent_trials)},
       {"resources_per_trial", spec.resources_per_trial},

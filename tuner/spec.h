@@ -37,7 +37,7 @@ struct ExperimentSpec {
   std::map<std::string, std::string> env;  ///< added to the trainable's environment
   bool merge_output = false;               ///< stderr into stdout.log, interleaved
   Json param_space = Json::object();
-  std::optional<Objective> objective;
+  std::vector<Objective> objectives;
   std::int64_t num_samples = 1;  ///< -1: endless
   std::optional<int> max_concurrent_trials;
   Resources resources_per_trial{{"cpu", 1}};

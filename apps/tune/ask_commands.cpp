@@ -113,9 +113,13 @@ TrialId read_trial(const std::string& text) {
 
 /// `value` of the experiment's metric, as the metrics of a result.
 std::string metrics_with(const AskSession& session, double value) {
-  const auto& objective = session.spec().objective;
+  const auto& objectives = session.spec().objectives;
+  const Objective* const objective = sole(objectives);
   if (!objective) {
-    throw user_error("the experiment has no metric of its own: say what it is with --metrics");
+    throw user_error(objectives.empty()
+                         ? "the experiment has no metric of its own: say what it is with --metrics"
+                         : "the experiment has several metrics, and a value is for one: give all "
+                           "with --metrics");
   }
   return Json{{objective->metric, encode_number(value)}}.dump();
 }

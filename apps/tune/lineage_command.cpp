@@ -70,7 +70,8 @@ std::string metric_text(const Experiment& experiment, const Kin& kin, const std:
 
 void print_tree(const ResultGrid& grid, const std::vector<Kin>& all, bool also_extinct) {
   const Experiment& experiment = grid.experiment();
-  const std::string metric = grid.spec().objective ? grid.spec().objective->metric : "";
+  const Objective* const objective = sole(grid.spec().objectives);
+  const std::string metric = objective ? objective->metric : "";
   std::vector<TableColumn> columns = {{"trial"}, {"from", true}, {"to", true}};
   if (!metric.empty()) columns.push_back({metric, true});
   columns.push_back({"config"});
@@ -194,7 +195,7 @@ int lineage_command(const LineageRequest& request) {
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   const Experiment& experiment = grid.experiment();
-  const auto& objective = grid.spec().objective;
+  const Objective* const objective = sole(grid.spec().objectives);
   // What a trial once was does not count: its model is the one that it has now.
   std::optional<TrialId> shown;
   if (!request.trial.empty()) {

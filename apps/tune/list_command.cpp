@@ -104,7 +104,7 @@ std::set<TrialState> parse_states(const std::vector<std::string>& names) {
 /// What somebody wants to see who has not said: the metric that counts, and what was drawn.
 std::vector<std::string> usual_columns(const ResultGrid& grid) {
   std::vector<std::string> columns = {"trial_id", "state", "training_iteration", "time_total_s"};
-  if (grid.spec().objective) columns.push_back(grid.spec().objective->metric);
+  for (const auto& objective : grid.spec().objectives) columns.push_back(objective.metric);
   if (grid.experiment().count(TrialState::error) > 0) columns.emplace_back("failures");
   columns.emplace_back("tag");
   return columns;
@@ -214,7 +214,7 @@ int list_command(const ListRequest& request) {
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   std::vector<std::string> expected;
-  if (grid.spec().objective) expected.push_back(grid.spec().objective->metric);
+  for (const auto& objective : grid.spec().objectives) expected.push_back(objective.metric);
   const TrialFields fields(grid.experiment(), expected);
   const std::vector<Field> columns = find_columns(request, grid, fields);
   const std::vector<Row> rows = select(request, grid.experiment(), fields);

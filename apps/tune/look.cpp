@@ -68,13 +68,17 @@ Scope checked_scope(const std::string& name) {
 
 Objective objective_for(const ResultGrid& grid, const std::string& metric,
                         const std::string& mode) {
-  const auto& own = grid.spec().objective;
+  const auto& objectives = grid.spec().objectives;
+  const Objective* const own =
+      metric.empty() ? sole(objectives) : find_objective(objectives, metric);
   if (metric.empty() && !own) {
-    throw user_error("the experiment has no metric of its own: give --metric and --mode");
+    throw user_error(objectives.empty()
+                         ? "the experiment has no metric of its own: give --metric and --mode"
+                         : "the experiment has several metrics: say which one with --metric");
   }
   const std::string name = metric.empty() ? own->metric : metric;
   if (mode.empty()) {
-    if (own && own->metric == name) return *own;
+    if (own) return *own;
     throw user_error("give --mode too: it is not known whether a small or a large '" + name +
                      "' is better");
   }

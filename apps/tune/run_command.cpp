@@ -72,7 +72,8 @@ std::string ending(const LoopEnd& end) {
 }
 
 void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
-  const auto& objective = results.spec().objective;
+  const auto& objectives = results.spec().objectives;
+  const Objective* const objective = sole(objectives);
   if (!objective) return;
   const auto best = results.best_trial(*objective, Scope::all);
   if (!best) {
@@ -133,7 +134,9 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   }
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
-  if (results.spec().objective) lines.emplace_back("", "tune best " + directory + " --scope all");
+  if (!results.spec().objectives.empty()) {
+    lines.emplace_back("", "tune best " + directory + " --scope all");
+  }
   print("\n");
   print_pairs(lines);
   name_failures(results);

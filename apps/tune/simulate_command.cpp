@@ -162,16 +162,22 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
   print_problems(document, problems);
   if (!problems.empty()) return exit_bad_input;
-  if (!spec.objective) throw user_error("give --metric and --mode: what to compare by");
+  const Objective* const objective = sole(spec.objectives);
+  if (!objective) {
+    throw user_error(
+        spec.objectives.empty()
+            ? "give --metric and --mode: what to compare by"
+            : "the spec has several metrics: give one --metric and --mode to compare by");
+  }
   const auto workers = parse_workers(request.workers);
   const std::vector<std::filesystem::path> files(request.curves.begin(), request.curves.end());
   const CurveTable table = read_curves(files, request.allow_short);
-  const double best = best_in(table, *spec.objective);
+  const double best = best_in(table, *objective);
 
   ReplayOptions options;
   options.launch_s = request.launch_s;
   options.save_s = request.save_s;
-  options.target = request.target.value_or(usual_target(best, spec.objective->mode));
+  options.target = request.target.value_or(usual_target(best, objective->mode));
   if (is_limited && spec.num_samples > 0) {
     options.configs = static_cast<std::size_t>(spec.num_samples);
   }
@@ -191,7 +197,7 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
   for (const auto& contender : contenders) {
     make_policy(contender.scheduler, "--scheduler", "scheduler", catalogue.schedulers,
-                {space, spec.objective, spec.num_samples, spec.seed}, problems);
+                {space, spec.objectives, spec.num_samples, spec.seed}, problems);
   }
   for (const auto& problem : problems) {
     std::fprintf(stderr, "tune: %s: %s\n", problem.pointer.c_str(), problem.sentence.c_str());
@@ -220,8 +226,8 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   if (request.csv) {
     print(comparison_csv(lines));
   } else if (request.json) {
-    print_json({{"metric", spec.objective->metric},
-                {"mode", to_string(spec.objective->mode)},
+    print_json({{"metric", objective->metric},
+                {"mode", to_string(objective->mode)},
                 {"curves", table.curves.size()},
                 {"iterations", table.longest()},
                 {"best_of_curves", encode_number(best)},
@@ -229,10 +235,10 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
                 {"outcomes", comparison_json(lines)}});
   } else {
     print(count_of(table.curves.size(), "curve") + " of " + count_of(table.longest(), "iteration") +
-          "; the best " + spec.objective->metric + " in them is " + format_metric(best) +
+          "; the best " + objective->metric + " in them is " + format_metric(best) +
           ", the target " + format_metric(*options.target) + "; means +- standard errors over " +
           count_of(static_cast<std::uint64_t>(request.seeds), "seed") + "\n");
-    print_comparison(lines, spec.objective->metric);
+    print_comparison(lines, objective->metric);
   }
   return exit_ok;
 }

@@ -46,7 +46,7 @@ Preview look_ahead(const ExperimentSpec& spec, const Catalogue& catalogue,
   options.erase("type");
   // As the engine makes it, so that these are the first trials of a run.
   const auto searcher = catalogue.searchers.at(type)(
-      options, PolicyContext{space, spec.objective, spec.num_samples, spec.seed});
+      options, PolicyContext{space, spec.objectives, spec.num_samples, spec.seed});
   Preview preview;
   preview.trials = searcher->total();
   for (std::uint32_t i = 0; i < shown_configs; ++i) {

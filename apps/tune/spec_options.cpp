@@ -16,8 +16,8 @@ constexpr SpecOption options[] = {
     {"--name", "/name", ValueKind::text, "NAME",
      "Name of the experiment and of its directory [the spec file's name without its ending]"},
     {"--storage-path", "/storage_path", ValueKind::text, "DIR", "Where experiments go [results]"},
-    {"--metric", "/metric", ValueKind::text, "NAME", "The metric that counts"},
-    {"--mode", "/mode", ValueKind::text, "min|max", "Which values of it are better"},
+    {"--metric", "/metric", ValueKind::list, "NAME[,NAME]", "The metric that counts, or several"},
+    {"--mode", "/mode", ValueKind::list, "min|max[,...]", "Which values of each are better"},
     {"--num-samples", "/num_samples", ValueKind::json, "N",
      "How many configs to draw, -1: endless [1]"},
     {"--max-concurrent-trials", "/max_concurrent_trials", ValueKind::json, "N",
@@ -114,6 +114,18 @@ Json amounts(const SpecOption& option, const std::string& text) {
   return object;
 }
 
+/// "a", or ["a", "b"] for "a,b".
+Json one_or_list(const std::string& text) {
+  if (text.find(',') == std::string::npos) return text;
+  Json list = Json::array();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    list.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return list;
+}
+
 Json to_json_value(const SpecOption& option, const std::string& text) {
   switch (option.kind) {
     case ValueKind::text:
@@ -127,6 +139,8 @@ Json to_json_value(const SpecOption& option, const std::string& text) {
     case ValueKind::typed:
     case ValueKind::item:
       return structured(option.name, text).value_or(text);
+    case ValueKind::list:
+      return structured(option.name, text).value_or(one_or_list(text));
     case ValueKind::amounts:
       return amounts(option, text);
   }

@@ -19,6 +19,7 @@ enum class ValueKind {
   json,      ///< JSON; what is none is taken as text
   flag,      ///< the same, "true" if no value is given
   typed,     ///< a policy's name or a JSON object
+  list,      ///< one text, or several, separated by commas or as a JSON list
   amounts,   ///< cpu=1,gpu=0.5 or a JSON object or list
   item,      ///< `typed`, added to a list
   variable,  ///< NAME=VALUE, added to an object

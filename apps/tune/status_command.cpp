@@ -46,7 +46,7 @@ double running_s(const Look& look) {
 }
 
 Json best_json(const ResultGrid& grid) {
-  const auto& objective = grid.spec().objective;
+  const Objective* const objective = sole(grid.spec().objectives);
   const auto best = objective ? grid.best_trial(*objective, Scope::all) : std::nullopt;
   if (!best) return nullptr;
   const Trial& trial = grid.experiment().trial(*best);
@@ -132,7 +132,8 @@ std::string states_text(const Experiment& experiment) {
 
 std::string best_text(const ResultGrid& grid) {
   const Json best = best_json(grid);
-  if (best.is_null()) return grid.spec().objective ? "no result yet" : "the spec names no metric";
+  if (best.is_null())
+    return grid.spec().objectives.empty() ? "the spec names no metric" : "no result yet";
   const std::string tag = best["tag"];
   return best["trial_id"].get<std::string>() + ", " + best["metric"].get<std::string>() + " " +
          format_metric(best["value"]) + " at its best, " + format_metric(best["last"]) +

@@ -1,5 +1,6 @@
 #include "apps/tune/warm_start.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -57,22 +58,27 @@ bool learns(const ExperimentSpec& spec) {
 }  // namespace
 
 KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
-                         const Objective& objective) {
+                         const std::vector<Objective>& objectives) {
   KnownPoints known;
   const std::string where = from.directory().string();
-  const auto& own = from.spec().objective;
-  if (own && own->metric == objective.metric && own->mode != objective.mode) {
-    known.notices.push_back(where + " was searched for the " + to_string(own->mode) + " of " +
-                            own->metric + ": its trials count as this experiment sees it");
+  for (const auto& [metric, mode] : objectives) {
+    const Objective* const own = find_objective(from.spec().objectives, metric);
+    if (own && own->mode != mode) {
+      known.notices.push_back(where + " was searched for the " + to_string(own->mode) + " of " +
+                              metric + ": its trials count as this experiment sees it");
+    }
   }
   std::set<std::string> unknown;
   std::map<std::string, std::size_t> left_out;  // by reason
   std::map<std::string, std::string> examples;  // by pointer, of what does not fit
   for (const Trial& trial : from.experiment().trials()) {
     if (trial.state != TrialState::terminated) continue;
-    const double value = trial.last_value(objective.metric).value_or(std::nan(""));
-    if (!std::isfinite(value)) {
-      ++left_out["have no number for " + objective.metric];
+    const auto lacks = [&](const Objective& objective) {
+      return !std::isfinite(trial.last_value(objective.metric).value_or(std::nan("")));
+    };
+    const auto lacking = std::find_if(objectives.begin(), objectives.end(), lacks);
+    if (lacking != objectives.end()) {
+      ++left_out["have no number for " + lacking->metric];
       continue;
     }
     if (!trial.lineage.empty()) {
@@ -92,7 +98,8 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
       continue;
     }
     known.configs.push_back(std::move(config));
-    known.values.push_back(value);
+    auto& values = known.values.emplace_back();
+    for (const auto& [metric, mode] : objectives) values.push_back(*trial.last_value(metric));
   }
   for (const auto& name : unknown) {
     known.notices.push_back(where + ": " + name + " is not in the param space, and is left out");
@@ -107,7 +114,7 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
 }
 
 void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directories) {
-  if (!spec.objective) {
+  if (spec.objectives.empty()) {
     throw user_error(
         "--warm-start needs 'metric' and 'mode' in the experiment: without them there "
         "is nothing to learn");
@@ -121,14 +128,16 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
   Json points = Json::array(), rewards = Json::array();
   for (const auto& directory : directories) {
     const Look look = look_at(directory);
-    KnownPoints known = known_points(look.grid, space, *spec.objective);
+    KnownPoints known = known_points(look.grid, space, spec.objectives);
     for (const auto& notice : known.notices) {
       std::fprintf(stderr, "tune: notice: %s\n", notice.c_str());
     }
     std::fprintf(stderr, "tune: notice: %s: the searcher starts with %s\n",
                  look.grid.directory().c_str(), count_of(known.configs.size(), "trial").c_str());
     for (Json& config : known.configs) points.push_back(std::move(config));
-    for (const double value : known.values) rewards.push_back(value);
+    for (const auto& values : known.values) {
+      rewards.push_back(values.size() == 1 ? Json(values[0]) : Json(values));
+    }
   }
   // Those with rewards come first.
   for (const char* const name : {"evaluated_rewards", "points_to_evaluate"}) {

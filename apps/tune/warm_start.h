@@ -12,15 +12,16 @@ namespace tune {
 
 /// What one experiment gives to another's searcher.
 struct KnownPoints {
-  std::vector<Json> configs;         ///< whole ones of the new space
-  std::vector<double> values;        ///< of the metric, one for each
+  std::vector<Json> configs;  ///< whole ones of the new space
+  /// One for each, with a number for each objective.
+  std::vector<std::vector<double>> values;
   std::vector<std::string> notices;  ///< what did not match, a sentence each
 };
 
 /// Trials that ended well, with their last values. What the space does not have is left out of
 /// their configs.
 KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
-                         const Objective& objective);
+                         const std::vector<Objective>& objectives);
 
 /// Puts the trials of the experiments in `directories` before the searcher's `points_to_evaluate`,
 /// with their `evaluated_rewards`: so the recorded spec has all that a resume needs. Notices go to

@@ -32,7 +32,7 @@ class Ours {
     std::vector<Problem> problems;
     const SearchSpace space = SearchSpace::parse(task.space(), "", problems);
     ensure(problems.empty(), "the param space of a task is right");
-    PolicyContext context{space, Objective{"loss", Mode::min}, trials, seed};
+    PolicyContext context{space, {{"loss", Mode::min}}, trials, seed};
     context.max_concurrent_trials = concurrency;
     Json options = contestant.options;
     const auto type = options.at("type").get<std::string>();

@@ -109,7 +109,7 @@ struct Figures {
 Figures measure(const Options& options, std::int64_t trials) {
   ExperimentSpec spec;
   spec.param_space = {{"x", {{"uniform", {0, 1}}}}, {"batch", {{"choice", {16, 32, 64}}}}};
-  spec.objective = Objective{"loss", Mode::min};
+  spec.objectives = {{"loss", Mode::min}};
   spec.num_samples = trials;
   spec.resources = {{"cpu", static_cast<double>(options.workers)}};
   spec.stop = {{"training_iteration", options.iterations}};

@@ -155,7 +155,7 @@ inline RunInfo info_of(const std::filesystem::path& directory, bool resumed = fa
   RunInfo info;
   info.name = "digits";
   info.directory = directory;
-  info.objective = Objective{"loss", Mode::min};
+  info.objectives = {{"loss", Mode::min}};
   info.total_trials = 3;
   info.resources = {{"cpu", 8}, {"gpu", 2}, {"licence", 1}};
   info.resources_per_trial = {{"cpu", 2}, {"gpu", 0.5}};

@@ -18,7 +18,7 @@ std::string joined(const std::vector<std::string>& lines) {
 ConsoleView example() {
   ConsoleView view;
   view.name = "digits";
-  view.metric = "val_loss";
+  view.metrics = {"val_loss"};
   view.elapsed = 3725;
   view.running = 5;
   view.waiting = 2;
@@ -34,7 +34,7 @@ ConsoleView example() {
     trial.tag = "lr=0.0" + std::to_string(i) + ",hidden=64,activation=relu";
     trial.iteration = i * 7;
     trial.time_s = 61 * i;
-    if (i > 0) trial.value = 1.0 / i;
+    trial.values = {i > 0 ? std::optional(1.0 / i) : std::nullopt};
     if (i > 1) trial.checkpoint = i * 5;
     view.trials.push_back(trial);
   }

@@ -166,6 +166,27 @@ TEST_CASE("The console knows the best trial of earlier sessions", "[callbacks][c
   CHECK(screen.take().ends_with(" | best loss 0.125 by trial_00000 (lr=0.1)\n"));
 }
 
+TEST_CASE("The console shows a column for each of several metrics, and no best trial",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::table);
+  const TrialId id = screen.story.add("{}", "lr=0.1").id;
+  RunInfo info;
+  info.name = "digits";
+  info.objectives = {{"loss", Mode::min}, {"speed", Mode::max}};
+  screen.console->setup(info, screen.story.experiment);
+  CHECK(screen.take().ends_with(", min loss, max speed\n"));
+  screen.start(id);
+  screen.report(id, 1, R"({"loss":0.5,"speed":7})");
+  screen.step(0);
+  CHECK(screen.take() ==
+        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed\033[K\n"
+        "0.0 results/s\033[K\n"
+        "\033[K\n"
+        "trial        iteration  loss  speed  checkpoint     time  config\033[K\n"
+        "trial_00000          1   0.5      7           -  0:00:00  lr=0.1\033[K\n"
+        "\033[J");
+}
+
 TEST_CASE("The console shows an experiment without an objective", "[callbacks][console]") {
   Screen screen(ConsoleStyle::table);
   const TrialId id = screen.story.add("{}", "lr=0.1").id;

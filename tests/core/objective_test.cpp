@@ -31,6 +31,16 @@ TEST_CASE("NaN is worse than everything in both modes and no better than itself"
   }
 }
 
+TEST_CASE("An experiment has a sole objective if it has one and no other", "[objective][unit]") {
+  const Objective loss{"loss", Mode::min}, speed{"speed", Mode::max};
+  const std::vector<Objective> none, one = {loss}, two = {loss, speed};
+  CHECK(sole(none) == nullptr);
+  CHECK(sole(one) == &one[0]);
+  CHECK(sole(two) == nullptr);
+  CHECK(find_objective(two, "speed") == &two[1]);
+  CHECK(find_objective(two, "accuracy") == nullptr);
+}
+
 TEST_CASE("A mode's text is read back as the mode, and other text is not", "[objective][unit]") {
   for (const Mode mode : {Mode::min, Mode::max}) CHECK(parse_mode(to_string(mode)) == mode);
   CHECK_FALSE(parse_mode("Max"));

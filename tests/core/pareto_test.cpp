@@ -76,6 +76,28 @@ TEST_CASE("A choice by hypervolume takes what adds most, copies last", "[pareto]
   CHECK(select_by_hypervolume({{2, 2}, {2, 2}, {2, 2}}, 2, {0, 0}) == Places{0, 1});
 }
 
+TEST_CASE("A point of a front has as much room as its neighbours leave, and the ends have all",
+          "[pareto][unit]") {
+  // Ranges are 10 and 8: (4 - 0) / 10 + (8 - 2) / 8, and (10 - 1) / 10 + (5 - 0) / 8.
+  const auto room = crowding_distances({{10, 0}, {1, 5}, {4, 2}, {0, 8}});
+  CHECK(room[0] == infinity);
+  CHECK(room[1] == Approx(0.4 + 0.75));
+  CHECK(room[2] == Approx(0.9 + 0.625));
+  CHECK(room[3] == infinity);
+  CHECK(crowding_distances({{1, 3}, {1, 3}}) == std::vector<double>{0, 0});
+  CHECK(crowding_distances({}).empty());
+}
+
+TEST_CASE("The best points are those of the first fronts, and of a front those with most room",
+          "[pareto][unit]") {
+  // The first front is 1, 2, 4 and 5, the second one 3, the third one 0.
+  const std::vector<Scores> points = {{0, 1}, {10, 0}, {1, 5}, {1, 1}, {4, 2}, {0, 8}};
+  CHECK(best_by_crowding(points, 3) == Places{1, 5, 4});
+  CHECK(best_by_crowding(points, 5) == Places{1, 5, 4, 2, 3});
+  CHECK(best_by_crowding(points, 100) == Places{1, 5, 4, 2, 3, 0});
+  CHECK(best_by_crowding({}, 3).empty());
+}
+
 TEST_CASE("Infinite scores are chosen from without a NaN", "[pareto][unit]") {
   CHECK(select_by_hypervolume({{infinity, 0}, {1, 1}, {0, infinity}}, 2, {-1, -1}).size() == 2);
   CHECK(select_by_hypervolume({{2, 0}, {1, 1}, {0, 2}}, 2, {-infinity, -1}).size() == 2);

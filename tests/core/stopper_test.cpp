@@ -57,7 +57,7 @@ Factory<Stopper> factory_of(const std::string& name) {
 std::string complaint(const std::string& name, const Json& options) {
   const SearchSpace space;
   try {
-    factory_of(name)(options, PolicyContext{space, std::nullopt, 1, 0});
+    factory_of(name)(options, PolicyContext{space, {}, 1, 0});
   } catch (const OptionError& error) {
     return error.pointer + ": " + error.what();
   }
@@ -296,7 +296,7 @@ TEST_CASE("An experiment plateau goes on with fewer values, and in the other mod
 
 TEST_CASE("Stoppers are made by name with their options", "[stopper][unit]") {
   const SearchSpace space;
-  const PolicyContext context{space, Objective{"loss", Mode::min}, 1, 0};
+  const PolicyContext context{space, {{"loss", Mode::min}}, 1, 0};
   CHECK(stops(*factory_of("max_iteration")({{"iterations", 2}}, context), {1, 1}) == ".x");
   CHECK(factory_of("time_budget")({{"seconds", 2}}, context)->should_stop_all(2));
   const auto plateau =

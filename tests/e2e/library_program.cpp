@@ -142,7 +142,7 @@ Json to_json(const tune::ResultGrid& results) {
 /// What a scenario is about, as fields of a spec.
 tune::TuneConfig config_of(const std::string& scenario, const std::string& directory) {
   tune::TuneConfig config{.name = "library", .storage_path = directory};
-  config.objective = {"score", tune::Mode::max};
+  config.objectives = {{"score", tune::Mode::max}};
   config.max_concurrent_trials = 2;
   if (scenario == "hooks") {
     config.max_concurrent_trials = 1;
@@ -165,7 +165,7 @@ tune::TuneConfig config_of(const std::string& scenario, const std::string& direc
     config.resources = {{"gpu", 2}};
     config.resources_per_trial = {{"gpu", 0.5}};
   } else if (scenario == "program") {
-    config.objective.reset();
+    config.objectives.clear();
     config.stop = {{"training_iteration", 3}};
   } else if (scenario == "broken") {
     config.num_samples = 0;

@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tune::ensure(problems.empty(), "what to_json writes is a spec");
   tune::ensure(tune::to_json(again).dump() == written_text, "a spec is read as it was written");
 
-  const tune::PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  const tune::PolicyContext context{space, spec.objectives, spec.num_samples, spec.seed};
   tune::Json options = spec.searcher;
   options.erase("type");
   try {

@@ -176,7 +176,7 @@ TEST_CASE("asha needs something to compare by", "[asha][options]") {
   const std::string sentence =
       ": this scheduler compares trials: name 'metric' and 'mode', in the spec or in the "
       "scheduler's options";
-  CHECK(refusal_of("asha", {}, std::nullopt) == sentence);
-  CHECK(refusal_of("asha", {{"metric", "loss"}}, std::nullopt) == sentence);
-  CHECK(refusal_of("asha", {{"metric", "loss"}, {"mode", "min"}}, std::nullopt).empty());
+  CHECK(refusal_of("asha", {}, {}) == sentence);
+  CHECK(refusal_of("asha", {{"metric", "loss"}}, {}) == sentence);
+  CHECK(refusal_of("asha", {{"metric", "loss"}, {"mode", "min"}}, {}).empty());
 }

@@ -13,13 +13,13 @@ Json numbers(int count) {
 }
 
 std::string choice(const Json& json, std::int64_t num_samples,
-                   std::optional<std::int64_t> at_once = {}, bool has_metric = true) {
+                   std::optional<std::int64_t> at_once = {}, std::size_t metrics = 1) {
   const SearchSpace space = space_of(json);
-  PolicyContext context{space, std::nullopt, num_samples, 1};
-  if (has_metric) context.objective = Objective{"loss", Mode::min};
+  PolicyContext context{space, {}, num_samples, 1};
+  context.objectives.resize(metrics);
   context.max_concurrent_trials = at_once;
   const SearcherChoice choice = choose_searcher(context);
-  CHECK(choice.reason.empty() == !has_metric);
+  CHECK(choice.reason.empty() == (metrics == 0));
   return choice.type;
 }
 
@@ -29,13 +29,18 @@ TEST_CASE("What auto becomes depends on metric, space, number of trials and conc
           "[searcher][unit]") {
   CHECK(choice(numbers(4), 100) == "gp");
   CHECK(choice(numbers(4), 100, 16) == "gp");
-  CHECK(choice(numbers(4), 100, {}, false) == "random");
+  CHECK(choice(numbers(4), 100, {}, 0) == "random");
   CHECK(choice({{"x", {{"grid_search", {1, 2}}}}}, 100) == "random");
   CHECK(choice(numbers(4), 10) == "sobol");
   CHECK(choice(numbers(4), 201) == "tpe");
   CHECK(choice(numbers(4), -1) == "tpe");
   CHECK(choice(numbers(21), 100) == "tpe");
   CHECK(choice(numbers(4), 100, 17) == "tpe");
+  CHECK(choice(numbers(4), 100, {}, 2) == "tpe");
+  CHECK(choice(numbers(4), 10, {}, 2) == "sobol");
+  CHECK(choice(numbers(4), 1000, {}, 2) == "tpe");
+  CHECK(choice(numbers(4), 1001, {}, 2) == "nsga2");
+  CHECK(choice({{"x", {{"grid_search", {1, 2}}}}}, 1001, {}, 2) == "random");
   Json mixed = numbers(1);
   mixed["a"] = {{"choice", {1, 2}}};
   CHECK(choice(mixed, 100) == "gp");

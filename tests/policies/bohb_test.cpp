@@ -172,7 +172,7 @@ TEST_CASE("Bohb holds a failure against a config", "[bohb][unit]") {
 TEST_CASE("Bohb means the budgets of the scheduler it works for", "[bohb][unit]") {
   const Json x = {{"x", {{"uniform", {0, 1}}}}};
   const SearchSpace space = space_of(x);
-  PolicyContext context{space, Objective{"loss", Mode::min}, -1, 1};
+  PolicyContext context{space, {{"loss", Mode::min}}, -1, 1};
   context.scheduler = {{"type", "hyperband"}, {"max_t", 27}, {"reduction_factor", 3}};
   const Json state = all_policies().searchers.at("bohb")(nullptr, context)->save();
   const Json same = {{"max_t", 27}, {"reduction_factor", 3}};

@@ -78,7 +78,7 @@ TEST_CASE("A generation of cma_es is as large as what runs at once, but not belo
           "[cma_es]") {
   const auto population = [](const Json& options, std::optional<std::int64_t> at_once) {
     const SearchSpace space = space_of(plane);
-    PolicyContext context{space, Objective{"loss", Mode::min}, -1, 1};
+    PolicyContext context{space, {{"loss", Mode::min}}, -1, 1};
     context.max_concurrent_trials = at_once;
     return population_of(*all_policies().searchers.at("cma_es")(options, context));
   };
@@ -206,6 +206,5 @@ TEST_CASE("A space without a number that every config has is nothing for cma_es"
   CHECK_THROWS_AS(make_searcher("cma_es", plane, 1, {{"restart_strategy", "often"}}), OptionError);
   CHECK_THROWS_AS(make_searcher("cma_es", plane, 1, {{"independent", "gp"}}), OptionError);
   const SearchSpace parsed = space_of(plane);
-  CHECK_THROWS_AS(all_policies().searchers.at("cma_es")(nullptr, {parsed, std::nullopt, 1, 1}),
-                  OptionError);
+  CHECK_THROWS_AS(all_policies().searchers.at("cma_es")(nullptr, {parsed, {}, 1, 1}), OptionError);
 }

@@ -40,7 +40,7 @@ class Waiting {
 
 std::unique_ptr<Scheduler> fifo() {
   const SearchSpace space;
-  return all_policies().schedulers.at("fifo")(nullptr, {space, std::nullopt, 1, 0});
+  return all_policies().schedulers.at("fifo")(nullptr, {space, {}, 1, 0});
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ TEST_CASE("fifo lets every trial go on", "[fifo][unit]") {
 
 TEST_CASE("fifo has no options", "[fifo][unit]") {
   const SearchSpace space;
-  const PolicyContext context{space, std::nullopt, 1, 0};
+  const PolicyContext context{space, {}, 1, 0};
   CHECK_THROWS_AS(all_policies().schedulers.at("fifo")({{"eta", 3}}, context), OptionError);
 }
 

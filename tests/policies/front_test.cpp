@@ -39,7 +39,7 @@ class Stubborn : public Searcher {
 struct Fronted {
   explicit Fronted(const Json& param_space, const Json& options, std::int64_t num_samples = -1)
       : space(space_of(param_space)) {
-    const PolicyContext context{space, Objective{"loss", Mode::min}, num_samples, 7};
+    const PolicyContext context{space, {{"loss", Mode::min}}, num_samples, 7};
     OptionReader reader(options);
     FrontOptions read = read_front(reader, context);
     reader.finish();

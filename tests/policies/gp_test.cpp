@@ -64,8 +64,7 @@ TEST_CASE("gp learns from trials that it did not suggest", "[gp]") {
 TEST_CASE("gp may take long, and needs something to compare trials by", "[gp]") {
   CHECK(make_searcher("gp", plane, 1)->may_take_long());
   const SearchSpace space = space_of(plane);
-  CHECK_THROWS_AS(all_policies().searchers.at("gp")(nullptr, {space, std::nullopt, 1, 1}),
-                  OptionError);
+  CHECK_THROWS_AS(all_policies().searchers.at("gp")(nullptr, {space, {}, 1, 1}), OptionError);
   CHECK_THROWS_AS(make_searcher("gp", plane, 1, {{"n_candidates", 0}}), OptionError);
   CHECK_THROWS_AS(make_searcher("gp", plane, 1, {{"max_observations", 3}}), OptionError);
 }

@@ -193,6 +193,6 @@ TEST_CASE("hyperband refuses options that make no sense", "[hyperband][options]"
     CHECK(refusal_of(name, {{"max_t", 0.5}}) == "/max_t: 'max_t' must be at least 1, got 0.5");
     CHECK(refusal_of(name, {{"reduction_factor", 1}}) ==
           "/reduction_factor: 'reduction_factor' must be at least 1.1, got 1");
-    CHECK(refusal_of(name, nullptr, std::nullopt).find(": this scheduler compares") == 0);
+    CHECK(refusal_of(name, nullptr, {}).find(": this scheduler compares") == 0);
   }
 }

@@ -153,6 +153,5 @@ TEST_CASE("median_stopping refuses options that make no sense", "[median_stoppin
         "/grace_period: 'grace_period' must be at least 0, got -1");
   CHECK(refusal_of("median_stopping", {{"min_samples_required", 0}}) ==
         "/min_samples_required: 'min_samples_required' must be at least 1, got 0");
-  CHECK(refusal_of("median_stopping", nullptr, std::nullopt).find(": this scheduler compares") ==
-        0);
+  CHECK(refusal_of("median_stopping", nullptr, {}).find(": this scheduler compares") == 0);
 }

@@ -130,7 +130,7 @@ TEST_CASE("pb2 keeps to its bounds, whole numbers stay whole, and log bounds are
       {"hyperparam_bounds",
        {{"lr", {{"loguniform", {1e-5, 1e-1}}}}, {"model", {{"units", {{"randint", {8, 16}}}}}}}}};
   const auto scheduler =
-      all_policies().schedulers.at("pb2")(json, {space, Objective{"loss", Mode::min}, 6, 1});
+      all_policies().schedulers.at("pb2")(json, {space, {{"loss", Mode::min}}, 6, 1});
   std::vector<Trial> trials;
   for (std::uint32_t i = 0; i < 6; ++i) {
     trials.push_back(trial_number(i));

@@ -106,7 +106,7 @@ TEST_CASE("More trials than slots take turns, and none gets ahead by more than a
   const bool synch = GENERATE(false, true);
   CAPTURE(synch);
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
-  const PolicyContext seven{space, Objective{"loss", Mode::min}, 7, 1};
+  const PolicyContext seven{space, {{"loss", Mode::min}}, 7, 1};
   World world(
       [&] {
         return all_policies().schedulers.at("pbt")(

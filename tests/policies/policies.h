@@ -21,12 +21,12 @@ inline Catalogue all_policies() {
 }
 
 /// The searcher `name` with these options. `space` must outlive the call alone.
-inline std::unique_ptr<Searcher> make_searcher(const std::string& name, const Json& space,
-                                               std::int64_t num_samples,
-                                               const Json& options = nullptr,
-                                               std::uint64_t seed = 1) {
+inline std::unique_ptr<Searcher> make_searcher(
+    const std::string& name, const Json& space, std::int64_t num_samples,
+    const Json& options = nullptr, std::uint64_t seed = 1,
+    const std::vector<Objective>& objectives = {{"loss", Mode::min}}) {
   const SearchSpace parsed = space_of(space);
-  const PolicyContext context{parsed, Objective{"loss", Mode::min}, num_samples, seed};
+  const PolicyContext context{parsed, objectives, num_samples, seed};
   return all_policies().searchers.at(name)(options, context);
 }
 

@@ -13,7 +13,7 @@ class Shared {
     const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
     scheduler = all_policies().schedulers.at("resource_changing")(
         options,
-        {space, Objective{"loss", Mode::min}, samples, 1, {}, {{"cpu", cpus}}, {{"cpu", 1}}, most});
+        {space, {{"loss", Mode::min}}, samples, 1, {}, {{"cpu", cpus}}, {{"cpu", 1}}, most});
   }
 
   void add(std::uint32_t n) {

@@ -15,19 +15,18 @@ inline std::unique_ptr<Scheduler> make_scheduler(const std::string& name,
                                                  const Json& options = nullptr,
                                                  std::uint64_t seed = 1) {
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
-  const PolicyContext context{space,       Objective{"loss", Mode::min}, 1, seed, {}, {{"cpu", 8}},
-                              {{"cpu", 1}}};
+  const PolicyContext context{space, {{"loss", Mode::min}}, 1,           seed,
+                              {},    {{"cpu", 8}},          {{"cpu", 1}}};
   return all_policies().schedulers.at(name)(options, context);
 }
 
 /// What a scheduler has against these options: "POINTER: SENTENCE"; empty if nothing.
 inline std::string refusal_of(const std::string& name, const Json& options,
-                              const std::optional<Objective>& objective = Objective{"loss",
-                                                                                    Mode::min}) {
+                              const std::vector<Objective>& objectives = {{"loss", Mode::min}}) {
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   try {
     all_policies().schedulers.at(name)(options,
-                                       {space, objective, 1, 1, {}, {{"cpu", 8}}, {{"cpu", 1}}});
+                                       {space, objectives, 1, 1, {}, {{"cpu", 8}}, {{"cpu", 1}}});
   } catch (const OptionError& error) {
     return error.pointer + ": " + error.what();
   }

@@ -27,7 +27,7 @@ CurveTable rising(int n) {
 
 ExperimentSpec spec_with(double workers) {
   ExperimentSpec spec;
-  spec.objective = Objective{"score", Mode::max};
+  spec.objectives = {{"score", Mode::max}};
   spec.resources = {{"cpu", workers}};
   return spec;
 }
@@ -154,7 +154,7 @@ TEST_CASE("Asynchronous halving trains less than all of the curves and finds the
 TEST_CASE("A metric that the curves lack is refused with the nearest that there is") {
   const CurveTable table = rising(2);
   ExperimentSpec spec = spec_with(1);
-  spec.objective->metric = "scor";
+  spec.objectives[0].metric = "scor";
   REQUIRE_THROWS_WITH(replay_curves(spec, catalogue, table, {}),
                       Catch::Contains("'scor', did you mean 'score'?"));
 }

@@ -44,7 +44,7 @@ TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure
     expected = "it said nothing for 100 s (trial_timeout_s)";
   }
   SECTION("the metric is not there") {
-    harness.spec.objective = Objective{"loss", Mode::min};
+    harness.spec.objectives = {{"loss", Mode::min}};
     let_fail(harness, [](FakeStep& step) { step.metrics = R"({"los":1,"acc":2})"; });
     expected = "the result of iteration 2 lacks the metric 'loss'; it has: los, acc";
   }

@@ -63,7 +63,7 @@ struct Simulation {
     spec.param_space = Json::parse(R"({"x": {"uniform": [0, 1]}})");
     spec.num_samples = 6;
     spec.resources = {{"cpu", 2}};
-    spec.objective = Objective{"loss", Mode::min};
+    spec.objectives = {{"loss", Mode::min}};
     spec.stop = Json::parse(R"({"training_iteration": 3})");
     program.step = [](SimulatedRun& run) {
       const double loss = run.config.at("x").get<double>() / static_cast<double>(run.iteration);

@@ -14,7 +14,7 @@ std::unique_ptr<Stopper> stopper_of(const Json& fields) {
   std::vector<Problem> problems;
   const ExperimentSpec spec = parse_spec(with(fields), "/specs", catalogue, problems);
   const SearchSpace space;
-  const PolicyContext context{space, spec.objective, spec.num_samples, spec.seed};
+  const PolicyContext context{space, spec.objectives, spec.num_samples, spec.seed};
   auto stopper = make_stopper(spec, catalogue, context, problems);
   REQUIRE(problems.empty());
   return stopper;

@@ -43,7 +43,7 @@ std::unique_ptr<Searcher> make_random(const Json& json, const PolicyContext& con
 
 std::unique_ptr<Searcher> make_tpe(const Json& json, const PolicyContext& context) {
   OptionReader(json).finish();
-  if (!context.objective) throw OptionError("", "'tpe' needs 'metric' and 'mode'");
+  if (context.objectives.empty()) throw OptionError("", "'tpe' needs 'metric' and 'mode'");
   return std::make_unique<IdleSearcher>();
 }
 
@@ -59,7 +59,7 @@ std::unique_ptr<Scheduler> make_asha(const Json& json, const PolicyContext& cont
   options.get<std::int64_t>("grace_period", 1);
   options.get<double>("reduction_factor", 4);
   options.finish();
-  if (!context.objective) throw OptionError("", "'asha' needs 'metric' and 'mode'");
+  if (context.objectives.empty()) throw OptionError("", "'asha' needs 'metric' and 'mode'");
   return std::make_unique<IdleScheduler>();
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("A spec of a command alone gets the documented defaults", "[spec][defa
   CHECK(spec.env.empty());
   CHECK_FALSE(spec.merge_output);
   CHECK(spec.param_space == Json::object());
-  CHECK_FALSE(spec.objective);
+  CHECK(spec.objectives.empty());
   CHECK(spec.num_samples == 1);
   CHECK_FALSE(spec.max_concurrent_trials);
   CHECK(spec.resources_per_trial == Resources{{"cpu", 1}});
@@ -88,7 +88,7 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
   CHECK(spec.env == std::map<std::string, std::string>{{"EMPTY", ""}, {"OMP_NUM_THREADS", "1"}});
   CHECK(spec.merge_output);
   CHECK(spec.param_space.at("batch") == 64);
-  CHECK(spec.objective == Objective{"accuracy", Mode::max});
+  CHECK(spec.objectives == std::vector{Objective{"accuracy", Mode::max}});
   CHECK(spec.num_samples == 100);
   CHECK(spec.max_concurrent_trials == 4);
   CHECK(spec.resources_per_trial == Resources{{"cpu", 2}, {"gpu", 0.5}, {"license", 1}});
@@ -257,7 +257,7 @@ Json draw_spec(Random& random) {
     return list[random.below(list.size())];
   };
   const auto seconds = [&random] { return 0.001 + random.uniform(0, 1000); };
-  const bool has_objective = flip();
+  const Json metric = pick({nullptr, "loss", {"loss", "latency"}});
   const bool retries = flip();
   const auto rules = [&pick] {
     return pick({Json::array(), {"out_of_memory"}, {"lost_device", {{"stderr", "a|b"}}}});
@@ -271,8 +271,10 @@ Json draw_spec(Random& random) {
         {"env", pick({Json::object(), {{"A", "1"}, {"B", ""}}})},
         {"merge_output", flip()}}},
       {"param_space", pick({Json::object(), {{"a", {{"uniform", {0, 1}}}}, {"b", 3}}})},
-      {"metric", has_objective ? Json("loss") : Json()},
-      {"mode", has_objective ? pick({"min", "max"}) : Json()},
+      {"metric", metric},
+      {"mode", metric.is_array()    ? pick({{"min", "max"}, {"max", "max"}})
+               : metric.is_string() ? pick({"min", "max"})
+                                    : Json()},
       {"num_samples", flip() ? Json(-1) : Json(some())},
       {"max_concurrent_trials", maybe(some())},
       {"resources_per_trial", pick({{{"cpu", 0.5}}, {{"cpu", 2.0}, {"gpu", 3.0}, {"x", 0.25}}})},
@@ -285,7 +287,7 @@ Json draw_spec(Random& random) {
                      Json::array({{{"a", 1}}, {{"type", "trial_plateau"}, {"metric", "c"}}})})},
       {"seed", flip() ? random.bits() : random.below(3)},
       {"searcher", {{"type", "random"}}},
-      {"scheduler", {{"type", has_objective ? "asha" : "fifo"}}},
+      {"scheduler", {{"type", metric.is_null() ? "fifo" : "asha"}}},
       {"checkpoint_config",
        {{"num_to_keep", maybe(some() - 1)},
         {"checkpoint_score_attribute", maybe("val/acc")},
@@ -310,6 +312,15 @@ Json draw_spec(Random& random) {
 }
 
 }  // namespace
+
+TEST_CASE("Several metrics have a mode each, and a list of one is like its element",
+          "[spec][unit]") {
+  const ExperimentSpec two = good(with({{"metric", {"acc", "ms"}}, {"mode", {"max", "min"}}}));
+  CHECK(two.objectives == std::vector<Objective>{{"acc", Mode::max}, {"ms", Mode::min}});
+  const ExperimentSpec one = good(with({{"metric", Json::array({"acc"})}, {"mode", "max"}}));
+  CHECK(to_json(one)["metric"] == "acc");
+  CHECK(to_json(one)["mode"] == "max");
+}
 
 TEST_CASE("to_json gives back every field that was given, for any spec", "[spec][property]") {
   Random random(1);

@@ -17,7 +17,7 @@ namespace tune {
 struct RunInfo {
   std::string name;
   std::filesystem::path directory;  ///< of the experiment, absolute
-  std::optional<Objective> objective;
+  std::vector<Objective> objectives;
   std::optional<std::uint64_t> total_trials;  ///< if known beforehand
   Resources resources;                        ///< totals
   Resources resources_per_trial;

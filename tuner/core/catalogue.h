@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tuner/core/callback.h"
 #include "tuner/core/error.h"
@@ -25,7 +26,7 @@ namespace tune {
 /// What a policy is made from besides its own options.
 struct PolicyContext {
   const SearchSpace& space;
-  std::optional<Objective> objective;
+  std::vector<Objective> objectives;
   std::int64_t num_samples = 1;  ///< -1: endless
   std::uint64_t seed = 0;        ///< for this policy alone
   /// For callbacks: a sentence for the user, from any thread. Empty: there is nobody to tell.

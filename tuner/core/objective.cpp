@@ -1,8 +1,21 @@
 #include "tuner/core/objective.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tune {
+
+const Objective* sole(const std::vector<Objective>& objectives) {
+  return objectives.size() == 1 ? objectives.data() : nullptr;
+}
+
+const Objective* find_objective(const std::vector<Objective>& objectives,
+                                const std::string& metric) {
+  const auto found =
+      std::find_if(objectives.begin(), objectives.end(),
+                   [&](const Objective& objective) { return objective.metric == metric; });
+  return found == objectives.end() ? nullptr : &*found;
+}
 
 bool better(Mode mode, double a, double b) {
   if (std::isnan(a)) return false;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tune {
 
@@ -13,6 +14,12 @@ struct Objective {
   Mode mode = Mode::max;
   bool operator==(const Objective&) const = default;
 };
+
+/// The objective of an experiment that has one; null if it has none, or several.
+const Objective* sole(const std::vector<Objective>& objectives);
+/// The one of that metric; null if there is none.
+const Objective* find_objective(const std::vector<Objective>& objectives,
+                                const std::string& metric);
 
 /// Whether `a` is strictly better than `b`. NaN (also used for "missing") is worse than every
 /// number, infinities included, and no better than another NaN.

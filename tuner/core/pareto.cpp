@@ -137,4 +137,43 @@ std::vector<std::size_t> select_by_hypervolume(const std::vector<Scores>& points
   return chosen;
 }
 
+std::vector<double> crowding_distances(const std::vector<Scores>& front) {
+  std::vector<double> distances(front.size(), 0);
+  std::vector<std::size_t> order(front.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t j = 0; !front.empty() && j < front[0].size(); ++j) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return front[a][j] < front[b][j]; });
+    const double range = front[order.back()][j] - front[order.front()][j];
+    if (range == 0) continue;  // all are alike
+    distances[order.front()] = distances[order.back()] = infinity;
+    for (std::size_t i = 1; i + 1 < order.size(); ++i) {
+      distances[order[i]] += (front[order[i + 1]][j] - front[order[i - 1]][j]) / range;
+    }
+  }
+  return distances;
+}
+
+std::vector<std::size_t> best_by_crowding(const std::vector<Scores>& points, std::size_t n) {
+  const std::vector<std::size_t> ranks = domination_ranks(points, n);
+  std::vector<std::size_t> best;
+  for (std::size_t rank = 0; best.size() < std::min(n, points.size()); ++rank) {
+    std::vector<std::size_t> places;
+    std::vector<Scores> front;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (ranks[i] != rank) continue;
+      places.push_back(i);
+      front.push_back(points[i]);
+    }
+    const std::vector<double> room = crowding_distances(front);
+    std::vector<std::size_t> order(front.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return room[a] > room[b]; });
+    for (const std::size_t i : order) best.push_back(places[i]);
+  }
+  best.resize(std::min(n, points.size()));
+  return best;
+}
+
 }  // namespace tune

@@ -27,4 +27,12 @@ double hypervolume(std::vector<Scores> points, const Scores& reference);
 std::vector<std::size_t> select_by_hypervolume(const std::vector<Scores>& points, std::size_t n,
                                                const Scores& reference);
 
+/// How much room each point of a front has: the sum, over the objectives, of the distance between
+/// its neighbours on both sides as a part of the front's range; infinite for the first and the last
+/// one (Deb et al., "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", 2002).
+std::vector<double> crowding_distances(const std::vector<Scores>& front);
+
+/// `n` of the points, the best first: by rank, and within a front those that have most room.
+std::vector<std::size_t> best_by_crowding(const std::vector<Scores>& points, std::size_t n);
+
 }  // namespace tune

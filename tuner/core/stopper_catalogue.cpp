@@ -22,21 +22,26 @@ std::unique_ptr<Stopper> time_budget_from(const Json& json, const PolicyContext&
   return make_time_budget(seconds);
 }
 
-/// The metric in the options, else the objective's.
-std::string read_metric(OptionReader& reader, const PolicyContext& context) {
-  if (context.objective) return reader.get("metric", context.objective->metric);
-  return reader.get_required<std::string>("metric");
-}
-
-Mode read_mode(OptionReader& reader, const PolicyContext& context, Mode otherwise) {
-  return reader.get("mode", context.objective ? context.objective->mode : otherwise);
+/// The metric and mode in the options, else the experiment's.
+template <class Options>
+void read_objective(OptionReader& reader, const PolicyContext& context, const std::string& stopper,
+                    Options& options) {
+  const auto given = reader.get_optional<std::string>("metric");
+  const Objective* own = sole(context.objectives);
+  if (!own && given) own = find_objective(context.objectives, *given);
+  if (!own && !given && !context.objectives.empty()) {
+    throw OptionError("", "the stopper '" + stopper +
+                              "' watches one metric, and the experiment has several: name one as "
+                              "its 'metric', or use 'max_iteration' or 'time_budget'");
+  }
+  options.metric = own && !given ? own->metric : reader.get_required<std::string>("metric");
+  options.mode = reader.get("mode", own ? own->mode : options.mode);
 }
 
 std::unique_ptr<Stopper> trial_plateau_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   TrialPlateauOptions options;
-  options.metric = read_metric(reader, context);
-  options.mode = read_mode(reader, context, options.mode);
+  read_objective(reader, context, "trial_plateau", options);
   options.std = reader.get("std", options.std);
   options.num_results = reader.get("num_results", options.num_results);
   options.grace_period = reader.get("grace_period", options.grace_period);
@@ -51,8 +56,7 @@ std::unique_ptr<Stopper> trial_plateau_from(const Json& json, const PolicyContex
 std::unique_ptr<Stopper> experiment_plateau_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   ExperimentPlateauOptions options;
-  options.metric = read_metric(reader, context);
-  options.mode = read_mode(reader, context, options.mode);
+  read_objective(reader, context, "experiment_plateau", options);
   options.std = reader.get("std", options.std);
   options.top = reader.get("top", options.top);
   options.patience = reader.get("patience", options.patience);

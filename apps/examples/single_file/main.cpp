@@ -55,7 +55,7 @@ struct SayWhatEnded : tune::Callback {
 
 int main(int argc, char** argv) try {
   tune::TuneConfig config{.name = "single_file", .storage_path = argc > 1 ? argv[1] : "results"};
-  config.objective = {"loss", tune::Mode::min};
+  config.objectives = {{"loss", tune::Mode::min}};
   config.num_samples = 12;
   config.stop = {{"training_iteration", 100}};
   config.checkpoint_config = {.num_to_keep = 1, .checkpoint_at_end = true};

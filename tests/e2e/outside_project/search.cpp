@@ -10,7 +10,7 @@ void parabola(const tune::Json& config, tune::Session& session) {
 
 int main(int, char** argv) {
   tune::TuneConfig config{.name = "outside", .storage_path = argv[1]};
-  config.objective = {"y", tune::Mode::min};
+  config.objectives = {{"y", tune::Mode::min}};
   const tune::Json space = {{"x", {{"grid_search", {1, 2, 3, 4}}}}};
   tune::Tuner tuner(tune::TrainFunction(parabola), space, config);
   std::cout << tuner.show_progress(false).fit().best_result().config << "\n";
