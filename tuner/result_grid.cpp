@@ -1,9 +1,11 @@
 #include "tuner/result_grid.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "tuner/core/error.h"
+#include "tuner/core/pareto.h"
 #include "tuner/recovery.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
@@ -127,6 +129,48 @@ std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope 
     best_value = value;
   }
   return best;
+}
+
+ParetoFront ResultGrid::pareto_front(Scope scope) const {
+  const auto& objectives = spec_.objectives;
+  std::vector<TrialId> ids;
+  std::vector<Scores> points;
+  Scores worst;
+  for (const auto& trial : experiment_.trials()) {
+    Scores point;
+    for (const auto& [metric, mode] : objectives) {
+      const double value = value_of(trial, metric, mode, scope);
+      if (std::isfinite(value)) point.push_back(mode == Mode::max ? value : -value);
+    }
+    if (point.empty() || point.size() < objectives.size()) continue;
+    if (trial.state == TrialState::terminated || trial.state == TrialState::error) {
+      if (worst.empty()) worst = point;
+      for (std::size_t j = 0; j < worst.size(); ++j) worst[j] = std::min(worst[j], point[j]);
+    }
+    ids.push_back(trial.id);
+    points.push_back(std::move(point));
+  }
+  const std::vector<std::size_t> ranks = domination_ranks(points, 1);
+  std::vector<std::size_t> best;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == 0) best.push_back(i);
+  }
+  std::stable_sort(best.begin(), best.end(),
+                   [&](std::size_t a, std::size_t b) { return points[a] > points[b]; });
+  ParetoFront front;
+  std::vector<Scores> covering;
+  for (const std::size_t i : best) {
+    front.trials.push_back(ids[i]);
+    // One that runs may be beyond the reference, and covers nothing then.
+    bool is_within = !worst.empty();
+    for (std::size_t j = 0; j < worst.size(); ++j) is_within &= points[i][j] >= worst[j];
+    if (is_within) covering.push_back(points[i]);
+  }
+  front.hypervolume = hypervolume(std::move(covering), worst);
+  for (std::size_t j = 0; j < worst.size(); ++j) {
+    front.reference.push_back(objectives[j].mode == Mode::max ? worst[j] : -worst[j]);
+  }
+  return front;
 }
 
 TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::optional<Mode> mode,

@@ -45,6 +45,15 @@ struct TrialResult {
   std::filesystem::path path;                       ///< the trial's directory
 };
 
+/// What came out of an experiment with several metrics. Only trials with a finite number for each
+/// of them count.
+struct ParetoFront {
+  std::vector<TrialId> trials;  ///< those that no other one dominates, best first metric first
+  /// By metric the worst value of the trials that have ended; empty: none has.
+  std::vector<double> reference;
+  double hypervolume = 0;  ///< of what the front covers up to the reference
+};
+
 class ResultGrid {
  public:
   ResultGrid(Experiment experiment, ExperimentSpec spec, std::filesystem::path directory);
@@ -62,6 +71,9 @@ class ResultGrid {
                           Scope scope = Scope::last) const;
   /// The same as an id; nothing if no trial has a number there.
   std::optional<TrialId> best_trial(const Objective& objective, Scope scope) const;
+
+  /// By the experiment's own metrics.
+  ParetoFront pareto_front(Scope scope = Scope::last) const;
 
   const Experiment& experiment() const { return experiment_; }
   const ExperimentSpec& spec() const { return spec_; }

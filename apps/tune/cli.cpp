@@ -215,13 +215,13 @@ void add_look_commands(CLI::App& app, Line& line) {
   add_list(app, line);
 
   CLI::App* const best =
-      add_command(app, "best", "Show the best trial",
+      add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
                   "  tune best results/digits\n"
                   "  tune best results/digits --metric loss --mode min --scope all\n"
                   "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
   add_directory(*best, line.best.directory);
   add_metric(*best, line.best);
-  best->add_flag("--json", line.best.json, "As one JSON object");
+  best->add_flag("--json", line.best.json, "As a JSON object, or a list of a front's");
 
   CLI::App* const checkpoints =
       add_command(app, "checkpoints", "List the checkpoints, and verify them",

@@ -51,6 +51,18 @@ std::string paused_text(const std::filesystem::path& directory) {
          " --num-samples N";
 }
 
+std::string front_text(const ResultGrid& grid) {
+  const ParetoFront front = grid.pareto_front();
+  std::string text = count_of(front.trials.size(), "trial") + " that no other dominates";
+  if (front.reference.empty()) return text;
+  text += ", hypervolume " + format_metric(front.hypervolume) + " from ";
+  for (std::size_t j = 0; j < front.reference.size(); ++j) {
+    text += (j == 0 ? "" : ", ") + grid.spec().objectives[j].metric + " " +
+            format_metric(front.reference[j]);
+  }
+  return text;
+}
+
 const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
   const auto id = parse_trial_id(text);
   if (!id || index_of(*id) >= grid.size()) {

@@ -36,6 +36,9 @@ bool is_finished(const Experiment& experiment);
 /// What can be done about them then.
 std::string paused_text(const std::filesystem::path& directory);
 
+/// How large the front of an experiment with several metrics is, and how much it covers.
+std::string front_text(const ResultGrid& grid);
+
 /// "3" or "trial_00003". Error (user) if there is none.
 const Trial& find_trial(const ResultGrid& grid, const std::string& text);
 

@@ -96,28 +96,70 @@ Json best_checkpoints_json(const TrialResult& result) {
   return list;
 }
 
+/// What is said of a trial that is among the best.
+Json to_json(const TrialResult& result, Scope scope) {
+  return {{"trial_id", result.trial_id},
+          {"state", to_string(result.state)},
+          {"scope", to_string(scope)},
+          {"config", result.config},
+          {"metrics", result.metrics},
+          {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
+          {"best_checkpoints", best_checkpoints_json(result)},
+          {"path", result.path.string()}};
+}
+
+int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
+  const std::vector<TrialId> front = grid.pareto_front(scope).trials;
+  if (front.empty()) {
+    throw user_error("no trial in " + grid.directory().string() +
+                     " has reported numbers for all metrics");
+  }
+  Json list = Json::array();
+  std::vector<TableColumn> columns = {{"trial"}};
+  for (const auto& objective : grid.spec().objectives) columns.push_back({objective.metric, true});
+  columns.push_back({"config"});
+  std::vector<std::vector<std::string>> rows;
+  for (const TrialId id : front) {
+    const Trial& trial = grid.experiment().trial(id);
+    Json values;
+    auto& row = rows.emplace_back(std::vector{to_string(id)});
+    for (const auto& [metric, mode] : grid.spec().objectives) {
+      const double value = value_of(trial, metric, mode, scope);
+      values[metric] = value;
+      row.push_back(format_metric(value));
+    }
+    row.push_back(trial.tag);
+    Json& one = list.emplace_back(to_json(grid[index_of(id)], scope));
+    one["values"] = std::move(values);
+  }
+  if (as_json) {
+    print_json(list);
+  } else {
+    print_table(columns, rows);
+  }
+  return exit_ok;
+}
+
 }  // namespace
 
 int best_command(const BestRequest& request) {
   const Scope scope = checked_scope(request.scope);
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
+  const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
+  if (grid.spec().objectives.size() > 1 && !is_one_asked_for) {
+    return show_front(grid, scope, request.json);
+  }
   const Objective objective = objective_for(grid, request.metric, request.mode);
   const TrialResult best = grid.best_result(objective.metric, objective.mode, scope);
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
   const double value = value_of(trial, objective.metric, objective.mode, scope);
   if (request.json) {
-    print_json({{"trial_id", best.trial_id},
-                {"state", to_string(best.state)},
-                {"metric", objective.metric},
-                {"mode", to_string(objective.mode)},
-                {"scope", to_string(scope)},
-                {"value", value},
-                {"config", best.config},
-                {"metrics", best.metrics},
-                {"checkpoint", best.checkpoint ? Json(best.checkpoint->string()) : Json()},
-                {"best_checkpoints", best_checkpoints_json(best)},
-                {"path", best.path.string()}});
+    Json json = to_json(best, scope);
+    json["metric"] = objective.metric;
+    json["mode"] = to_string(objective.mode);
+    json["value"] = value;
+    print_json(json);
     return exit_ok;
   }
   std::vector<std::pair<std::string, std::string>> lines = {

@@ -73,6 +73,7 @@ std::string ending(const LoopEnd& end) {
 
 void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
   const auto& objectives = results.spec().objectives;
+  if (objectives.size() > 1) lines.emplace_back("front", front_text(results));
   const Objective* const objective = sole(objectives);
   if (!objective) return;
   const auto best = results.best_trial(*objective, Scope::all);
@@ -135,7 +136,8 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
   if (!results.spec().objectives.empty()) {
-    lines.emplace_back("", "tune best " + directory + " --scope all");
+    const bool is_one = sole(results.spec().objectives) != nullptr;
+    lines.emplace_back("", "tune best " + directory + (is_one ? " --scope all" : ""));
   }
   print("\n");
   print_pairs(lines);

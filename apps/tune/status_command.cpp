@@ -60,6 +60,20 @@ Json best_json(const ResultGrid& grid) {
           {"tag", trial.tag}};
 }
 
+/// null unless there are several metrics.
+Json front_json(const ResultGrid& grid) {
+  const auto& objectives = grid.spec().objectives;
+  if (objectives.size() < 2) return nullptr;
+  const ParetoFront front = grid.pareto_front();
+  Json reference;
+  for (std::size_t j = 0; j < front.reference.size(); ++j) {
+    reference[objectives[j].metric] = front.reference[j];
+  }
+  return {{"trials", front.trials.size()},
+          {"hypervolume", front.hypervolume},
+          {"reference", reference}};
+}
+
 Json checkpoints_json(const Look& look) {
   const SaveStatistics& saves = look.grid.experiment().saves();
   return {{"committed", saves.committed},
@@ -93,6 +107,7 @@ Json status_json(const Look& look) {
           {"trials", look.grid.size()},
           {"states", counts},
           {"best", best_json(look.grid)},
+          {"front", front_json(look.grid)},
           {"driver", driver},
           {"stop_reason", experiment.stop_reason()},
           {"started", experiment.started()},
@@ -168,7 +183,8 @@ int status_command(const std::string& directory, bool json) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", look.grid.spec().name + " in " + look.grid.directory().string()},
       {"trials", states_text(experiment)},
-      {"best", best_text(look.grid)},
+      look.grid.spec().objectives.size() > 1 ? std::pair("front", front_text(look.grid))
+                                             : std::pair("best", best_text(look.grid)),
       {"driver", driver_text(look)},
   };
   if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
