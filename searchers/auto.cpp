@@ -1,7 +1,7 @@
 // Which searcher fits a search. The reasons, with figures: docs/searchers.md, "auto".
+#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <variant>
 
 #include "searchers/coordinates.h"
 #include "searchers/searchers.h"
@@ -15,8 +15,6 @@ constexpr std::int64_t gp_trials = 200;
 constexpr std::int64_t nsga2_trials = 1000;  ///< more than tpe is quick with
 constexpr std::int64_t gp_axes = 20;
 constexpr std::int64_t gp_concurrency = 16;
-
-bool is_single(const Domain& domain) { return axis_of(domain).is_single(); }
 
 }  // namespace
 
@@ -33,21 +31,16 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
       return {"nsga2", "there are several metrics and many trials to come"};
     return {"tpe", "there are several metrics"};
   }
-  std::int64_t axes = 0, choices = 0, conditional = 0;
-  for (const SpaceLeaf& leaf : context.space.leaves()) {
-    if (is_single(leaf.domain)) continue;
-    ++axes;
-    choices += std::holds_alternative<Choice>(leaf.domain) ? 1 : 0;
-    conditional += leaf.conditional ? 1 : 0;
-  }
-  if (conditional > 0) return {"tpe", "some hyperparameters depend on others"};
+  const auto& leaves = context.space.leaves();
+  const auto axes = std::count_if(leaves.begin(), leaves.end(), [](const SpaceLeaf& leaf) {
+    return !axis_of(leaf.domain).is_single();
+  });
   if (trials < 0 || trials > gp_trials) return {"tpe", "there are many trials to come"};
   if (axes > gp_axes) return {"tpe", "there are more than 20 hyperparameters"};
-  if (2 * choices > axes) return {"tpe", "most hyperparameters are choices"};
   if (context.max_concurrent_trials.value_or(1) > gp_concurrency) {
     return {"tpe", "many trials run at the same time"};
   }
-  return {"gp", "there are few trials, of few hyperparameters that are numbers"};
+  return {"gp", "there are few trials, of few hyperparameters"};
 }
 
 }  // namespace tune
