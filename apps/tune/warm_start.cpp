@@ -51,8 +51,8 @@ std::string open_leaf(const SearchSpace& space, const Json& config) {
 }
 
 bool learns(const ExperimentSpec& spec) {
-  const std::string type = spec.searcher.at("type");
-  return type != "random" && type != "grid";
+  const std::set<std::string> learns_nothing = {"random", "grid", "sobol", "latin_hypercube"};
+  return !learns_nothing.contains(spec.searcher.at("type").get<std::string>());
 }
 
 }  // namespace
