@@ -15,12 +15,11 @@ namespace {
 
 class NearestRows : public Searcher {
  public:
-  NearestRows(const SearchSpace& space, std::vector<Suggestion> rows, std::size_t most,
+  NearestRows(const SearchSpace& space, std::vector<Suggestion> rows,
               std::vector<std::size_t>& taken, std::unique_ptr<Searcher> inner)
       : space_(space),
         axes_(axes_of(space_)),
         rows_(std::move(rows)),
-        most_(most),
         taken_(taken),
         inner_(std::move(inner)),
         is_free_(rows_.size(), true) {
@@ -28,13 +27,13 @@ class NearestRows : public Searcher {
   }
 
   Answer suggest(TrialId id) override {
-    if (used_ == most_) return Exhausted{};
+    if (index_of(id) >= taken_.size()) return Exhausted{};
     Answer answer = inner_->suggest(id);
     const auto* const wish = std::get_if<Suggestion>(&answer);
     if (wish == nullptr) return answer;
     const std::size_t row = nearest_to(point_of(wish->config));
-    take(row);
-    taken_.at(index_of(id)) = row;
+    is_free_[row] = false;
+    taken_[index_of(id)] = row;
     return rows_[row];
   }
 
@@ -45,21 +44,17 @@ class NearestRows : public Searcher {
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     inner_->on_trial_end(id, last, how);
   }
-  std::optional<std::uint64_t> total() const override { return most_; }
+  std::optional<std::uint64_t> total() const override { return taken_.size(); }
   bool may_take_long() const override { return inner_->may_take_long(); }
   Pace pace() const override { return inner_->pace(); }
 
   Json save() const override { return {{"inner", inner_->save()}, {"free", is_free_}}; }
   void load(const Json& state) override {
     load_state("the searcher of the nearest configs", [&] {
-      const auto is_free = state.at("free").get<std::vector<bool>>();
+      auto is_free = state.at("free").get<std::vector<bool>>();
       if (is_free.size() != rows_.size()) throw std::invalid_argument("a state of other configs");
       inner_->load(state.at("inner"));
-      is_free_.assign(rows_.size(), true);
-      used_ = 0;
-      for (std::size_t row = 0; row < rows_.size(); ++row) {
-        if (!is_free[row]) take(row);
-      }
+      is_free_ = std::move(is_free);
     });
   }
 
@@ -101,28 +96,21 @@ class NearestRows : public Searcher {
     return nearest;
   }
 
-  void take(std::size_t row) {
-    is_free_[row] = false;
-    ++used_;
-  }
-
   const SearchSpace space_;
   const std::vector<Axis> axes_;
   const std::vector<Suggestion> rows_;
   std::vector<Point> points_;  ///< by row
-  const std::size_t most_;
   std::vector<std::size_t>& taken_;
   const std::unique_ptr<Searcher> inner_;
   std::vector<bool> is_free_;  ///< by row
-  std::size_t used_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Searcher> make_nearest_rows(const SearchSpace& space, std::vector<Suggestion> rows,
-                                            std::size_t most, std::vector<std::size_t>& taken,
+                                            std::vector<std::size_t>& taken,
                                             std::unique_ptr<Searcher> inner) {
-  return std::make_unique<NearestRows>(space, std::move(rows), most, taken, std::move(inner));
+  return std::make_unique<NearestRows>(space, std::move(rows), taken, std::move(inner));
 }
 
 }  // namespace tune

@@ -33,12 +33,11 @@ std::unique_ptr<Searcher> make_variants(const SearchSpace& space, VariantOptions
 /// Suggests these, in this order.
 std::unique_ptr<Searcher> make_rows(std::vector<Suggestion> rows);
 
-/// Suggests at most `most` of these, each once: the nearest one to what `inner` would, which learns
-/// what came of it. `taken`, with a place for each trial, is told which row a trial has got.
-/// `space` has no grid; a std::invalid_argument or an Error says which row is not one of its
-/// configs.
+/// Suggests some of these, each once: the nearest one to what `inner` would, which learns what came
+/// of it. `taken` has a place for each trial that there is to be, not more than there are rows, and
+/// is told which one it has got. `space` has no grid, and each row is one of its configs.
 std::unique_ptr<Searcher> make_nearest_rows(const SearchSpace& space, std::vector<Suggestion> rows,
-                                            std::size_t most, std::vector<std::size_t>& taken,
+                                            std::vector<std::size_t>& taken,
                                             std::unique_ptr<Searcher> inner);
 
 /// Models where good configs are dense (tpe.cpp). Never exhausted; `space` has no grid.

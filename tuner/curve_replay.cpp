@@ -75,7 +75,7 @@ std::unique_ptr<Searcher> make_searcher(const ExperimentSpec& spec, const Catalo
   std::vector<std::size_t> all(table.curves.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   for (const Curve& curve : table.curves) require_leaves(space, curve.config);
-  return make_nearest_rows(space, rows_of(table, all), taken.size(), taken, std::move(inner));
+  return make_nearest_rows(space, rows_of(table, all), taken, std::move(inner));
 }
 
 void append_number(std::string& out, double value) {

@@ -47,9 +47,9 @@ LoopEnd Loop::run() {
     throw JournalFailed(std::string(error.what()) +
                         "; the run was ended, because nothing of it could be remembered any more; "
                         "what was recorded before is kept");
-  } catch (const std::exception& error) {  // of a plugin's, which knows no Error
+  } catch (const std::exception& error) {  // a plugin's policy knows no Error
     abandon();
-    throw machine_error(std::string("a policy failed: ") + error.what() +
+    throw machine_error(std::string("a policy, or the driver itself, failed: ") + error.what() +
                         "; the run was ended, and what was recorded before is kept");
   }
 }

@@ -1,5 +1,6 @@
 #include "apps/tune/spec_options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <system_error>
 
@@ -99,31 +100,31 @@ std::pair<std::string, std::string> split_at_equals(const std::string& name,
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    items.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
 Json amounts(const SpecOption& option, const std::string& text) {
   if (auto json = structured(option.name, text)) return *std::move(json);
   Json object = Json::object();
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
+  for (const auto& item : split_at_commas(text)) {
     const auto [key, value] =
-        split_at_equals(option.name, text.substr(begin, end - begin),
-                        std::string("like ") + option.placeholder + " or JSON");
+        split_at_equals(option.name, item, std::string("like ") + option.placeholder + " or JSON");
     object[key] = json_or_text(value);
-    begin = end + 1;
   }
   return object;
 }
 
 /// "a", or ["a", "b"] for "a,b".
 Json one_or_list(const std::string& text) {
-  if (text.find(',') == std::string::npos) return text;
-  Json list = Json::array();
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    list.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return list;
+  const auto items = split_at_commas(text);
+  return items.size() == 1 ? Json(text) : Json(items);
 }
 
 Json to_json_value(const SpecOption& option, const std::string& text) {

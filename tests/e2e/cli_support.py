@@ -67,5 +67,21 @@ class Case(unittest.TestCase):
         return [json.loads(line)["training_iteration"] for line in lines]
 
 
+class LookingCase(Case):
+    """Tests that only look at what `make` has made, once for all of them."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.maker = cls("make")
+        cls.maker.setUp()
+        cls.addClassCleanup(cls.maker.doCleanups)
+        cls.maker.make()
+
+    def setUp(self):
+        super().setUp()
+        if self is not self.maker:
+            self.dir = self.maker.dir
+
+
 def main():
     unittest.main(verbosity=2)

@@ -246,7 +246,7 @@ class Plugins(Case):
 
     def test_a_scheduler_that_does_what_it_may_not_ends_the_run_and_nothing_is_lost(self):
         for fault, code, expected in [
-                ("throws", 3, "a policy failed: no idea what to do"),
+                ("throws", 3, "a policy, or the driver itself, failed: no idea what to do"),
                 ("itself", 2, "the scheduler .* trial_00000: it cannot be its own donor"),
                 ("unknown donor", 2, "the scheduler .* there is no trial_04711"),
                 ("no config", 2, "the scheduler .* its config is no JSON object"),

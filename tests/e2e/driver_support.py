@@ -1,5 +1,8 @@
 """A driver in the background, and trials that take their time. Knows no command's meaning."""
+import glob
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -72,3 +75,37 @@ class DriverCase(Case):
         self.assertEqual(self.states(), ["TERMINATED"] * 2)
         for trial in (0, 1):
             self.assertEqual(self.iterations(trial), list(range(1, iterations + 1)))
+
+
+class KilledCase(Case):
+    """A test of experiments `results/NAME` of `spec.json` whose drivers are killed, and whose snapshots
+    are so far apart that the journal goes back to the first event."""
+
+    def events(self, name):
+        """What is recorded by now; a line that is just being written does not count."""
+        found = []
+        for journal in sorted(glob.glob(self.path("results", name, "journal-*.jsonl"))):
+            with open(journal, encoding="utf-8") as file:
+                found += [json.loads(line[17:]) for line in file if line.endswith("\n")]
+        return [event for event in found if "e" in event]
+
+    def results_by_now(self, name):
+        try:
+            return sum(event["e"] == "result" for event in self.events(name))
+        except ValueError:
+            return 0  # the driver cut off a torn record between two reads of it
+
+    def session_that_is_killed(self, name, results):
+        """Starts or resumes and kills it when so many results are recorded."""
+        resuming = os.path.exists(self.path("results", name, "CURRENT"))
+        words = ["resume", f"results/{name}", "--strict"] if resuming else [
+            "run", "spec.json", "--name", name]
+        driver = subprocess.Popen([TUNE, *words, "--progress", "none"], cwd=self.dir,
+                                  stdout=subprocess.DEVNULL)
+        self.addCleanup(driver.kill)
+        deadline = time.monotonic() + LIMIT_S
+        while self.results_by_now(name) < results:
+            self.assertIsNone(driver.poll(), "the driver ended too early")
+            self.assertLess(time.monotonic(), deadline)
+        driver.kill()
+        self.assertEqual(driver.wait(LIMIT_S), -signal.SIGKILL)

@@ -4,36 +4,22 @@ import io
 import os
 import subprocess
 
-from cli_support import LIMIT_S, TROUBLED, TUNE, Case, main
+from cli_support import LIMIT_S, TROUBLED, TUNE, LookingCase, main
 
 #: By trial: best of all results, best mean, best last, best mean of the last five, worst of all.
 LOSSES = [[0.1, 0.9, 0.8], [0.5, 0.5, 0.5], [0.95, 0.9, 0.2], [1.0] * 5 + [0.3] * 5, ["NaN"]]
 
 
-class Look(Case):
-    @classmethod
-    def setUpClass(cls):
-        """One run for all tests, which only look."""
-        one = cls("run_once")
-        one.setUp()
-        cls.run_of_all = one
-        cls.addClassCleanup(one.doCleanups)
-        one.write("spec.json", {
+class Look(LookingCase):
+    def make(self):
+        self.write("spec.json", {
             "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
             "param_space": {"case": {"grid_search": [
                 {"losses": losses, "lr": lr} for losses, lr in zip(LOSSES, [3, 1, 5, 4, 2])]}},
             "checkpoint_config": {"checkpoint_frequency": 1, "num_to_keep": 2,
                                   "checkpoint_score_attribute": "loss",
                                   "checkpoint_score_order": "min"}})
-        one.tune("run", "spec.json", "--progress", "none")
-
-    def run_once(self):
-        """What unittest wants to be there."""
-
-    def setUp(self):
-        super().setUp()
-        if hasattr(self, "run_of_all"):
-            self.dir = self.run_of_all.dir
+        self.tune("run", "spec.json", "--progress", "none")
 
     def ids(self, *options):
         return [int(trial["trial_id"][-5:]) for trial in self.json("ls", "results/spec", *options)]

@@ -1,12 +1,10 @@
 """Experiments with several metrics: what is found, what is shown of it, and who refuses them."""
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 
-from cli_support import LIMIT_S, TUNE, Case, main
+from cli_support import Case, LookingCase, main
+from driver_support import KilledCase
 
 TRAINABLE = [sys.executable, os.path.join(os.path.dirname(__file__), "two_metrics_trainable.py")]
 SPACE = {"x": {"uniform": [0, 1]}, "y": {"uniform": [0, 1]},
@@ -43,27 +41,7 @@ def front_of(trials):
             if not any(dominates(other, point) for other in points.values())}, points
 
 
-class Search(ObjectivesCase):
-    def results_by_now(self, name):
-        try:
-            return self.json("status", f"results/{name}")["results"]
-        except AssertionError:
-            return 0  # there is no experiment yet
-
-    def session_that_is_killed(self, name, results):
-        is_there = os.path.exists(self.path("results", name, "CURRENT"))
-        words = (["resume", f"results/{name}", "--strict"] if is_there else
-                 ["run", "spec.json", "--name", name])
-        driver = subprocess.Popen([TUNE, *words, "--progress", "none"], cwd=self.dir,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(driver.kill)
-        deadline = time.monotonic() + LIMIT_S
-        while self.results_by_now(name) < results:
-            self.assertIsNone(driver.poll(), "the driver ended too early")
-            self.assertLess(time.monotonic(), deadline)
-        driver.kill()
-        self.assertEqual(driver.wait(LIMIT_S), -signal.SIGKILL)
-
+class Search(ObjectivesCase, KilledCase):
     def check_front(self, directory):
         trials = self.json("ls", directory)
         self.assertEqual(len(trials), TRIALS)
@@ -95,7 +73,7 @@ class Search(ObjectivesCase):
         for searcher in ({"type": "tpe", "n_startup_trials": 5}, {"type": "nsga2", "population": 5}):
             with self.subTest(searcher["type"]):
                 name = searcher["type"]
-                self.spec(searcher=searcher)
+                self.spec(searcher=searcher, snapshot_period_s=1e6)
                 for results in (5, 40):
                     self.session_that_is_killed(name, results)
                 self.tune("resume", f"results/{name}", "--strict", "--progress", "none", expect=1)
@@ -103,39 +81,25 @@ class Search(ObjectivesCase):
                 self.check_front(f"results/{name}")
 
 
-class Shown(ObjectivesCase):
-    @classmethod
-    def setUpClass(cls):
-        """One run for all tests, which only look."""
-        one = cls("run_once")
-        one.setUp()
-        cls.run_of_all = one
-        cls.addClassCleanup(one.doCleanups)
-        one.spec(num_samples=12)
-        cls.output = one.tune("run", "spec.json", "--progress", "lines", expect=1).out
-
-    def run_once(self):
-        """What unittest wants to be there."""
-
-    def setUp(self):
-        super().setUp()
-        if hasattr(self, "run_of_all"):
-            self.dir = self.run_of_all.dir
+class Shown(ObjectivesCase, LookingCase):
+    def make(self):
+        self.spec(num_samples=12)
+        self.output = self.tune("run", "spec.json", "--progress", "lines", expect=1).out
 
     def front(self):
         return front_of(self.json("ls", "results/spec"))[0]
 
     def test_a_run_shows_all_metrics_and_the_front_and_no_best_trial(self):
-        self.assertIn(", 12 trials, min loss, max speed\n", self.output)
-        self.assertRegex(self.output, r"finished at iteration 4, loss \S+, speed \S+\n")
-        self.assertRegex(self.output, rf"\nfront +{len(self.front())} trials? that no other "
+        self.assertIn(", 12 trials, min loss, max speed\n", self.maker.output)
+        self.assertRegex(self.maker.output, r"finished at iteration 4, loss \S+, speed \S+\n")
+        self.assertRegex(self.maker.output, rf"\nfront +{len(self.front())} trials? that no other "
                                       r"dominates, hypervolume \S+ from loss \S+, speed \S+\n")
-        self.assertNotIn("best trial", self.output)
-        self.assertNotIn("best loss", self.output)
+        self.assertNotIn("best trial", self.maker.output)
+        self.assertNotIn("best loss", self.maker.output)
         self.assertIn(" that no other dominates, ", self.tune("status", "results/spec").out)
 
     def test_auto_is_tpe_and_says_so(self):
-        self.assertIn("the searcher is tpe, because there are several metrics", self.output)
+        self.assertIn("the searcher is tpe, because there are several metrics", self.maker.output)
 
     def test_best_is_a_table_best_first_metric_first(self):
         lines = self.tune("best", "results/spec").out.splitlines()

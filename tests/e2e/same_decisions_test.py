@@ -1,23 +1,19 @@
 """With one trial at a time and a deterministic trainable, an experiment whose driver was killed
 again and again is the same as one that nobody has disturbed: configs, results, decisions.
 """
-import glob
-import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 
-from cli_support import LIMIT_S, TUNE, Case, main
+from cli_support import main
+from driver_support import KilledCase
 
 LOGISTIC = [sys.executable, os.path.join(os.path.dirname(__file__), "logistic_trainable.py")]
 KILLS = 8
 ITERATIONS = 15
 
 
-class SameDecisions(Case):
+class SameDecisions(KilledCase):
     def spec(self, **fields):
         self.write("spec.json", {
             "trainable": {"command": LOGISTIC}, "metric": "x", "mode": "max", "seed": 11,
@@ -28,35 +24,6 @@ class SameDecisions(Case):
             # One journal from the first event to the last, so that it can be compared.
             "snapshot_period_s": 1e6,
             **fields})
-
-    def events(self, name):
-        """What is recorded by now; a line that is just being written does not count."""
-        found = []
-        for journal in sorted(glob.glob(self.path("results", name, "journal-*.jsonl"))):
-            with open(journal, encoding="utf-8") as file:
-                found += [json.loads(line[17:]) for line in file if line.endswith("\n")]
-        return [event for event in found if "e" in event]
-
-    def results_by_now(self, name):
-        try:
-            return sum(event["e"] == "result" for event in self.events(name))
-        except ValueError:
-            return 0  # the driver cut off a torn record between two reads of it
-
-    def session_that_is_killed(self, name, results):
-        """Starts or resumes and kills it when so many results are recorded."""
-        resuming = os.path.exists(self.path("results", name, "CURRENT"))
-        words = ["resume", f"results/{name}", "--strict"] if resuming else [
-            "run", "spec.json", "--name", name]
-        driver = subprocess.Popen([TUNE, *words, "--progress", "none"], cwd=self.dir,
-                                  stdout=subprocess.DEVNULL)
-        self.addCleanup(driver.kill)
-        deadline = time.monotonic() + LIMIT_S
-        while self.results_by_now(name) < results:
-            self.assertIsNone(driver.poll(), "the driver ended too early")
-            self.assertLess(time.monotonic(), deadline)
-        driver.kill()
-        self.assertEqual(driver.wait(LIMIT_S), -signal.SIGKILL)
 
     def decisions(self, name):
         """Trials, and what followed from each result; without times, processes and attempts. What
