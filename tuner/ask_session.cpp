@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -21,8 +22,6 @@ namespace tune {
 
 namespace {
 
-/// A snapshot is taken when the next process would have to do more than this once more.
-constexpr Seconds long_replay_s = 0.05;
 constexpr std::chrono::milliseconds lock_poll{10};
 /// So often in a row an experiment that nobody has may be refused before that is believed.
 constexpr int most_unexplained = 3;
@@ -87,7 +86,8 @@ bool is_told(const ExperimentSpec& spec) {
 }
 
 struct AskSession::State {
-  explicit State(std::filesystem::path the_directory) : directory(std::move(the_directory)) {}
+  State(FileSystem& the_files, std::filesystem::path the_directory, const Options& the_options)
+      : files(the_files), directory(std::move(the_directory)), options(the_options) {}
 
   Policies make(const Catalogue& catalogue) {
     std::vector<Problem> problems;
@@ -100,14 +100,14 @@ struct AskSession::State {
     use(given);
     policies = make(catalogue);
     store.emplace(
-        ExperimentStore::create(*files, directory, to_json(spec), this_process(clock->now())));
+        ExperimentStore::create(files, directory, to_json(spec), this_process(clock->now())));
   }
 
   void open_it(const Catalogue& catalogue) {
     notices.clear();
     Recovery recovery(experiment, policies, [&] { return make(catalogue); });
     store.emplace(
-        ExperimentStore::open(*files, directory, this_process(clock->now()), recovery, notices));
+        ExperimentStore::open(files, directory, this_process(clock->now()), recovery, notices));
     changes = recovery.take_changes();
     if (const auto& difference = recovery.difference()) {
       notices.push_back(
@@ -124,14 +124,14 @@ struct AskSession::State {
   }
 
   /// Makes or opens it, as soon as nobody else has it.
-  void wait_for_it(const Catalogue& catalogue, const ExperimentSpec* given, Seconds patience_s) {
-    const Seconds until = clock->steady() + patience_s;
+  void wait_for_it(const Catalogue& catalogue, const ExperimentSpec* given) {
+    const Seconds until = clock->steady() + options.patience_s;
     int unexplained = 0;
     std::string last_reason;
     while (true) {
-      const bool is_there = ExperimentStore::exists(*files, directory);
+      const bool is_there = ExperimentStore::exists(files, directory);
       if (is_there) {
-        use(read_spec(*files, directory, catalogue));
+        use(read_spec(files, directory, catalogue));
         if (given != nullptr) refuse_other_spec(spec, *given, directory);
       } else if (given == nullptr) {
         throw user_error("there is no experiment in " + directory.string());
@@ -143,10 +143,10 @@ struct AskSession::State {
         return;
       } catch (const Error& error) {
         if (error.fault() != Fault::user) throw;
-        const bool is_held = ExperimentStore::driver(*files, directory).has_value();
+        const bool is_held = ExperimentStore::driver(files, directory).has_value();
         if (is_held && clock->steady() >= until) {
-          throw user_error(std::string(error.what()) + "; waited " + Json(patience_s).dump() +
-                           " s for it");
+          throw user_error(std::string(error.what()) + "; waited " +
+                           Json(options.patience_s).dump() + " s for it");
         }
         // Whoever had it, or has just made it, may have left since: then the reason is another.
         const bool is_same = last_reason == error.what();
@@ -174,8 +174,9 @@ struct AskSession::State {
     return trial;
   }
 
-  std::filesystem::path directory;
-  std::unique_ptr<FileSystem> files = make_posix_file_system();
+  FileSystem& files;
+  const std::filesystem::path directory;
+  const Options options;
   std::unique_ptr<Clock> clock = make_system_clock();
   ExperimentSpec spec;
   SearchSpace space;
@@ -190,11 +191,12 @@ struct AskSession::State {
   Seconds busy_s = 0;  ///< reading and thinking, which the next process would have to do again
 };
 
-AskSession::AskSession(const std::filesystem::path& directory, const Catalogue& catalogue,
-                       const ExperimentSpec* spec, Seconds patience_s)
-    : state_(std::make_unique<State>(directory)) {
+AskSession::AskSession(FileSystem& files, const std::filesystem::path& directory,
+                       const Catalogue& catalogue, const ExperimentSpec* spec,
+                       const Options& options)
+    : state_(std::make_unique<State>(files, directory, options)) {
   State& state = *state_;
-  state.wait_for_it(catalogue, spec, patience_s);
+  state.wait_for_it(catalogue, spec);
   state.ledger.emplace(state.experiment, state.policies, *state.store, state.pool, *state.clock,
                        std::move(state.changes));
   if (state.experiment.sessions() == 0) {
@@ -249,16 +251,24 @@ void AskSession::tell_failure(TrialId id, const std::string& reason) {
 
 void AskSession::commit() {
   State& state = *state_;
-  state.ledger->write();
+  // Not the ledger's write, which a slow disk would make a thread's.
+  state.store->write();
   state.store->sync();
-  if (state.busy_s < long_replay_s) return;
-  take_snapshot(state.experiment, state.policies, *state.store, state.callbacks,
-                to_json(state.spec), state.ledger->changes());
-  state.busy_s = 0;
+  if (state.busy_s < state.options.long_replay_s) return;
+  try {
+    take_snapshot(state.experiment, state.policies, *state.store, state.callbacks,
+                  to_json(state.spec), state.ledger->changes());
+    state.busy_s = 0;
+  } catch (const Error& error) {
+    // The trials that it was to hold are in no other one of this session.
+    state.busy_s = -std::numeric_limits<Seconds>::infinity();
+    state.notices.push_back("there is no new snapshot, so that the next call takes longer: " +
+                            std::string(error.what()));
+  }
 }
 
 const Experiment& AskSession::experiment() const { return state_->experiment; }
 const ExperimentSpec& AskSession::spec() const { return state_->spec; }
-const std::vector<std::string>& AskSession::notices() const { return state_->notices; }
+std::vector<std::string> AskSession::take_notices() { return std::exchange(state_->notices, {}); }
 
 }  // namespace tune

@@ -13,6 +13,7 @@
 #include "tuner/core/clock.h"
 #include "tuner/core/experiment.h"
 #include "tuner/spec.h"
+#include "tuner/store/file_system.h"
 
 namespace tune {
 
@@ -30,12 +31,18 @@ class AskSession {
   };
   using Answered = std::variant<Suggested, NothingNow, Exhausted>;
 
+  struct Options {
+    /// How long to wait while another process has the experiment.
+    Seconds patience_s = 0;
+    /// A snapshot is taken when the next process would have to do more than this once more.
+    Seconds long_replay_s = 0.05;
+  };
+
   /// Takes up the experiment in `directory`, an absolute path; without one, starts it with `*spec`.
-  /// While another process has it, waits for up to `patience_s`. Error (user) if there is none and
-  /// no spec, if its trials are run by a driver, if `*spec` is not the one that it was started
-  /// with, or if the other process stays.
-  AskSession(const std::filesystem::path& directory, const Catalogue& catalogue,
-             const ExperimentSpec* spec, Seconds patience_s);
+  /// Error (user) if there is none and no spec, if its trials are run by a driver, if `*spec` is
+  /// not the one that it was started with, or if another process has it and stays.
+  AskSession(FileSystem& files, const std::filesystem::path& directory, const Catalogue& catalogue,
+             const ExperimentSpec* spec, const Options& options);
   ~AskSession();
   AskSession(const AskSession&) = delete;
   AskSession& operator=(const AskSession&) = delete;
@@ -50,13 +57,14 @@ class AskSession {
   /// The trial has failed for good.
   void tell_failure(TrialId trial, const std::string& reason);
 
-  /// Puts all of it on disk: only then it may be acted on.
+  /// Puts all of it on disk: only when that has returned it may be acted on. A snapshot that cannot
+  /// be taken is a notice, as nothing is lost without one.
   void commit();
 
   const Experiment& experiment() const;
   const ExperimentSpec& spec() const;
-  /// What the user should know, a sentence each.
-  const std::vector<std::string>& notices() const;
+  /// What the user should know, a sentence each, that has not been taken yet.
+  std::vector<std::string> take_notices();
 
  private:
   struct State;

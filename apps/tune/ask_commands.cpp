@@ -87,8 +87,8 @@ void warm_up(ExperimentSpec& spec, const std::vector<std::string>& others,
   if (is_same_but_warmer(recorded, spec)) spec.searcher = recorded.searcher;
 }
 
-void print_notices(const AskSession& session) {
-  for (const auto& notice : session.notices()) {
+void print_notices(AskSession& session) {
+  for (const auto& notice : session.take_notices()) {
     std::fprintf(stderr, "tune: notice: %s\n", notice.c_str());
   }
 }
@@ -158,6 +158,7 @@ class Conversation {
     }
     session_.commit();
     print(answers);
+    print_notices(session_);
   }
 
   bool has_errors() const { return has_errors_; }
@@ -259,7 +260,9 @@ int suggest_command(const SpecSource& source, const AskRequest& request) {
     if (!spec) return exit_bad_input;
     warm_up(*spec, source.warm_start, directory, catalogue);
   }
-  AskSession session(directory, catalogue, spec ? &*spec : nullptr, request.wait_s);
+  const auto files = make_posix_file_system();
+  AskSession session(*files, directory, catalogue, spec ? &*spec : nullptr,
+                     {.patience_s = request.wait_s});
   print_notices(session);
   std::string lines;
   int code = exit_ok;
@@ -273,6 +276,7 @@ int suggest_command(const SpecSource& source, const AskRequest& request) {
   }
   session.commit();
   print(lines);
+  print_notices(session);
   if (code == exit_exhausted) {
     std::fprintf(stderr, "tune: the search is over: all of its %zu trials are suggested\n",
                  session.experiment().trials().size());
@@ -298,7 +302,9 @@ int tell_command(const TellRequest& request) {
   std::optional<TrialId> id;
   if (!is_conversation) id = read_trial(request.trial);
   const Catalogue catalogue = catalogue_with(request.plugins);
-  AskSession session(experiment_path(request.directory), catalogue, nullptr, request.wait_s);
+  const auto files = make_posix_file_system();
+  AskSession session(*files, experiment_path(request.directory), catalogue, nullptr,
+                     {.patience_s = request.wait_s});
   print_notices(session);
   if (is_conversation) return converse(session);
   if (request.failed) {
@@ -308,6 +314,7 @@ int tell_command(const TellRequest& request) {
   }
   session.commit();
   print(line_of(session, *id));
+  print_notices(session);
   return exit_ok;
 }
 
