@@ -45,8 +45,8 @@ class Gp : public Searcher {
             {"random", random_.save()},
             {"shift", shift_},
             {"spread", spread_},
-            {"fitted", fit_.hyperparameters},
-            {"fitted_to", fit_.observations}};
+            {"fitted", fits_.scores.hyperparameters},
+            {"fitted_to", fits_.scores.observations}};
   }
 
   void load(const Json& state) override {
@@ -56,13 +56,14 @@ class Gp : public Searcher {
       auto shift = state.at("shift").get<std::vector<double>>();
       if (shift.size() != shift_.size()) throw std::invalid_argument("a state of another space");
       const auto spread = state.at("spread").get<std::uint64_t>();
-      GpFit fit{state.at("fitted").get<std::vector<double>>(),
-                state.at("fitted_to").get<std::size_t>()};
+      GpFits fits;
+      fits.scores = {state.at("fitted").get<std::vector<double>>(),
+                     state.at("fitted_to").get<std::size_t>()};
       history_.load(state.at("history"));
       random_ = random;
       shift_ = std::move(shift);
       spread_ = spread;
-      fit_ = std::move(fit);
+      fits_ = std::move(fits);
     });
   }
 
@@ -84,7 +85,7 @@ class Gp : public Searcher {
         data.scores.push_back(has_score ? row.scores[0] : std::numeric_limits<double>::quiet_NaN());
       }
     }
-    return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fit_, random_);
+    return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_);
   }
 
   const GpOptions options_;
@@ -92,7 +93,7 @@ class Gp : public Searcher {
   Random random_;
   std::vector<double> shift_;  ///< of those points, by leaf
   std::uint64_t spread_ = 0;   ///< points that did not come from the model
-  GpFit fit_;
+  GpFits fits_;
 };
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "searchers/acquisition.h"
+#include "searchers/gp_dimensions.h"
 #include "tuner/core/gaussian_process.h"
 #include "tuner/core/minimize.h"
 
@@ -15,155 +17,18 @@ namespace tune {
 
 namespace {
 
-using Point = std::vector<double>;  ///< by dimension, as the kernel wants it
+using Point = GpDimensions::Point;
 
-/// With more values than this, steps are too small to look at one by one.
-constexpr double most_steps = 30;
-constexpr double least_variance = 1e-12;
 constexpr int most_rounds = 4;
 /// From the middle, in distances from there to the best.
 constexpr double cut_off_at = 2;
+/// Of the scores' standard deviation: an improvement of less is not worth every trial.
+constexpr double worthwhile = 0.01;
+/// Lengths are halved so often at most.
+constexpr int most_halvings = 3;
 /// A fit is kept for so many times its observations, beyond the first hundred.
 constexpr double fit_growth = 1.1;
 constexpr std::size_t always_fitted = 100;
-
-/// Leaves as dimensions: numbers from 0 to 1 (those without bounds, a little further), and
-/// categories as they are. Leaves with a single value are none.
-class Dimensions {
- public:
-  Dimensions(const SearchSpace& space, const std::vector<Axis>& axes) : space_(space), axes_(axes) {
-    for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
-      is_conditional_ = is_conditional_ || space.leaves()[leaf].conditional;
-      if (!axes[leaf].is_single()) leaves_.push_back(leaf);
-    }
-  }
-
-  std::size_t size() const { return leaves_.size(); }
-  const Axis& axis(std::size_t j) const { return axes_[leaves_[j]]; }
-  std::vector<bool> categorical() const {
-    std::vector<bool> all;
-    for (std::size_t j = 0; j < size(); ++j) all.push_back(axis(j).is_choice());
-    return all;
-  }
-  double lower(std::size_t j) const { return axis(j).bounded ? 0 : -0.25; }
-  double upper(std::size_t j) const { return axis(j).bounded ? 1 : 1.25; }
-
-  /// A leaf that the config lacks is in the middle, or in a category of its own.
-  Point point_of(const std::vector<double>& coordinates) const {
-    Point point;
-    for (std::size_t j = 0; j < size(); ++j) {
-      const double coordinate = coordinates[leaves_[j]];
-      const bool is_there = !std::isnan(coordinate);
-      if (axis(j).is_choice()) {
-        point.push_back(is_there ? coordinate : -1);
-      } else {
-        point.push_back(is_there ? share(j, coordinate) : 0.5);
-      }
-    }
-    return point;
-  }
-
-  std::vector<double> coordinates_at(const Point& point) const {
-    std::vector<double> coordinates;
-    for (const Axis& axis : axes_) coordinates.push_back(axis.is_choice() ? 0 : axis.low);
-    for (std::size_t j = 0; j < size(); ++j) {
-      coordinates[leaves_[j]] = axis(j).is_choice()
-                                    ? std::max(point[j], 0.0)
-                                    : axis(j).low + point[j] * (axis(j).high - axis(j).low);
-    }
-    return coordinates;
-  }
-
-  /// As the config at the point has it; `is_there` says, by dimension, what that has at all.
-  Point snapped(const Point& point, std::vector<bool>* is_there = nullptr) const {
-    std::vector<double> coordinates = coordinates_at(point);
-    if (is_conditional_) {
-      const auto draw = [&](std::size_t leaf) {
-        return leaf_value_at(space_.leaves()[leaf].domain, axes_[leaf], coordinates[leaf]);
-      };
-      coordinates = coordinates_of(space_, axes_, space_.assemble(0, draw));
-    } else {
-      for (std::size_t j = 0; j < size(); ++j) {
-        double& coordinate = coordinates[leaves_[j]];
-        if (axis(j).step > 0 && !axis(j).is_choice()) {
-          coordinate = axis(j).coordinate_of(axis(j).value_at(coordinate));
-        }
-      }
-    }
-    if (is_there != nullptr) {
-      is_there->clear();
-      for (const std::size_t leaf : leaves_) is_there->push_back(!std::isnan(coordinates[leaf]));
-    }
-    return point_of(coordinates);
-  }
-
-  bool is_discrete() const {
-    for (std::size_t j = 0; j < size(); ++j) {
-      if (axis(j).step == 0 || !axis(j).bounded) return false;
-    }
-    return true;
-  }
-
-  /// All coordinates of a dimension with few values, else none.
-  std::vector<double> values(std::size_t j) const {
-    std::vector<double> all;
-    const Axis& a = axis(j);
-    if (a.is_choice()) {
-      for (std::size_t i = 0; i < a.choices; ++i) all.push_back(static_cast<double>(i));
-    } else if (a.step > 0 && a.bounded && (a.last - a.first) / a.step <= most_steps) {
-      const int steps = static_cast<int>(std::round((a.last - a.first) / a.step));
-      for (int i = 0; i <= steps; ++i) {
-        all.push_back(share(j, a.coordinate_of(std::min(a.first + i * a.step, a.last))));
-      }
-    }
-    return all;
-  }
-
- private:
-  double share(std::size_t j, double coordinate) const {
-    const Axis& a = axis(j);
-    return std::clamp((coordinate - a.low) / (a.high - a.low), lower(j), upper(j));
-  }
-
-  const SearchSpace& space_;
-  const std::vector<Axis>& axes_;
-  std::vector<std::size_t> leaves_;
-  bool is_conditional_ = false;
-};
-
-/// exp(x^2) erfc(x) for x >= 0, which neither overflows nor vanishes.
-double scaled_erfc(double x) {
-  if (x < 20) return std::exp(x * x) * std::erfc(x);
-  const double square = 1 / (x * x);
-  return (1 - square / 2 + 0.75 * square * square) / (x * std::sqrt(std::numbers::pi));
-}
-
-/// h(z) = density(z) + z * distribution(z) of the standard normal distribution: its logarithm, and
-/// the shares of its two slopes, distribution / h and density / h.
-struct Improvement {
-  double log_h, by_mean, by_deviation;
-};
-Improvement improvement_at(double z) {
-  const double log_density = -z * z / 2 - std::log(2 * std::numbers::pi) / 2;
-  if (z > 0) {
-    const double density = std::exp(log_density);
-    const double below = std::erfc(-z / std::numbers::sqrt2) / 2;
-    const double h = density + z * below;
-    return {std::log(h), below / h, density / h};
-  }
-  // h / density, without the difference of what is almost equal.
-  const double mills = std::sqrt(std::numbers::pi / 2) * scaled_erfc(-z / std::numbers::sqrt2);
-  const double square = 1 / (z * z);
-  const double ratio = z < -25 ? square * (1 - 3 * square + 15 * square * square) : 1 + z * mills;
-  return {log_density + std::log(ratio), mills / ratio, 1 / ratio};
-}
-
-/// Logarithm of the expected improvement over the best so far (Ament et al., "Unexpected
-/// Improvements to Expected Improvement for Bayesian Optimization", 2023).
-double log_improvement(const Prediction& there, double best) {
-  const double deviation = std::sqrt(std::max(there.variance, least_variance));
-  return std::log(deviation) + improvement_at((there.mean - best) / deviation).log_h;
-}
 
 /// As Optuna's GPSampler has it: lengths of about the size of the space, some signal, little noise.
 double log_prior(const std::vector<double>& values, std::vector<double>& gradient) {
@@ -245,17 +110,17 @@ std::vector<std::size_t> chosen(const std::vector<double>& scores, std::size_t m
   return order;
 }
 
-/// One search for the highest expected improvement.
+/// One search for the most promising point.
 class Climb {
  public:
-  Climb(const Dimensions& dimensions, const GaussianProcess& model, double best)
-      : dimensions_(dimensions), model_(model), best_(best) {}
+  Climb(const GpDimensions& dimensions, const Acquisition& acquisition)
+      : dimensions_(dimensions), acquisition_(acquisition) {}
 
   /// From `start`, which is changed to the top. Returns the height there.
   double operator()(Point& point) const {
     std::vector<bool> is_there;
     point = dimensions_.snapped(point, &is_there);
-    double height = log_improvement(model_.predict(point), best_);
+    double height = acquisition_.at(point);
     for (int round = 0; round < most_rounds; ++round) {
       const double before = height;
       slide(point, is_there, height);
@@ -282,19 +147,12 @@ class Climb {
     }
     if (free.empty()) return;
     Point moved = point;
-    GaussianProcess::Slopes slopes;
+    std::vector<double> slopes;
     const auto depth = [&](const Point& x, Point& gradient) {
       for (std::size_t i = 0; i < free.size(); ++i) moved[free[i]] = x[i];
-      const Prediction there = model_.predict(moved, slopes);
-      const double deviation = std::sqrt(std::max(there.variance, least_variance));
-      const auto improvement = improvement_at((there.mean - best_) / deviation);
-      for (std::size_t i = 0; i < free.size(); ++i) {
-        const double of_deviation = slopes.variance[free[i]] / (2 * deviation);
-        gradient[i] = -(improvement.by_mean * slopes.mean[free[i]] +
-                        improvement.by_deviation * of_deviation) /
-                      deviation;
-      }
-      return -(std::log(deviation) + improvement.log_h);
+      const double there = acquisition_.at(moved, slopes);
+      for (std::size_t i = 0; i < free.size(); ++i) gradient[i] = -slopes[free[i]];
+      return -there;
     };
     const Minimum found = minimize(depth, start, lower, upper, {50, 1e-4});
     for (std::size_t i = 0; i < free.size(); ++i) moved[free[i]] = found.x[i];
@@ -320,7 +178,7 @@ class Climb {
                       double& height) const {
     std::vector<bool> is_there_then;
     Point snapped = dimensions_.snapped(moved, &is_there_then);
-    const double then = log_improvement(model_.predict(snapped), best_);
+    const double then = acquisition_.at(snapped);
     if (!(then > height)) return false;
     height = then;
     point = std::move(snapped);
@@ -328,10 +186,94 @@ class Climb {
     return true;
   }
 
-  const Dimensions& dimensions_;
-  const GaussianProcess& model_;
-  const double best_;
+  const GpDimensions& dimensions_;
+  const Acquisition& acquisition_;
 };
+
+/// What the model is made of, point by point.
+struct Observations {
+  std::vector<double> points, scores;
+  std::vector<std::vector<double>> margins;  ///< by constraint; fulfilled from 0 on
+  std::vector<std::size_t> places;           ///< in the data
+  std::size_t best = 0;                      ///< the feasible one with the highest score, if any is
+};
+
+bool is_feasible(const GpData& data, std::size_t i) {
+  return std::all_of(data.constraints.begin(), data.constraints.end(),
+                     [i](const std::vector<double>& values) { return values[i] <= 0; });
+}
+
+Observations observations_of(const GpDimensions& dimensions, const GpData& data, std::size_t most) {
+  std::vector<double> order = standardize(data.scores).values;
+  const double range =
+      *std::max_element(order.begin(), order.end()) - *std::min_element(order.begin(), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!is_feasible(data, i)) order[i] -= range + 1;  // behind all that are
+  }
+  Observations observed;
+  observed.places = chosen(order, most);
+  observed.margins.resize(data.constraints.size());
+  for (std::size_t row = 0; row < observed.places.size(); ++row) {
+    const std::size_t i = observed.places[row];
+    const Point point = dimensions.point_of(data.points[i]);
+    observed.points.insert(observed.points.end(), point.begin(), point.end());
+    observed.scores.push_back(data.scores[i]);
+    for (std::size_t k = 0; k < data.constraints.size(); ++k) {
+      observed.margins[k].push_back(-data.constraints[k][i]);
+    }
+    if (order[i] > order[observed.places[observed.best]]) observed.best = row;
+  }
+  return observed;
+}
+
+/// The most promising point, and how much it promises; none if all are known already.
+struct Found {
+  Point point;
+  double height = -std::numeric_limits<double>::infinity();
+};
+
+Found most_promising(const GpDimensions& dimensions, const std::vector<Axis>& axes,
+                     const GpRules& rules, const GpData& data, const std::vector<double>& shift,
+                     const Acquisition& acquisition, std::size_t best) {
+  std::vector<Point> candidates;
+  std::vector<double> flat;
+  for (std::int64_t i = 0; i < rules.n_candidates; ++i) {
+    candidates.push_back(dimensions.snapped(
+        dimensions.point_of(spread_point(axes, static_cast<std::uint64_t>(i), shift))));
+    flat.insert(flat.end(), candidates.back().begin(), candidates.back().end());
+  }
+  const auto heights = acquisition.at_all(flat);
+  std::vector<std::pair<double, std::size_t>> ranking;
+  for (std::size_t i = 0; i < candidates.size(); ++i) ranking.emplace_back(-heights[i], i);
+  std::sort(ranking.begin(), ranking.end());
+
+  // In a discrete space, what is known already is not asked again.
+  std::set<Point> known;
+  if (dimensions.is_discrete()) {
+    for (const auto& point : data.points) known.insert(dimensions.point_of(point));
+    for (const auto& point : data.pending) known.insert(dimensions.point_of(point));
+  }
+  const Climb climb(dimensions, acquisition);
+  Found top;
+  const auto take = [&](const Point& point, double height) {
+    if (height > top.height && !known.contains(point)) top = {point, height};
+  };
+  Point from_best = dimensions.point_of(data.points[best]);
+  const double height = climb(from_best);
+  take(from_best, height);
+  const auto searches = static_cast<std::size_t>(rules.n_local_searches);
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    Point point = candidates[ranking[i].second];
+    take(point, -ranking[i].first);
+    if (i + 1 < searches) {
+      const double reached = climb(point);
+      take(point, reached);
+    } else if (!top.point.empty()) {
+      break;
+    }
+  }
+  return top;
+}
 
 }  // namespace
 
@@ -358,76 +300,56 @@ std::vector<double> spread_point(const std::vector<Axis>& axes, std::uint64_t i,
 }
 
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
-                               const GpRules& rules, const GpData& data, GpFit& fit,
+                               const GpRules& rules, const GpData& data, GpFits& fits,
                                Random& random) {
-  const Dimensions dimensions(space, axes);
+  const GpDimensions dimensions(space, axes);
   std::vector<double> shift;
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) shift.push_back(random.uniform());
   if (dimensions.size() == 0) return spread_point(axes, 0, shift);
 
-  const std::vector<double> all_scores = standardize(data.scores).values;
-  const auto places = chosen(all_scores, static_cast<std::size_t>(rules.max_observations));
-  std::vector<double> points, scores;
-  std::size_t best = places.front();
-  for (const std::size_t i : places) {
-    const Point point = dimensions.point_of(data.points[i]);
-    points.insert(points.end(), point.begin(), point.end());
-    scores.push_back(data.scores[i]);
-    if (all_scores[i] > all_scores[best]) best = i;
-  }
-  scores = standardize(cut_off(std::move(scores))).values;
-  const double best_score = *std::max_element(scores.begin(), scores.end());
-  GaussianProcess model(make_matern_kernel(dimensions.categorical()), dimensions.size(), points,
-                        scores);
-  fit_model(model, dimensions.size(), all_scores.size(), fit);
-  // What is on its way is taken to come out as expected, which makes its surroundings certain.
-  for (const auto& coordinates : data.pending) {
-    const Point point = dimensions.point_of(coordinates);
-    model.add(point, model.predict(point).mean);
-  }
-
-  std::vector<Point> candidates;
-  std::vector<double> flat;
-  for (std::int64_t i = 0; i < rules.n_candidates; ++i) {
-    candidates.push_back(dimensions.snapped(
-        dimensions.point_of(spread_point(axes, static_cast<std::uint64_t>(i), shift))));
-    flat.insert(flat.end(), candidates.back().begin(), candidates.back().end());
-  }
-  const auto predictions = model.predict_all(flat);
-  std::vector<std::pair<double, std::size_t>> ranking;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    ranking.emplace_back(-log_improvement(predictions[i], best_score), i);
-  }
-  std::sort(ranking.begin(), ranking.end());
-
-  // In a discrete space, what is known already is not asked again.
-  std::set<Point> known;
-  if (dimensions.is_discrete()) {
-    for (const auto& point : data.points) known.insert(dimensions.point_of(point));
-    for (const auto& point : data.pending) known.insert(dimensions.point_of(point));
-  }
-  const Climb climb(dimensions, model, best_score);
-  Point top;
-  double height = -std::numeric_limits<double>::infinity();
-  const auto take = [&](const Point& point, double at) {
-    if (at > height && !known.contains(point)) {
-      top = point;
-      height = at;
+  const auto observed =
+      observations_of(dimensions, data, static_cast<std::size_t>(rules.max_observations));
+  const auto model_of = [&](const std::vector<double>& targets, GpFit& fit) {
+    GaussianProcess model(make_matern_kernel(dimensions.categorical()), dimensions.size(),
+                          observed.points, targets);
+    fit_model(model, dimensions.size(), data.points.size(), fit);
+    // What is on its way is taken to come out as expected, which makes its surroundings certain.
+    for (const auto& coordinates : data.pending) {
+      const Point point = dimensions.point_of(coordinates);
+      model.add(point, model.predict(point).mean);
     }
+    return model;
   };
-  Point from_best = dimensions.point_of(data.points[best]);
-  take(from_best, climb(from_best));
-  const auto searches = static_cast<std::size_t>(rules.n_local_searches);
-  for (std::size_t i = 0; i < ranking.size(); ++i) {
-    Point point = candidates[ranking[i].second];
-    take(point, -ranking[i].first);
-    if (i + 1 < searches) {
-      take(point, climb(point));
-    } else if (!top.empty()) {
-      break;
-    }
+  const auto scores = standardize(cut_off(observed.scores)).values;
+  const std::size_t best = observed.places[observed.best];
+  GaussianProcess model = model_of(scores, fits.scores);
+  Acquisition acquisition(
+      model, is_feasible(data, best) ? std::optional(scores[observed.best]) : std::nullopt);
+  std::vector<GaussianProcess> margins;
+  margins.reserve(observed.margins.size());
+  fits.constraints.resize(observed.margins.size());
+  for (std::size_t k = 0; k < observed.margins.size(); ++k) {
+    const Standardized margin = standardize(observed.margins[k]);
+    margins.push_back(model_of(margin.values, fits.constraints[k]));
+    acquisition.require(margins.back(), -margin.mean / margin.deviation);
   }
-  return top.empty() ? spread_point(axes, 0, shift) : dimensions.coordinates_at(top);
+
+  const auto look = [&] {
+    return most_promising(dimensions, axes, rules, data, shift, acquisition, best);
+  };
+  Found found = look();
+  // Where no improvement is expected any more, every other trial doubts the model: with shorter
+  // lengths less is certain between what is known (Berkenkamp, Schoellig and Krause, "No-Regret
+  // Bayesian Optimization with Unknown Hyperparameters", 2019).
+  const bool may_doubt = (data.points.size() + data.pending.size()) % 2 == 1;
+  std::vector<double> values = fits.scores.hyperparameters;
+  for (int i = 0; may_doubt && found.height < std::log(worthwhile) && i < most_halvings; ++i) {
+    for (std::size_t j = 0; j < dimensions.size(); ++j) values[j] *= 4;  // inverse squares
+    model.set(values);
+    found = look();
+  }
+  return found.point.empty() ? spread_point(axes, 0, shift)
+                             : dimensions.coordinates_at(found.point);
 }
 
 }  // namespace tune

@@ -16,11 +16,18 @@ struct GpFit {
   std::size_t observations = 0;         ///< that were known then, modelled or not
 };
 
+struct GpFits {
+  GpFit scores;
+  std::vector<GpFit> constraints;
+};
+
 /// Points are coordinates by leaf, NaN where a config has none (coordinates.h).
 struct GpData {
   std::vector<std::vector<double>> points;
   std::vector<double> scores;                ///< one for each, larger is better; NaN: it failed
   std::vector<std::vector<double>> pending;  ///< whose scores are on their way
+  /// Of each constraint a value for each point: fulfilled up to 0; NaN: it is not.
+  std::vector<std::vector<double>> constraints = {};
 };
 
 /// Point number `i` of a sequence that fills the space evenly; `shift` moves it, by leaf from 0
@@ -30,7 +37,7 @@ std::vector<double> spread_point(const std::vector<Axis>& axes, std::uint64_t i,
 
 /// Coordinates by leaf of the next point; for leaves that its config will not have, any.
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
-                               const GpRules& rules, const GpData& data, GpFit& fit,
+                               const GpRules& rules, const GpData& data, GpFits& fits,
                                Random& random);
 
 }  // namespace tune
