@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "searchers/normal.h"
 #include "tuner/core/error.h"
@@ -58,6 +59,12 @@ std::vector<double> deviations_of(const ParzenColumn& column, const ParzenRules&
     deviations[column.ascending[i]] = std::clamp(farther, least, std::max(least, range));
   }
   return deviations;
+}
+
+/// Where the step of `x` begins and ends.
+std::pair<double, double> step_of(const Axis& axis, double x) {
+  const double value = axis.value_at(x);
+  return {axis.coordinate_of(value - axis.step / 2), axis.coordinate_of(value + axis.step / 2)};
 }
 
 }  // namespace
@@ -205,9 +212,34 @@ std::vector<double> Parzen::sample(std::size_t n, const Uniforms& uniforms) cons
   return points;
 }
 
-/// For each point, for each kind of kernel the logarithm of the probability of the point's step.
-std::vector<double> Parzen::step_masses(const Numbers& numbers,
-                                        const std::vector<double>& points) const {
+/// What probability of one step, a logarithm, is too little for a kernel to count at any of the
+/// points, even if it were at its densest along all other axes: it is lost beside the wide one.
+double Parzen::negligible_mass(const std::vector<double>& points) const {
+  const std::size_t width = axes_.size();
+  double least = infinity;
+  for (std::size_t first = 0; first < points.size(); first += width) {
+    double wide = constant_.back();
+    for (const Choices& choices : choices_) wide += choices.miss;
+    for (const Numbers& numbers : numbers_) {
+      const Axis& axis = *axes_[numbers.column];
+      const double x = points[first + numbers.column];
+      const double mean = numbers.mean.back(), inverse = numbers.inverse_deviation.back();
+      if (axis.step > 0) {
+        const auto [left, right] = step_of(axis, x);
+        wide += log_normal_mass((left - mean) * inverse, (right - mean) * inverse);
+      } else {
+        wide -= 0.5 * (x - mean) * (x - mean) * inverse * inverse;
+      }
+    }
+    least = std::min(least, wide);
+  }
+  return least + LogSum::negligible - *std::max_element(constant_.begin(), constant_.end());
+}
+
+/// For each point, for each kind of kernel the logarithm of the probability of the point's step;
+/// what is below `negligible` only roughly.
+std::vector<double> Parzen::step_masses(const Numbers& numbers, const std::vector<double>& points,
+                                        double negligible) const {
   const Axis& axis = *axes_[numbers.column];
   const std::size_t width = axes_.size(), n = points.size() / width;
   const std::size_t kinds = numbers.kind_mean.size();
@@ -221,12 +253,13 @@ std::vector<double> Parzen::step_masses(const Numbers& numbers,
       std::copy_n(&masses[before * kinds], kinds, out);
       continue;
     }
-    const double value = axis.value_at(x);
-    const double left = axis.coordinate_of(value - axis.step / 2);
-    const double right = axis.coordinate_of(value + axis.step / 2);
+    const auto [left, right] = step_of(axis, x);
     for (std::size_t kind = 0; kind < kinds; ++kind) {
       const double mean = numbers.kind_mean[kind], inverse = numbers.kind_inverse_deviation[kind];
-      out[kind] = log_normal_mass((left - mean) * inverse, (right - mean) * inverse);
+      const double from = (left - mean) * inverse, to = (right - mean) * inverse;
+      const double nearest = std::max({from, -to, 0.0});
+      const double at_most = -0.5 * nearest * nearest;
+      out[kind] = at_most < negligible ? at_most : log_normal_mass(from, to);
     }
   }
   return masses;
@@ -236,8 +269,9 @@ std::vector<double> Parzen::log_density(const std::vector<double>& points) const
   constexpr std::size_t block = 256;  // of kernels, which then stay in the nearest cache
   const std::size_t width = axes_.size(), n = points.size() / width;
   std::vector<std::vector<double>> masses(numbers_.size());
+  const double negligible = negligible_mass(points);
   for (std::size_t j = 0; j < numbers_.size(); ++j) {
-    if (!numbers_[j].kind.empty()) masses[j] = step_masses(numbers_[j], points);
+    if (!numbers_[j].kind.empty()) masses[j] = step_masses(numbers_[j], points, negligible);
   }
   std::vector<LogSum> sums(n);
   std::array<double, block> terms;

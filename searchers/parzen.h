@@ -56,7 +56,9 @@ class Parzen {
   void add_choices(const ParzenColumn& column, const ParzenRules& rules, std::size_t place);
   void add_numbers(const ParzenColumn& column, const ParzenRules& rules, std::size_t place);
   void add_scale(const Axis& axis, Numbers& numbers);
-  std::vector<double> step_masses(const Numbers& numbers, const std::vector<double>& points) const;
+  double negligible_mass(const std::vector<double>& points) const;
+  std::vector<double> step_masses(const Numbers& numbers, const std::vector<double>& points,
+                                  double negligible) const;
 
   std::vector<const Axis*> axes_;
   std::size_t kernels_ = 0;  ///< configs and, last, the wide one
