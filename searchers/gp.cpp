@@ -73,7 +73,7 @@ class Gp : public Searcher {
     const auto ended = history_.rows().size() - running;
     const bool is_known = ended > history_.count(History::State::failed);
     if (!is_known || static_cast<std::int64_t>(ended) < options_.n_startup_trials) {
-      return spread_point(history_.axes(), spread_++, shift_);
+      return SpreadPoints(history_.axes(), shift_)(spread_++);
     }
     GpData data;
     for (const History::Row& row : history_.rows()) {

@@ -226,44 +226,54 @@ Observations observations_of(const GpDimensions& dimensions, const GpData& data,
   return observed;
 }
 
+/// Where to look for the most promising point.
+struct Candidates {
+  std::vector<Point> points;  ///< all over the space
+  std::vector<double> flat;   ///< the same, one after the other
+  Point best;                 ///< so far
+  std::set<Point> known;      ///< in a discrete space, not to be asked again
+};
+
+Candidates candidates_of(const GpDimensions& dimensions, const SpreadPoints& spread,
+                         const GpRules& rules, const GpData& data, std::size_t best) {
+  Candidates candidates;
+  for (std::int64_t i = 0; i < rules.n_candidates; ++i) {
+    const auto coordinates = spread(static_cast<std::uint64_t>(i));
+    candidates.points.push_back(dimensions.snapped(dimensions.point_of(coordinates)));
+    const Point& point = candidates.points.back();
+    candidates.flat.insert(candidates.flat.end(), point.begin(), point.end());
+  }
+  candidates.best = dimensions.point_of(data.points[best]);
+  if (dimensions.is_discrete()) {
+    for (const auto& point : data.points) candidates.known.insert(dimensions.point_of(point));
+    for (const auto& point : data.pending) candidates.known.insert(dimensions.point_of(point));
+  }
+  return candidates;
+}
+
 /// The most promising point, and how much it promises; none if all are known already.
 struct Found {
   Point point;
   double height = -std::numeric_limits<double>::infinity();
 };
 
-Found most_promising(const GpDimensions& dimensions, const std::vector<Axis>& axes,
-                     const GpRules& rules, const GpData& data, const std::vector<double>& shift,
-                     const Acquisition& acquisition, std::size_t best) {
-  std::vector<Point> candidates;
-  std::vector<double> flat;
-  for (std::int64_t i = 0; i < rules.n_candidates; ++i) {
-    candidates.push_back(dimensions.snapped(
-        dimensions.point_of(spread_point(axes, static_cast<std::uint64_t>(i), shift))));
-    flat.insert(flat.end(), candidates.back().begin(), candidates.back().end());
-  }
-  const auto heights = acquisition.at_all(flat);
+Found most_promising(const GpDimensions& dimensions, const Candidates& candidates,
+                     const Acquisition& acquisition, std::size_t searches) {
+  const auto heights = acquisition.at_all(candidates.flat);
   std::vector<std::pair<double, std::size_t>> ranking;
-  for (std::size_t i = 0; i < candidates.size(); ++i) ranking.emplace_back(-heights[i], i);
+  for (std::size_t i = 0; i < heights.size(); ++i) ranking.emplace_back(-heights[i], i);
   std::sort(ranking.begin(), ranking.end());
 
-  // In a discrete space, what is known already is not asked again.
-  std::set<Point> known;
-  if (dimensions.is_discrete()) {
-    for (const auto& point : data.points) known.insert(dimensions.point_of(point));
-    for (const auto& point : data.pending) known.insert(dimensions.point_of(point));
-  }
   const Climb climb(dimensions, acquisition);
   Found top;
   const auto take = [&](const Point& point, double height) {
-    if (height > top.height && !known.contains(point)) top = {point, height};
+    if (height > top.height && !candidates.known.contains(point)) top = {point, height};
   };
-  Point from_best = dimensions.point_of(data.points[best]);
+  Point from_best = candidates.best;
   const double height = climb(from_best);
   take(from_best, height);
-  const auto searches = static_cast<std::size_t>(rules.n_local_searches);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
-    Point point = candidates[ranking[i].second];
+    Point point = candidates.points[ranking[i].second];
     take(point, -ranking[i].first);
     if (i + 1 < searches) {
       const double reached = climb(point);
@@ -277,20 +287,23 @@ Found most_promising(const GpDimensions& dimensions, const std::vector<Axis>& ax
 
 }  // namespace
 
-std::vector<double> spread_point(const std::vector<Axis>& axes, std::uint64_t i,
-                                 const std::vector<double>& shift) {
+SpreadPoints::SpreadPoints(const std::vector<Axis>& axes, std::vector<double> shift)
+    : axes_(axes), shift_(std::move(shift)) {
   // The root of x^(d + 1) = x + 1.
   double root = 1.5;
   for (int step = 0; step < 60; ++step) {
     root = std::pow(1 + root, 1 / (static_cast<double>(axes.size()) + 1));
   }
-  std::vector<double> coordinates;
   double stride = 1;
-  for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
-    stride /= root;
-    const double place = shift[leaf] + stride * static_cast<double>(i + 1);
+  for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) strides_.push_back(stride /= root);
+}
+
+std::vector<double> SpreadPoints::operator()(std::uint64_t i) const {
+  std::vector<double> coordinates;
+  for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
+    const double place = shift_[leaf] + strides_[leaf] * static_cast<double>(i + 1);
     const double share = place - std::floor(place);
-    const Axis& axis = axes[leaf];
+    const Axis& axis = axes_[leaf];
     coordinates.push_back(axis.is_choice()
                               ? std::min(std::floor(share * static_cast<double>(axis.choices)),
                                          static_cast<double>(axis.choices - 1))
@@ -305,7 +318,8 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   const GpDimensions dimensions(space, axes);
   std::vector<double> shift;
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) shift.push_back(random.uniform());
-  if (dimensions.size() == 0) return spread_point(axes, 0, shift);
+  const SpreadPoints spread(axes, std::move(shift));
+  if (dimensions.size() == 0) return spread(0);
 
   const auto observed =
       observations_of(dimensions, data, static_cast<std::size_t>(rules.max_observations));
@@ -334,8 +348,10 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     acquisition.require(margins.back(), -margin.mean / margin.deviation);
   }
 
+  const auto candidates = candidates_of(dimensions, spread, rules, data, best);
   const auto look = [&] {
-    return most_promising(dimensions, axes, rules, data, shift, acquisition, best);
+    return most_promising(dimensions, candidates, acquisition,
+                          static_cast<std::size_t>(rules.n_local_searches));
   };
   Found found = look();
   // Where no improvement is expected any more, every other trial doubts the model: with shorter
@@ -348,8 +364,7 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     model.set(values);
     found = look();
   }
-  return found.point.empty() ? spread_point(axes, 0, shift)
-                             : dimensions.coordinates_at(found.point);
+  return found.point.empty() ? spread(0) : dimensions.coordinates_at(found.point);
 }
 
 }  // namespace tune

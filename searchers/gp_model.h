@@ -30,10 +30,20 @@ struct GpData {
   std::vector<std::vector<double>> constraints = {};
 };
 
-/// Point number `i` of a sequence that fills the space evenly; `shift` moves it, by leaf from 0
-/// to 1. (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018.)
-std::vector<double> spread_point(const std::vector<Axis>& axes, std::uint64_t i,
-                                 const std::vector<double>& shift);
+/// A sequence of points that fills the space evenly. (Roberts, "The Unreasonable Effectiveness of
+/// Quasirandom Sequences", 2018.)
+class SpreadPoints {
+ public:
+  /// `shift` moves them, by leaf from 0 to 1. `axes` outlives it.
+  SpreadPoints(const std::vector<Axis>& axes, std::vector<double> shift);
+
+  /// Coordinates by leaf of point number `i`.
+  std::vector<double> operator()(std::uint64_t i) const;
+
+ private:
+  const std::vector<Axis>& axes_;
+  std::vector<double> shift_, strides_;
+};
 
 /// Coordinates by leaf of the next point; for leaves that its config will not have, any.
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,

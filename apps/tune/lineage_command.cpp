@@ -70,10 +70,8 @@ std::string metric_text(const Experiment& experiment, const Kin& kin, const std:
 
 void print_tree(const ResultGrid& grid, const std::vector<Kin>& all, bool also_extinct) {
   const Experiment& experiment = grid.experiment();
-  const Objective* const objective = sole(grid.spec().objectives);
-  const std::string metric = objective ? objective->metric : "";
   std::vector<TableColumn> columns = {{"trial"}, {"from", true}, {"to", true}};
-  if (!metric.empty()) columns.push_back({metric, true});
+  for (const auto& [metric, mode] : grid.spec().objectives) columns.push_back({metric, true});
   columns.push_back({"config"});
   std::vector<std::vector<std::string>> rows;
   // Depth first, without recursion: a line of descent may be long.
@@ -95,7 +93,9 @@ void print_tree(const ResultGrid& grid, const std::vector<Kin>& all, bool also_e
     const Json config = config_json(experiment, kin.stretch);
     std::vector<std::string> row = {std::string(2 * depth, ' ') + to_string(kin.stretch.trial),
                                     std::to_string(kin.from), std::to_string(kin.to)};
-    if (!metric.empty()) row.push_back(metric_text(experiment, kin, metric));
+    for (const auto& [metric, mode] : grid.spec().objectives) {
+      row.push_back(metric_text(experiment, kin, metric));
+    }
     row.push_back(kin.origin
                       ? changes_text(config_json(experiment, all[*kin.origin].stretch), config)
                       : values_text(config));

@@ -31,7 +31,7 @@ class Search {
 
   Json ask() {
     const auto coordinates = data_.points.size() < 10
-                                 ? spread_point(axes_, asked_, shift_)
+                                 ? SpreadPoints(axes_, shift_)(asked_)
                                  : next_by_gp(space_, axes_, rules_, data_, fits_, random_);
     ++asked_;
     Json config = space_.assemble(0, [&](std::size_t leaf) {
@@ -241,8 +241,9 @@ TEST_CASE("Points that fill the space leave no large gap", "[gp]") {
   const std::vector<Axis> axes = {axis_of(space.leaves()[0].domain),
                                   axis_of(space.leaves()[1].domain)};
   std::set<std::pair<int, int>> cells;
+  const SpreadPoints spread(axes, {0.3, 0.7});
   for (std::uint64_t i = 0; i < 64; ++i) {
-    const auto point = spread_point(axes, i, {0.3, 0.7});
+    const auto point = spread(i);
     cells.insert({static_cast<int>((point[0] + 5) / 15 * 4), static_cast<int>(point[1] / 15 * 4)});
   }
   CHECK(cells.size() == 16);
