@@ -89,7 +89,7 @@ class SameDecisions(KilledCase):
                 self.assertEqual(sorted(set(asked)), list(range(11)))
 
     def test_what_answers_at_once_suggests_the_same_however_often_its_driver_was_killed(self):
-        for searcher in ({"type": "cma_es"}, {"type": "sobol"}):
+        for searcher in ({"type": "cma_es"}, {"type": "sobol"}, {"type": "latin_hypercube"}):
             with self.subTest(searcher["type"]):
                 # In the middle of a lower range, where cma_es begins, no trial ends early.
                 self.experiment_of(searcher, lowest=3.8)
