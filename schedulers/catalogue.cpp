@@ -128,6 +128,7 @@ void read_population(OptionReader& reader, const PolicyContext& context,
                      PopulationOptions& options) {
   options.objective = read_objective(reader, context);
   options.space = context.space;
+  options.constraints = context.constraints;
   options.seed = context.seed;
   options.population = population_of(context);
   options.time_attr = reader.get("time_attr", options.time_attr);

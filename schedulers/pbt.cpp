@@ -21,6 +21,8 @@ namespace tune {
 
 namespace {
 
+constexpr int most_tries = 100;
+
 /// A trial that has not ended.
 struct Member {
   double perturbed = 0;                ///< time of its last chance to exploit
@@ -252,8 +254,7 @@ class Population : public Scheduler {
     if (std::isnan(best.score) || best.trial == id) return std::nullopt;
     const Member& donor = members_.at(best.trial);
     Member& clone = members_.at(id);
-    Json config = explorer_->explore(best.trial, Json::parse(donor.config), random_);
-    if (options_.custom_explore_fn) config = options_.custom_explore_fn(std::move(config));
+    Json config = explore(best.trial, Json::parse(donor.config));
     std::string tag = options_.space.tag(config);
     clone.config = encode_numbers(std::move(config)).dump();
     explorer_->on_clone(id, best.trial, clone.config);
@@ -264,6 +265,16 @@ class Population : public Scheduler {
     set_trained(clone, donor.trained);
     if (was_waiting) wait(id, clone);
     return Exploit{best.trial, clone.config, std::move(tag)};
+  }
+
+  /// `config` of `donor`, changed; as it is, if whatever is tried breaks a constraint.
+  Json explore(TrialId donor, const Json& config) {
+    for (int tries = 0; tries < most_tries; ++tries) {
+      Json changed = explorer_->explore(donor, config, random_);
+      if (options_.custom_explore_fn) changed = options_.custom_explore_fn(std::move(changed));
+      if (find_broken(options_.constraints, changed) == nullptr) return changed;
+    }
+    return config;
   }
 
   /// Of the best, and of the worst: ceil(n * quantile_fraction), at most half of all.

@@ -63,7 +63,8 @@ std::unique_ptr<Scheduler> make_median_stopping(MedianStoppingOptions options);
 struct PopulationOptions {
   std::string time_attr = "time_total_s";
   Objective objective;
-  SearchSpace space;                  ///< for the tags of changed configs
+  SearchSpace space;                         ///< for the tags of changed configs
+  std::vector<Constraint> constraints = {};  ///< those about configs alone hold for changed ones
   std::int64_t population = 0;        ///< trials that there will be, if known; below 1: unknown
   double perturbation_interval = 60;  ///< above 0; between two chances of a trial to exploit
   double burn_in_period = 0;          ///< nobody exploits before

@@ -9,6 +9,7 @@
 #include "searchers/bohb_model.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
+#include "tuner/core/constraint.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -62,7 +63,7 @@ class Bohb : public Searcher {
     if (found == trials_.end()) return;
     Trained& trial = found->second;
     while (trial.budgets < budgets_.size() && result.iteration >= budgets_[trial.budgets]) {
-      note(trial, result.scores[0]);
+      note(trial, result.scores[0], violation(result.constraints));
     }
   }
 
@@ -82,12 +83,14 @@ class Bohb : public Searcher {
   Json save() const override {
     Json trials = Json::array(), data = Json::array();
     for (const auto& [id, trial] : trials_) {
-      trials.push_back({id, trial.budgets, encode(trial.point)});
+      trials.push_back({id, trial.budgets, save_numbers(trial.point)});
     }
     for (const BohbData& budget : data_) {
       Json points = Json::array();
-      for (const auto& point : budget.points) points.push_back(encode(point));
-      data.push_back({{"points", std::move(points)}, {"scores", encode(budget.scores)}});
+      for (const auto& point : budget.points) points.push_back(save_numbers(point));
+      data.push_back({{"points", std::move(points)},
+                      {"scores", save_numbers(budget.scores)},
+                      {"violations", save_numbers(budget.violations)}});
     }
     return {{"random", random_.save()}, {"trials", std::move(trials)}, {"data", std::move(data)}};
   }
@@ -106,8 +109,14 @@ class Bohb : public Searcher {
       for (const Json& saved : state.at("data")) {
         BohbData& budget = data.emplace_back();
         for (const Json& point : saved.at("points")) budget.points.push_back(decode_point(point));
-        budget.scores = decode(saved.at("scores"));
-        if (budget.scores.size() != budget.points.size()) throw std::invalid_argument("lengths");
+        budget.scores = load_numbers(saved.at("scores"));
+        const auto violations = saved.find("violations");  // older states lack it
+        budget.violations = violations != saved.end() ? load_numbers(*violations)
+                                                      : std::vector<double>(budget.scores.size());
+        if (budget.scores.size() != budget.points.size() ||
+            budget.violations.size() != budget.points.size()) {
+          throw std::invalid_argument("lengths");
+        }
       }
       if (data.size() != budgets_.size()) throw std::invalid_argument("other budgets");
       random_ = random;
@@ -122,9 +131,10 @@ class Bohb : public Searcher {
     std::size_t budgets = 0;  ///< how many it has reached
   };
 
-  void note(Trained& trial, double score) {
+  void note(Trained& trial, double score, double excess = 0) {
     data_[trial.budgets].points.push_back(trial.point);
     data_[trial.budgets].scores.push_back(score);
+    data_[trial.budgets].violations.push_back(excess);
     ++trial.budgets;
   }
 
@@ -147,18 +157,8 @@ class Bohb : public Searcher {
     });
   }
 
-  static Json encode(const std::vector<double>& numbers) {
-    Json json = Json::array();
-    for (const double x : numbers) json.push_back(encode_number(x));
-    return json;
-  }
-  static std::vector<double> decode(const Json& json) {
-    std::vector<double> numbers;
-    for (const Json& x : json) numbers.push_back(load_number(x));
-    return numbers;
-  }
   std::vector<double> decode_point(const Json& json) const {
-    std::vector<double> point = decode(json);
+    std::vector<double> point = load_numbers(json);
     if (point.size() != free_.size()) throw std::invalid_argument("another space");
     return point;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "searchers/normal.h"
 #include "tuner/core/error.h"
@@ -127,7 +128,10 @@ std::vector<double> next_by_bohb(const std::vector<Axis>& axes, const BohbData& 
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto rank = [&](std::size_t i) {
-    return std::isnan(data.scores[i]) ? -std::numeric_limits<double>::infinity() : data.scores[i];
+    constexpr double worst = -std::numeric_limits<double>::infinity();
+    if (std::isnan(data.scores[i])) return std::tuple(false, worst, worst);
+    const double violation = data.violations.empty() ? 0 : data.violations[i];
+    return std::tuple(true, -violation, violation > 0 ? 0 : data.scores[i]);
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });

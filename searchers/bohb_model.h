@@ -14,10 +14,12 @@
 namespace tune {
 
 /// What is known on one budget: configs as points in the unit cube (the index of a choice's value;
-/// NaN for what a config does not have), and how good each is. NaN: worse than all others.
+/// NaN for what a config does not have), and how good each is: those without a violation by score,
+/// then the others by violation. NaN: worse than all others.
 struct BohbData {
   std::vector<std::vector<double>> points;
   std::vector<double> scores;
+  std::vector<double> violations;  ///< of the experiment's constraints; empty: there are none
 };
 
 /// Whether that is enough for a model.

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tuner/core/constraint.h"
 #include "tuner/core/policy_state.h"
 
 namespace tune {
@@ -24,13 +25,16 @@ double share_at(const Axis& axis, double value) {
   return (axis.coordinate_of(value) - axis.low) / (axis.high - axis.low);
 }
 
-int rank_of(Ended how) {
-  if (how == Ended::complete) return 0;
-  return how == Ended::stopped ? 1 : 2;
+int rank_of(const CmaOutcome& outcome) {
+  if (outcome.how == Ended::failed) return 3;
+  if (outcome.violation > 0) return 2;
+  return outcome.how == Ended::stopped ? 1 : 0;
 }
 
 Json save_outcome(const CmaOutcome& outcome) {
-  return {static_cast<int>(outcome.how), outcome.iteration, encode_number(outcome.score)};
+  Json state = {static_cast<int>(outcome.how), outcome.iteration, encode_number(outcome.score)};
+  if (outcome.violation > 0) state.push_back(encode_number(outcome.violation));
+  return state;
 }
 
 CmaOutcome load_outcome(const Json& state) {
@@ -40,19 +44,24 @@ CmaOutcome load_outcome(const Json& state) {
   outcome.how = static_cast<Ended>(how);
   outcome.iteration = load_whole<std::int64_t>(state.at(1));
   outcome.score = load_number(state.at(2));
+  if (state.size() > 3) outcome.violation = load_number(state.at(3));
   return outcome;
 }
 
 }  // namespace
 
 CmaOutcome::CmaOutcome(const Observation& last, Ended end)
-    : how(end), iteration(last.iteration), score(last.scores.empty() ? NAN : last.scores[0]) {
+    : how(end),
+      iteration(last.iteration),
+      score(last.scores.empty() ? NAN : last.scores[0]),
+      violation(tune::violation(last.constraints)) {
   if (std::isnan(score)) how = Ended::failed;
 }
 
 bool CmaOutcome::is_better_than(const CmaOutcome& other) const {
-  if (how != other.how) return rank_of(how) < rank_of(other.how);
+  if (rank_of(*this) != rank_of(other)) return rank_of(*this) < rank_of(other);
   if (how == Ended::failed) return false;
+  if (violation > 0) return violation < other.violation;
   if (how == Ended::stopped && iteration != other.iteration) return iteration > other.iteration;
   return score > other.score;
 }
@@ -142,6 +151,10 @@ void CmaDescent::learn() {
 
 /// Whether neither the last generation nor the best of those before differ.
 bool CmaDescent::is_flat() const {
+  const double excess = results_.front().outcome.violation;
+  for (const CmaResult& result : results_) {
+    if (result.outcome.violation != excess) return false;
+  }
   double low = results_.front().outcome.score, high = low;
   const auto take = [&](double score) {
     low = std::min(low, score);

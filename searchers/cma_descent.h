@@ -19,10 +19,12 @@ struct CmaOutcome {
   Ended how = Ended::failed;  ///< a complete one without a number has failed
   std::int64_t iteration = 0;
   double score = 0;
+  double violation = 0;  ///< of the experiment's constraints
 
   CmaOutcome() = default;
   CmaOutcome(const Observation& last, Ended end);
-  /// Complete ones by score; then stopped ones, those that came farthest first; then failed ones.
+  /// Complete ones by score; then stopped ones, those that came farthest first; then those that
+  /// violate constraints, by how much; then failed ones.
   bool is_better_than(const CmaOutcome& other) const;
 };
 

@@ -33,13 +33,15 @@ class Front : public Searcher {
       : space_(space),
         options_(std::move(options)),
         searcher_(std::move(searcher)),
+        is_constrained_(std::any_of(options_.constraints.begin(), options_.constraints.end(),
+                                    [](const auto& one) { return !one.needs_metrics(); })),
         random_(options_.seed) {
     if (options_.skip_duplicates) size_ = space.size();
     std::size_t i = 0;
-    for (const auto& [config, scores] : options_.evaluated) {
+    for (const auto& [config, outcome] : options_.evaluated) {
       const TrialId trial = known_trial(i++);
       searcher_->on_trial_add(trial, encode_numbers(config).dump());
-      searcher_->on_trial_end(trial, {1, scores}, Ended::complete);
+      searcher_->on_trial_end(trial, outcome, Ended::complete);
       if (size_) seen_.insert(hash_of(config));
     }
   }
@@ -70,6 +72,8 @@ class Front : public Searcher {
   }
 
   std::optional<std::uint64_t> total() const override {
+    // How many configs of a discrete space fulfil the constraints, nobody has counted.
+    if (size_ && is_constrained_) return std::nullopt;
     if (options_.num_samples < 0) return size_;
     const auto samples = static_cast<std::uint64_t>(options_.num_samples);
     return size_ ? std::min(samples, *size_) : samples;
@@ -102,11 +106,17 @@ class Front : public Searcher {
   std::optional<Json> next(TrialId id) {
     const auto& points = options_.points_to_evaluate;
     if (sample_ < std::ssize(points)) {
-      return space_.sample(0, random_, points[static_cast<std::size_t>(sample_)]);
+      for (int draws = 0; draws < max_draws; ++draws) {
+        Json config = space_.sample(0, random_, points[static_cast<std::size_t>(sample_)]);
+        if (find_broken(options_.constraints, config) == nullptr) return config;
+      }
+      throw too_narrow();
     }
     const bool is_exhausted = size_ && seen_.size() >= *size_;
     if (is_exhausted) return std::nullopt;
-    for (int asks = 0; asks < max_asks; ++asks) {
+    // What costs little may be asked until it comes to where the constraints are fulfilled.
+    const int most = is_constrained_ && !may_take_long() ? max_draws : max_asks;
+    for (int asks = 0; asks < most; ++asks) {
       Answer answer = searcher_->suggest(id);
       auto* const suggestion = std::get_if<Suggestion>(&answer);
       ensure(suggestion != nullptr, "a searcher behind the front always has a suggestion");
@@ -117,26 +127,19 @@ class Front : public Searcher {
       if (is_good(config)) return config;
     }
     if (auto config = look_through()) return config;
-    if (!options_.constraints.empty()) {
-      throw std::invalid_argument(
-          "no config with '" + options_.constraints.front().text() + " <= 0' was found among " +
-          std::to_string(max_draws) +
-          " that were drawn at random: the constraint leaves too little of the param space");
-    }
+    const bool has_all = size_ && sample_ > 0;
+    if (is_constrained_ && !has_all) throw too_narrow();
     return std::nullopt;
+  }
+
+  std::invalid_argument too_narrow() const {
+    return std::invalid_argument(tune::too_narrow(
+        options_.constraints, "among " + std::to_string(max_draws) + " drawn at random"));
   }
 
   bool is_good(const Json& config) const {
     if (size_ && seen_.contains(hash_of(config))) return false;
-    for (const Expression& constraint : options_.constraints) {
-      const auto value = constraint.evaluate([&config](const std::string& name) {
-        const Json* const found = find_dotted(config, name);
-        return found != nullptr ? decode_number(*found) : std::nullopt;
-      });
-      // What a config does not have, does not constrain it.
-      if (value && !(*value <= 0)) return false;
-    }
-    return true;
+    return find_broken(options_.constraints, config) == nullptr;
   }
 
   /// The first good one from a random place on.
@@ -170,6 +173,7 @@ class Front : public Searcher {
   const FrontOptions options_;
   std::optional<std::uint64_t> size_;  ///< of a discrete space in which nothing is tried twice
   std::unique_ptr<Searcher> searcher_;
+  const bool is_constrained_;  ///< in what may be suggested
   std::int64_t sample_ = 0;
   std::set<std::uint64_t> seen_;  ///< hashes of configs, if `size_`
   Random random_;
@@ -194,47 +198,102 @@ std::vector<double> scores_of(const Json& rewards, const std::string& pointer,
   return scores;
 }
 
-void check_points(const Json& points, const std::string& name, const PolicyContext& context) {
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const auto problems = context.space.check_preset(points[i]);
-    if (problems.empty()) continue;
-    const std::string place = "/" + name + "/" + std::to_string(i);
-    throw OptionError(place + problems[0].pointer, problems[0].sentence);
+/// `point` as a config; nothing if something of it is to be drawn.
+std::optional<Json> whole_config(const Json& point, const SearchSpace& space) {
+  bool is_whole = space.grid_size(point) == 1;
+  Random random(0);
+  Json config = space.assemble(
+      0,
+      [&](std::size_t leaf) {
+        is_whole = false;
+        return draw_leaf(space.leaves()[leaf].domain, random);
+      },
+      point);
+  return is_whole ? std::optional(std::move(config)) : std::nullopt;
+}
+
+/// Values of the constraints that need metrics, in their order: one or a list of them.
+std::vector<double> constraints_at(const Json& values, const std::string& pointer,
+                                   std::ptrdiff_t expected) {
+  const Json list = values.is_array() ? values : Json::array({values});
+  std::vector<double> numbers;
+  for (const Json& value : list) {
+    if (const auto number = decode_number(value)) numbers.push_back(*number);
   }
+  if (std::ssize(numbers) < std::ssize(list) || std::ssize(numbers) != expected) {
+    throw OptionError(pointer,
+                      "a point with a reward needs the value of each constraint with a metric, " +
+                          std::to_string(expected) + " in all, got " + shorten(values));
+  }
+  return numbers;
 }
 
 /// Takes what `evaluated_rewards` has scores for out of `points`.
 void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOptions& options,
                     std::vector<Json>& points) {
-  const std::string name = "evaluated_rewards";
+  const std::string name = "evaluated_rewards", values_name = "evaluated_constraints";
   const Json rewards = reader.get(name, Json::array());
   reader.require(rewards.is_array(), name, "a list of numbers");
   if (rewards.size() > points.size()) {
     throw OptionError("/" + name, "there are " + std::to_string(rewards.size()) + " rewards for " +
                                       std::to_string(points.size()) + " points_to_evaluate");
   }
+  const Json values = reader.get(values_name, Json::array());
+  reader.require(values.is_array(), values_name, "a list of numbers");
+  const auto expected = std::count_if(context.constraints.begin(), context.constraints.end(),
+                                      [](const auto& one) { return one.needs_metrics(); });
+  if (values.size() != (expected > 0 ? rewards.size() : 0)) {
+    throw OptionError("/" + values_name, "each of " + std::to_string(rewards.size()) +
+                                             " evaluated_rewards needs the values of " +
+                                             std::to_string(expected) +
+                                             " constraints with metrics, got values for " +
+                                             std::to_string(values.size()));
+  }
   for (std::size_t i = 0; i < rewards.size(); ++i) {
-    // A place without anything to draw is a whole config.
-    bool is_whole = true;
-    Json config = context.space.assemble(
-        0,
-        [&](std::size_t leaf) {
-          is_whole = false;
-          Random random(0);
-          return draw_leaf(context.space.leaves()[leaf].domain, random);
-        },
-        points[i]);
-    if (!is_whole) {
-      throw OptionError("/points_to_evaluate/" + std::to_string(i),
+    const std::string at = "/" + std::to_string(i);
+    auto config = whole_config(points[i], context.space);
+    if (!config) {
+      throw OptionError("/points_to_evaluate" + at,
                         "a point with a reward must be a whole config: nothing is to be drawn");
     }
-    options.evaluated.emplace_back(
-        std::move(config), scores_of(rewards[i], "/" + name + "/" + std::to_string(i), context));
+    Observation outcome{1, scores_of(rewards[i], "/" + name + at, context)};
+    if (expected > 0) {
+      outcome.constraints = constraints_at(values[i], "/" + values_name + at, expected);
+    }
+    options.evaluated.emplace_back(*std::move(config), std::move(outcome));
   }
   points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(rewards.size()));
 }
 
 }  // namespace
+
+std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context) {
+  const std::string name = "points_to_evaluate";
+  const Json points = reader.get(name, Json::array());
+  reader.require(points.is_array(), name, "a list of points");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::string place = "/" + name + "/" + std::to_string(i);
+    const auto problems = context.space.check_preset(points[i]);
+    if (!problems.empty()) throw OptionError(place + problems[0].pointer, problems[0].sentence);
+    try {
+      const auto config = whole_config(points[i], context.space);
+      const Constraint* const broken = config ? find_broken(context.constraints, *config) : nullptr;
+      if (broken != nullptr) {
+        throw OptionError(place, "the point breaks the constraint '" + broken->text() + "'");
+      }
+    } catch (const std::invalid_argument& error) {
+      throw OptionError(place, error.what());
+    }
+  }
+  return points;
+}
+
+void require_room(const std::vector<Json>& points, const PolicyContext& context) {
+  if (context.num_samples < 0 || std::ssize(points) <= context.num_samples) return;
+  throw OptionError("/points_to_evaluate", std::to_string(points.size()) +
+                                               " points to evaluate are more than num_samples = " +
+                                               std::to_string(context.num_samples));
+}
 
 FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
   if (context.space.has_grid()) {
@@ -248,26 +307,11 @@ FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
   // Two generators with one seed would draw the same numbers.
   options.seed = context.seed ^ 0x5851f42d4c957f2du;
 
-  const Json points = reader.get("points_to_evaluate", Json::array());
-  reader.require(points.is_array(), "points_to_evaluate", "a list of points");
-  check_points(points, "points_to_evaluate", context);
-  options.points_to_evaluate = points.get<std::vector<Json>>();
+  options.points_to_evaluate = read_points(reader, context);
   read_evaluated(reader, context, options, options.points_to_evaluate);
-  if (context.num_samples >= 0 && std::ssize(options.points_to_evaluate) > context.num_samples) {
-    throw OptionError("/points_to_evaluate",
-                      std::to_string(options.points_to_evaluate.size()) +
-                          " points to evaluate are more than num_samples = " +
-                          std::to_string(context.num_samples));
-  }
+  require_room(options.points_to_evaluate, context);
+  options.constraints = context.constraints;
   options.skip_duplicates = reader.get("skip_duplicates", options.skip_duplicates);
-  const auto constraints = reader.get("constraints", std::vector<std::string>{});
-  for (std::size_t i = 0; i < constraints.size(); ++i) {
-    try {
-      options.constraints.emplace_back(constraints[i]);
-    } catch (const std::invalid_argument& error) {
-      throw OptionError("/constraints/" + std::to_string(i), error.what());
-    }
-  }
   options.repeat = reader.get("repeat", options.repeat);
   reader.require(options.repeat >= 1, "repeat", "at least 1");
   options.repeat_key = reader.get("repeat_key", options.repeat_key);

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/core/catalogue.h"
-#include "tuner/core/expression.h"
 #include "tuner/core/options.h"
 
 namespace tune {
@@ -20,12 +20,12 @@ struct FrontOptions {
   /// Presets (SearchSpace::check_preset finds nothing wrong) to suggest first; what one leaves open
   /// is drawn.
   std::vector<Json> points_to_evaluate;
-  /// Of configs that nobody has to try: whole ones, with their scores (Observation::scores).
-  std::vector<std::pair<Json, std::vector<double>>> evaluated;
+  /// Configs that nobody has to try: whole ones, with what is known of them.
+  std::vector<std::pair<Json, Observation>> evaluated;
   /// Nothing is suggested twice, and the search ends when a discrete space is exhausted.
   bool skip_duplicates = true;
-  /// A config has to make each of them at most 0.
-  std::vector<Expression> constraints;
+  /// Nothing is suggested that breaks one of those about configs alone.
+  std::vector<Constraint> constraints;
   Pace pace;
   std::uint64_t seed = 0;
 
@@ -38,6 +38,12 @@ struct FrontOptions {
 /// The options that all searchers share, out of those of one of them: docs/spec.md, "Searchers".
 /// Throws OptionError.
 FrontOptions read_front(OptionReader& reader, const PolicyContext& context);
+
+/// The option points_to_evaluate. Throws OptionError for what is no preset of the space, and for
+/// whole configs that break a constraint.
+std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context);
+/// Throws OptionError if these are more than the samples.
+void require_room(const std::vector<Json>& points, const PolicyContext& context);
 
 /// `searcher` is never exhausted, and has not been asked yet.
 std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,

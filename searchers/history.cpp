@@ -47,6 +47,7 @@ std::size_t History::add(TrialId id, const std::string& config) {
   row.state = State::running;
   row.iteration = 0;
   row.scores.clear();
+  row.constraints.clear();
   row.point = coordinates_of(space_, axes_, Json::parse(config));
   ++counts_[row.state];
   return entry->second;
@@ -64,6 +65,7 @@ std::optional<std::size_t> History::end(TrialId id, const Observation& last, End
   --counts_[row.state];
   row.scores = last.scores;
   row.scores.resize(objectives_, no_number);
+  row.constraints = last.constraints;
   row.iteration = last.iteration;
   row.state = state_of(row.scores, how);
   ++counts_[row.state];
@@ -79,6 +81,8 @@ std::size_t History::count(State state) const {
 Json History::save() const {
   Json ids = Json::array(), iterations = Json::array();
   Json scores = Json::array(), points = Json::array();
+  Json constraints = Json::array();
+  bool is_constrained = false;
   std::string states;
   for (const Row& row : rows_) {
     ids.push_back(row.id);
@@ -86,19 +90,24 @@ Json History::save() const {
     if (row.state != State::running) {
       iterations.push_back(row.iteration);
       for (const double score : row.scores) scores.push_back(encode_number(score));
+      constraints.push_back(save_numbers(row.constraints));
+      is_constrained |= !row.constraints.empty();
     }
     for (const double x : row.point) points.push_back(std::isnan(x) ? Json() : Json(x));
   }
-  return {{"ids", ids},
-          {"states", states},
-          {"iterations", iterations},
-          {"scores", scores},
-          {"points", points}};
+  Json state = {{"ids", ids},
+                {"states", states},
+                {"iterations", iterations},
+                {"scores", scores},
+                {"points", points}};
+  if (is_constrained) state["constraints"] = std::move(constraints);
+  return state;
 }
 
 void History::load(const Json& state) {
   const Json &ids = state.at("ids"), &iterations = state.at("iterations");
   const Json &scores = state.at("scores"), &points = state.at("points");
+  const auto constraints = state.find("constraints");  // only of an experiment that has some
   const auto states = state.at("states").get<std::string>();
   const std::size_t width = axes_.size();
   if (!ids.is_array() || states.size() != ids.size() || points.size() != ids.size() * width) {
@@ -121,6 +130,7 @@ void History::load(const Json& state) {
       for (std::size_t j = 0; j < objectives_; ++j) {
         row.scores.push_back(load_number(scores.at(ended * objectives_ + j)));
       }
+      if (constraints != state.end()) row.constraints = load_numbers(constraints->at(ended));
       ++ended;
     }
     if (!places.try_emplace(row.id, i).second) throw std::invalid_argument("a trial twice");

@@ -25,7 +25,8 @@ class History {
     State state = State::running;
     std::int64_t iteration = 0;  ///< of the last result, when the trial has ended; 0: it had none
     std::vector<double> scores;  ///< then, one for each objective
-    std::vector<double> point;   ///< coordinates by leaf, NaN where the config has none
+    std::vector<double> constraints;  ///< then, Observation::constraints
+    std::vector<double> point;        ///< coordinates by leaf, NaN where the config has none
   };
 
   /// `space` has no grid.

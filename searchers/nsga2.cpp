@@ -9,6 +9,7 @@
 
 #include "searchers/history.h"
 #include "searchers/suggestion.h"
+#include "tuner/core/constraint.h"
 #include "tuner/core/pareto.h"
 #include "tuner/core/policy_state.h"
 
@@ -83,6 +84,7 @@ class Nsga2 : public Searcher {
   std::vector<std::vector<double>> parents() const {
     std::vector<std::size_t> rows;
     std::vector<Scores> scores;
+    std::vector<double> violations;
     for (std::size_t i = 0; i < history_.rows().size(); ++i) {
       const History::Row& row = history_.rows()[i];
       const bool has_ended =
@@ -92,10 +94,11 @@ class Nsga2 : public Searcher {
       if (!has_ended || !is_finite) continue;
       rows.push_back(i);
       scores.push_back(row.scores);
+      violations.push_back(violation(row.constraints));
     }
     std::vector<std::vector<double>> best;
     for (const std::size_t i :
-         best_by_crowding(scores, static_cast<std::size_t>(options_.population))) {
+         best_by_crowding(scores, static_cast<std::size_t>(options_.population), violations)) {
       best.push_back(history_.rows()[rows[i]].point);
     }
     return best;

@@ -1,4 +1,5 @@
 // Tries each config several times, and lets the searcher learn from the mean.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -61,10 +62,9 @@ class Repeat : public Searcher {
     Json ends = Json::array();
     for (const auto& [first, group] : ends_) {
       for (const auto& [id, end] : group) {
-        Json scores = Json::array();
-        for (const double score : end.last.scores) scores.push_back(encode_number(score));
-        ends.push_back({index_of(first), index_of(id), end.last.iteration, std::move(scores),
-                        static_cast<int>(end.how)});
+        ends.push_back({index_of(first), index_of(id), end.last.iteration,
+                        save_numbers(end.last.scores), static_cast<int>(end.how),
+                        save_numbers(end.last.constraints)});
       }
     }
     return {
@@ -85,8 +85,9 @@ class Repeat : public Searcher {
       for (const Json& entry : state.at("ends")) {
         End& end = ends[id_of(entry.at(0))][id_of(entry.at(1))];
         end.last.iteration = entry.at(2).get<std::int64_t>();
-        for (const Json& score : entry.at(3)) end.last.scores.push_back(load_number(score));
+        end.last.scores = load_numbers(entry.at(3));
         end.how = static_cast<Ended>(entry.at(4).get<int>());
+        if (entry.size() > 5) end.last.constraints = load_numbers(entry.at(5));
       }
       searcher_->load(state.at("searcher"));
       current_ = current;
@@ -112,10 +113,13 @@ class Repeat : public Searcher {
     return suggestion;
   }
 
-  /// Of those that have a number; the config has failed if none has.
+  /// Of those that have a number; the config has failed if none has. Of constraints, the mean has
+  /// no number if one of them has none.
   void tell_mean(TrialId first, const std::map<TrialId, End>& ends) {
     Observation mean;
     std::vector<int> counts;
+    const auto good = static_cast<double>(std::count_if(
+        ends.begin(), ends.end(), [](const auto& end) { return end.second.how != Ended::failed; }));
     Ended how = Ended::failed;
     for (const auto& [id, end] : ends) {
       if (end.how == Ended::failed) continue;
@@ -127,6 +131,10 @@ class Repeat : public Searcher {
         if (std::isnan(end.last.scores[i])) continue;
         mean.scores[i] += end.last.scores[i];
         ++counts[i];
+      }
+      mean.constraints.resize(end.last.constraints.size());
+      for (std::size_t i = 0; i < mean.constraints.size(); ++i) {
+        mean.constraints[i] += end.last.constraints[i] / good;
       }
     }
     for (std::size_t i = 0; i < mean.scores.size(); ++i) {

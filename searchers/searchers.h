@@ -24,6 +24,9 @@ struct VariantOptions {
   /// Draw again what was suggested before, and end the search after 1000 draws in vain. Not
   /// for configs of points_to_evaluate, and not together with constant_grid_search.
   bool skip_duplicates = false;
+  /// Those about configs alone are respected: draw again, and after 1000 draws in vain leave the
+  /// grid point out.
+  std::vector<Constraint> constraints = {};
   std::uint64_t seed = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tuner/core/constraint.h"
 #include "tuner/core/pareto.h"
 
 namespace tune {
@@ -88,9 +89,18 @@ void TpeModel::load(const Json& state) {
   *this = TpeModel(std::move(history), rules_);
 }
 
-/// Of two that are complete, or two that were stopped: whether `a` comes before `b`.
+/// Where a trial has its place; null if nothing is known of it.
+std::vector<std::uint32_t>* TpeModel::list_of(const History::Row& row) {
+  if (!is_known(row)) return nullptr;
+  if (violation(row.constraints) > 0) return &infeasible_;
+  return row.state == State::complete ? &complete_ : &stopped_;
+}
+
+/// Of two in one list: whether `a` comes before `b`.
 bool TpeModel::is_better(std::size_t a, std::size_t b) const {
   const History::Row &one = history_.rows()[a], &two = history_.rows()[b];
+  const double excess = violation(one.constraints), other_excess = violation(two.constraints);
+  if (excess > 0) return std::pair(excess, a) < std::pair(other_excess, b);
   if (one.iteration != two.iteration && one.state == State::stopped) {
     return one.iteration > two.iteration;
   }
@@ -127,8 +137,7 @@ void TpeModel::place(std::size_t row) {
   shape_of_[row] = shape_like(what.point);
   if (is_known(what)) ++shapes_[shape_of_[row]].known;
   const auto better = [&](std::uint32_t a, std::uint32_t b) { return is_better(a, b); };
-  if (what.state == State::complete) insert_sorted(complete_, number, better);
-  if (what.state == State::stopped) insert_sorted(stopped_, number, better);
+  if (auto* const list = list_of(what)) insert_sorted(*list, number, better);
 }
 
 void TpeModel::displace(std::size_t row) {
@@ -141,10 +150,8 @@ void TpeModel::displace(std::size_t row) {
     });
   }
   const auto better = [&](std::uint32_t a, std::uint32_t b) { return is_better(a, b); };
-  const State state = history_.rows()[row].state;
   if (is_known(history_.rows()[row])) --shapes_[shape_of_[row]].known;
-  if (state == State::complete) erase_sorted(complete_, number, better);
-  if (state == State::stopped) erase_sorted(stopped_, number, better);
+  if (auto* const list = list_of(history_.rows()[row])) erase_sorted(*list, number, better);
 }
 
 /// The `n` best of the complete trials, of several objectives: whole fronts, and of the last one
@@ -197,8 +204,10 @@ std::vector<TpeModel::Side> TpeModel::split() const {
   } else {
     for (const std::size_t row : pareto_best(good)) sides[row] = Side::good;
   }
-  for (std::size_t i = 0; i < stopped_.size() && good < n; ++i, ++good) {
-    sides[stopped_[i]] = Side::good;
+  for (const auto* const list : {&stopped_, &infeasible_}) {
+    for (std::size_t i = 0; i < list->size() && good < n; ++i, ++good) {
+      sides[(*list)[i]] = Side::good;
+    }
   }
   return sides;
 }

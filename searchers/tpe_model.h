@@ -41,6 +41,7 @@ class TpeModel {
   std::size_t shape_like(const std::vector<double>& point);
   void place(std::size_t row);
   void displace(std::size_t row);
+  std::vector<std::uint32_t>* list_of(const History::Row& row);
   bool is_better(std::size_t a, std::size_t b) const;
   std::vector<Side> split() const;
   std::vector<std::size_t> pareto_best(std::size_t n) const;
@@ -55,9 +56,10 @@ class TpeModel {
   // What follows from the history, kept up to date because to find it anew takes long.
   std::vector<std::vector<double>> columns_;           ///< by leaf, by row: coordinates
   std::vector<std::vector<std::uint32_t>> ascending_;  ///< by leaf: rows that have it
-  std::vector<std::uint32_t> complete_, stopped_;      ///< rows, best first
-  std::vector<Shape> shapes_;                          ///< in the order in which they came
-  std::vector<std::size_t> shape_of_;                  ///< by row
+  // Rows, best first; of the first two those that fulfil the constraints.
+  std::vector<std::uint32_t> complete_, stopped_, infeasible_;
+  std::vector<Shape> shapes_;          ///< in the order in which they came
+  std::vector<std::size_t> shape_of_;  ///< by row
 };
 
 }  // namespace tune

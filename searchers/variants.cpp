@@ -1,4 +1,5 @@
 // Random search and grid search in one. Learns nothing from results.
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -17,32 +18,35 @@ constexpr int max_draws = 1000;
 class Variants : public Searcher {
  public:
   Variants(const SearchSpace& space, VariantOptions options)
-      : space_(space), options_(std::move(options)), random_(options_.seed) {
+      : space_(space),
+        options_(std::move(options)),
+        is_constrained_(std::any_of(options_.constraints.begin(), options_.constraints.end(),
+                                    [](const auto& one) { return !one.needs_metrics(); })) {
+    next_.random = Random(options_.seed);
     ensure(!(options_.constant_grid_search && options_.skip_duplicates),
            "constant_grid_search and skip_duplicates exclude each other");
   }
 
   Answer suggest(TrialId) override {
-    if (options_.num_samples >= 0 && sample_ >= options_.num_samples) return Exhausted{};
-    Random random = random_;
-    std::optional<Json> config;
+    if (is_exhausted_) return Exhausted{};
+    Place place = next_;
     try {
-      config = draw_new(random);
+      if (auto config = find_next(place)) {
+        next_ = place;
+        if (options_.skip_duplicates) suggested_.insert(hash_of(*config));
+        std::string tag = space_.tag(*config);
+        return Suggestion{std::move(*config), std::move(tag)};
+      }
     } catch (const std::invalid_argument& error) {
       throw user_error(error.what());
     }
-    if (!config) return Exhausted{};
-    if (options_.skip_duplicates) suggested_.insert(hash_of(*config));
-    const bool is_last_of_sample = grid_point_ + 1 == space_.grid_size(preset());
-    if (is_last_of_sample || !options_.constant_grid_search) random_ = random;
-    grid_point_ = is_last_of_sample ? 0 : grid_point_ + 1;
-    if (is_last_of_sample) ++sample_;
-    std::string tag = space_.tag(*config);
-    return Suggestion{std::move(*config), std::move(tag)};
+    is_exhausted_ = true;
+    return Exhausted{};
   }
 
   std::optional<std::uint64_t> total() const override {
-    if (options_.num_samples < 0) return std::nullopt;
+    // Which grid points there are under constraints is found on the way.
+    if (options_.num_samples < 0 || (is_constrained_ && space_.has_grid())) return std::nullopt;
     std::uint64_t total = 0;
     for (const Json& point : options_.points_to_evaluate) {
       total = add_sizes(total, space_.grid_size(point));
@@ -52,61 +56,100 @@ class Variants : public Searcher {
   }
 
   Json save() const override {
-    return {{"sample", sample_},
-            {"grid_point", grid_point_},
-            {"random", random_.save()},
+    return {{"sample", next_.sample},
+            {"grid_point", next_.grid_point},
+            {"random", next_.random.save()},
             {"suggested", suggested_}};
   }
 
   void load(const Json& state) override {
     load_state("the searcher random (or grid)", [&] {
-      Random random(0);
-      random.load(state.at("random"));
+      Place next;
+      next.random.load(state.at("random"));
       std::set<std::uint64_t> suggested;
       for (const Json& hash : state.at("suggested")) {
         suggested.insert(load_whole<std::uint64_t>(hash));
       }
-      sample_ = load_whole<std::int64_t>(state.at("sample"));
-      grid_point_ = load_whole<std::uint64_t>(state.at("grid_point"));
-      random_ = random;
+      next.sample = load_whole<std::int64_t>(state.at("sample"));
+      next.grid_point = load_whole<std::uint64_t>(state.at("grid_point"));
+      next_ = next;
       suggested_ = std::move(suggested);
+      is_exhausted_ = false;
     });
   }
 
  private:
-  /// The preset of the current sample; null if it has none.
-  const Json& preset() const {
+  struct Place {
+    Random random{0};  ///< with constant_grid_search as of the start of the sample
+    std::int64_t sample = 0;
+    std::uint64_t grid_point = 0;  ///< the next one of the sample
+  };
+
+  /// Null: the sample has none.
+  const Json& preset(std::int64_t sample) const {
     static const Json none;
     const auto& points = options_.points_to_evaluate;
-    return sample_ < std::ssize(points) ? points[static_cast<std::size_t>(sample_)] : none;
+    return sample < std::ssize(points) ? points[static_cast<std::size_t>(sample)] : none;
   }
 
-  /// A config for the current grid point; nothing if all draws gave one that was suggested before.
-  std::optional<Json> draw_new(Random& random) const {
-    const bool may_repeat = !options_.skip_duplicates || !preset().is_null();
-    for (int draws = 0; draws < max_draws; ++draws) {
-      Json config = options_.constant_grid_search ? draw_constant(random)
-                                                  : space_.sample(grid_point_, random, preset());
-      if (may_repeat || !suggested_.contains(hash_of(config))) return config;
+  /// The first config from `place` on, which moves behind it; nothing if there is none.
+  std::optional<Json> find_next(Place& place) const {
+    const int most_in_vain = options_.constant_grid_search ? max_draws : 1;
+    const bool is_first = place.sample == 0 && place.grid_point == 0;
+    int in_vain = place.grid_point == 0 ? 0 : -1;  // samples that brought nothing
+    while (options_.num_samples < 0 || place.sample < options_.num_samples) {
+      Random random = place.random;
+      bool is_broken = false;
+      auto config = draw_new(place, random, is_broken);
+      if (!config && !is_broken) return std::nullopt;
+      const bool is_last = place.grid_point + 1 == space_.grid_size(preset(place.sample));
+      if (is_last || !options_.constant_grid_search) place.random = random;
+      place.grid_point = is_last ? 0 : place.grid_point + 1;
+      if (is_last) ++place.sample;
+      if (config) return config;
+      if (is_last && ++in_vain == most_in_vain) throw too_narrow();
+    }
+    if (is_first && in_vain > 0) throw too_narrow();
+    return std::nullopt;
+  }
+
+  std::invalid_argument too_narrow() const {
+    return std::invalid_argument(tune::too_narrow(
+        options_.constraints, space_.has_grid()
+                                  ? "in the grid"
+                                  : "among " + std::to_string(max_draws) + " drawn at random"));
+  }
+
+  /// A config for the grid point of `place`. Nothing if all draws gave one that was suggested
+  /// before, or, then `is_broken` is set, one that breaks a constraint.
+  std::optional<Json> draw_new(const Place& place, Random& random, bool& is_broken) const {
+    const Json& given = preset(place.sample);
+    const bool may_repeat = !options_.skip_duplicates || !given.is_null();
+    const bool is_the_same_again = space_.is_deterministic() || options_.constant_grid_search;
+    for (int draws = 0; draws < (is_the_same_again ? 1 : max_draws); ++draws) {
+      Json config = options_.constant_grid_search ? draw_constant(place, random)
+                                                  : space_.sample(place.grid_point, random, given);
+      is_broken = find_broken(options_.constraints, config) != nullptr;
+      if (!is_broken && (may_repeat || !suggested_.contains(hash_of(config)))) return config;
     }
     return std::nullopt;
   }
 
   /// Draws all leaves, also those that this grid point has no use for, so that each has the same
   /// value at every grid point of the sample.
-  Json draw_constant(Random& random) const {
+  Json draw_constant(const Place& place, Random& random) const {
     std::vector<Json> values;
     for (const SpaceLeaf& leaf : space_.leaves()) values.push_back(draw_leaf(leaf.domain, random));
     return space_.assemble(
-        grid_point_, [&](std::size_t leaf) { return values[leaf]; }, preset());
+        place.grid_point, [&](std::size_t leaf) { return values[leaf]; }, preset(place.sample));
   }
 
   const SearchSpace space_;
   const VariantOptions options_;
-  Random random_;  ///< with constant_grid_search as of the start of the sample
-  std::int64_t sample_ = 0;
-  std::uint64_t grid_point_ = 0;       ///< the next one of the current sample
+  const bool is_constrained_;  ///< in what may be suggested
+  Place next_;
   std::set<std::uint64_t> suggested_;  ///< hashes of configs, if duplicates are skipped
+  bool is_exhausted_ = false;          ///< there was nothing from `next_` on
 };
 
 }  // namespace

@@ -50,7 +50,8 @@ void refuse_other_spec(const ExperimentSpec& recorded, ExperimentSpec given,
                    "directory");
 }
 
-Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec, Seconds now) {
+Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec,
+                 const std::vector<Constraint>& constraints, Seconds now) {
   Result result;
   result.metrics = std::move(metrics);
   result.done = true;
@@ -76,6 +77,10 @@ Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec
   result.iterations_since_restore = result.training_iteration - trial.restored_iteration;
   result.timesteps_total = result.metrics.find("timesteps_total");
   result.episodes_total = result.metrics.find("episodes_total");
+  if (const auto lacking = lacking_metric(constraints, result)) {
+    throw user_error("the metrics of " + to_string(trial.id) + " lack a number for " + *lacking +
+                     ": " + result.metrics.text);
+  }
   return result;
 }
 
@@ -118,6 +123,7 @@ struct AskSession::State {
 
   void use(ExperimentSpec the_spec) {
     spec = std::move(the_spec);
+    constraints = constraints_of(spec);
     std::vector<Problem> problems;
     space = SearchSpace::parse(spec.param_space, "/param_space", problems);
     throw_if_any(problems);
@@ -180,6 +186,7 @@ struct AskSession::State {
   std::unique_ptr<Clock> clock = make_system_clock();
   ExperimentSpec spec;
   SearchSpace space;
+  std::vector<Constraint> constraints;
   Policies policies;
   Experiment experiment;
   TrialChanges changes;
@@ -232,7 +239,8 @@ void AskSession::tell(TrialId id, const std::string& metrics) {
   const Trial& trial = state.running(id);
   Result result;
   try {
-    result = result_of(trial, parse_metrics(metrics), state.spec, state.ledger->now());
+    result = result_of(trial, parse_metrics(metrics), state.spec, state.constraints,
+                       state.ledger->now());
   } catch (const std::invalid_argument& error) {
     throw user_error("the metrics of " + to_string(id) +
                      " must be a JSON object of numbers: " + error.what());

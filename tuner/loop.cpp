@@ -18,6 +18,7 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
            Executor& executor, IoPool& pool, Saver& saver, Snapshots& snapshots,
            CallbackList& callbacks)
     : spec_(spec),
+      constraints_(constraints_of(spec)),
       options_(std::move(options)),
       ledger_(ledger),
       policies_(policies),

@@ -139,6 +139,7 @@ class Loop {
   const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
 
   const ExperimentSpec& spec_;
+  const std::vector<Constraint> constraints_;
   LoopOptions options_;
   Ledger& ledger_;
   Policies& policies_;

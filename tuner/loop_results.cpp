@@ -63,6 +63,11 @@ Result Loop::make_result(const Attempt& attempt, Reported& reported) const {
       total(result.metrics, "timesteps_total", "timesteps_this_iter", before.timesteps_total);
   result.episodes_total =
       total(result.metrics, "episodes_total", "episodes_this_iter", before.episodes_total);
+  if (const auto lacking = lacking_metric(constraints_, result)) {
+    throw std::invalid_argument("the result of iteration " +
+                                std::to_string(result.training_iteration) + " lacks the metric " +
+                                *lacking + "; it has: " + names_of(result.metrics));
+  }
   return result;
 }
 

@@ -8,6 +8,10 @@
 
 namespace tune {
 
+/// What the policies of this spec are made from, all but a seed of their own. `space` must outlive
+/// it.
+PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space);
+
 /// Searcher, scheduler and stopper, freshly made. What is wrong with their options is appended to
 /// `problems`; then the answer is meaningless.
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,

@@ -24,6 +24,9 @@ constexpr ChangeRule rules[] = {
     {"/mode",
      "the mode of a started experiment cannot change, because its decisions were made by it: "
      "start a new experiment, or look at the results of this one with 'tune best --mode'"},
+    {"/constraints",
+     "the constraints of a started experiment cannot change, because its configs were chosen under "
+     "them: start a new experiment, under another name"},
     {"/num_samples", ""},
     {"/max_concurrent_trials", ""},
     {"/resources_per_trial", ""},

@@ -48,9 +48,10 @@ constexpr int io_threads = 2;
 void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,
                       const Catalogue& catalogue, std::vector<std::unique_ptr<Callback>> given,
                       std::vector<Problem>& problems) {
-  const PolicyContext context{
-      space, spec.objectives, spec.num_samples, spec.seed,
-      [&callbacks](std::string sentence) { callbacks.notice_later(std::move(sentence)); }};
+  PolicyContext context = context_of(spec, space);
+  context.notice = [&callbacks](std::string sentence) {
+    callbacks.notice_later(std::move(sentence));
+  };
   std::vector<Json> described = spec.callbacks;
   for (const char* const always : {"params", "json", "csv", "exploits"}) {
     const bool is_given = std::any_of(described.begin(), described.end(),
@@ -119,7 +120,8 @@ struct Engine {
                        .total_trials = total,
                        .resources = total_resources(spec, detected),
                        .resources_per_trial = spec.resources_per_trial,
-                       .resumed = resumed};
+                       .resumed = resumed,
+                       .constraints = constraints_of(spec)};
     callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
   }
 

@@ -84,7 +84,8 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   }
   throw_if_any(problems);
   if (options.searcher != nullptr) {
-    policies.searcher = Suggester(std::move(options.searcher), spec.objectives);
+    policies.searcher =
+        Suggester(std::move(options.searcher), spec.objectives, constraints_of(spec));
   }
 
   const auto nowhere = make_null_file_system();
@@ -102,7 +103,8 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
                      .objectives = spec.objectives,
                      .total_trials = policies.searcher.total(),
                      .resources = spec.resources,
-                     .resources_per_trial = spec.resources_per_trial};
+                     .resources_per_trial = spec.resources_per_trial,
+                     .constraints = constraints_of(spec)};
   callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
   // Without threads all work is done where it is posted, and takes no virtual time.
   IoPool pool(0, [&executor] { executor.wake(); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <stdexcept>
 #include <system_error>
 
 #include "tuner/spec_parts.h"
@@ -54,6 +55,7 @@ class SpecParser {
     const std::size_t before = problems_.size();
     const SearchSpace space = parse_param_space();
     parse_objectives();
+    std::vector<Constraint> constraints = parse_constraints(space);
     top_.read("num_samples", "a positive integer or -1 (endless)", to_num_samples,
               spec_.num_samples);
     is_context_good_ = problems_.size() == before;
@@ -68,7 +70,9 @@ class SpecParser {
                     {},
                     spec_.resources,
                     spec_.resources_per_trial,
-                    spec_.max_concurrent_trials});
+                    spec_.max_concurrent_trials,
+                    Json::object(),
+                    std::move(constraints)});
     return std::move(spec_);
   }
 
@@ -141,6 +145,35 @@ class SpecParser {
       }
       spec_.objectives.push_back({metrics[i], modes[i]});
     }
+  }
+
+  std::vector<Constraint> parse_constraints(const SearchSpace& space) {
+    std::vector<Constraint> constraints;
+    const Json* json = top_.find("constraints");
+    if (!json || json->is_null()) return constraints;
+    if (!json->is_array()) {
+      top_.wrong("constraints", "a list of texts like \"latency <= 20\"", *json);
+      return constraints;
+    }
+    for (std::size_t i = 0; i < json->size(); ++i) {
+      const std::string pointer = "/constraints/" + std::to_string(i);
+      Json one = json->at(i);
+      if (one.is_object() && one.size() == 1 && one.contains("constraint")) {
+        one = Json(one["constraint"]);
+      }
+      if (!one.is_string()) {
+        problems_.push_back(
+            {pointer, "a constraint must be text like \"latency <= 20\", got " + describe(one)});
+        continue;
+      }
+      try {
+        constraints.emplace_back(one.get<std::string>(), space);
+        spec_.constraints.push_back(constraints.back().text());
+      } catch (const std::invalid_argument& error) {
+        problems_.push_back({pointer, error.what()});
+      }
+    }
+    return constraints;
   }
 
   void parse_limits() {
@@ -284,6 +317,18 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
   return parse(json, nullptr, catalogue, problems);
 }
 
+std::vector<Constraint> constraints_of(const ExperimentSpec& spec) {
+  std::vector<Problem> none;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", none);
+  std::vector<Constraint> constraints;
+  try {
+    for (const std::string& text : spec.constraints) constraints.emplace_back(text, space);
+  } catch (const std::invalid_argument& error) {
+    throw user_error(error.what());
+  }
+  return constraints;
+}
+
 Json to_json(const ExperimentSpec& spec) {
   const CheckpointConfig& checkpoints = spec.checkpoint_config;
   const fs::path& start = spec.resume_from_checkpoint;
@@ -300,6 +345,7 @@ Json to_json(const ExperimentSpec& spec) {
       {"param_space", spec.param_space},
       {"metric", one_or_list(metrics)},
       {"mode", one_or_list(modes)},
+      {"constraints", spec.constraints},
       {"num_samples", spec.num_samples},
       {"max_concurrent_trials", or_null(spec.max_concurrent_trials)},
       {"resources_per_trial", spec.resources_per_trial},

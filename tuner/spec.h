@@ -38,7 +38,8 @@ struct ExperimentSpec {
   bool merge_output = false;               ///< stderr into stdout.log, interleaved
   Json param_space = Json::object();
   std::vector<Objective> objectives;
-  std::int64_t num_samples = 1;  ///< -1: endless
+  std::vector<std::string> constraints;  ///< of configs and of last results (Constraint::text)
+  std::int64_t num_samples = 1;          ///< -1: endless
   std::optional<int> max_concurrent_trials;
   Resources resources_per_trial{{"cpu", 1}};
   Resources resources;  ///< totals given by the user; names not in it are detected
@@ -73,6 +74,9 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
 
 /// The spec as JSON, all defaults filled in: parse_spec of it gives the same spec.
 Json to_json(const ExperimentSpec& spec);
+
+/// Error (user) if one of them is wrong.
+std::vector<Constraint> constraints_of(const ExperimentSpec& spec);
 
 /// Reads a JSON document for people's mistakes: Error (user) with file, line and column.
 /// Comments (// and /* */) are allowed, since people write specs by hand.

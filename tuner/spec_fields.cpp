@@ -49,6 +49,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "param_space",
         "metric",
         "mode",
+        "constraints",
         "num_samples",
         "max_concurrent_trials",
         "resources_per_trial",

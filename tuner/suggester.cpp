@@ -26,8 +26,11 @@ double score_of(const Objective& objective, const std::optional<double>& value) 
 
 }  // namespace
 
-Suggester::Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives)
-    : searcher_(std::move(searcher)), objectives_(std::move(objectives)) {
+Suggester::Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives,
+                     std::vector<Constraint> constraints)
+    : searcher_(std::move(searcher)),
+      objectives_(std::move(objectives)),
+      constraints_(std::move(constraints)) {
   if (searcher_ == nullptr) return;
   pace_ = searcher_->pace();
   is_slow_ = searcher_->may_take_long();
@@ -55,7 +58,7 @@ void Suggester::on_exploit(TrialId trial, const std::string& new_config) {
 }
 
 void Suggester::on_result(const Trial& trial, const Result& result) {
-  Observation observation{result.training_iteration, {}};
+  Observation observation{result.training_iteration, {}, values_of(constraints_, trial, result)};
   for (const Objective& objective : objectives_) {
     observation.scores.push_back(score_of(objective, result.find(objective.metric)));
   }
@@ -72,7 +75,7 @@ void Suggester::on_trial_end(const Trial& trial) {
   const bool was_stopped = found != live_.end() && found->second;
   if (found != live_.end()) live_.erase(found);
   if (live_.empty()) is_batch_full_ = false;
-  Observation last{trial.iteration, {}};
+  Observation last{trial.iteration, {}, values_of(constraints_, trial)};
   for (const Objective& objective : objectives_) {
     last.scores.push_back(score_of(objective, trial.last_value(objective.metric)));
   }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/constraint.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/searcher.h"
 #include "tuner/store/io_pool.h"
@@ -22,7 +23,8 @@ namespace tune {
 class Suggester {
  public:
   Suggester() = default;  ///< of no use but to be assigned to
-  Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives);
+  Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives,
+            std::vector<Constraint> constraints = {});
 
   std::optional<std::uint64_t> total() const { return searcher_->total(); }
 
@@ -85,6 +87,7 @@ class Suggester {
 
   std::unique_ptr<Searcher> searcher_;
   std::vector<Objective> objectives_;
+  std::vector<Constraint> constraints_;
   Pace pace_;
   bool is_slow_ = false;
   IoPool* pool_ = nullptr;

@@ -169,6 +169,10 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
             ? "give --metric and --mode: what to compare by"
             : "the spec has several metrics: give one --metric and --mode to compare by");
   }
+  if (!spec.constraints.empty()) {
+    throw user_error(
+        "a simulation knows no constraints: leave them out with --set constraints=null");
+  }
   const auto workers = parse_workers(request.workers);
   const std::vector<std::filesystem::path> files(request.curves.begin(), request.curves.end());
   const CurveTable table = read_curves(files, request.allow_short);

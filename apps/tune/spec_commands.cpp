@@ -7,6 +7,7 @@
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
 #include "tuner/core/resources.h"
+#include "tuner/make_policies.h"
 #include "tuner/run.h"
 #include "tuner/store/file_system.h"
 
@@ -45,8 +46,7 @@ Preview look_ahead(const ExperimentSpec& spec, const Catalogue& catalogue,
   const std::string type = options.at("type");
   options.erase("type");
   // As the engine makes it, so that these are the first trials of a run.
-  const auto searcher = catalogue.searchers.at(type)(
-      options, PolicyContext{space, spec.objectives, spec.num_samples, spec.seed});
+  const auto searcher = catalogue.searchers.at(type)(options, context_of(spec, space));
   Preview preview;
   preview.trials = searcher->total();
   for (std::uint32_t i = 0; i < shown_configs; ++i) {

@@ -19,6 +19,9 @@ constexpr SpecOption options[] = {
     {"--storage-path", "/storage_path", ValueKind::text, "DIR", "Where experiments go [results]"},
     {"--metric", "/metric", ValueKind::list, "NAME[,NAME]", "The metric that counts, or several"},
     {"--mode", "/mode", ValueKind::list, "min|max[,...]", "Which values of each are better"},
+    {"--constraint", "/constraints", ValueKind::item, "TEXT",
+     "One more that configs or results have to fulfil: 'latency <= 20'; may be given several "
+     "times"},
     {"--num-samples", "/num_samples", ValueKind::json, "N",
      "How many configs to draw, -1: endless [1]"},
     {"--max-concurrent-trials", "/max_concurrent_trials", ValueKind::json, "N",
@@ -170,11 +173,9 @@ void apply(SpecDocument& document, const GivenOption& given) {
     value = to_json_value(option, given.value);
   }
   if (option.kind == ValueKind::item) {
-    const Json* const list =
-        document.json.contains("callbacks") ? &document.json["callbacks"] : nullptr;
-    pointer =
-        append_pointer(pointer, list && list->is_array() ? std::to_string(list->size()) : "0");
-    if (list == nullptr) document.json["callbacks"] = Json::array();
+    Json& list = document.json[Json::json_pointer(pointer)];
+    if (list.is_null()) list = Json::array();
+    pointer = append_pointer(pointer, list.is_array() ? std::to_string(list.size()) : "0");
   }
   put(document.json, option.name, pointer, std::move(value));
   document.origins.emplace_back(pointer, option.name);

@@ -98,6 +98,15 @@ TEST_CASE("The best points are those of the first fronts, and of a front those w
   CHECK(best_by_crowding({}, 3).empty());
 }
 
+TEST_CASE("Whoever violates constraints comes after those who do not, the least violation first",
+          "[pareto][unit]") {
+  const std::vector<Scores> points = {{0, 1}, {10, 0}, {1, 5}, {1, 1}, {4, 2}, {0, 8}};
+  // 1 and 4 would be in the first front. Those with equal violations have room by their scores.
+  CHECK(best_by_crowding(points, 6, {0, 2, 0, 0, 0.5, 0}) == Places{2, 5, 3, 0, 4, 1});
+  CHECK(best_by_crowding(points, 6, {2, 2, 1, 2, 2, infinity}) == Places{2, 0, 1, 4, 3, 5});
+  CHECK(best_by_crowding(points, 1, {2, 2, 1, 2, 2, infinity}) == Places{2});
+}
+
 TEST_CASE("Infinite scores are chosen from without a NaN", "[pareto][unit]") {
   CHECK(select_by_hypervolume({{infinity, 0}, {1, 1}, {0, infinity}}, 2, {-1, -1}).size() == 2);
   CHECK(select_by_hypervolume({{2, 0}, {1, 1}, {0, 2}}, 2, {-infinity, -1}).size() == 2);

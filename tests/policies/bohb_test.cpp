@@ -121,6 +121,24 @@ TEST_CASE("Bohb suggests the candidate that is denser among the good by the larg
   CHECK(found[1] == best[1]);
 }
 
+TEST_CASE("To bohb, what violates constraints is worse than all that does not, by how much",
+          "[bohb][unit]") {
+  const std::vector<Axis> axes = {unit_axis()};
+  BohbData data, ranked;
+  for (int i = 0; i < 8; ++i) {
+    data.points.push_back({i / 8.0});
+    data.scores.push_back(i);
+    ranked.points.push_back({i / 8.0});
+  }
+  data.scores[2] = no_number;
+  data.violations = {0, 0, 0, 3, 1, 2, std::numeric_limits<double>::infinity(), 0};
+  // 7, 1, 0, then 4, 5, 3, 6, and 2 at last.
+  ranked.scores = {6, 7, 1, 3, 5, 4, 2, 8};
+  CHECK(next_by_bohb(axes, data, {}, numbers(5)) == next_by_bohb(axes, ranked, {}, numbers(5)));
+  data.violations[7] = 9;
+  CHECK(next_by_bohb(axes, data, {}, numbers(5)) != next_by_bohb(axes, ranked, {}, numbers(5)));
+}
+
 TEST_CASE("Bohb takes what a config lacks from the other ones", "[bohb][unit]") {
   const std::vector<Axis> axes = {unit_axis(), unit_axis()};
   BohbData data;

@@ -229,6 +229,23 @@ TEST_CASE("Complete trials come before stopped ones, and failures last", "[cma]"
   CHECK(ranked[4].is_better_than(none));
 }
 
+TEST_CASE("Trials that violate constraints come after all others but failures, by how much",
+          "[cma]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<CmaOutcome> ranked = {
+      {{5, {2}, {-1, 0}}, Ended::complete},    {{5, {1}, {-1, -9}}, Ended::complete},
+      {{4, {3}, {0, 0}}, Ended::stopped},      {{1, {9}, {-5, 0.5}}, Ended::stopped},
+      {{5, {8}, {0.5, 0.5}}, Ended::complete}, {{5, {8}, {-9, nan}}, Ended::complete},
+      {{5, {nan}, {0, 0}}, Ended::complete}};
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    for (std::size_t j = 0; j < ranked.size(); ++j) {
+      CHECK(ranked[i].is_better_than(ranked[j]) == (i < j));
+    }
+    const CmaResult saved = load_result(save_result({TrialId{1}, {0.5}, true, ranked[i]}));
+    CHECK(saved.outcome.violation == ranked[i].violation);
+  }
+}
+
 TEST_CASE("A generation of failures teaches nothing", "[cma]") {
   const std::vector<Axis> axes = {axis_in({{"uniform", {0, 1}}}), axis_in({{"uniform", {0, 1}}})};
   Random random(2);

@@ -1,6 +1,7 @@
 // What all searchers can do besides searching.
 #include "searchers/front.h"
 
+#include <cmath>
 #include <set>
 
 #include "tests/policies/policies.h"
@@ -26,6 +27,7 @@ class Stubborn : public Searcher {
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     told_ += "-" + std::to_string(index_of(id)) + "=" +
              (last.scores.empty() ? "none" : Json(last.scores[0]).dump()) +
+             (last.constraints.empty() ? "" : "@" + save_numbers(last.constraints).dump()) +
              (how == Ended::failed ? "!" : "");
   }
   Json save() const override { return Json::object(); }
@@ -37,9 +39,11 @@ class Stubborn : public Searcher {
 };
 
 struct Fronted {
-  explicit Fronted(const Json& param_space, const Json& options, std::int64_t num_samples = -1)
+  explicit Fronted(const Json& param_space, const Json& options, std::int64_t num_samples = -1,
+                   const std::vector<std::string>& constraints = {})
       : space(space_of(param_space)) {
-    const PolicyContext context{space, {{"loss", Mode::min}}, num_samples, 7};
+    PolicyContext context{space, {{"loss", Mode::min}}, num_samples, 7};
+    for (const auto& text : constraints) context.constraints.emplace_back(text, space);
     OptionReader reader(options);
     FrontOptions read = read_front(reader, context);
     reader.finish();
@@ -56,9 +60,10 @@ const Json discrete = R"({"a": {"choice": [1, 2, 2]}, "b": {"randint": [0, 3]},
                           "c": {"choice": [{"d": {"quniform": [0, 1, 0.5]}}, 4]}})"_json;
 
 /// Message of the OptionError that these options bring.
-std::string refusal(const Json& param_space, const Json& options, std::int64_t num_samples = -1) {
+std::string refusal(const Json& param_space, const Json& options, std::int64_t num_samples = -1,
+                    const std::vector<std::string>& constraints = {}) {
   try {
-    Fronted fronted(param_space, options, num_samples);
+    Fronted fronted(param_space, options, num_samples, constraints);
   } catch (const OptionError& error) {
     return error.pointer + ": " + error.what();
   }
@@ -122,15 +127,54 @@ TEST_CASE("Points with rewards are told, and nobody has to try them", "[searcher
 }
 
 TEST_CASE("Configs that break a constraint are not suggested", "[searcher][front]") {
-  Fronted fronted(discrete, {{"constraints", {"a + b - 2"}}});
-  const auto configs = all_configs(*fronted.searcher, 12);
+  Fronted fronted(discrete, Json::object(), -1, {"a + b <= 2", "ms <= 3"});
+  CHECK_FALSE(fronted.searcher->total());
+  const auto configs = all_configs(*fronted.searcher);
   CHECK(configs.size() == 12);
   for (const Json& config : configs) {
     CHECK(config["a"].get<int>() + config["b"].get<int>() <= 2);
   }
-  CHECK_THROWS_WITH(fronted.searcher->suggest(TrialId{12}),
-                    Catch::Matchers::Contains("no config with 'a + b - 2 <= 0' was found"));
-  CHECK(refusal(discrete, {{"constraints", {"a +"}}}).starts_with("/constraints/0: "));
+  CHECK(Fronted(discrete, Json::object(), 5, {"ms <= 3"}).searcher->total() == 5);
+}
+
+TEST_CASE("A constraint that leaves nothing ends the search with a sentence", "[searcher][front]") {
+  const Json line = R"({"x": {"uniform": [0, 1]}})"_json;
+  for (const Json& space : {discrete, line}) {
+    Fronted fronted(space, Json::object(), 5, {space == line ? "x >= 2" : "b >= 3"});
+    CHECK_THROWS_WITH(fronted.searcher->suggest(TrialId{0}),
+                      Catch::Matchers::Contains("no config with '") &&
+                          Catch::Matchers::Contains("was found among 1000 drawn at random"));
+  }
+  CHECK(refusal(line, {{"points_to_evaluate", {{{"x", 0.5}}}}}, 5, {"x >= 0.6"}) ==
+        "/points_to_evaluate/0: the point breaks the constraint 'x >= 0.6'");
+}
+
+TEST_CASE("What a given point leaves open is drawn until the constraints are fulfilled",
+          "[searcher][front]") {
+  Fronted fronted(discrete, R"({"points_to_evaluate": [{"a": 2}, {"a": 2}, {"a": 2}]})"_json, 3,
+                  {"a + b <= 2"});
+  for (const Json& config : all_configs(*fronted.searcher)) CHECK(config["b"] == 0);
+}
+
+TEST_CASE("Points with rewards need the values of the constraints with metrics",
+          "[searcher][front]") {
+  const Json points = R"([{"a": 1, "b": 0, "c": 4}, {"a": 2, "b": 0, "c": 4}])"_json;
+  const std::vector<std::string> constraints = {"a + b <= 2", "ms <= 3", "kb <= 3"};
+  const auto options = [&](const Json& values) {
+    return Json{{"points_to_evaluate", points},
+                {"evaluated_rewards", {1, 2}},
+                {"evaluated_constraints", values}};
+  };
+  Fronted fronted(discrete, options(R"([[-1, 2], [0.5, "NaN"]])"_json), 2, constraints);
+  CHECK(fronted.told.ends_with("=-1.0@[-1.0,2.0]+4294967294" + encode_numbers(points[1]).dump() +
+                               R"(-4294967294=-2.0@[0.5,"NaN"])"));
+  CHECK(refusal(discrete, options({{1, 2}}), -1, constraints) ==
+        "/evaluated_constraints: each of 2 evaluated_rewards needs the values of 2 constraints "
+        "with metrics, got values for 1");
+  CHECK(refusal(discrete, options({{1, 2}, 3}), -1, constraints) ==
+        "/evaluated_constraints/1: a point with a reward needs the value of each constraint with a "
+        "metric, 2 in all, got 3");
+  CHECK(refusal(discrete, options({1, 2})).starts_with("/evaluated_constraints: "));
 }
 
 TEST_CASE("A config is repeated, and the searcher learns the mean of its trials",
@@ -166,6 +210,24 @@ TEST_CASE("A config is repeated, and the searcher learns the mean of its trials"
   CHECK(fronted.told == "-0=3.0-3=6.0");
   end(3, 0);
   CHECK(fronted.told == "-0=3.0-3=6.0-3=4.0");
+}
+
+TEST_CASE("Of a config that is repeated, the searcher learns the mean of its constraints",
+          "[searcher][front]") {
+  Fronted fronted(R"({"x": {"uniform": [0, 1]}})"_json, {{"repeat", 2}}, 2);
+  Searcher& searcher = *fronted.searcher;
+  for (std::uint32_t id = 0; id < 4; ++id) {
+    searcher.on_trial_add(TrialId{id}, next_config(searcher, id).dump());
+  }
+  fronted.told.clear();
+  searcher.on_trial_end(TrialId{0}, {1, {1}, {1, -2}}, Ended::complete);
+  searcher.load(Json::parse(searcher.save().dump()));
+  searcher.on_trial_end(TrialId{1}, {1, {2}, {0, -1}}, Ended::complete);
+  CHECK(fronted.told == "-0=1.5@[0.5,-1.5]");
+  fronted.told.clear();
+  searcher.on_trial_end(TrialId{2}, {0, {0}, {9, 9}}, Ended::failed);
+  searcher.on_trial_end(TrialId{3}, {1, {2}, {NAN, -1}}, Ended::complete);
+  CHECK(fronted.told == R"(-2=2.0@["NaN",-1.0])");
 }
 
 TEST_CASE("A searcher's pace is read, and refused where it means nothing", "[searcher][front]") {

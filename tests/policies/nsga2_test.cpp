@@ -87,6 +87,27 @@ TEST_CASE("Failures and trials without a number for each metric have no children
   }
 }
 
+TEST_CASE("Who violates constraints has children only where others are too few, the least first",
+          "[nsga2][unit]") {
+  const Json space = R"({"x": {"uniform": [0, 100]}})"_json;
+  const auto parents = [&](const std::vector<double>& violations) {
+    const auto searcher = make(space, {{"population", 2}, {"mutation_prob", 0}});
+    std::uint32_t id = 0;
+    for (const double violation : violations) {
+      searcher->on_trial_add(TrialId(id), Json{{"x", id}}.dump());
+      const auto score = static_cast<double>(id);  // later ones would be better
+      searcher->on_trial_end(TrialId(id++), {1, {score, score}, {violation, -3}}, Ended::complete);
+    }
+    std::set<int> drawn;
+    for (int i = 0; i < 30; ++i)
+      drawn.insert(static_cast<int>(next_config(*searcher)["x"].get<double>()));
+    return drawn;
+  };
+  CHECK(parents({0, -1, 0.5, 2, 1}) == std::set<int>{0, 1});
+  CHECK(parents({3, 0, 0.5, 2, 1}) == std::set<int>{1, 2});
+  CHECK(parents({3, 4, 5, 2, 9}) == std::set<int>{0, 3});
+}
+
 TEST_CASE("A child has each value of one of its parents, and what belongs to it of a condition",
           "[nsga2][unit]") {
   const Json space = R"({

@@ -211,3 +211,30 @@ TEST_CASE("Options of pbt that make no sense are refused, with their place", "[p
         "/hyperparam_mutations/y: the param space has no such hyperparameter");
   CHECK(refusal_of("pbt", options()) == "");
 }
+
+TEST_CASE("A changed config that breaks a constraint is drawn again, or stays as it is", "[pbt]") {
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
+  for (const std::string constraint : {"x <= 0.5", "x <= 0.25"}) {
+    PolicyContext context{space, {{"loss", Mode::min}}, 2, 1};
+    context.constraints.emplace_back(constraint, space);
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      context.seed = seed;
+      const auto scheduler = all_policies().schedulers.at("pbt")(
+          options({{"hyperparam_mutations", {{"x", {{"uniform", {0.25001, 1}}}}}},
+                   {"resample_probability", 1}}),
+          context);
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        Trial trial = trial_number(i);
+        trial.config = CompactText(R"({"x":0.125})");
+        scheduler->on_trial_add(trial);
+        scheduler->on_trial_start(trial);
+      }
+      CHECK(ask(*scheduler, 0, 2, 1).action == Action::proceed);
+      const Decision decision = ask(*scheduler, 1, 2, 2);
+      REQUIRE(decision.action == Action::exploit);
+      const double x = Json::parse(decision.exploit->config)["x"].get<double>();
+      const bool is_possible = constraint == "x <= 0.5";
+      CHECK((is_possible ? x > 0.25 && x <= 0.5 : x == 0.125));
+    }
+  }
+}

@@ -24,9 +24,11 @@ inline Catalogue all_policies() {
 inline std::unique_ptr<Searcher> make_searcher(
     const std::string& name, const Json& space, std::int64_t num_samples,
     const Json& options = nullptr, std::uint64_t seed = 1,
-    const std::vector<Objective>& objectives = {{"loss", Mode::min}}) {
+    const std::vector<Objective>& objectives = {{"loss", Mode::min}},
+    const std::vector<std::string>& constraints = {}) {
   const SearchSpace parsed = space_of(space);
-  const PolicyContext context{parsed, objectives, num_samples, seed};
+  PolicyContext context{parsed, objectives, num_samples, seed};
+  for (const std::string& text : constraints) context.constraints.emplace_back(text, parsed);
   return all_policies().searchers.at(name)(options, context);
 }
 

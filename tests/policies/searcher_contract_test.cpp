@@ -220,3 +220,36 @@ TEST_CASE("Every searcher refuses an unknown option by name", "[searcher][contra
     }
   }
 }
+
+TEST_CASE(
+    "Every searcher suggests nothing that breaks a constraint, and learns of values of others",
+    "[searcher][contract]") {
+  for (const std::string& name : searcher_names()) {
+    INFO(name);
+    const auto make_one = [&](std::uint64_t seed) {
+      return make_searcher(name, space_for(name), 40, quick_options_of(name), seed,
+                           {{"loss", Mode::min}},
+                           {"units * batch <= 1024", "lr >= 1e-4", "layers.0.p <= 0.5", "ms <= 3"});
+    };
+    const auto searcher = make_one(1);
+    std::uint32_t id = 0;
+    for (; id < 40; ++id) {
+      const Json config = next_config(*searcher, id);
+      if (config.is_null()) break;
+      CHECK(config["units"].get<int>() * config["batch"].get<int>() <= 1024);
+      CHECK(config["lr"].get<double>() >= 1e-4);
+      if (config["layers"][0].contains("p")) CHECK(config["layers"][0]["p"].get<double>() <= 0.5);
+      searcher->on_trial_add(TrialId(id), config.dump());
+      const double score = config["lr"].get<double>();
+      const double excess = id % 7 == 0 ? std::numeric_limits<double>::quiet_NaN() : 5.0 - id;
+      searcher->on_result(TrialId(id), {1, {score}, {excess}});
+      searcher->on_trial_end(TrialId(id), {9, {score}, {excess}},
+                             id % 5 == 0 ? Ended::stopped : Ended::complete);
+    }
+    CHECK(id >= 40);
+    const auto other = make_one(5);
+    other->load(Json::parse(searcher->save().dump()));
+    CHECK(other->save() == searcher->save());
+    CHECK(next_config(*other, 50) == next_config(*searcher, 50));
+  }
+}

@@ -207,3 +207,19 @@ TEST_CASE("A block of latin_hypercube has from 1 to 10000 points", "[sequences]"
   CHECK_THROWS_AS(make_searcher("latin_hypercube", cube, 1, {{"block_size", 10'001}}), OptionError);
   CHECK(next_config(*make_searcher("latin_hypercube", cube, 1'000'000)).size() == 5);
 }
+
+TEST_CASE("Under a constraint sobol and latin_hypercube go on to the next point that fulfils it",
+          "[sequences]") {
+  for (const std::string name : {"sobol", "latin_hypercube"}) {
+    const Json options = name == "sobol" ? Json() : Json{{"block_size", 64}};
+    const auto all = all_configs(*make_searcher(name, cube, 64, options));
+    std::vector<Json> expected;
+    for (const Json& config : all) {
+      if (config["a"].get<double>() + config["b"].get<double>() <= 0.5) expected.push_back(config);
+    }
+    REQUIRE(expected.size() >= 4);
+    const auto searcher =
+        make_searcher(name, cube, std::ssize(expected), options, 1, {}, {"a + b <= 0.5"});
+    CHECK(all_configs(*searcher) == expected);
+  }
+}

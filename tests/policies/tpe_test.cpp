@@ -167,11 +167,11 @@ TEST_CASE("A model that was saved and loaded suggests the same", "[tpe][unit]") 
 }
 
 TEST_CASE("Running trials push suggestions away, unless that is turned off", "[tpe][unit]") {
-  const Json line = R"({"x": {"uniform": [0, 1]}})"_json;
+  const Json one_line = R"({"x": {"uniform": [0, 1]}})"_json;
   const auto near_running = [&](bool constant_liar) {
     TpeRules rules;
     rules.constant_liar = constant_liar;
-    TpeModel model(History(space_of(line), 1), rules);
+    TpeModel model(History(space_of(one_line), 1), rules);
     std::uint32_t id = 0;
     for (double x = 0.025; x < 1; x += 0.05) {
       model.add(TrialId(id), Json{{"x", x}}.dump());
@@ -206,6 +206,99 @@ TEST_CASE("Of several objectives, suggestions go to where no trial dominates", "
   }
   // 0.3125 if it were random.
   CHECK(distance / (n / 2) < 0.15);
+}
+
+namespace {
+
+const Json line = R"({"x": {"uniform": [0, 1]}})"_json;
+
+struct LineTrial {
+  double x;
+  Observation last;
+  Ended how = Ended::complete;
+};
+
+/// Whether these trials are split alike: each model suggests the same by the same numbers.
+bool are_alike(const std::vector<LineTrial>& some, const std::vector<LineTrial>& others,
+               std::size_t objectives = 1) {
+  std::vector<Json> suggested;
+  for (const auto* const trials : {&some, &others}) {
+    TpeRules rules;
+    rules.gamma = 0.4;
+    TpeModel model(History(space_of(line), objectives), rules);
+    std::uint32_t id = 0;
+    for (const LineTrial& trial : *trials) {
+      model.add(TrialId(id), Json{{"x", trial.x}}.dump());
+      model.end(TrialId(id++), trial.last, trial.how);
+    }
+    const auto uniforms = numpy_uniforms(3);
+    Json& all = suggested.emplace_back();
+    for (int i = 0; i < 20; ++i) all.push_back(model.suggest(uniforms));
+  }
+  return suggested[0] == suggested[1];
+}
+
+}  // namespace
+
+TEST_CASE("Trials that violate constraints are good last, those with the least violation first",
+          "[tpe][unit]") {
+  // 0.4 of five are two good ones.
+  const std::vector<LineTrial> trials = {{0.1, {1, {9}, {2, -1}}},
+                                         {0.3, {1, {8}, {0.5, 0.5}}},
+                                         {0.5, {1, {1}, {-1, 0}}},
+                                         {0.7, {1, {7}, {NAN, -9}}},
+                                         {0.9, {1, {6}, {1.5, -9}}}};
+  const auto with_scores = [&](const std::vector<double>& scores, Ended how_of_last = {}) {
+    std::vector<LineTrial> others = trials;
+    for (std::size_t i = 0; i < others.size(); ++i) others[i].last = {1, {scores[i]}};
+    others.back().how = how_of_last;
+    return others;
+  };
+  CHECK(are_alike(trials, with_scores({0, 4, 5, 0, 0})));
+  CHECK_FALSE(are_alike(trials, with_scores({5, 4, 0, 0, 0})));
+  // A stopped one that violates nothing comes before them.
+  auto stopped = trials;
+  stopped.back() = {0.9, {1, {0}, {-1, -1}}, Ended::stopped};
+  CHECK(are_alike(stopped, with_scores({0, 0, 5, 0, 4})));
+  // And one that violates them behind complete ones that do so less.
+  stopped.back() = {0.9, {7, {10}, {3, 0}}, Ended::stopped};
+  CHECK(are_alike(stopped, with_scores({0, 4, 5, 0, 0})));
+}
+
+TEST_CASE("Of several objectives too, the good ones are first those that violate nothing",
+          "[tpe][unit]") {
+  const std::vector<LineTrial> trials = {{0.1, {1, {9, 9}, {2}}},
+                                         {0.3, {1, {8, 8}, {1}}},
+                                         {0.5, {1, {1, 1}, {-1}}},
+                                         {0.7, {1, {0, 0}, {0}}},
+                                         {0.9, {1, {6, 6}, {3}}}};
+  auto others = trials;
+  for (LineTrial& trial : others) {
+    if (trial.last.constraints[0] > 0) trial.last.scores = {-1, -1};
+    trial.last.constraints.clear();
+  }
+  CHECK(are_alike(trials, others, 2));
+  for (LineTrial& trial : others) trial.last.scores = {-trial.last.scores[0], 0};
+  CHECK_FALSE(are_alike(trials, others, 2));
+}
+
+TEST_CASE("Values of constraints are saved with a model, and states from before have none",
+          "[tpe][unit]") {
+  TpeModel one(History(space_of(line), 1), {}), two = one;
+  for (std::uint32_t id = 0; id < 6; ++id) {
+    one.add(TrialId(id), Json{{"x", 0.1 * id}}.dump());
+    if (id != 2) one.end(TrialId(id), {1, {1.0 * id}, {3.0 - id, NAN}}, Ended::complete);
+  }
+  const Json state = Json::parse(one.history().save().dump());
+  two.load(state);
+  CHECK(two.history().save() == one.history().save());
+  CHECK(two.history().rows()[1].constraints[0] == 2);
+  CHECK(two.history().rows()[2].constraints.empty());
+  CHECK(one.suggest(numpy_uniforms(1)) == two.suggest(numpy_uniforms(1)));
+  Json before = state;
+  before.erase("constraints");
+  two.load(before);
+  CHECK(two.history().rows()[1].constraints.empty());
 }
 
 namespace {

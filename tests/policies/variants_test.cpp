@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/policies/policies.h"
@@ -177,4 +178,90 @@ TEST_CASE("A config whose expressions have no value ends the search with a sente
   const auto searcher =
       make_searcher("random", R"({"a": {"choice": [0]}, "b": {"expr": "1 / a"}})"_json, 1);
   CHECK_THROWS_AS(searcher->suggest(TrialId(0)), Error);
+}
+
+namespace {
+
+std::unique_ptr<Searcher> constrained(const Json& space, std::int64_t num_samples,
+                                      const std::string& constraint,
+                                      const Json& options = nullptr) {
+  return make_searcher("random", space, num_samples, options, 1, {}, {constraint});
+}
+
+}  // namespace
+
+TEST_CASE("A grid point that breaks a constraint is no trial", "[variants][unit]") {
+  const auto searcher = constrained(grid_and_random, 2, "a * b <= 6");
+  CHECK_FALSE(searcher->total());
+  std::vector<std::pair<int, int>> points;
+  for (const Json& config : all_configs(*searcher)) points.emplace_back(config["a"], config["b"]);
+  const std::vector<std::pair<int, int>> once = {{1, 3}, {2, 3}, {1, 4}, {1, 5}};
+  std::vector<std::pair<int, int>> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  CHECK(points == twice);
+
+  const Json before = searcher->save();
+  CHECK(next_config(*searcher).is_null());
+  CHECK(searcher->save() == before);
+}
+
+TEST_CASE("What is drawn is drawn again until it fulfils the constraints", "[variants][unit]") {
+  const auto searcher = constrained(grid_and_random, 5, "a * x <= 0.5 + ln(1)");
+  const auto configs = all_configs(*searcher);
+  CHECK(configs.size() == 30);
+  for (const Json& config : configs) {
+    CHECK(config["a"].get<double>() * config["x"].get<double>() <= 0.5);
+  }
+  CHECK(constrained({{"x", {{"uniform", {0, 1}}}}}, 7, "x <= 0.1")->total() == 7);
+}
+
+TEST_CASE("A search under constraints goes on where it was saved", "[variants][unit]") {
+  for (const bool is_constant : {false, true}) {
+    const Json options = {{"constant_grid_search", is_constant}};
+    const auto one = constrained(grid_and_random, 8, "a * b * x <= 3", options);
+    all_configs(*one, 9);
+    const auto two = constrained(grid_and_random, 8, "a * b * x <= 3", options);
+    two->load(Json::parse(one->save().dump()));
+    CHECK(all_configs(*one) == all_configs(*two));
+  }
+}
+
+TEST_CASE("With constant_grid_search only grid points are left out", "[variants][unit]") {
+  const auto searcher =
+      constrained(grid_and_random, 20, "a * b * x <= 3", {{"constant_grid_search", true}});
+  std::map<double, int> by_draw;
+  for (const Json& config : all_configs(*searcher)) {
+    CHECK(config["a"].get<double>() * config["b"].get<double>() * config["x"].get<double>() <= 3);
+    ++by_draw[config["x"].get<double>()];
+  }
+  CHECK(by_draw.size() == 20);
+  for (const auto& [x, trials] : by_draw) {
+    int expected = 0;
+    for (const int a : {1, 2}) {
+      for (const int b : {3, 4, 5}) expected += a * b * x <= 3 ? 1 : 0;
+    }
+    CHECK(trials == expected);
+  }
+}
+
+TEST_CASE("Constraints that leave nothing end a random search, or a grid, with a sentence",
+          "[variants][unit]") {
+  for (const bool is_endless : {false, true}) {
+    const std::int64_t samples = is_endless ? -1 : 3;
+    for (const bool is_constant : {false, true}) {
+      CHECK_THROWS_WITH(next_config(*constrained(grid_and_random, samples, "a * b <= 2",
+                                                 {{"constant_grid_search", is_constant}})),
+                        Catch::Matchers::StartsWith("no config with 'a * b <= 2' was found in the "
+                                                    "grid: "));
+    }
+    CHECK_THROWS_WITH(next_config(*constrained({{"x", {{"uniform", {0, 1}}}}}, samples, "x >= 2")),
+                      Catch::Matchers::StartsWith(
+                          "no config with 'x >= 2' was found among 1000 drawn at random"));
+  }
+}
+
+TEST_CASE("skip_duplicates and constraints together leave out both", "[variants][unit]") {
+  const auto searcher =
+      constrained({{"x", {{"randint", {0, 10}}}}}, 50, "x <= 4", {{"skip_duplicates", true}});
+  CHECK(count_distinct(all_configs(*searcher)) == 5);
 }

@@ -29,6 +29,7 @@ const std::map<std::string, Json> other_values = {
     {"/param_space", Json{{"lr", 0.5}}},
     {"/metric", "other"},
     {"/mode", "max"},
+    {"/constraints", Json{"ms <= 3"}},
     {"/num_samples", 77},
     {"/max_concurrent_trials", 3},
     {"/resources_per_trial", Json{{"cpu", 0.5}}},

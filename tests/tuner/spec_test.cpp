@@ -89,6 +89,8 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
   CHECK(spec.merge_output);
   CHECK(spec.param_space.at("batch") == 64);
   CHECK(spec.objectives == std::vector{Objective{"accuracy", Mode::max}});
+  CHECK(spec.constraints ==
+        std::vector<std::string>{"batch * layers <= 200", "val.memory >= 10 - lr"});
   CHECK(spec.num_samples == 100);
   CHECK(spec.max_concurrent_trials == 4);
   CHECK(spec.resources_per_trial == Resources{{"cpu", 2}, {"gpu", 0.5}, {"license", 1}});
@@ -275,6 +277,7 @@ Json draw_spec(Random& random) {
       {"mode", metric.is_array()    ? pick({{"min", "max"}, {"max", "max"}})
                : metric.is_string() ? pick({"min", "max"})
                                     : Json()},
+      {"constraints", pick({Json::array(), {"ms <= 3", "val.kb - b >= 2"}})},
       {"num_samples", flip() ? Json(-1) : Json(some())},
       {"max_concurrent_trials", maybe(some())},
       {"resources_per_trial", pick({{{"cpu", 0.5}}, {{"cpu", 2.0}, {"gpu", 3.0}, {"x", 0.25}}})},
@@ -320,6 +323,18 @@ TEST_CASE("Several metrics have a mode each, and a list of one is like its eleme
   const ExperimentSpec one = good(with({{"metric", Json::array({"acc"})}, {"mode", "max"}}));
   CHECK(to_json(one)["metric"] == "acc");
   CHECK(to_json(one)["mode"] == "max");
+}
+
+TEST_CASE("A constraint may stand in an object, and none at all is an empty list", "[spec][unit]") {
+  const ExperimentSpec spec =
+      good(with({{"param_space", {{"batch", 3}}},
+                 {"constraints", {"batch <= 4", {{"constraint", "batch + ms >= 1"}}}}}));
+  CHECK(spec.constraints == std::vector<std::string>{"batch <= 4", "batch + ms >= 1"});
+  const auto constraints = constraints_of(spec);
+  CHECK_FALSE(constraints[0].needs_metrics());
+  CHECK(constraints[1].metrics() == std::vector<std::string>{"ms"});
+  CHECK(good(with({{"constraints", nullptr}})).constraints.empty());
+  CHECK(to_json(good(with(Json::object())))["constraints"] == Json::array());
 }
 
 TEST_CASE("to_json gives back every field that was given, for any spec", "[spec][property]") {

@@ -1,4 +1,5 @@
 // Searchers that may take long: what they know when they are asked, and what a crash makes of it.
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -136,6 +137,43 @@ TEST_CASE("A searcher hears who failed and who was cut short", "[loop][suggester
   harness.run();
   INFO(harness.heard(2));
   CHECK(harness.heard(1).find("-0@1f") != std::string::npos);
+}
+
+TEST_CASE("A searcher hears the values of constraints with metrics, NaN where there is no result",
+          "[suggester]") {
+  class Hearing : public Searcher {
+   public:
+    explicit Hearing(std::vector<Observation>& heard) : heard_(heard) {}
+    Answer suggest(TrialId) override { return Exhausted{}; }
+    void on_result(TrialId, const Observation& result) override { heard_.push_back(result); }
+    void on_trial_end(TrialId, const Observation& last, Ended) override { heard_.push_back(last); }
+    Json save() const override { return nullptr; }
+    void load(const Json&) override {}
+
+   private:
+    std::vector<Observation>& heard_;
+  };
+  std::vector<Problem> none;
+  const auto space = SearchSpace::parse({{"x", {{"uniform", {0, 9}}}}}, "", none);
+  std::vector<Observation> heard;
+  Suggester suggester(std::make_unique<Hearing>(heard), {{"loss"}},
+                      {{"x <= 3", space}, {"ms <= x", space}, {"val.kb >= 1", space}});
+  Experiment experiment;
+  experiment.apply({1, 1, SessionStarted{"host", 1, "0.1.0"}});
+  experiment.apply({2, 1, TrialAdded{TrialId{0}, R"({"x": 2})", "", ""}});
+  experiment.apply({3, 1, AttemptStarted{TrialId{0}, 1, 0, {}}});
+  Result result;
+  result.training_iteration = 1;
+  result.metrics = parse_metrics(R"({"loss": 1, "ms": 5, "val": {"kb": 3}})");
+  suggester.on_trial_end(experiment.trial(TrialId{0}));
+  suggester.on_result(experiment.trial(TrialId{0}), result);
+  experiment.apply({4, 1, ResultReported{TrialId{0}, 1, result, {}}});
+  suggester.on_trial_end(experiment.trial(TrialId{0}));
+  REQUIRE(heard.size() == 3);
+  REQUIRE(heard[0].constraints.size() == 2);
+  CHECK(std::isnan(heard[0].constraints[0]));
+  CHECK(heard[1].constraints == std::vector<double>{3, -2});
+  CHECK(heard[2].constraints == heard[1].constraints);
 }
 
 TEST_CASE("Whatever the driver's death interrupts, a searcher suggests what it would have",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/core/constraint.h"
 #include "tuner/core/experiment.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/resources.h"
@@ -22,6 +23,7 @@ struct RunInfo {
   Resources resources;                        ///< totals
   Resources resources_per_trial;
   bool resumed = false;
+  std::vector<Constraint> constraints = {};
 };
 
 /// Runs on the loop's thread, so a hook must return quickly: hand slow work to a thread of your

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tuner/core/callback.h"
+#include "tuner/core/constraint.h"
 #include "tuner/core/error.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/scheduler.h"
@@ -36,6 +37,7 @@ struct PolicyContext {
   Resources resources_per_trial = {};
   std::optional<std::int64_t> max_concurrent_trials = {};
   Json scheduler = Json::object();  ///< for searchers that go with one
+  std::vector<Constraint> constraints = {};
 };
 
 /// Makes a policy from the spec's object without its "type". Throws OptionError for an option that

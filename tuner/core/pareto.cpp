@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace tune {
 
@@ -66,6 +67,37 @@ double volume_of(const std::vector<Scores>& front, const Scores& reference) {
     volume += box(front[i], reference) - volume_of(front_of(std::move(common)), reference);
   }
   return volume;
+}
+
+/// domination_ranks of the points without a violation, and behind these the others by theirs.
+std::vector<std::size_t> constrained_ranks(const std::vector<Scores>& points,
+                                           const std::vector<double>& violations,
+                                           std::size_t enough) {
+  if (violations.empty()) return domination_ranks(points, enough);
+  std::vector<std::size_t> places;
+  std::vector<Scores> feasible;
+  std::set<double> levels;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (violations[i] > 0) {
+      levels.insert(violations[i]);
+    } else {
+      places.push_back(i);
+      feasible.push_back(points[i]);
+    }
+  }
+  std::vector<std::size_t> ranks(points.size());
+  std::size_t after = 0;  // the fronts of those without one
+  const std::vector<std::size_t> ranks_before = domination_ranks(feasible, enough);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    ranks[places[k]] = ranks_before[k];
+    after = std::max(after, ranks_before[k] + 1);
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!(violations[i] > 0)) continue;
+    const auto level = std::distance(levels.begin(), levels.find(violations[i]));
+    ranks[i] = after + static_cast<std::size_t>(level);
+  }
+  return ranks;
 }
 
 }  // namespace
@@ -154,8 +186,9 @@ std::vector<double> crowding_distances(const std::vector<Scores>& front) {
   return distances;
 }
 
-std::vector<std::size_t> best_by_crowding(const std::vector<Scores>& points, std::size_t n) {
-  const std::vector<std::size_t> ranks = domination_ranks(points, n);
+std::vector<std::size_t> best_by_crowding(const std::vector<Scores>& points, std::size_t n,
+                                          const std::vector<double>& violations) {
+  const std::vector<std::size_t> ranks = constrained_ranks(points, violations, n);
   std::vector<std::size_t> best;
   for (std::size_t rank = 0; best.size() < std::min(n, points.size()); ++rank) {
     std::vector<std::size_t> places;

@@ -32,7 +32,10 @@ std::vector<std::size_t> select_by_hypervolume(const std::vector<Scores>& points
 /// one (Deb et al., "A Fast and Elitist Multiobjective Genetic Algorithm: NSGA-II", 2002).
 std::vector<double> crowding_distances(const std::vector<Scores>& front);
 
-/// `n` of the points, the best first: by rank, and within a front those that have most room.
-std::vector<std::size_t> best_by_crowding(const std::vector<Scores>& points, std::size_t n);
+/// `n` of the points, the best first: by rank, and within a front those that have most room. With a
+/// violation of the constraints for each, those without one are better, and of two others the one
+/// with less: those with equal ones are a front (section VI there). Empty: nobody has one.
+std::vector<std::size_t> best_by_crowding(const std::vector<Scores>& points, std::size_t n,
+                                          const std::vector<double>& violations = {});
 
 }  // namespace tune

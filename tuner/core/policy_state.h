@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
@@ -28,6 +29,18 @@ void load_state(const std::string& owner, Read read) {
 inline double load_number(const Json& json) {
   const auto number = decode_number(json);
   return number ? *number : json.get<double>();
+}
+
+/// Several of them, and back.
+inline Json save_numbers(const std::vector<double>& numbers) {
+  Json json = Json::array();
+  for (const double number : numbers) json.push_back(encode_number(number));
+  return json;
+}
+inline std::vector<double> load_numbers(const Json& json) {
+  std::vector<double> numbers;
+  for (const Json& number : json) numbers.push_back(load_number(number));
+  return numbers;
 }
 
 }  // namespace tune

@@ -60,6 +60,10 @@ class SearchSpace {
   /// index of a value); null for leaves that it does not have.
   std::vector<Json> leaf_values(const Json& config) const;
 
+  /// Whether what a dotted name in an expression ("model.layers.0") stands for is a number in some
+  /// config; nothing if the space has no such name.
+  std::optional<bool> has_number(const std::string& name) const { return find_number(tree_, name); }
+
   /// "lr=0.0012,hidden=32": the drawn values of `config`, pointers shortened to their last part
   /// where that is unique, floats with 4 significant digits; at most 100 characters.
   std::string tag(const Json& config) const;

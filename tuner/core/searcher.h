@@ -26,6 +26,9 @@ struct Observation {
   std::int64_t iteration = 0;
   /// One for each objective of the experiment. Larger is better, whatever the mode; NaN: no number.
   std::vector<double> scores;
+  /// One for each constraint of the experiment that needs metrics: fulfilled at 0 and below, and
+  /// together by as much as `violation` says (tuner/core/constraint.h).
+  std::vector<double> constraints = {};
 };
 
 enum class Ended {

@@ -202,6 +202,11 @@ void find_targets(const SpaceNode& node, std::string_view name, std::vector<Targ
   }
 }
 
+bool has_number(const std::vector<Target>& targets) {
+  return std::any_of(targets.begin(), targets.end(),
+                     [](const Target& target) { return target.is_number; });
+}
+
 void list_formulas(const SpaceNode& node, std::vector<const SpaceNode*>& formulas) {
   if (const auto* object = std::get_if<SpaceNode::Object>(&node.body)) {
     for (const auto& member : object->members) list_formulas(member.second, formulas);
@@ -227,8 +232,7 @@ void TreeParser::check_formulas() {
       find_targets(tree_.root, name, targets);
       if (targets.empty()) {
         complain(formula_pointers_[i], "'expr' uses '" + name + "', which the param space lacks");
-      } else if (std::none_of(targets.begin(), targets.end(),
-                              [](const Target& target) { return target.is_number; })) {
+      } else if (!has_number(targets)) {
         complain(formula_pointers_[i], "'expr' uses '" + name + "', which is not a number");
       } else if (targets.size() == 1) {
         const auto needed = std::find(formulas.begin(), formulas.end(), targets[0].node);
@@ -260,6 +264,12 @@ void TreeParser::check_formulas() {
 SpaceTree parse_space_tree(const Json& json, const std::string& pointer,
                            std::vector<Problem>& problems) {
   return TreeParser(problems).parse(json, pointer);
+}
+
+std::optional<bool> find_number(const SpaceTree& tree, const std::string& name) {
+  std::vector<Target> targets;
+  find_targets(tree.root, name, targets);
+  return targets.empty() ? std::nullopt : std::optional(has_number(targets));
 }
 
 std::uint64_t multiply_sizes(std::uint64_t a, std::uint64_t b) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -68,6 +69,10 @@ SpaceTree parse_space_tree(const Json& json, const std::string& pointer,
 /// Products and sums of grid sizes that stick at `too_many` instead of going past 2^63.
 std::uint64_t multiply_sizes(std::uint64_t a, std::uint64_t b);
 std::uint64_t add_sizes(std::uint64_t a, std::uint64_t b);
+
+/// Whether what the dotted `name` ("model.layers.0") stands for is a number in some config; nothing
+/// if the space has no such name.
+std::optional<bool> find_number(const SpaceTree& tree, const std::string& name);
 
 /// The config's value with the dotted name `name` ("model.layers.0"), seen from `json`; null if
 /// there is none. A key may itself contain dots.
