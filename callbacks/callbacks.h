@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tuner/core/callback.h"
 #include "tuner/core/catalogue.h"
@@ -63,7 +64,9 @@ struct ConsoleOptions {
 std::unique_ptr<Callback> make_console(ConsoleOptions options = {});
 
 struct CheckpointBestOptions {
-  Objective objective;            ///< by name: the experiment's own
+  Objective objective;  ///< by name: the experiment's own
+  /// Results that do not fulfil them are not the best.
+  std::vector<Constraint> constraints = {};
   std::int64_t grace_period = 0;  ///< iterations of a trial for which nothing is asked
 };
 

@@ -59,6 +59,7 @@ std::unique_ptr<Callback> checkpoint_best(const Json& json, const PolicyContext&
                                 "use 'checkpoint_frequency' or 'checkpoint_at_end'");
   }
   options.objective = *objective;
+  options.constraints = context.constraints;
   return make_checkpoint_best(std::move(options));
 }
 

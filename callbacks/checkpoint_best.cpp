@@ -13,16 +13,19 @@ class CheckpointBest final : public Callback {
 
   std::string name() const override { return "checkpoint_best"; }
 
-  void on_trial_result(const Trial&, Result& result) override {
-    if (is_best(result)) result.should_checkpoint = true;
+  void on_trial_result(const Trial& trial, Result& result) override {
+    if (is_best(trial, result)) result.should_checkpoint = true;
   }
-  void on_trial_replay(const Trial&, const Result& result) override { (void)is_best(result); }
+  void on_trial_replay(const Trial& trial, const Result& result) override {
+    (void)is_best(trial, result);
+  }
 
  private:
-  bool is_best(const Result& result) {
+  bool is_best(const Trial& trial, const Result& result) {
     const Objective& objective = options_.objective;
     const auto value = result.find(objective.metric);
     if (!value || !better(objective.mode, *value, best_)) return false;
+    if (violation(values_of(options_.constraints, trial, result)) > 0) return false;
     best_ = *value;
     return result.training_iteration > options_.grace_period;
   }

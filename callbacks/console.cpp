@@ -77,6 +77,8 @@ class Console final : public Callback {
   int height() const;
   ConsoleView view(const Experiment& experiment, std::size_t rows);
   void take_in(const Trial& trial, std::int64_t iteration, double value);
+  void take_in_all(const Experiment& experiment);
+  bool is_feasible(const Trial& trial) const;
   std::string metric_of(const Trial& trial) const;
   void summarise(const Experiment& experiment);
 
@@ -144,6 +146,21 @@ void Console::take_in(const Trial& trial, std::int64_t iteration, double value) 
   }
 }
 
+bool Console::is_feasible(const Trial& trial) const {
+  return !(violation(values_of(info_.constraints, trial)) > 0);
+}
+
+/// The best one of all results of each trial, by what their last results have to say.
+void Console::take_in_all(const Experiment& experiment) {
+  const bool is_max = objective_->mode == Mode::max;
+  for (const auto& trial : experiment.trials()) {
+    const auto* const summary = trial.summary(objective_->metric);
+    if (summary != nullptr && summary->count > 0 && is_feasible(trial)) {
+      take_in(trial, 0, is_max ? summary->max : summary->min);
+    }
+  }
+}
+
 void Console::setup(const RunInfo& info, const Experiment&) {
   info_ = info;
   objective_ = sole(info_.objectives);
@@ -164,14 +181,7 @@ void Console::on_step_begin(const Experiment& experiment) {
   experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
   rate_results_ = experiment.results();
-  if (!objective_) return;
-  const bool is_max = objective_->mode == Mode::max;
-  for (const auto& trial : experiment.trials()) {
-    const auto* const summary = trial.summary(objective_->metric);
-    if (summary != nullptr && summary->count > 0) {
-      take_in(trial, 0, is_max ? summary->max : summary->min);
-    }
-  }
+  if (objective_) take_in_all(experiment);
 }
 
 void Console::on_step_end(const Experiment& experiment) {
@@ -283,7 +293,8 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint*) {
 
 void Console::on_trial_result(const Trial& trial, Result& result) {
   if (!objective_) return;
-  if (const auto value = result.find(objective_->metric)) {
+  const auto value = result.find(objective_->metric);
+  if (value && !(violation(values_of(info_.constraints, trial, result)) > 0)) {
     take_in(trial, result.training_iteration, *value);
   }
 }
@@ -319,6 +330,10 @@ void Console::on_trial_error(const Trial& trial) {
 
 void Console::on_experiment_end(const Experiment& experiment) {
   experiment_ = nullptr;
+  if (objective_ && !info_.constraints.empty()) {  // a later result may have broken them
+    best_.reset();
+    take_in_all(experiment);
+  }
   line(status_line(view(experiment, 0)));
   summarise(experiment);
   if (pump_) pump_->flush();
@@ -333,7 +348,7 @@ void Console::summarise(const Experiment& experiment) {
     std::vector<std::pair<double, const Trial*>> ranked;
     for (const auto& trial : experiment.trials()) {
       const auto* const summary = trial.summary(metric);
-      if (summary == nullptr || summary->count == 0) continue;
+      if (summary == nullptr || summary->count == 0 || !is_feasible(trial)) continue;
       ranked.emplace_back(mode == Mode::max ? summary->max : summary->min, &trial);
     }
     const auto shown = std::min(ranked.size(), static_cast<std::size_t>(options_.best_trials));

@@ -74,7 +74,8 @@ double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope 
 ResultGrid::ResultGrid(Experiment experiment, ExperimentSpec spec, std::filesystem::path directory)
     : experiment_(std::move(experiment)),
       spec_(std::move(spec)),
-      directory_(std::move(directory)) {}
+      directory_(std::move(directory)),
+      constraints_(constraints_of(spec_)) {}
 
 ResultGrid ResultGrid::load(const std::filesystem::path& directory) {
   const auto files = make_posix_file_system();
@@ -100,6 +101,10 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
     result.metrics["training_iteration"] = trial.iteration;
     result.metrics["time_total_s"] = trial.time_total_s;
   }
+  const std::vector<double> values = values_of(constraints_, trial);
+  for (auto value = values.begin(); const Constraint& constraint : constraints_) {
+    if (constraint.needs_metrics()) result.constraints[constraint.text()] = *value++;
+  }
   if (const Checkpoint* const latest = trial.latest_checkpoint()) {
     result.checkpoint = paths::checkpoint(result.path, latest->index);
   }
@@ -124,7 +129,7 @@ std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope 
   double best_value = std::numeric_limits<double>::quiet_NaN();
   for (const auto& trial : experiment_.trials()) {
     const double value = value_of(trial, objective.metric, objective.mode, scope);
-    if (!better(objective.mode, value, best_value)) continue;
+    if (!better(objective.mode, value, best_value) || !is_feasible(trial)) continue;
     best = trial.id;
     best_value = value;
   }
@@ -142,7 +147,7 @@ ParetoFront ResultGrid::pareto_front(Scope scope) const {
       const double value = value_of(trial, metric, mode, scope);
       if (std::isfinite(value)) point.push_back(mode == Mode::max ? value : -value);
     }
-    if (point.empty() || point.size() < objectives.size()) continue;
+    if (point.empty() || point.size() < objectives.size() || !is_feasible(trial)) continue;
     if (trial.state == TrialState::terminated || trial.state == TrialState::error) {
       if (worst.empty()) worst = point;
       for (std::size_t j = 0; j < worst.size(); ++j) worst[j] = std::min(worst[j], point[j]);
@@ -173,6 +178,28 @@ ParetoFront ResultGrid::pareto_front(Scope scope) const {
   return front;
 }
 
+bool ResultGrid::is_feasible(const Trial& trial) const {
+  return !(violation(values_of(constraints_, trial)) > 0);
+}
+
+std::optional<std::string> ResultGrid::none_feasible() const {
+  const Trial* nearest = nullptr;
+  double least = 0;
+  for (const Trial& trial : experiment_.trials()) {
+    if (trial.last_metrics.empty()) continue;
+    const double excess = violation(values_of(constraints_, trial));
+    if (!(excess > 0)) return std::nullopt;
+    if (nearest != nullptr && !(excess < least)) continue;
+    nearest = &trial;
+    least = excess;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  return "no trial in " + directory_.string() + " fulfils all constraints; " +
+         to_string(nearest->id) + " comes nearest, " +
+         (std::isfinite(least) ? "with a violation of " + Json(least).dump()
+                               : "without a number for each of them");
+}
+
 TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::optional<Mode> mode,
                                     Scope scope) const {
   const Objective* const own =
@@ -189,6 +216,7 @@ TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::opti
   const Objective objective{metric ? *metric : own->metric, mode ? *mode : own->mode};
   const auto best = best_trial(objective, scope);
   if (!best) {
+    if (const auto reason = none_feasible()) throw user_error(*reason);
     throw user_error("no trial in " + directory_.string() + " has reported a number for '" +
                      objective.metric + "'");
   }

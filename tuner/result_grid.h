@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,10 +44,13 @@ struct TrialResult {
   std::vector<CheckpointPath> best_checkpoints;     ///< what retention kept, best first
   std::string error;                                ///< of the last failure; empty if it ended well
   std::filesystem::path path;                       ///< the trial's directory
+  /// By text the value of each constraint that needs metrics, at the last result: fulfilled at 0
+  /// and below; NaN without it.
+  std::map<std::string, double> constraints;
 };
 
 /// What came out of an experiment with several metrics. Only trials with a finite number for each
-/// of them count.
+/// of them count, and that fulfil all constraints.
 struct ParetoFront {
   std::vector<TrialId> trials;  ///< those that no other one dominates, best first metric first
   /// By metric the worst value of the trials that have ended; empty: none has.
@@ -65,8 +69,9 @@ class ResultGrid {
   TrialResult operator[](std::size_t i) const;
   std::vector<TrialResult> errors() const;  ///< trials in state ERROR
 
-  /// The trial with the best value; NaN and missing are worst. Metric and mode default to the
-  /// experiment's own; Error (user) if there are none, or if no trial has the metric.
+  /// The trial with the best value of those whose last result fulfils all constraints; NaN and
+  /// missing are worst. Metric and mode default to the experiment's own; Error (user) if there are
+  /// none, or if there is no such trial.
   TrialResult best_result(std::optional<std::string> metric = {}, std::optional<Mode> mode = {},
                           Scope scope = Scope::last) const;
   /// The same as an id; nothing if no trial has a number there.
@@ -74,6 +79,11 @@ class ResultGrid {
 
   /// By the experiment's own metrics.
   ParetoFront pareto_front(Scope scope = Scope::last) const;
+
+  /// Whether the last result of a trial fulfils all constraints.
+  bool is_feasible(const Trial& trial) const;
+  /// If no trial with a result does: that, as a sentence with the one that comes nearest.
+  std::optional<std::string> none_feasible() const;
 
   const Experiment& experiment() const { return experiment_; }
   const ExperimentSpec& spec() const { return spec_; }
@@ -83,6 +93,7 @@ class ResultGrid {
   Experiment experiment_;
   ExperimentSpec spec_;
   std::filesystem::path directory_;
+  std::vector<Constraint> constraints_;
 };
 
 }  // namespace tune

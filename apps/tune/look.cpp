@@ -53,6 +53,7 @@ std::string paused_text(const std::filesystem::path& directory) {
 
 std::string front_text(const ResultGrid& grid) {
   const ParetoFront front = grid.pareto_front();
+  if (const auto reason = grid.none_feasible()) return *reason;
   std::string text = count_of(front.trials.size(), "trial") + " that no other dominates";
   if (front.reference.empty()) return text;
   text += ", hypervolume " + format_metric(front.hypervolume) + " from ";

@@ -105,22 +105,28 @@ Json to_json(const TrialResult& result, Scope scope) {
           {"metrics", result.metrics},
           {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
           {"best_checkpoints", best_checkpoints_json(result)},
+          {"constraints", encode_numbers(result.constraints)},
           {"path", result.path.string()}};
 }
 
 int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
   const std::vector<TrialId> front = grid.pareto_front(scope).trials;
   if (front.empty()) {
+    if (const auto reason = grid.none_feasible()) throw user_error(*reason);
     throw user_error("no trial in " + grid.directory().string() +
                      " has reported numbers for all metrics");
   }
   Json list = Json::array();
   std::vector<TableColumn> columns = {{"trial"}};
   for (const auto& objective : grid.spec().objectives) columns.push_back({objective.metric, true});
+  for (const auto& [text, value] : grid[index_of(front.front())].constraints) {
+    columns.push_back({text, true});
+  }
   columns.push_back({"config"});
   std::vector<std::vector<std::string>> rows;
   for (const TrialId id : front) {
     const Trial& trial = grid.experiment().trial(id);
+    const TrialResult result = grid[index_of(id)];
     Json values;
     auto& row = rows.emplace_back(std::vector{to_string(id)});
     for (const auto& [metric, mode] : grid.spec().objectives) {
@@ -128,8 +134,9 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
       values[metric] = value;
       row.push_back(format_metric(value));
     }
+    for (const auto& [text, value] : result.constraints) row.push_back(format_metric(value));
     row.push_back(trial.tag);
-    Json& one = list.emplace_back(to_json(grid[index_of(id)], scope));
+    Json& one = list.emplace_back(to_json(result, scope));
     one["values"] = std::move(values);
   }
   if (as_json) {
@@ -171,6 +178,9 @@ int best_command(const BestRequest& request) {
       {"metrics", best.metrics.dump()},
       {"checkpoint", best.checkpoint ? best.checkpoint->string() : "none"},
   };
+  for (const auto& [text, excess] : best.constraints) {
+    lines.insert(lines.begin() + 2, {"constraint", text + ": " + format_metric(excess)});
+  }
   for (const auto& checkpoint : best.best_checkpoints) {
     const bool is_first = &checkpoint == &best.best_checkpoints.front();
     lines.emplace_back(

@@ -78,7 +78,8 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   if (!objective) return;
   const auto best = results.best_trial(*objective, Scope::all);
   if (!best) {
-    lines.emplace_back("best trial", "none has reported a number for " + objective->metric);
+    lines.emplace_back("best trial", results.none_feasible().value_or(
+                                         "none has reported a number for " + objective->metric));
     return;
   }
   const Trial& trial = results.experiment().trial(*best);

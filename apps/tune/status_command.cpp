@@ -147,8 +147,10 @@ std::string states_text(const Experiment& experiment) {
 
 std::string best_text(const ResultGrid& grid) {
   const Json best = best_json(grid);
-  if (best.is_null())
-    return grid.spec().objectives.empty() ? "the spec names no metric" : "no result yet";
+  if (best.is_null()) {
+    if (grid.spec().objectives.empty()) return "the spec names no metric";
+    return grid.none_feasible().value_or("no result yet");
+  }
   const std::string tag = best["tag"];
   return best["trial_id"].get<std::string>() + ", " + best["metric"].get<std::string>() + " " +
          format_metric(best["value"]) + " at its best, " + format_metric(best["last"]) +

@@ -58,7 +58,8 @@ bool learns(const ExperimentSpec& spec) {
 }  // namespace
 
 KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
-                         const std::vector<Objective>& objectives) {
+                         const std::vector<Objective>& objectives,
+                         const std::vector<Constraint>& constraints) {
   KnownPoints known;
   const std::string where = from.directory().string();
   for (const auto& [metric, mode] : objectives) {
@@ -81,6 +82,11 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
       ++left_out["have no number for " + lacking->metric];
       continue;
     }
+    const auto last = [&trial](const std::string& name) { return trial.last_value(name); };
+    if (const auto name = lacking_metric(constraints, last)) {
+      ++left_out["have no number for " + *name];
+      continue;
+    }
     if (!trial.lineage.empty()) {
       ++left_out["went on as copies of others, with other configs"];
       continue;
@@ -96,6 +102,14 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
     if (!open.empty()) {
       ++left_out["have no " + open];
       continue;
+    }
+    if (const Constraint* const broken = find_broken(constraints, config)) {
+      ++left_out["break the constraint '" + broken->text() + "'"];
+      continue;
+    }
+    auto& excesses = known.constraints.emplace_back();
+    for (const Constraint& constraint : constraints) {
+      if (constraint.needs_metrics()) excesses.push_back(constraint.value(config, last));
     }
     known.configs.push_back(std::move(config));
     auto& values = known.values.emplace_back();
@@ -125,10 +139,11 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
   }
   std::vector<Problem> problems;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
-  Json points = Json::array(), rewards = Json::array();
+  const std::vector<Constraint> constraints = constraints_of(spec);
+  Json points = Json::array(), rewards = Json::array(), excesses = Json::array();
   for (const auto& directory : directories) {
     const Look look = look_at(directory);
-    KnownPoints known = known_points(look.grid, space, spec.objectives);
+    KnownPoints known = known_points(look.grid, space, spec.objectives, constraints);
     for (const auto& notice : known.notices) {
       std::fprintf(stderr, "tune: notice: %s\n", notice.c_str());
     }
@@ -138,14 +153,17 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
     for (const auto& values : known.values) {
       rewards.push_back(values.size() == 1 ? Json(values[0]) : Json(values));
     }
+    for (const auto& values : known.constraints) {
+      if (!values.empty()) excesses.push_back(encode_numbers(values));
+    }
   }
   // Those with rewards come first.
-  for (const char* const name : {"evaluated_rewards", "points_to_evaluate"}) {
-    Json& all = name == std::string("evaluated_rewards") ? rewards : points;
-    for (const Json& given : spec.searcher.value(name, Json::array())) all.push_back(given);
+  for (const auto& [name, all] :
+       {std::pair("points_to_evaluate", &points), std::pair("evaluated_rewards", &rewards),
+        std::pair("evaluated_constraints", &excesses)}) {
+    for (const Json& given : spec.searcher.value(name, Json::array())) all->push_back(given);
+    if (!all->empty()) spec.searcher[name] = std::move(*all);
   }
-  spec.searcher["points_to_evaluate"] = std::move(points);
-  spec.searcher["evaluated_rewards"] = std::move(rewards);
 }
 
 bool is_same_but_warmer(const ExperimentSpec& recorded, const ExperimentSpec& given) {
@@ -153,6 +171,7 @@ bool is_same_but_warmer(const ExperimentSpec& recorded, const ExperimentSpec& gi
   for (Json* const searcher : {&before, &after}) {
     searcher->erase("points_to_evaluate");
     searcher->erase("evaluated_rewards");
+    searcher->erase("evaluated_constraints");
   }
   return before == after;
 }

@@ -15,18 +15,21 @@ struct KnownPoints {
   std::vector<Json> configs;  ///< whole ones of the new space
   /// One for each, with a number for each objective.
   std::vector<std::vector<double>> values;
+  /// One for each, with the value of each constraint that needs metrics.
+  std::vector<std::vector<double>> constraints;
   std::vector<std::string> notices;  ///< what did not match, a sentence each
 };
 
 /// Trials that ended well, with their last values. What the space does not have is left out of
 /// their configs.
 KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
-                         const std::vector<Objective>& objectives);
+                         const std::vector<Objective>& objectives,
+                         const std::vector<Constraint>& constraints);
 
 /// Puts the trials of the experiments in `directories` before the searcher's `points_to_evaluate`,
-/// with their `evaluated_rewards`: so the recorded spec has all that a resume needs. Notices go to
-/// standard error. Error (user) if the spec has no metric, if its searcher does not learn, or if
-/// there is no experiment in a directory.
+/// with their `evaluated_rewards` and `evaluated_constraints`: so the recorded spec has all that a
+/// resume needs. Notices go to standard error. Error (user) if the spec has no metric, if its
+/// searcher does not learn, or if there is no experiment in a directory.
 void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directories);
 
 /// Both without what `warm_start` can add: whether they are the same otherwise.

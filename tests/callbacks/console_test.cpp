@@ -30,8 +30,10 @@ struct Screen {
     options.height = 12;
     console = make_console(options);
   }
-  void setup(bool resumed = false) {
-    console->setup(info_of("/experiments/digits", resumed), Experiment());
+  void setup(bool resumed = false, const std::vector<Constraint>& constraints = {}) {
+    RunInfo info = info_of("/experiments/digits", resumed);
+    info.constraints = constraints;
+    console->setup(info, Experiment());
     console->on_step_begin(story.experiment);
   }
   void start(TrialId id, int checkpoint = 0) {
@@ -164,6 +166,37 @@ TEST_CASE("The console knows the best trial of earlier sessions", "[callbacks][c
   CHECK(screen.take().starts_with("0:00:00 resuming digits in "));
   screen.step(10);
   CHECK(screen.take().ends_with(" | best loss 0.125 by trial_00000 (lr=0.1)\n"));
+}
+
+TEST_CASE("To the console only what fulfils the constraints is the best", "[callbacks][console]") {
+  const std::vector<Constraint> constraints = {{"ms <= 3", SearchSpace()}};
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  const TrialId b = screen.story.add("{}", "lr=0.2").id;
+  screen.setup(false, constraints);
+  for (const TrialId id : {a, b}) screen.start(id);
+  screen.report(a, 1, R"({"loss":0.1,"ms":4})");
+  screen.report(b, 1, R"({"loss":0.5,"ms":3})");
+  screen.step(10);
+  CHECK(screen.take().find("best loss 0.5 by trial_00001") != std::string::npos);
+  screen.report(a, 2, R"({"loss":0.2,"ms":2})");
+  screen.step(10);
+  CHECK(screen.take().find("best loss 0.2 by trial_00000") != std::string::npos);
+  // At the end a trial's last result counts.
+  screen.report(a, 3, R"({"loss":0.3,"ms":9})");
+  screen.console->on_experiment_end(screen.story.experiment);
+  const std::string end = screen.take();
+  CHECK(end.find("best loss 0.5 by trial_00001") != std::string::npos);
+  CHECK(end.find("\ntrial_00000 ") == std::string::npos);
+
+  Screen resumed(ConsoleStyle::lines);
+  const TrialId id = resumed.story.add("{}", "lr=0.1").id;
+  resumed.story.start(id);
+  resumed.story.report(id, result_of(1, R"({"loss":0.125,"ms":4})"));
+  resumed.story.resume();
+  resumed.setup(true, constraints);
+  resumed.step(10);
+  CHECK(resumed.take().find("best loss") == std::string::npos);
 }
 
 TEST_CASE("The console shows a column for each of several metrics, and no best trial",
