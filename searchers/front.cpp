@@ -33,8 +33,7 @@ class Front : public Searcher {
       : space_(space),
         options_(std::move(options)),
         searcher_(std::move(searcher)),
-        is_constrained_(std::any_of(options_.constraints.begin(), options_.constraints.end(),
-                                    [](const auto& one) { return !one.needs_metrics(); })),
+        is_constrained_(any_about_configs(options_.constraints)),
         random_(options_.seed) {
     if (options_.skip_duplicates) size_ = space.size();
     std::size_t i = 0;
@@ -198,18 +197,22 @@ std::vector<double> scores_of(const Json& rewards, const std::string& pointer,
   return scores;
 }
 
-/// `point` as a config; nothing if something of it is to be drawn.
+/// `point` as a config; nothing if something of it is to be drawn. Throws std::invalid_argument if
+/// an expression cannot be evaluated.
 std::optional<Json> whole_config(const Json& point, const SearchSpace& space) {
   bool is_whole = space.grid_size(point) == 1;
   Random random(0);
-  Json config = space.assemble(
-      0,
-      [&](std::size_t leaf) {
-        is_whole = false;
-        return draw_leaf(space.leaves()[leaf].domain, random);
-      },
-      point);
-  return is_whole ? std::optional(std::move(config)) : std::nullopt;
+  const auto draw = [&](std::size_t leaf) {
+    is_whole = false;
+    return draw_leaf(space.leaves()[leaf].domain, random);
+  };
+  try {
+    Json config = space.assemble(0, draw, point);
+    if (is_whole) return config;
+  } catch (const std::invalid_argument&) {
+    if (is_whole) throw;
+  }
+  return std::nullopt;
 }
 
 /// Values of the constraints that need metrics, in their order: one or a list of them.

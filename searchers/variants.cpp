@@ -1,5 +1,4 @@
 // Random search and grid search in one. Learns nothing from results.
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -20,8 +19,7 @@ class Variants : public Searcher {
   Variants(const SearchSpace& space, VariantOptions options)
       : space_(space),
         options_(std::move(options)),
-        is_constrained_(std::any_of(options_.constraints.begin(), options_.constraints.end(),
-                                    [](const auto& one) { return !one.needs_metrics(); })) {
+        is_constrained_(any_about_configs(options_.constraints)) {
     next_.random = Random(options_.seed);
     ensure(!(options_.constant_grid_search && options_.skip_duplicates),
            "constant_grid_search and skip_duplicates exclude each other");

@@ -20,6 +20,8 @@ const Json conditional = R"({"a": {"uniform": [-5, 10]}, "b": {"loguniform": [1e
                      {"is": "y", "c_y": {"lograndint": [1, 501]}}, {"is": "z"}]},
     "d": {"randint": [3, 41]}, "e": {"quniform": [-1, 1, 0.125]}})"_json;
 
+const Json interval = R"({"x": {"uniform": [0, 1]}})"_json;
+
 /// Uniform numbers as numpy's RandomState(seed).random_sample() gives them.
 Parzen::Uniforms numpy_uniforms(std::uint32_t seed) {
   return [generator = std::mt19937(seed)]() mutable {
@@ -64,6 +66,7 @@ void tell(TpeModel& model, TrialId id, const PeerTrial& trial) {
       loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : -loss.get<double>();
   Observation last{trial.row.value("i", std::int64_t{1}), {score}};
   if (last.iteration == 0) last.scores.clear();
+  if (trial.row.contains("x")) last.constraints = trial.row["x"].get<std::vector<double>>();
   if (how == "complete") model.end(id, last, Ended::complete);
   if (how == "stopped") model.end(id, last, Ended::stopped);
   if (how == "failed") model.end(id, last, Ended::failed);
@@ -121,6 +124,10 @@ TEST_CASE("A run of Optuna's TPE whose trials are all stopped is repeated number
   CHECK(repeat_run("stopped", plain, {}) == 20);
 }
 
+TEST_CASE("A run of Optuna's TPE with constraints is repeated number by number", "[tpe][unit]") {
+  CHECK(repeat_run("constrained", plain, {}) == 48);
+}
+
 TEST_CASE("A run of Optuna's TPE in groups is repeated number by number", "[tpe][unit]") {
   TpeRules rules;
   rules.group = true;
@@ -167,11 +174,10 @@ TEST_CASE("A model that was saved and loaded suggests the same", "[tpe][unit]") 
 }
 
 TEST_CASE("Running trials push suggestions away, unless that is turned off", "[tpe][unit]") {
-  const Json one_line = R"({"x": {"uniform": [0, 1]}})"_json;
   const auto near_running = [&](bool constant_liar) {
     TpeRules rules;
     rules.constant_liar = constant_liar;
-    TpeModel model(History(space_of(one_line), 1), rules);
+    TpeModel model(History(space_of(interval), 1), rules);
     std::uint32_t id = 0;
     for (double x = 0.025; x < 1; x += 0.05) {
       model.add(TrialId(id), Json{{"x", x}}.dump());
@@ -210,8 +216,6 @@ TEST_CASE("Of several objectives, suggestions go to where no trial dominates", "
 
 namespace {
 
-const Json line = R"({"x": {"uniform": [0, 1]}})"_json;
-
 struct LineTrial {
   double x;
   Observation last;
@@ -225,7 +229,7 @@ bool are_alike(const std::vector<LineTrial>& some, const std::vector<LineTrial>&
   for (const auto* const trials : {&some, &others}) {
     TpeRules rules;
     rules.gamma = 0.4;
-    TpeModel model(History(space_of(line), objectives), rules);
+    TpeModel model(History(space_of(interval), objectives), rules);
     std::uint32_t id = 0;
     for (const LineTrial& trial : *trials) {
       model.add(TrialId(id), Json{{"x", trial.x}}.dump());
@@ -284,7 +288,7 @@ TEST_CASE("Of several objectives too, the good ones are first those that violate
 
 TEST_CASE("Values of constraints are saved with a model, and states from before have none",
           "[tpe][unit]") {
-  TpeModel one(History(space_of(line), 1), {}), two = one;
+  TpeModel one(History(space_of(interval), 1), {}), two = one;
   for (std::uint32_t id = 0; id < 6; ++id) {
     one.add(TrialId(id), Json{{"x", 0.1 * id}}.dump());
     if (id != 2) one.end(TrialId(id), {1, {1.0 * id}, {3.0 - id, NAN}}, Ended::complete);

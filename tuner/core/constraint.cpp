@@ -94,6 +94,11 @@ double Constraint::value(const Json& config, const Lookup& metric) const {
   return value.value_or(0);
 }
 
+bool any_about_configs(const std::vector<Constraint>& constraints) {
+  return std::any_of(constraints.begin(), constraints.end(),
+                     [](const Constraint& constraint) { return !constraint.needs_metrics(); });
+}
+
 const Constraint* find_broken(const std::vector<Constraint>& constraints, const Json& config) {
   const auto broken = std::find_if(constraints.begin(), constraints.end(), [&](const auto& one) {
     return !one.needs_metrics() && !(one.value(config, {}) <= 0);

@@ -41,6 +41,8 @@ class Constraint {
   std::vector<std::string> metrics_;
 };
 
+bool any_about_configs(const std::vector<Constraint>& constraints);
+
 /// One that is about configs alone, and that this one does not fulfil; null if there is none.
 const Constraint* find_broken(const std::vector<Constraint>& constraints, const Json& config);
 

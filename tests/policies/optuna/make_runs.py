@@ -4,7 +4,7 @@
     optuna/bin/python make_runs.py
 
 A line is a trial: what Optuna suggested ("p"), its loss ("v", null for NaN), how it ended, and at which step
-("i"; 0: it reported nothing).
+("i"; 0: it reported nothing). "x" are values of constraints.
 """
 import functools
 import json
@@ -41,13 +41,21 @@ def loss(p):
     return round(value, 6)
 
 
-def run(trials, conditional, troubled, **options):
+def excesses(p):
+    return [round(p["a"] - 1, 6), round(math.log10(p["b"]) + 2.5, 6), 20 - p["d"]]
+
+
+def run(trials, conditional, troubled, constrained=False, **options):
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=7, **options))
     rows = []
     for k in range(trials):
         trial = study.ask()
         p = suggest(trial, conditional)
         row = {"p": p, "v": loss(p), "how": "complete"}
+        if constrained:
+            row["x"] = excesses(p)
+            for key, value in enumerate(row["x"]):
+                trial.set_constraint(str(key), value)
         if troubled and k % 7 == 5:
             row["how"] = "running"
         elif troubled and k % 4 == 3:
@@ -83,6 +91,7 @@ runs = {
                       prior_weight=0.5),
     "conditional": run(40, True, False),
     "stopped": run_of_stopped(30),
+    "constrained": run(60, False, True, constrained=True),
     "grouped": run(40, True, False, group=True, consider_magic_clip=False),
 }
 for name, rows in runs.items():
