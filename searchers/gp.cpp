@@ -1,5 +1,6 @@
 // Bayesian optimisation with a Gaussian process: a few points that fill the space, then always the
 // one with the highest expected improvement.
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -41,12 +42,17 @@ class Gp : public Searcher {
   bool may_take_long() const override { return true; }
 
   Json save() const override {
+    Json constraints = Json::array();
+    for (const GpFit& fit : fits_.constraints) {
+      constraints.push_back({fit.hyperparameters, fit.observations});
+    }
     return {{"history", history_.save()},
             {"random", random_.save()},
             {"shift", shift_},
             {"spread", spread_},
             {"fitted", fits_.scores.hyperparameters},
-            {"fitted_to", fits_.scores.observations}};
+            {"fitted_to", fits_.scores.observations},
+            {"fitted_constraints", std::move(constraints)}};
   }
 
   void load(const Json& state) override {
@@ -59,6 +65,10 @@ class Gp : public Searcher {
       GpFits fits;
       fits.scores = {state.at("fitted").get<std::vector<double>>(),
                      state.at("fitted_to").get<std::size_t>()};
+      for (const Json& fit : state.value("fitted_constraints", Json::array())) {
+        fits.constraints.push_back(
+            {fit.at(0).get<std::vector<double>>(), fit.at(1).get<std::size_t>()});
+      }
       history_.load(state.at("history"));
       random_ = random;
       shift_ = std::move(shift);
@@ -71,19 +81,26 @@ class Gp : public Searcher {
   std::vector<double> next() {
     const auto running = history_.count(History::State::running);
     const auto ended = history_.rows().size() - running;
-    const bool is_known = ended > history_.count(History::State::failed);
-    if (!is_known || static_cast<std::int64_t>(ended) < options_.n_startup_trials) {
+    const bool is_any_known = ended > history_.count(History::State::failed);
+    if (!is_any_known || static_cast<std::int64_t>(ended) < options_.n_startup_trials) {
       return SpreadPoints(history_.axes(), shift_)(spread_++);
     }
+    constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
     GpData data;
     for (const History::Row& row : history_.rows()) {
       if (row.state == History::State::running) {
         data.pending.push_back(row.point);
-      } else {
-        const bool has_score = row.state != History::State::failed && !row.scores.empty();
-        data.points.push_back(row.point);
-        data.scores.push_back(has_score ? row.scores[0] : std::numeric_limits<double>::quiet_NaN());
+        continue;
       }
+      const bool is_known = row.state != History::State::failed && !row.scores.empty();
+      data.constraints.resize(std::max(data.constraints.size(), row.constraints.size()));
+      for (std::size_t k = 0; k < data.constraints.size(); ++k) {
+        data.constraints[k].resize(data.points.size(), nothing);
+        data.constraints[k].push_back(is_known && k < row.constraints.size() ? row.constraints[k]
+                                                                             : nothing);
+      }
+      data.points.push_back(row.point);
+      data.scores.push_back(is_known ? row.scores[0] : nothing);
     }
     return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_);
   }

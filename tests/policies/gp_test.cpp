@@ -61,6 +61,32 @@ TEST_CASE("gp learns from trials that it did not suggest", "[gp]") {
   CHECK(next_config(*searcher, 12)["x"].get<double>() == Approx(2).margin(1.5));
 }
 
+TEST_CASE("gp learns where constraints are fulfilled, and has all of it after a save", "[gp]") {
+  const Json options = {{"n_startup_trials", 4}, {"n_candidates", 256}};
+  auto searcher = make_searcher("gp", plane, -1, options);
+  double best = 1e300;
+  int failed = 0;
+  for (std::uint32_t id = 0; id < 40; ++id) {
+    const auto copy = make_searcher("gp", plane, -1, options);
+    copy->load(searcher->save());
+    const Json config = next_config(*searcher, id);
+    CHECK(next_config(*copy, id) == config);
+    searcher->on_trial_add(TrialId(id), config.dump());
+    const double x = config["x"], y = config["y"];
+    if (x < -4) {
+      ++failed;
+      searcher->on_trial_end(TrialId(id), {}, Ended::failed);
+      continue;
+    }
+    // The nearest to (1, -2) that is above the diagonal is (-0.5, -0.5).
+    const double loss = std::hypot(x - 1, y + 2);
+    if (x - y <= 0) best = std::min(best, loss);
+    searcher->on_trial_end(TrialId(id), {1, {-loss}, {x - y, -100}}, Ended::complete);
+  }
+  CHECK(best == Approx(std::sqrt(4.5)).epsilon(0.05));
+  CHECK(failed > 0);
+}
+
 TEST_CASE("gp may take long, and needs something to compare trials by", "[gp]") {
   CHECK(make_searcher("gp", plane, 1)->may_take_long());
   const SearchSpace space = space_of(plane);
