@@ -77,9 +77,12 @@ std::string origin_of(const std::string& name, const ExperimentSpec& spec,
 
 void print_preview(const ExperimentSpec& spec, const Preview& preview, const Resources& totals,
                    const DetectedResources& detected) {
+  const std::string trials = preview.trials         ? std::to_string(*preview.trials)
+                             : spec.num_samples < 0 ? "as many as time allows"
+                                                    : "as many as fulfil the constraints";
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", experiment_directory(spec).string()},
-      {"trials", preview.trials ? std::to_string(*preview.trials) : "as many as time allows"},
+      {"trials", trials},
       {"searcher", spec.searcher.dump()},
       {"scheduler", spec.scheduler.dump()},
   };
