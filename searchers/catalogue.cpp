@@ -23,12 +23,14 @@ std::unique_ptr<Searcher> variants_from(const Json& json, const PolicyContext& c
   options.constraints = context.constraints;
   options.constant_grid_search = reader.get("constant_grid_search", options.constant_grid_search);
   options.skip_duplicates = reader.get("skip_duplicates", options.skip_duplicates);
+  const Turns turns = read_turns(reader);
+  options.pace = turns.pace;
   reader.finish();
   if (options.constant_grid_search && options.skip_duplicates) {
     throw OptionError("/skip_duplicates",
                       "skip_duplicates draws again what constant_grid_search keeps: choose one");
   }
-  return make_variants(context.space, std::move(options));
+  return make_repeat(make_variants(context.space, std::move(options)), turns);
 }
 
 std::unique_ptr<Searcher> grid_from(const Json& json, const PolicyContext& context) {
@@ -197,8 +199,8 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
                       "space has none: use 'tpe'");
   }
   const auto usual = 4 + static_cast<std::int64_t>(3 * std::log(dimensions));
-  const std::int64_t at_once =
-      std::max(context.max_concurrent_trials.value_or(1), front.pace.max_concurrent.value_or(1));
+  const std::int64_t at_once = std::max(context.max_concurrent_trials.value_or(1),
+                                        front.turns.pace.max_concurrent.value_or(1));
   options.population = population.value_or(std::clamp<std::int64_t>(at_once, usual, 10'000));
   return make_front(context.space, make_cma_es(context.space, options), std::move(front));
 }

@@ -78,7 +78,7 @@ class Front : public Searcher {
     return size_ ? std::min(samples, *size_) : samples;
   }
   bool may_take_long() const override { return searcher_->may_take_long(); }
-  Pace pace() const override { return options_.pace; }
+  Pace pace() const override { return options_.turns.pace; }
 
   Json save() const override {
     return {{"searcher", searcher_->save()},
@@ -298,6 +298,21 @@ void require_room(const std::vector<Json>& points, const PolicyContext& context)
                                                std::to_string(context.num_samples));
 }
 
+Turns read_turns(OptionReader& reader) {
+  Turns turns;
+  turns.repeat = reader.get("repeat", turns.repeat);
+  reader.require(turns.repeat >= 1, "repeat", "at least 1");
+  turns.repeat_key = reader.get("repeat_key", turns.repeat_key);
+  turns.pace.ahead = reader.get("suggest_ahead", turns.pace.ahead);
+  reader.require(turns.pace.ahead >= 0, "suggest_ahead", "at least 0");
+  turns.pace.max_concurrent = reader.get_optional<std::int64_t>("max_concurrent");
+  reader.require(turns.pace.max_concurrent.value_or(1) >= 1, "max_concurrent", "at least 1");
+  turns.pace.batch = reader.get("batch", turns.pace.batch);
+  reader.require(!turns.pace.batch || turns.pace.max_concurrent, "batch",
+                 "given together with max_concurrent, the size of a batch");
+  return turns;
+}
+
 FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
   if (context.space.has_grid()) {
     throw OptionError(
@@ -315,26 +330,15 @@ FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
   require_room(options.points_to_evaluate, context);
   options.constraints = context.constraints;
   options.skip_duplicates = reader.get("skip_duplicates", options.skip_duplicates);
-  options.repeat = reader.get("repeat", options.repeat);
-  reader.require(options.repeat >= 1, "repeat", "at least 1");
-  options.repeat_key = reader.get("repeat_key", options.repeat_key);
-  options.pace.ahead = reader.get("suggest_ahead", options.pace.ahead);
-  reader.require(options.pace.ahead >= 0, "suggest_ahead", "at least 0");
-  options.pace.max_concurrent = reader.get_optional<std::int64_t>("max_concurrent");
-  reader.require(options.pace.max_concurrent.value_or(1) >= 1, "max_concurrent", "at least 1");
-  options.pace.batch = reader.get("batch", options.pace.batch);
-  reader.require(!options.pace.batch || options.pace.max_concurrent, "batch",
-                 "given together with max_concurrent, the size of a batch");
+  options.turns = read_turns(reader);
   return options;
 }
 
 std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
                                      FrontOptions options) {
-  const std::int64_t repeat = options.repeat;
-  std::string key = options.repeat_key;
-  auto front = std::make_unique<Front>(space, std::move(searcher), std::move(options));
-  if (repeat == 1) return front;
-  return make_repeat(std::move(front), repeat, std::move(key));
+  const Turns turns = options.turns;
+  return make_repeat(std::make_unique<Front>(space, std::move(searcher), std::move(options)),
+                     turns);
 }
 
 }  // namespace tune

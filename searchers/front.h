@@ -14,6 +14,15 @@
 
 namespace tune {
 
+/// In which turns configs are suggested.
+struct Turns {
+  Pace pace;
+  /// How often each config is tried, each time as a trial of its own, with its number from 0 as
+  /// `repeat_key` in the config. The searcher learns the mean of their last scores.
+  std::int64_t repeat = 1;
+  std::string repeat_key = "repeat_index";
+};
+
 struct FrontOptions {
   /// Configs to suggest, those given included; -1: endlessly many.
   std::int64_t num_samples = -1;
@@ -26,13 +35,8 @@ struct FrontOptions {
   bool skip_duplicates = true;
   /// Nothing is suggested that breaks one of those about configs alone.
   std::vector<Constraint> constraints;
-  Pace pace;
+  Turns turns;
   std::uint64_t seed = 0;
-
-  /// How often each config is tried, each time as a trial of its own, with its number from 0 as
-  /// `repeat_key` in the config. The searcher learns the mean of their last scores.
-  std::int64_t repeat = 1;
-  std::string repeat_key = "repeat_index";
 };
 
 /// The options that all searchers share, out of those of one of them: docs/spec.md, "Searchers".
@@ -49,8 +53,10 @@ void require_room(const std::vector<Json>& points, const PolicyContext& context)
 std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
                                      FrontOptions options);
 
-/// The part of it that repeats (repeat.cpp).
-std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, std::int64_t repeat,
-                                      std::string key);
+/// The options max_concurrent, batch, suggest_ahead, repeat and repeat_key. Throws OptionError.
+Turns read_turns(OptionReader& reader);
+
+/// `searcher`, each config as often as `turns` says (repeat.cpp).
+std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, const Turns& turns);
 
 }  // namespace tune

@@ -156,9 +156,9 @@ class Repeat : public Searcher {
 
 }  // namespace
 
-std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, std::int64_t repeat,
-                                      std::string key) {
-  return std::make_unique<Repeat>(std::move(searcher), repeat, std::move(key));
+std::unique_ptr<Searcher> make_repeat(std::unique_ptr<Searcher> searcher, const Turns& turns) {
+  if (turns.repeat == 1) return searcher;
+  return std::make_unique<Repeat>(std::move(searcher), turns.repeat, turns.repeat_key);
 }
 
 }  // namespace tune

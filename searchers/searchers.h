@@ -27,6 +27,7 @@ struct VariantOptions {
   /// Those about configs alone are respected: draw again, and after 1000 draws in vain leave the
   /// grid point out.
   std::vector<Constraint> constraints = {};
+  Pace pace = {};
   std::uint64_t seed = 0;
 };
 

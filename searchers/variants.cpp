@@ -53,6 +53,8 @@ class Variants : public Searcher {
     return add_sizes(total, multiply_sizes(space_.grid_size(), others));
   }
 
+  Pace pace() const override { return options_.pace; }
+
   Json save() const override {
     return {{"sample", next_.sample},
             {"grid_point", next_.grid_point},

@@ -265,3 +265,28 @@ TEST_CASE("skip_duplicates and constraints together leave out both", "[variants]
       constrained({{"x", {{"randint", {0, 10}}}}}, 50, "x <= 4", {{"skip_duplicates", true}});
   CHECK(count_distinct(all_configs(*searcher)) == 5);
 }
+
+TEST_CASE("random and grid try each config as often as they are told, and keep the pace",
+          "[variants]") {
+  const Json space = {{"a", {{"grid_search", {1, 2}}}}, {"x", {{"uniform", {0, 1}}}}};
+  const Json options = {
+      {"repeat", 3}, {"repeat_key", "seed"}, {"max_concurrent", 3}, {"batch", true}};
+  for (const char* const name : {"random", "grid"}) {
+    const auto once = make_searcher(name, space, 2);
+    const auto searcher = make_searcher(name, space, 2, options);
+    CHECK(searcher->total() == 12);
+    CHECK(searcher->pace().max_concurrent == 3);
+    CHECK(searcher->pace().batch);
+    for (std::uint32_t config = 0; config < 4; ++config) {
+      Json expected = next_config(*once, config);
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        const std::uint32_t id = 3 * config + i;
+        expected["seed"] = i;
+        CHECK(next_config(*searcher, id) == expected);
+        searcher->on_trial_add(TrialId(id), expected.dump());
+        searcher->on_trial_end(TrialId(id), {1, {}}, Ended::complete);  // no metric
+      }
+    }
+    CHECK(std::holds_alternative<Exhausted>(searcher->suggest(TrialId(12))));
+  }
+}
