@@ -106,6 +106,9 @@ TEST_CASE("Configs are held against those about configs, results against the oth
   CHECK_FALSE(lacking_metric(both, result_of(R"({"ms": "NaN", "val": {"loss": 1}})")));
   CHECK(lacking_metric(both, result_of(R"({"ms": 3})")) ==
         "'val/loss' of the constraint 'val.loss <= training_iteration'");
+  CHECK(lacking_metric({constraint("val/loss <= 3")}, result_of(R"({"val": {"loss": 1}})")) ==
+        "'loss' of the constraint 'val/loss <= 3', where '/' divides: a nested metric is named "
+        "with dots, 'val.loss'");
   // What only a result itself has, is not there any more when the trial has ended.
   CHECK(lacking_metric({constraint("time_this_iter_s <= 3")}, result_of("{}")));
 }

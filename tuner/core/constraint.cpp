@@ -132,7 +132,9 @@ std::optional<std::string> lacking_metric(const std::vector<Constraint>& constra
   for (const Constraint& constraint : constraints) {
     for (const std::string& name : constraint.metrics()) {
       if (metric(name)) continue;
-      return "'" + name + "' of the constraint '" + constraint.text() + "'";
+      const bool divides = constraint.text().find('/') != std::string::npos;
+      return "'" + name + "' of the constraint '" + constraint.text() + "'" +
+             (divides ? ", where '/' divides: a nested metric is named with dots, 'val.loss'" : "");
     }
   }
   return std::nullopt;
