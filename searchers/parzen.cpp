@@ -48,7 +48,9 @@ std::vector<double> deviations_of(const ParzenColumn& column, const ParzenRules&
   const double range = axis.high - axis.low;
   const double least =
       rules.magic_clip ? range / std::min(100.0, 2.0 + static_cast<double>(n)) : least_deviation;
-  std::vector<double> deviations(n);
+  std::vector<double> deviations;
+  deviations.reserve(n + 1);  // for the wide kernel's
+  deviations.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
     const double here = column.at[column.ascending[i]];
     const double left = here - (i > 0 ? column.at[column.ascending[i - 1]] : axis.low);
@@ -83,6 +85,8 @@ Parzen::Parzen(std::vector<ParzenColumn> columns, std::vector<double> weights,
   weights.push_back(weights.empty() ? 1 : rules.prior_weight);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   double sum = 0;
+  constant_.reserve(kernels_);
+  cumulated_.reserve(kernels_);
   for (const double weight : weights) {
     constant_.push_back(std::log(weight / total));
     cumulated_.push_back(sum += weight / total);
@@ -118,11 +122,13 @@ void Parzen::add_numbers(const ParzenColumn& column, const ParzenRules& rules, s
   const Axis& axis = *column.axis;
   Numbers numbers;
   numbers.column = place;
+  numbers.mean.reserve(kernels_);
   numbers.mean = column.at;
   numbers.deviation = deviations_of(column, rules);
   numbers.mean.push_back((axis.low + axis.high) / 2);
   // A normal distribution is what its user expects, and `low` and `high` are 4 deviations apart.
   numbers.deviation.push_back((axis.high - axis.low) / (axis.bounded ? 1 : 4));
+  numbers.inverse_deviation.reserve(kernels_);
   for (const double deviation : numbers.deviation) {
     numbers.inverse_deviation.push_back(1 / deviation);
   }
