@@ -21,18 +21,8 @@ class AskCase(Case):
         super().setUp()
         self.write("spec.json", SPEC)
 
-    def lines(self, *arguments, expect=0):
-        return [json.loads(line) for line in self.tune(*arguments, expect=expect).out.splitlines()]
-
     def suggest(self, *options, expect=0):
         return self.lines("suggest", "mine", *options, expect=expect)
-
-    def refused(self, *arguments, expect=2):
-        """The one sentence."""
-        done = self.tune(*arguments, expect=expect)
-        self.assertEqual(done.out, "")
-        self.assertEqual(len(done.err.splitlines()), 1, done.err)
-        return done.err
 
     def talk(self):
         """A conversation that is under way: write lines, read lines."""

@@ -49,6 +49,17 @@ class Case(unittest.TestCase):
     def json(self, *arguments, expect=0):
         return json.loads(self.tune(*arguments, "--json", expect=expect).out)
 
+    def lines(self, *arguments, expect=0):
+        """What it prints where that is a JSON value a line."""
+        return [json.loads(line) for line in self.tune(*arguments, expect=expect).out.splitlines()]
+
+    def refused(self, *arguments, expect=2):
+        """The one sentence that is all that it says."""
+        done = self.tune(*arguments, expect=expect)
+        self.assertEqual(done.out, "")
+        self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        return done.err.strip()
+
     def quadratic(self, **fields):
         """A spec of trials that always end well."""
         spec = {

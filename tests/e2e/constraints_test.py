@@ -33,15 +33,6 @@ class ConstraintsCase(Case):
         self.write("spec.json", spec)
         return spec
 
-    def refused(self, *arguments, expect=2):
-        """The one sentence."""
-        done = self.tune(*arguments, expect=expect)
-        self.assertEqual(len(done.err.splitlines()), 1, done.err)
-        return done.err.strip()
-
-    def lines(self, *arguments):
-        return [json.loads(line) for line in self.tune(*arguments).out.splitlines()]
-
 
 class Search(ConstraintsCase, KilledCase):
     def check_best(self, directory):

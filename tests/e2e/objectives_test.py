@@ -21,12 +21,6 @@ class ObjectivesCase(Case):
         self.write("spec.json", spec)
         return spec
 
-    def refused(self, *arguments, expect=2):
-        """The one sentence."""
-        done = self.tune(*arguments, expect=expect)
-        self.assertEqual(len(done.err.splitlines()), 1, done.err)
-        return done.err.strip()
-
 
 def front_of(trials):
     """By trial loss and speed of those that no other dominates, and all that have both."""
@@ -128,9 +122,6 @@ class Shown(ObjectivesCase, LookingCase):
 
 
 class Asked(ObjectivesCase):
-    def lines(self, *arguments):
-        return [json.loads(line) for line in self.tune(*arguments).out.splitlines()]
-
     def test_suggestions_are_told_all_metrics_and_start_others(self):
         space = {"x": {"uniform": [0, 1]}}
         self.write("ask.json", {"param_space": space, "metric": ["loss", "speed"],
