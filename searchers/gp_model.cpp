@@ -337,8 +337,8 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   const auto scores = standardize(cut_off(observed.scores)).values;
   const std::size_t best = observed.places[observed.best];
   GaussianProcess model = model_of(scores, fits.scores);
-  Acquisition acquisition(
-      model, is_feasible(data, best) ? std::optional(scores[observed.best]) : std::nullopt);
+  const bool has_best = is_feasible(data, best);
+  Acquisition acquisition(model, has_best ? std::optional(scores[observed.best]) : std::nullopt);
   std::vector<GaussianProcess> margins;
   margins.reserve(observed.margins.size());
   fits.constraints.resize(observed.margins.size());
@@ -357,7 +357,7 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   // Where no improvement is expected any more, every other trial doubts the model: with shorter
   // lengths less is certain between what is known (Berkenkamp, Schoellig and Krause, "No-Regret
   // Bayesian Optimization with Unknown Hyperparameters", 2019).
-  const bool may_doubt = (data.points.size() + data.pending.size()) % 2 == 1;
+  const bool may_doubt = has_best && (data.points.size() + data.pending.size()) % 2 == 1;
   std::vector<double> values = fits.scores.hyperparameters;
   for (int i = 0; may_doubt && found.height < std::log(worthwhile) && i < most_halvings; ++i) {
     for (std::size_t j = 0; j < dimensions.size(); ++j) values[j] *= 4;  // inverse squares
