@@ -134,6 +134,7 @@ class Grid(ConstraintsCase):
         space = {"x": {"grid_search": [0, 0.5, 1]}, "y": {"grid_search": [0, 0.5, 1]},
                  "kind": "good"}
         self.spec(param_space=space, num_samples=1, searcher="grid", constraints=["x + y <= 1"])
+        self.assertIn("as many as fulfil the constraints", self.tune("preview", "spec.json").out)
         self.assertIsNone(self.json("preview", "spec.json")["trials"])
         self.tune("run", "spec.json", "--progress", "none")
         self.assertEqual([(trial["config"]["y"], trial["config"]["x"])

@@ -97,6 +97,16 @@ class Lineage(DriverCase):
         self.assertLess(len(short), len(whole))
         self.assertIn(f"the schedule of {best}, the best by its last loss:", short)
 
+    def test_a_lineage_shows_all_metrics_where_there_are_several(self):
+        self.write_population(metric=["loss", "w"], mode=["min", "max"], scheduler={
+            "type": "pbt", "metric": "loss", "time_attr": "training_iteration",
+            "perturbation_interval": 3,
+            "hyperparam_mutations": {"lr": {"loguniform": [1e-4, 0.1]}}})
+        self.tune("run", "spec.json", "--progress", "none")
+        out = self.tune("lineage", DIRECTORY).out.splitlines()
+        self.assertEqual(out[2].split(), ["trial", "from", "to", "loss", "w", "config"])
+        self.assertNotIn("the schedule of", "".join(out))  # no trial is the best
+
     def policy(self, name):
         return [json.loads(line) for line in self.read(DIRECTORY, name).splitlines()]
 

@@ -187,6 +187,17 @@ TEST_CASE("Bohb holds a failure against a config", "[bohb][unit]") {
   CHECK(mean_of_next(*searcher) > 0.75);
 }
 
+TEST_CASE("Bohb keeps to where constraints are fulfilled", "[bohb][unit]") {
+  const auto searcher =
+      bohb({{"x", {{"uniform", {0, 1}}}}}, {{"max_t", 1}, {"random_fraction", 0}});
+  for (std::uint32_t id = 0; id < 40; ++id) {
+    const double x = (id + 0.5) / 40;
+    start(*searcher, id, x);
+    searcher->on_trial_end(TrialId(id), {1, {x}, {x - 0.5}}, Ended::complete);
+  }
+  CHECK(mean_of_next(*searcher) == Approx(0.43).margin(0.1));
+}
+
 TEST_CASE("Bohb means the budgets of the scheduler it works for", "[bohb][unit]") {
   const Json x = {{"x", {{"uniform", {0, 1}}}}};
   const SearchSpace space = space_of(x);
