@@ -12,7 +12,7 @@
 #include "callbacks/console_table.h"
 #include "callbacks/terminal.h"
 #include "tuner/core/ancestry.h"
-#include "tuner/core/config_changes.h"
+#include "tuner/space/config_changes.h"
 
 namespace tune {
 

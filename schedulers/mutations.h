@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/core/domain.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 

@@ -10,9 +10,9 @@
 
 #include "schedulers/copies.h"
 #include "schedulers/population.h"
-#include "tuner/core/gaussian_process.h"
-#include "tuner/core/minimize.h"
 #include "tuner/core/policy_state.h"
+#include "tuner/math/gaussian_process.h"
+#include "tuner/math/minimize.h"
 
 namespace tune {
 

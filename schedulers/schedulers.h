@@ -11,6 +11,7 @@
 
 #include "schedulers/mutations.h"
 #include "tuner/core/catalogue.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

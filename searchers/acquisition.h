@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "tuner/core/gaussian_process.h"
+#include "tuner/math/gaussian_process.h"
 
 namespace tune {
 

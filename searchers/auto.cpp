@@ -5,6 +5,7 @@
 
 #include "searchers/coordinates.h"
 #include "searchers/searchers.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 

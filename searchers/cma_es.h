@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "tuner/core/search_space.h"
 #include "tuner/core/searcher.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

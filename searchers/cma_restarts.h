@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "searchers/cma_es.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tuner/core/search_space.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

@@ -10,7 +10,7 @@
 #include "searchers/suggestion.h"
 #include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 

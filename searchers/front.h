@@ -11,6 +11,7 @@
 
 #include "tuner/core/catalogue.h"
 #include "tuner/core/options.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

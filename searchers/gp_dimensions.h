@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "searchers/coordinates.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

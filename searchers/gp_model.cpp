@@ -10,8 +10,8 @@
 
 #include "searchers/acquisition.h"
 #include "searchers/gp_dimensions.h"
-#include "tuner/core/gaussian_process.h"
-#include "tuner/core/minimize.h"
+#include "tuner/math/gaussian_process.h"
+#include "tuner/math/minimize.h"
 
 namespace tune {
 

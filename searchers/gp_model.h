@@ -6,7 +6,8 @@
 
 #include "searchers/coordinates.h"
 #include "searchers/gp_options.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

@@ -9,6 +9,7 @@
 
 #include "searchers/coordinates.h"
 #include "tuner/core/searcher.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

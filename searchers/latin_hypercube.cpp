@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "searchers/sequences.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 

@@ -8,6 +8,7 @@
 #include "searchers/searchers.h"
 #include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

@@ -10,8 +10,8 @@
 #include "searchers/history.h"
 #include "searchers/suggestion.h"
 #include "tuner/core/constraint.h"
-#include "tuner/core/pareto.h"
 #include "tuner/core/policy_state.h"
+#include "tuner/math/pareto.h"
 
 namespace tune {
 

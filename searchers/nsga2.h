@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "tuner/core/search_space.h"
 #include "tuner/core/searcher.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

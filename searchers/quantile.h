@@ -1,7 +1,7 @@
 // From a share of a domain's probability to a value. Knows no sequence of points.
 #pragma once
 
-#include "tuner/core/domain.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 

@@ -9,6 +9,7 @@
 #include "searchers/gp_options.h"
 #include "searchers/tpe_options.h"
 #include "tuner/core/catalogue.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

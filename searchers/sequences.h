@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "tuner/core/search_space.h"
 #include "tuner/core/searcher.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

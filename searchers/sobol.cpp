@@ -9,7 +9,7 @@
 
 #include "searchers/sequences.h"
 #include "tuner/core/catalogue.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "tuner/core/error.h"
-#include "tuner/core/search_space.h"
 #include "tuner/core/searcher.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

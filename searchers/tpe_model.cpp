@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tuner/core/constraint.h"
-#include "tuner/core/pareto.h"
+#include "tuner/math/pareto.h"
 
 namespace tune {
 

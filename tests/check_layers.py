@@ -10,25 +10,31 @@ import sys
 
 VALUES = r"trainable/values\.h"
 CORE = r"tuner/core/"
-FACE = r"tuner/(ask_session|curve_\w+|run|simulation|tuner|result_grid|version|plugin)\.(h|cpp)"
+MATH = r"tuner/math/"
+SPACE = r"tuner/space/"
+SPEC = r"tuner/spec/"
+WIRE = r"trainable/(values|protocol)\.h"
 
 # Which files of the project a file may include; the first row that fits its path counts.
 ROOMS = [
     (r"trainable/", [r"trainable/"]),
     (r"tuner/core/metrics\.cpp", [CORE, VALUES, r"trainable/protocol\.h"]),  # its limit of depth
     (CORE, [CORE, VALUES]),
+    (MATH, [MATH, CORE, VALUES]),
+    (SPACE, [SPACE, MATH, CORE, VALUES]),
+    (SPEC, [SPEC, SPACE, CORE, VALUES]),
     (r"tuner/store/", [r"tuner/store/", CORE, VALUES]),
-    (r"tuner/exec/", [r"tuner/exec/", CORE, r"trainable/(values|protocol)\.h"]),
-    (r"tuner/plugin\.h", [CORE]),
+    (r"tuner/exec/", [r"tuner/exec/", CORE, WIRE]),
+    (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
+                      r"tuner/exec/executor\.h", WIRE]),
+    (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
+    (r"tuner/plugin\.h", [CORE, SPACE]),
     (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),
-    (FACE, [r"trainable/", r"tuner/", r"schedulers/", r"searchers/", r"callbacks/"]),
-    (r"tuner/spec[^/]*$", [r"tuner/spec[^/]*$", CORE, VALUES]),
-    (r"tuner/[^/]*$", [r"tuner/(?!curve_|run\.|simulation\.|tuner\.|result_grid\.|plugin\.)[^/]*$", CORE,
-                       r"tuner/store/", r"tuner/exec/executor\.h",
-                       r"trainable/(values|protocol)\.h"]),
-    (r"schedulers/", [r"schedulers/", CORE, VALUES]),
-    (r"searchers/", [r"searchers/", CORE, VALUES]),
-    (r"callbacks/", [r"callbacks/", CORE, VALUES]),
+    (r"tuner/[^/]*$", [r"trainable/", r"tuner/(?!simulation/)", r"schedulers/", r"searchers/",
+                       r"callbacks/"]),
+    (r"schedulers/", [r"schedulers/", MATH, SPACE, CORE, VALUES]),
+    (r"searchers/", [r"searchers/", MATH, SPACE, CORE, VALUES]),
+    (r"callbacks/", [r"callbacks/", MATH, SPACE, CORE, VALUES]),
     (r"apps/examples/", [r"apps/examples/", r"trainable/trainable\.h", VALUES,
                          r"tuner/tuner\.h", r"[^/]*\.inc$"]),
     (r"apps/", [r""]),
@@ -46,15 +52,15 @@ LIBRARIES = [
     (r"re2/", r"tuner/core/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),
     (r"ext/pb_ds/", r"schedulers/"),  # part of libstdc++
-    (r"Eigen/", r"tuner/core/[^/]*\.cpp|searchers/cma_distribution\.cpp|apps/examples/"),
-    (r"LBFGSB?\.h", r"tuner/core/minimize\.cpp"),
+    (r"Eigen/", r"tuner/math/[^/]*\.cpp|searchers/cma_distribution\.cpp|apps/examples/"),
+    (r"LBFGSB?\.h", r"tuner/math/minimize\.cpp"),
     (r"catch2/", r"tests/support/"),
     (r"valijson/", r"tests/"),
 ]
 
 # Pure rooms see no file, process, thread, clock, or generator of another's: neither in the
 # standard library nor in the system's headers, which end in .h. A path as a value is allowed.
-PURE = r"tuner/core/|schedulers/|searchers/"
+PURE = r"tuner/(core|math|space)/|schedulers/|searchers/"
 IMPURE = (r"(atomic|chrono|c?signal|condition_variable|ctime|filesystem|fstream|future|"
           r"iostream|mutex|random|thread)$|.*\.h$")
 PATHS_AS_VALUES = r"tuner/core/callback\.h"

@@ -8,14 +8,14 @@
 #include <thread>
 #include <utility>
 
-#include "tuner/callback_list.h"
 #include "tuner/core/error.h"
 #include "tuner/exec/system_clock.h"
-#include "tuner/ledger.h"
-#include "tuner/make_policies.h"
-#include "tuner/recovery.h"
-#include "tuner/resume_changes.h"
-#include "tuner/snapshots.h"
+#include "tuner/loop/callback_list.h"
+#include "tuner/loop/ledger.h"
+#include "tuner/loop/make_policies.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/loop/snapshots.h"
+#include "tuner/spec/resume_changes.h"
 #include "tuner/version.h"
 
 namespace tune {

@@ -12,7 +12,7 @@
 #include "tuner/core/catalogue.h"
 #include "tuner/core/clock.h"
 #include "tuner/core/experiment.h"
-#include "tuner/spec.h"
+#include "tuner/spec/spec.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {

@@ -4,8 +4,8 @@
 include(CMakePackageConfigHelpers)
 
 set(tune_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tune)
-set(tune_driver_rooms tune_core tune_store tune_exec tune_spec tune_loop tune_schedulers
-                      tune_searchers tune_callbacks)
+set(tune_driver_rooms tune_core tune_math tune_space tune_spec tune_store tune_exec tune_loop
+                      tune_schedulers tune_searchers tune_callbacks tune_simulation)
 foreach(room IN LISTS tune_driver_rooms)
   string(REPLACE "tune_" "" exported ${room})
   set_target_properties(${room} PROPERTIES EXPORT_NAME ${exported})
@@ -44,7 +44,7 @@ set(tune_public_headers
     tuner/core/clock.h
     tuner/core/compact_text.h
     tuner/core/constraint.h
-    tuner/core/domain.h
+    tuner/space/domain.h
     tuner/core/error.h
     tuner/core/event.h
     tuner/core/experiment.h
@@ -53,26 +53,26 @@ set(tune_public_headers
     tuner/core/metrics.h
     tuner/core/objective.h
     tuner/core/options.h
-    tuner/core/random.h
+    tuner/math/random.h
     tuner/core/resources.h
     tuner/core/result.h
     tuner/core/retention.h
     tuner/core/scheduler.h
-    tuner/core/search_space.h
+    tuner/space/search_space.h
     tuner/core/searcher.h
-    tuner/core/space_tree.h
+    tuner/space/space_tree.h
     tuner/core/state_cost.h
     tuner/core/stopper.h
     tuner/core/trial.h
     tuner/exec/detect_resources.h
-    tuner/exec/simulated_program.h
-    tuner/loop_end.h
+    tuner/simulation/simulated_program.h
+    tuner/loop/loop_end.h
     tuner/plugin.h
     tuner/result_grid.h
-    tuner/resume_plan.h
+    tuner/loop/resume_plan.h
     tuner/run.h
-    tuner/simulation.h
-    tuner/spec.h
+    tuner/simulation/simulation.h
+    tuner/spec/spec.h
     tuner/tuner.h)
 foreach(header IN LISTS tune_public_headers)
   cmake_path(GET header PARENT_PATH folder)

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "tuner/core/catalogue.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

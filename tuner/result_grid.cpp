@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "tuner/core/error.h"
-#include "tuner/core/pareto.h"
-#include "tuner/recovery.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/math/pareto.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 

@@ -10,7 +10,7 @@
 
 #include "tuner/core/experiment.h"
 #include "tuner/core/objective.h"
-#include "tuner/spec.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 

@@ -20,11 +20,11 @@
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/program.h"
 #include "tuner/exec/system_clock.h"
-#include "tuner/loop.h"
-#include "tuner/make_policies.h"
-#include "tuner/recovery.h"
-#include "tuner/resume_changes.h"
-#include "tuner/spec_policy.h"
+#include "tuner/loop/loop.h"
+#include "tuner/loop/make_policies.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/spec/resume_changes.h"
+#include "tuner/spec/spec_policy.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 #include "tuner/version.h"
@@ -145,7 +145,7 @@ struct Engine {
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     ledger->write();
     listen(executor);
-    SpaceGuard space_guard(*files, pool, *ledger, callbacks, directory, spec.min_free_bytes);
+    DiskGuard disk_guard(*files, pool, *ledger, callbacks, directory, spec.min_free_bytes);
     Loop loop(spec,
               {.experiment_dir = directory,
                .session_mark = to_text(session_mark(this_process(clock->now()))),
@@ -153,7 +153,7 @@ struct Engine {
                .gpu_names = gpu_names(spec, detected),
                .interrupt_grace_s = options.interrupt_grace_s,
                .only = std::move(only),
-               .space = &space_guard,
+               .disk = &disk_guard,
                .tick_s = 1},
               *ledger, policies, executor, pool, *saver, *snapshots, callbacks);
     LoopEnd end = loop.run();

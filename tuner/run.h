@@ -11,10 +11,10 @@
 #include "tuner/core/catalogue.h"
 #include "tuner/core/state_cost.h"
 #include "tuner/exec/detect_resources.h"
-#include "tuner/loop_end.h"
+#include "tuner/loop/loop_end.h"
+#include "tuner/loop/resume_plan.h"
 #include "tuner/result_grid.h"
-#include "tuner/resume_plan.h"
-#include "tuner/spec.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 

@@ -14,7 +14,7 @@
 #include "tuner/core/catalogue.h"
 #include "tuner/result_grid.h"
 #include "tuner/run.h"
-#include "tuner/spec.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/curve_replay.h"
+#include "tuner/simulation/curve_replay.h"
 
 namespace tune {
 

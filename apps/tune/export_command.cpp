@@ -12,8 +12,8 @@
 #include "callbacks/result_text.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
-#include "tuner/curve_table.h"
-#include "tuner/recovery.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/simulation/curve_table.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 

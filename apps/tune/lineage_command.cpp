@@ -8,7 +8,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "tuner/core/ancestry.h"
-#include "tuner/core/config_changes.h"
+#include "tuner/space/config_changes.h"
 
 namespace tune {
 

@@ -3,7 +3,7 @@
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
-#include "tuner/recovery.h"
+#include "tuner/loop/recovery.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {

@@ -12,8 +12,8 @@
 #include "callbacks/callbacks.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
-#include "tuner/resume_changes.h"
 #include "tuner/run.h"
+#include "tuner/spec/resume_changes.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {

@@ -9,8 +9,8 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
-#include "tuner/curve_replay.h"
-#include "tuner/spec_policy.h"
+#include "tuner/simulation/curve_replay.h"
+#include "tuner/spec/spec_policy.h"
 
 namespace tune {
 

@@ -7,7 +7,7 @@
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
 #include "tuner/core/resources.h"
-#include "tuner/make_policies.h"
+#include "tuner/loop/make_policies.h"
 #include "tuner/run.h"
 #include "tuner/store/file_system.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/spec.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 

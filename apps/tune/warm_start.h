@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "tuner/result_grid.h"
-#include "tuner/spec.h"
+#include "tuner/space/search_space.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tests/bench/search_tasks.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune::bench {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/search_space.h"
+#include "tuner/space/search_space.h"
 
 namespace tune::bench {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tuner/core/error.h"
-#include "tuner/simulation.h"
+#include "tuner/simulation/simulation.h"
 
 namespace tune::bench {
 namespace {

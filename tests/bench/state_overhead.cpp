@@ -21,9 +21,9 @@
 #include "tuner/core/error.h"
 #include "tuner/core/json_text.h"
 #include "tuner/exec/system_clock.h"
-#include "tuner/ledger.h"
-#include "tuner/recovery.h"
-#include "tuner/snapshots.h"
+#include "tuner/loop/ledger.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/loop/snapshots.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune::bench {

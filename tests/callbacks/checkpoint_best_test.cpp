@@ -2,6 +2,7 @@
 
 #include "callbacks/callbacks.h"
 #include "tests/support/catch.h"
+#include "tuner/space/search_space.h"
 
 using namespace tune;
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tests/support/catch.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 namespace {

@@ -1,7 +1,7 @@
 #include "tuner/core/resources.h"
 
 #include "tests/support/catch.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 using namespace tune;
 

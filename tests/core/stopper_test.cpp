@@ -5,6 +5,7 @@
 #include "tests/support/catch.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
+#include "tuner/space/search_space.h"
 
 using namespace tune;
 

@@ -12,7 +12,7 @@
 #include "tests/support/memory_file_system.h"
 #include "tuner/core/error.h"
 #include "tuner/core/experiment.h"
-#include "tuner/recovery.h"
+#include "tuner/loop/recovery.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/journal.h"
 

@@ -7,7 +7,8 @@
 #include "searchers/searchers.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
-#include "tuner/spec.h"
+#include "tuner/space/search_space.h"
+#include "tuner/spec/spec.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
 #include "tuner/core/error.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 using namespace tune;
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tests/core/space_helpers.h"
+#include "tests/space/space_helpers.h"
 #include "tests/support/catch.h"
 
 namespace tune {

@@ -8,7 +8,7 @@
 
 #include "schedulers/sorted_chunks.h"
 #include "tests/support/catch.h"
-#include "tuner/core/random.h"
+#include "tuner/math/random.h"
 
 using namespace tune;
 

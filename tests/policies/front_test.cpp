@@ -43,7 +43,7 @@ struct Fronted {
                    const std::vector<std::string>& constraints = {})
       : space(space_of(param_space)) {
     PolicyContext context{space, {{"loss", Mode::min}}, num_samples, 7};
-    for (const auto& text : constraints) context.constraints.emplace_back(text, space);
+    for (const auto& text : constraints) context.constraints.push_back(space.constraint(text));
     OptionReader reader(options);
     FrontOptions read = read_front(reader, context);
     reader.finish();

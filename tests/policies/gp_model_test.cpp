@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "tests/core/space_helpers.h"
+#include "tests/space/space_helpers.h"
 #include "tests/support/catch.h"
 
 using namespace tune;

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "tests/core/space_helpers.h"
+#include "tests/space/space_helpers.h"
 #include "tests/support/catch.h"
 
 namespace tune {

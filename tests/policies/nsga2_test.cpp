@@ -5,7 +5,7 @@
 
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
-#include "tuner/core/pareto.h"
+#include "tuner/math/pareto.h"
 
 namespace tune {
 namespace {

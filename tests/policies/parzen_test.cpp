@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "searchers/normal.h"
-#include "tests/core/space_helpers.h"
+#include "tests/space/space_helpers.h"
 #include "tests/support/catch.h"
 
 namespace tune {

@@ -216,7 +216,7 @@ TEST_CASE("A changed config that breaks a constraint is drawn again, or stays as
   const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
   for (const std::string constraint : {"x <= 0.5", "x <= 0.25"}) {
     PolicyContext context{space, {{"loss", Mode::min}}, 2, 1};
-    context.constraints.emplace_back(constraint, space);
+    context.constraints.push_back(space.constraint(constraint));
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       context.seed = seed;
       const auto scheduler = all_policies().schedulers.at("pbt")(

@@ -7,7 +7,7 @@
 
 #include "schedulers/schedulers.h"
 #include "searchers/searchers.h"
-#include "tests/core/space_helpers.h"
+#include "tests/space/space_helpers.h"
 #include "tuner/core/stopper_catalogue.h"
 
 namespace tune {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/policies/policies.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tuner/core/experiment.h"
-#include "tuner/core/random.h"
-#include "tuner/policies.h"
+#include "tuner/loop/policies.h"
+#include "tuner/math/random.h"
 
 namespace tune {
 

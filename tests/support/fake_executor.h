@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/exec/simulated_executor.h"
+#include "tuner/simulation/simulated_executor.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {

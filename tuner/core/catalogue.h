@@ -18,11 +18,12 @@
 #include "tuner/core/error.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/scheduler.h"
-#include "tuner/core/search_space.h"
 #include "tuner/core/searcher.h"
 #include "tuner/core/stopper.h"
 
 namespace tune {
+
+class SearchSpace;
 
 /// What a policy is made from besides its own options.
 struct PolicyContext {

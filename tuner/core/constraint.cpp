@@ -66,12 +66,12 @@ std::vector<double> values_at(const std::vector<Constraint>& constraints, const 
 
 }  // namespace
 
-Constraint::Constraint(const std::string& text, const SearchSpace& space)
+Constraint::Constraint(const std::string& text, const HasNumber& hyperparameter)
     : text_(text), excess_(excess_of(text)) {
   const auto& names = excess_.variables();
   if (names.empty()) throw wrong(text, "it names neither a hyperparameter nor a metric");
   for (const std::string& name : names) {
-    const auto is_number = space.has_number(name);
+    const auto is_number = hyperparameter(name);
     if (is_number && !*is_number) {
       throw std::invalid_argument("the constraint '" + text + "' uses '" + name +
                                   "', which is not a number");

@@ -9,17 +9,19 @@
 
 #include "tuner/core/expression.h"
 #include "tuner/core/result.h"
-#include "tuner/core/search_space.h"
 #include "tuner/core/trial.h"
 
 namespace tune {
 
 class Constraint {
  public:
-  /// Two expressions with one "<=" or ">=" between them. Names that `space` has are
+  /// Whether a hyperparameter of that name is a number; nothing if there is none of that name.
+  using HasNumber = std::function<std::optional<bool>(const std::string& name)>;
+
+  /// Two expressions with one "<=" or ">=" between them. Names that `hyperparameter` knows are
   /// hyperparameters, all others metrics, with dots for the slashes. Throws std::invalid_argument:
-  /// a sentence about what is wrong.
-  Constraint(const std::string& text, const SearchSpace& space);
+  /// a sentence about what is wrong. `SearchSpace::constraint` makes one over a param space.
+  Constraint(const std::string& text, const HasNumber& hyperparameter);
 
   const std::string& text() const { return text_; }
   /// The metrics that it needs ("val/memory"). None: it is about configs alone, and can be checked

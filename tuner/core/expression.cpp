@@ -102,4 +102,30 @@ std::optional<double> Expression::evaluate(const Lookup& lookup) const {
   return parsed_->parser.Eval();
 }
 
+namespace {
+
+const Json* find_child(const Json& json, const std::string& key) {
+  if (json.is_object()) {
+    const auto found = json.find(key);
+    return found == json.end() ? nullptr : &*found;
+  }
+  if (!json.is_array()) return nullptr;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (std::to_string(i) == key) return &json[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Json* find_dotted(const Json& json, const std::string& name) {
+  if (const Json* found = find_child(json, name)) return found;
+  for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    const Json* child = find_child(json, name.substr(0, dot));
+    const Json* found = child ? find_dotted(*child, name.substr(dot + 1)) : nullptr;
+    if (found) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace tune

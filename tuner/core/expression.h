@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "trainable/values.h"
+
 namespace tune {
 
 /// Syntax: that of muparser (+ - * / ^, comparisons, && ||, c ? a : b, sin, exp, ln, log10, sqrt,
@@ -38,5 +40,9 @@ class Expression {
   struct Parsed;
   std::unique_ptr<Parsed> parsed_;
 };
+
+/// The config's value with the dotted name `name` ("model.layers.0"), seen from `json`; null if
+/// there is none. A key may itself contain dots.
+const Json* find_dotted(const Json& json, const std::string& name);
 
 }  // namespace tune

@@ -1,0 +1,169 @@
+#include "tests/loop/harness.h"
+
+#include <utility>
+
+#include "tuner/loop/recovery.h"
+#include "tuner/store/checkpoint_store.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+class Counting : public Searcher {
+ public:
+  explicit Counting(int n) : n_(n) {}
+  Answer suggest(TrialId) override {
+    if (next_ == n_) return Exhausted{};
+    const int x = next_++;
+    return Suggestion{{{"x", x}}, "x=" + std::to_string(x)};
+  }
+  Json save() const override { return next_; }
+  void load(const Json& state) override { next_ = state; }
+
+ private:
+  int n_;
+  int next_ = 0;
+};
+
+class Fifo : public Scheduler {
+ public:
+  Decision on_result(const Trial&, const Result&) override { return {}; }
+};
+
+std::unique_ptr<Stopper> make_stoppers(std::int64_t iterations, std::optional<Seconds> budget_s) {
+  std::vector<std::unique_ptr<Stopper>> stoppers;
+  stoppers.push_back(make_max_iteration(iterations));
+  if (budget_s) stoppers.push_back(make_time_budget(*budget_s));
+  return make_any_of(std::move(stoppers));
+}
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_counting_searcher(int n) { return std::make_unique<Counting>(n); }
+
+void Recorder::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) {
+  add("restore", trial);
+  lines_.back() += " from " + std::to_string(checkpoint != nullptr ? checkpoint->iteration : 0);
+}
+
+void Recorder::on_trial_result(const Trial& trial, Result& result) {
+  add("result", trial);
+  lines_.back() += " at " + std::to_string(result.training_iteration);
+}
+
+void Recorder::on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
+  add("checkpoint", trial);
+  lines_.back() += " at " + std::to_string(checkpoint.iteration);
+}
+
+Harness::Harness() {
+  spec.name = "exp";
+  spec.command = {"fake"};
+  spec.snapshot_period_s = 1e9;  // `events` are all there ever were
+  program.step = [](const Json&, std::int64_t iteration) {
+    return FakeStep{.metrics =
+                        R"({"loss":)" + std::to_string(1.0 / static_cast<double>(iteration)) + "}"};
+  };
+}
+
+LoopEnd Harness::run() {
+  auto given_scheduler = std::move(scheduler);
+  const auto make_policies = [&] {
+    return Policies{Suggester(make_searcher(trials), {{"loss", Mode::min}}),
+                    given_scheduler  ? std::move(given_scheduler)
+                    : make_scheduler ? make_scheduler()
+                                     : std::make_unique<Fifo>(),
+                    make_stoppers(iterations, spec.time_budget_s)};
+  };
+  Policies policies;
+  const LockOwner self{"host", 1, 1, clock.now()};
+  std::vector<std::string> notices;
+  const bool is_new = !ExperimentStore::exists(files, directory);
+  Recovery recovery(experiment, policies, make_policies);
+  if (is_new) recovery.restart();
+  auto store = is_new ? ExperimentStore::create(files, directory, to_json(spec), self)
+                      : ExperimentStore::open(files, directory, self, recovery, notices);
+  ensure(!recovery.difference(),
+         "policies answer a replay as they did: " + recovery.difference().value_or(""));
+
+  FakeExecutor fake(clock, files, program);
+  executor = &fake;
+  for (const auto& [time, signal] : signals) fake.at(time, Interrupted{signal});
+  signals.clear();
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    fake.at(wishes[i].first, ControlAsked{ControlId{i}, wishes[i].second});
+  }
+  wishes.clear();
+  if (freeze) fake.freeze(freeze->first, freeze->second);
+  freeze.reset();
+  auto all = std::move(callbacks);
+  callbacks.clear();
+  all.push_back(std::make_unique<Recorder>(told));
+  CallbackList list(std::move(all));
+  IoPool pool(0, [&fake] { fake.wake(); });
+  policies.searcher.work_beside(pool);
+  Ledger ledger(experiment, policies, store, pool, clock, recovery.take_changes());
+  Snapshots snapshots(ledger, policies, store, pool, list, to_json(spec), spec.snapshot_period_s);
+  CheckpointStore checkpoints(files);
+  Saver saver(ledger, pool, files, checkpoints, list, directory, spec.checkpoint_config);
+  ledger.commit(SessionStarted{"host", 1, "test"});
+  const auto running = experiment.running();
+  for (const TrialId trial : running) {
+    ledger.commit(
+        AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
+  }
+  DiskGuard space(files, pool, ledger, list, directory, spec.min_free_bytes);
+  const ResumeOptions asked = std::exchange(resume, {});
+  const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
+  for (const auto& requeued : plan.requeued) saver.requeue(requeued);
+  Loop loop(spec,
+            {.experiment_dir = directory,
+             .resources = resources,
+             .gpu_names = {},
+             .interrupt_grace_s = 30,
+             .only = {asked.trials.begin(), asked.trials.end()},
+             .space = &space},
+            ledger, policies, fake, pool, saver, snapshots, list);
+  LoopEnd end = loop.run();
+  snapshots_taken += store.cost().snapshots;
+  answers.clear();
+  for (auto& [id, answer] : fake.answers) answers.push_back(std::move(answer));
+  launches += fake.launches;
+  most_live = std::max(most_live, fake.most_live);
+  specs.insert(specs.end(), fake.specs.begin(), fake.specs.end());
+  ensure(fake.live() == 0, "no process is left behind");
+  return end;
+}
+
+std::vector<Event> Harness::events() {
+  struct : StateReader {
+    void restart() override { all.clear(); }
+    void on_event(Event&& event) override { all.push_back(std::move(event)); }
+    std::vector<Event> all;
+  } reader;
+  std::vector<std::string> notices;
+  ExperimentStore::read(files, directory, reader, notices);
+  return std::move(reader.all);
+}
+
+std::string Harness::journal() {
+  std::string text;
+  for (const auto& event : events()) {
+    append_json(text, event);
+    text += '\n';
+  }
+  return text;
+}
+
+std::vector<std::string> Harness::checkpoint_dirs(int i) {
+  std::vector<std::string> names;
+  const auto directory_of = paths::trial(directory, TrialId{static_cast<std::uint32_t>(i)});
+  if (!files.exists(directory_of)) return names;
+  for (const auto& entry : files.list(directory_of)) {
+    if (entry.is_directory) names.push_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace tune

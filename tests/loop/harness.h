@@ -1,0 +1,91 @@
+// The loop with everything real but the processes, the disk and the time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/fake_executor.h"
+#include "tests/support/memory_file_system.h"
+#include "tuner/loop/loop.h"
+#include "tuner/loop/policies.h"
+#include "tuner/loop/resume_plan.h"
+
+namespace tune {
+
+/// A searcher of `n` trials with configs {"x": 0}, {"x": 1}, ...
+std::unique_ptr<Searcher> make_counting_searcher(int n);
+
+/// A callback that keeps what it was told, as lines.
+class Recorder : public Callback {
+ public:
+  explicit Recorder(std::vector<std::string>& lines) : lines_(lines) {}
+  std::string name() const override { return "recorder"; }
+  void on_trial_start(const Trial& trial) override { add("start", trial); }
+  void on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) override;
+  void on_trial_result(const Trial& trial, Result& result) override;
+  void on_trial_save(const Trial& trial) override { add("save", trial); }
+  void on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) override;
+  void on_trial_complete(const Trial& trial) override { add("complete", trial); }
+  void on_trial_recover(const Trial& trial) override { add("recover", trial); }
+  void on_trial_error(const Trial& trial) override { add("error", trial); }
+  void on_experiment_end(const Experiment&) override { lines_.push_back("end"); }
+  void on_notice(const std::string& sentence) override { lines_.push_back("notice " + sentence); }
+
+ private:
+  void add(const std::string& what, const Trial& trial) {
+    lines_.push_back(what + " " + std::to_string(index_of(trial.id)));
+  }
+  std::vector<std::string>& lines_;
+};
+
+/// One experiment in memory. `run` starts a session: a new driver process on the same disk.
+class Harness {
+ public:
+  Harness();
+
+  LoopEnd run();
+
+  /// From now on each use of the disk takes so long that the loop must not wait for it.
+  void slow_down_disk() {
+    files.on_call([this] { clock.time += 0.002; });
+  }
+
+  /// Every event of the journal on the disk.
+  std::vector<Event> events();
+  /// Their lines, as a text to look things up in.
+  std::string journal();
+  const Trial& trial(int i) const { return experiment.trials().at(static_cast<std::size_t>(i)); }
+  /// Names of the trial's checkpoint directories.
+  std::vector<std::string> checkpoint_dirs(int i);
+
+  static constexpr const char* directory = "/exp";
+  ExperimentSpec spec;
+  Resources resources{{"cpu", 2}};
+  int trials = 4;
+  std::int64_t iterations = 3;  ///< max, by a stopper
+  FakeProgram program;
+  /// Given `trials`.
+  std::function<std::unique_ptr<Searcher>(int)> make_searcher = make_counting_searcher;
+  std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
+  /// For all runs, if `scheduler` is null.
+  std::function<std::unique_ptr<Scheduler>()> make_scheduler;
+  std::vector<std::unique_ptr<Callback>> callbacks;        ///< for the next run
+  std::vector<std::pair<Seconds, int>> signals;            ///< to the driver, in the next run
+  ResumeOptions resume;                                    ///< for the next run
+  std::vector<std::pair<Seconds, ControlRequest>> wishes;  ///< the same
+  std::optional<std::pair<Seconds, Seconds>> freeze;       ///< see FakeExecutor, in the next run
+  std::vector<ControlAnswer> answers;                      ///< by the last run, to all wishes
+
+  VirtualClock clock;
+  MemoryFileSystem files;
+  Experiment experiment;             ///< as the last run has left it
+  std::vector<std::string> told;     ///< to a Recorder, by all runs
+  FakeExecutor* executor = nullptr;  ///< while a run lasts
+  int launches = 0;
+  std::size_t most_live = 0;
+  std::uint64_t snapshots_taken = 0;
+  std::vector<LaunchSpec> specs;
+};
+
+}  // namespace tune

@@ -1,0 +1,148 @@
+// What the ledger writes itself, what it leaves to a thread, and what waits for that.
+// Threads meet at semaphores, never at a time.
+#include "tuner/loop/ledger.h"
+
+#include <cerrno>
+#include <semaphore>
+#include <thread>
+
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+#include "tuner/core/error.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/simulation/virtual_clock.h"
+
+using namespace tune;
+
+namespace {
+
+struct Desk {
+  explicit Desk(int threads) : pool(threads, [this] { done.release(); }) { write_one(); }
+  ~Desk() { gate.release(100); }
+
+  void write_one() {
+    ledger.commit(CallbackSaved{"counter", std::to_string(ledger.experiment().last_event())});
+    ledger.write();
+  }
+  /// Starts a sync that is stuck in the disk until the gate is opened. The disk serves others.
+  void start_stuck_sync(std::function<void()> when_durable) {
+    files.on_call([this, loop = std::this_thread::get_id()] {
+      if (std::this_thread::get_id() == loop) return;
+      stuck.release();
+      gate.acquire();
+    });
+    ledger.when_durable(std::move(when_durable));
+    ledger.sync_if_due();
+    stuck.acquire();
+  }
+  void await_completion() {
+    done.acquire();
+    REQUIRE(pool.run_completions() == 1);
+  }
+
+  std::counting_semaphore<> done{0};
+  std::counting_semaphore<> stuck{0};
+  std::counting_semaphore<> gate{0};
+  VirtualClock clock;
+  MemoryFileSystem files;
+  Experiment experiment;
+  Policies policies;
+  ExperimentStore store =
+      ExperimentStore::create(files, "/exp", Json::object(), LockOwner{"host", 1, 1, 0});
+  IoPool pool;
+  Ledger ledger{experiment, policies, store, pool, clock};
+};
+
+}  // namespace
+
+TEST_CASE("While a sync is stuck, a thread writes and nothing counts before it has",
+          "[ledger][threads]") {
+  Desk desk(1);
+  Ledger& ledger = desk.ledger;
+  int durable = 0;
+  desk.start_stuck_sync([&] { ++durable; });
+  desk.write_one();
+  CHECK(ledger.written() == 1);
+  desk.write_one();  // waits for the one before
+  CHECK(ledger.written() == 1);
+  CHECK_FALSE(ledger.is_between_writes());
+  desk.await_completion();
+  CHECK(ledger.written() == 2);
+  CHECK(durable == 0);
+  ledger.write();
+  desk.await_completion();
+  CHECK(ledger.written() == 3);
+  CHECK(durable == 0);
+  desk.gate.release();
+  desk.await_completion();
+  CHECK(durable == 1);
+  desk.write_one();  // the loop's again
+  CHECK(ledger.written() == 4);
+  Experiment read;
+  ExperimentReader reader(read);
+  std::vector<std::string> notices;
+  ExperimentStore::read(desk.files, "/exp", reader, notices);
+  CHECK(read.save() == desk.experiment.save());
+  CHECK(read.last_event() == 4);
+}
+
+TEST_CASE("A thread's write that fails counts for nothing, and all is refused from then on",
+          "[ledger][threads]") {
+  Desk desk(1);
+  Ledger& ledger = desk.ledger;
+  desk.start_stuck_sync([] {});
+  desk.files.fail_operation(1, ENOSPC, 7);
+  desk.write_one();
+  desk.await_completion();
+  CHECK(ledger.written() == 1);
+  CHECK(ledger.has_failed());
+  CHECK_THROWS_AS(ledger.write(), Error);
+  CHECK_THROWS_AS(desk.write_one(), Error);
+  CHECK(ledger.written() == 1);
+  desk.gate.release();
+  desk.await_completion();
+  CHECK(ledger.has_failed());
+}
+
+TEST_CASE("After a slow write the next is a thread's, after a quick one the loop's",
+          "[ledger][unit]") {
+  Seconds takes_s = 2 * Ledger::slow_write_s;
+  Desk desk(0);
+  Ledger& ledger = desk.ledger;
+  desk.files.on_call([&] { desk.clock.time += takes_s; });
+  desk.write_one();
+  CHECK(ledger.written() == 2);
+  desk.write_one();
+  CHECK(ledger.written() == 2);
+  desk.await_completion();
+  CHECK(ledger.written() == 3);
+  takes_s = 0;
+  desk.write_one();
+  CHECK(ledger.written() == 3);
+  desk.await_completion();
+  desk.write_one();
+  CHECK(ledger.written() == 5);
+}
+
+TEST_CASE("Nothing is synced in vain while a thread writes", "[ledger][unit]") {
+  Desk desk(0);
+  Ledger& ledger = desk.ledger;
+  ledger.when_durable([] {});
+  ledger.sync_if_due();
+  desk.await_completion();
+  desk.files.on_call([&] { desk.clock.time += 2 * Ledger::slow_write_s; });
+  desk.write_one();
+  ledger.sync_if_due();
+  desk.clock.time += 1;
+  ledger.sync_if_due();
+  desk.await_completion();
+  REQUIRE(ledger.is_settled());
+  desk.write_one();
+  ledger.when_durable([] {});
+  CHECK(ledger.deadline() > 1e9);  // what waits for a sync waits for the write first
+  const auto operations = desk.files.operations();
+  ledger.sync_if_due();
+  CHECK(desk.files.operations() == operations);
+  desk.await_completion();
+  CHECK(ledger.deadline() == 0);
+}

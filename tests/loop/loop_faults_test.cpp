@@ -1,0 +1,338 @@
+// The loop in virtual time: trials that fail, disks that fill, drivers that die.
+#include <csignal>
+
+#include "tests/loop/harness.h"
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+
+using namespace tune;
+
+namespace {
+
+FakeStep ok() { return {.metrics = R"({"loss":1})"}; }
+
+/// Trial x=1 does `what` at its second iteration, once or always.
+void let_fail(Harness& harness, const std::function<void(FakeStep&)>& what, bool always = true) {
+  auto times = std::make_shared<int>(0);
+  harness.program.step = [what, always, times](const Json& config, std::int64_t iteration) {
+    FakeStep step = ok();
+    if (config["x"] == 1 && iteration == 2 && (always || (*times)++ == 0)) what(step);
+    return step;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure]") {
+  Harness harness;
+  std::string expected;
+  SECTION("exit code") {
+    let_fail(harness, [](FakeStep& step) { step.exits = 3; });
+    expected = "it exited with code 3";
+  }
+  SECTION("signal") {
+    let_fail(harness, [](FakeStep& step) { step.dies_of = 11; });
+    expected = "it was killed by signal 11 (Segmentation fault)";
+  }
+  SECTION("its own message") {
+    let_fail(harness, [](FakeStep& step) { step.faults = "out of luck"; });
+    expected = "out of luck";
+  }
+  SECTION("silence") {
+    harness.spec.trial_timeout_s = 100;
+    let_fail(harness, [](FakeStep& step) { step.hangs = true; });
+    expected = "it said nothing for 100 s (trial_timeout_s)";
+  }
+  SECTION("the metric is not there") {
+    harness.spec.objectives = {{"loss", Mode::min}};
+    let_fail(harness, [](FakeStep& step) { step.metrics = R"({"los":1,"acc":2})"; });
+    expected = "the result of iteration 2 lacks the metric 'loss'; it has: los, acc";
+  }
+  SECTION("a counter that goes back") {
+    let_fail(harness, [](FakeStep& step) { step.metrics = R"({"training_iteration":1})"; });
+    expected = "it reported training_iteration 1.000000 after 1";
+  }
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(1).state == TrialState::error);
+  CHECK(harness.trial(1).error.starts_with(expected));
+  CHECK(harness.trial(1).error.find("see /exp/trial_00001/stderr.log") != std::string::npos);
+  CHECK(harness.experiment.count(TrialState::terminated) == 3);
+}
+
+TEST_CASE("A failed launch is that trial's failure", "[loop][failure]") {
+  Harness harness;
+  harness.program.cannot_launch = true;
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::error) == 4);
+  CHECK(harness.trial(0).error.starts_with("cannot run the simulated program"));
+}
+
+TEST_CASE("An endless search over a program that never works ends", "[loop][failure]") {
+  Harness harness;
+  harness.trials = 1000000;
+  harness.spec.num_samples = -1;
+  harness.program.cannot_launch = true;
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::stopped);
+  CHECK(end.reason.starts_with("20 attempts in a row have failed"));
+}
+
+TEST_CASE("A failed trial is retried from its latest checkpoint, as often as allowed",
+          "[loop][failure]") {
+  Harness harness;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  SECTION("once is enough") {
+    harness.spec.failure_config.max_failures = 2;
+    let_fail(
+        harness, [](FakeStep& step) { step.exits = 1; }, false);
+    (void)harness.run();
+    CHECK(harness.trial(1).state == TrialState::terminated);
+    CHECK(harness.trial(1).failures == 1);
+    CHECK(harness.trial(1).attempt == 2);
+    CHECK(harness.trial(1).error.empty());
+    CHECK(std::find(harness.told.begin(), harness.told.end(), "restore 1 from 1") !=
+          harness.told.end());
+  }
+  SECTION("never works") {
+    harness.spec.failure_config.max_failures = 2;
+    let_fail(harness, [](FakeStep& step) { step.exits = 1; });
+    (void)harness.run();
+    CHECK(harness.trial(1).state == TrialState::error);
+    CHECK(harness.trial(1).failures == 3);
+    CHECK(harness.clock.time > 3);  // it waited 1 s, then 2 s
+  }
+}
+
+TEST_CASE("A trial that fails after an interrupt is retried by the resume", "[loop][failure]") {
+  Harness harness;
+  harness.spec.failure_config.max_failures = 1;
+  let_fail(
+      harness, [](FakeStep& step) { step.exits = 1; }, false);
+  harness.signals = {{1.5, SIGINT}};
+  CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
+  CHECK(harness.trial(1).failures == 1);
+  CHECK(harness.trial(1).state == TrialState::pending);
+
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 4);
+}
+
+TEST_CASE("Rules decide which failures are retried, and the trial says which", "[loop][failure]") {
+  Harness harness;
+  FailureConfig& config = harness.spec.failure_config;
+  config.max_failures = 1;
+  int attempts = 2;
+  std::string said;
+  SECTION("out of memory is not, by itself") {
+    let_fail(harness, [](FakeStep& step) { step.faults = "RuntimeError: CUDA out of memory."; });
+    attempts = 1;
+    said =
+        "; not retried: /failure_config/never_retry_on/0 (out_of_memory) matched 'CUDA out of "
+        "memory'";
+  }
+  SECTION("out of memory is, if that is wanted") {
+    config.never_retry_on.clear();
+    let_fail(harness, [](FakeStep& step) { step.faults = "RuntimeError: CUDA out of memory."; });
+  }
+  SECTION("a lost device is") {
+    let_fail(harness,
+             [](FakeStep& step) { step.faults = "CUDA error: unspecified launch failure"; });
+  }
+  SECTION("only what is asked for: another exit code") {
+    config.retry_on = {{FailureRule{.exit_code = 75}}};
+    let_fail(harness, [](FakeStep& step) { step.exits = 3; });
+    attempts = 1;
+    said = "; not retried: nothing in /failure_config/retry_on matched";
+  }
+  SECTION("only what is asked for: that exit code") {
+    config.retry_on = {{FailureRule{.exit_code = 75}}};
+    let_fail(harness, [](FakeStep& step) { step.exits = 75; });
+  }
+  SECTION("a signal that the driver sent is not the program's") {
+    config.never_retry_on = {FailureRule{.signal = SIGTERM}};
+    harness.spec.trial_timeout_s = 100;
+    let_fail(harness, [](FakeStep& step) { step.hangs = true; });
+  }
+  SECTION("a signal that it died of") {
+    config.never_retry_on = {FailureRule{.signal = SIGTERM}};
+    let_fail(harness, [](FakeStep& step) { step.dies_of = SIGTERM; });
+    attempts = 1;
+    said = "; not retried: /failure_config/never_retry_on/0 matched signal 15";
+  }
+  (void)harness.run();
+  CHECK(harness.trial(1).state == TrialState::error);
+  CHECK(harness.trial(1).attempt == attempts);
+  const std::string& error = harness.trial(1).error;
+  CHECK((said.empty() ? error.find("not retried") == std::string::npos : error.ends_with(said)));
+}
+
+TEST_CASE("Rules say nothing where nothing would be retried anyway", "[loop][failure]") {
+  Harness harness;
+  let_fail(harness, [](FakeStep& step) { step.faults = "MemoryError"; });
+  (void)harness.run();
+  CHECK(harness.trial(1).error.find("not retried") == std::string::npos);
+}
+
+TEST_CASE("fail_fast ends the others in good order", "[loop][failure]") {
+  Harness harness;
+  harness.trials = 10;
+  harness.iterations = 50;
+  harness.spec.failure_config.fail_fast = FailFast::yes;
+  let_fail(harness, [](FakeStep& step) { step.exits = 1; });
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::stopped);
+  CHECK(end.reason.starts_with("trial_00001 failed (fail_fast)"));
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.experiment.trials().size() < 10);
+}
+
+TEST_CASE("fail_fast raise ends everything at once, and the others can be gone on with",
+          "[loop][failure]") {
+  Harness harness;
+  harness.trials = 4;
+  harness.spec.failure_config.fail_fast = FailFast::raise;
+  let_fail(
+      harness, [](FakeStep& step) { step.exits = 1; }, false);
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::raised);
+  CHECK(end.reason.starts_with("trial_00001 failed (fail_fast)"));
+  CHECK(harness.clock.time < 3);  // nobody was waited for
+  CHECK(harness.trial(0).state == TrialState::pending);
+  CHECK(harness.trial(1).state == TrialState::error);
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 3);
+}
+
+TEST_CASE("A function trainable cannot be asked to save: refused with what to do", "[loop]") {
+  Harness harness;
+  harness.program.is_function = true;
+  harness.spec.checkpoint_config.checkpoint_at_end = true;
+  CHECK_THROWS_WITH(harness.run(), Catch::Matchers::StartsWith("checkpoint_frequency and "));
+}
+
+TEST_CASE("A failed save is a warning, and training goes on", "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  int saves = 0;
+  harness.program.save_error = [&saves]() -> std::optional<std::string> {
+    return ++saves <= 2 ? std::optional<std::string>("no space") : std::nullopt;
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).failed_saves == 2);
+  CHECK(harness.trial(0).failed_saves_in_a_row == 0);
+  CHECK(harness.checkpoint_dirs(0) == std::vector<std::string>{"checkpoint_000003"});
+}
+
+TEST_CASE("A trainable that dies while it saves leaves nothing behind", "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.spec.trial_timeout_s = 100;
+  harness.program.hangs_in_save = true;
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::error);
+  CHECK(harness.trial(0).error.starts_with("it said nothing for 100 s"));
+  CHECK(harness.checkpoint_dirs(0).empty());
+}
+
+TEST_CASE("A damaged checkpoint is set aside and the one before is used", "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 4;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.spec.failure_config.max_failures = 1;
+  bool failed = false;
+  harness.program.step = [&](const Json&, std::int64_t iteration) {
+    FakeStep step = ok();
+    if (iteration == 3 && !failed) {
+      failed = true;
+      step.exits = 1;
+      harness.files.put("/exp/trial_00000/checkpoint_000002/state", "9");
+    }
+    return step;
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.files.exists("/exp/trial_00000/checkpoint_000002.corrupt"));
+  CHECK(std::find(harness.told.begin(), harness.told.end(), "restore 0 from 1") !=
+        harness.told.end());
+  CHECK(harness.trial(0).iteration == 4);
+}
+
+TEST_CASE("A callback that throws is named and dropped, and the run goes on", "[loop][callback]") {
+  class Thrower : public Callback {
+   public:
+    std::string name() const override { return "thrower"; }
+    void on_trial_start(const Trial&) override { throw std::runtime_error("oops"); }
+  };
+  Harness harness;
+  harness.callbacks.push_back(std::make_unique<Thrower>());
+  (void)harness.run();
+  CHECK(harness.experiment.count(TrialState::terminated) == 4);
+  CHECK(std::count(harness.told.begin(), harness.told.end(),
+                   "notice callback 'thrower' failed in on_trial_start and is no longer called: "
+                   "oops") == 1);
+}
+
+TEST_CASE("A time budget ends the experiment, and only running time counts", "[loop][stop]") {
+  Harness harness;
+  harness.trials = 100;
+  harness.resources = {{"cpu", 1}};
+  harness.iterations = 1000;
+  harness.spec.time_budget_s = 10;
+  harness.signals = {{4.5, SIGTERM}};
+  CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
+  const Seconds ran = harness.experiment.running_s(harness.clock.now());
+  CHECK(ran == Approx(5).margin(0.5));
+  harness.clock.time += 1000;  // nobody works on it meanwhile
+  CHECK(harness.experiment.running_s(harness.clock.now()) == ran);
+
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::stopped);
+  CHECK(harness.experiment.running_s(harness.clock.now()) == Approx(11).margin(1));
+  CHECK(harness.trial(0).state == TrialState::terminated);
+}
+
+TEST_CASE("Killed at any disk operation, a run recovers and ends with each iteration once",
+          "[loop][crash]") {
+  const auto prepare = [](Harness& harness) {
+    harness.trials = 3;
+    harness.iterations = 3;
+    harness.spec.checkpoint_config = {
+        .num_to_keep = 1, .checkpoint_frequency = 1, .checkpoint_at_end = true};
+  };
+  Harness unharmed;
+  prepare(unharmed);
+  (void)unharmed.run();
+  const auto operations = unharmed.files.operations();
+  REQUIRE(operations > 100);
+  const bool power_fails = GENERATE(false, true);
+  std::uint64_t deaths = 0;
+  for (std::uint64_t k = 1; k <= operations; ++k) {
+    CAPTURE(k, power_fails);
+    Harness harness;
+    prepare(harness);
+    harness.files.die_at_operation(k, k % 7);
+    try {
+      (void)harness.run();
+    } catch (const Error&) {
+      ++deaths;
+    }
+    power_fails ? harness.files.crash() : harness.files.restart();
+    (void)harness.run();
+    REQUIRE(harness.experiment.count(TrialState::terminated) == 3);
+    Experiment folded;
+    for (const auto& event : harness.events()) folded.apply(event);
+    REQUIRE(folded.save() == harness.experiment.save());
+    for (const auto& trial : harness.experiment.trials()) {
+      REQUIRE(trial.iteration == 3);
+      for (const auto& checkpoint : trial.checkpoints) {
+        REQUIRE(harness.files.exists("/exp/" + to_string(trial.id) + "/checkpoint_00000" +
+                                     std::to_string(checkpoint.index) + "/manifest.json"));
+      }
+    }
+  }
+  CHECK(deaths > operations / 2);
+}

@@ -1,0 +1,139 @@
+// What of a spec may change at a resume: every field has a rule, and each rule holds.
+#include "tuner/spec/resume_changes.h"
+
+#include <map>
+
+#include "tests/spec/spec_support.h"
+#include "tests/support/catch.h"
+#include "tuner/spec/spec_fields.h"
+
+using namespace tune;
+using namespace tune::test;
+
+namespace {
+
+ExperimentSpec good(const Json& fields = Json::object()) {
+  std::vector<Problem> problems;
+  const ExperimentSpec spec = parse_spec(with(fields), "/specs", small_catalogue(), problems);
+  REQUIRE(problems.empty());
+  return spec;
+}
+
+/// For each field another value than `good()` has.
+const std::map<std::string, Json> other_values = {
+    {"/name", "other"},
+    {"/storage_path", "/elsewhere"},
+    {"/trainable/command", Json{"/bin/other", "1"}},
+    {"/trainable/env", Json{{"A", "1"}}},
+    {"/trainable/merge_output", true},
+    {"/param_space", Json{{"lr", 0.5}}},
+    {"/metric", "other"},
+    {"/mode", "max"},
+    {"/constraints", Json{"ms <= 3"}},
+    {"/num_samples", 77},
+    {"/max_concurrent_trials", 3},
+    {"/resources_per_trial", Json{{"cpu", 0.5}}},
+    {"/resources", Json{{"cpu", 9}}},
+    {"/time_budget_s", 12.5},
+    {"/stop", Json{{"training_iteration", 7}}},
+    {"/seed", 99},
+    {"/searcher", Json{{"type", "tpe"}}},
+    {"/scheduler", Json{{"type", "asha"}}},
+    {"/checkpoint_config/num_to_keep", 5},
+    {"/checkpoint_config/checkpoint_score_attribute", "loss"},
+    {"/checkpoint_config/checkpoint_score_order", "min"},
+    {"/checkpoint_config/checkpoint_frequency", 3},
+    {"/checkpoint_config/checkpoint_at_end", true},
+    {"/checkpoint_config/max_checkpoint_bytes", "1GB"},
+    {"/failure_config/max_failures", 2},
+    {"/failure_config/fail_fast", true},
+    {"/failure_config/retry_on", Json::array({"lost_device"})},
+    {"/failure_config/never_retry_on", Json::array({"lost_device"})},
+    {"/callbacks", Json::array({Json{{"type", "csv"}}})},
+    {"/reuse_processes", true},
+    {"/min_free_bytes", 5},
+    {"/snapshot_period_s", 5},
+    {"/launch_timeout_s", 5},
+    {"/trial_timeout_s", 5},
+    {"/stop_grace_s", 5},
+    {"/resume_from_checkpoint", "/"},
+};
+
+/// The pointers of what is wrong with `changed`, in a line.
+std::string refused(const ExperimentSpec& recorded, const ExperimentSpec& changed) {
+  std::string pointers;
+  for (const auto& problem : refuse_changes(recorded, changed, small_catalogue())) {
+    pointers += problem.pointer + " ";
+  }
+  return pointers;
+}
+
+}  // namespace
+
+TEST_CASE("Every field of a spec has a rule about changing it, and no rule is without a field",
+          "[spec][resume]") {
+  std::vector<std::string> fields;
+  for (const auto& [level, names] : spec_fields()) {
+    for (const auto& name : names) {
+      const std::string pointer = level + "/" + name;
+      // An object whose fields have rules of their own, or none of ours.
+      if (!spec_fields().contains(pointer) && name != "$schema") fields.push_back(pointer);
+    }
+  }
+  std::vector<std::string> with_rules;
+  for (const auto& rule : change_rules()) with_rules.emplace_back(rule.pointer);
+  CHECK_THAT(with_rules, Catch::Matchers::UnorderedEquals(fields));
+}
+
+TEST_CASE("A field may change if its rule says so, and is refused by name if not",
+          "[spec][resume]") {
+  const ExperimentSpec recorded = good({{"metric", "loss"}, {"mode", "min"}});
+  for (const auto& [pointer, refusal] : change_rules()) {
+    INFO(pointer);
+    const std::string field(pointer);
+    REQUIRE(other_values.contains(field));
+    Json json = to_json(recorded);
+    json[Json::json_pointer(field)] = other_values.at(field);
+    if (field == "/failure_config/retry_on") json["failure_config"]["max_failures"] = 1;
+    std::vector<Problem> problems;
+    const ExperimentSpec changed = parse_recorded_spec(json, small_catalogue(), problems);
+    REQUIRE(problems.empty());
+    REQUIRE(to_json(changed) != to_json(recorded));
+    CHECK(refused(recorded, changed) == (refusal.empty() ? "" : field + " "));
+  }
+}
+
+TEST_CASE("What has not changed is not refused", "[spec][resume]") {
+  const ExperimentSpec recorded = good();
+  CHECK(refused(recorded, recorded).empty());
+}
+
+TEST_CASE("The fields that differ are named", "[spec][resume]") {
+  const ExperimentSpec recorded = good();
+  CHECK(changed_fields(recorded, recorded).empty());
+  ExperimentSpec changed = recorded;
+  changed.num_samples = 5;
+  changed.failure_config.max_failures = 1;
+  CHECK(changed_fields(recorded, changed) == "failure_config, num_samples");
+}
+
+TEST_CASE("A change is held against the rules of a spec", "[spec][resume]") {
+  const ExperimentSpec recorded = good();
+  ExperimentSpec changed = recorded;
+  changed.num_samples = 0;
+  CHECK(refused(recorded, changed) == "/num_samples ");
+  changed = recorded;
+  changed.resume_from_checkpoint = "/does/not/exist";
+  CHECK(refused(recorded, changed) == "/resume_from_checkpoint ");
+}
+
+TEST_CASE("A recorded spec is taken as it is, whatever has become of its paths", "[spec][resume]") {
+  Json json = to_json(good());
+  json["resume_from_checkpoint"] = "/gone/checkpoint_000001";
+  json["trainable"]["command"] = {"/gone/train", "spec_support.h"};
+  std::vector<Problem> problems;
+  const ExperimentSpec spec = parse_recorded_spec(json, small_catalogue(), problems);
+  CHECK(problems.empty());
+  CHECK(to_json(spec) == json);
+  CHECK(refused(spec, spec).empty());
+}

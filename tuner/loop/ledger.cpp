@@ -1,0 +1,143 @@
+#include "tuner/loop/ledger.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
+               const Clock& clock, TrialChanges changes)
+    : experiment_(experiment),
+      policies_(policies),
+      store_(store),
+      pool_(pool),
+      clock_(clock),
+      synced_(store.written()),
+      changes_(std::move(changes)) {}
+
+Seconds Ledger::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
+
+void Ledger::commit(EventBody body) {
+  const Event event{experiment_.last_event() + 1, now(), std::move(body)};
+  store_.append(event);
+  experiment_.apply(event);
+  policies_.learn(experiment_, event);
+  changes_.note(event);
+}
+
+void Ledger::write() {
+  if (!error_.empty()) throw machine_error(error_);
+  if (writing_ || store_.written() == experiment_.last_event()) return;
+  // Beside a sync of the same file a write may wait for as long as that does.
+  if (syncing_ || disk_is_slow_) {
+    write_beside();
+    return;
+  }
+  const Seconds started = clock_.steady();
+  store_.close_batch();
+  store_.write_closed();
+  const Seconds took = clock_.steady() - started;
+  store_.cost().write_s += took;
+  finish_write(took);
+}
+
+void Ledger::write_beside() {
+  struct WriteOutcome {
+    Seconds took_s = 0;
+    std::string error;
+  };
+  writing_ = true;
+  store_.close_batch();
+  pool_.post(
+      [this] {
+        const Seconds started = clock_.steady();
+        WriteOutcome outcome;
+        try {
+          store_.write_closed();
+        } catch (const Error& error) {
+          outcome.error = error.what();
+        }
+        outcome.took_s = clock_.steady() - started;
+        return outcome;
+      },
+      [this](const WriteOutcome& outcome) {
+        writing_ = false;
+        store_.cost().sync_s += outcome.took_s;
+        if (error_.empty()) error_ = outcome.error;
+        if (error_.empty()) finish_write(outcome.took_s);
+      },
+      IoPool::Lane::journal);
+}
+
+void Ledger::finish_write(Seconds took_s) {
+  disk_is_slow_ = took_s > slow_write_s;
+  if (synced_ == store_.written()) unsynced_since_ = clock_.steady();
+  store_.finish_write();
+}
+
+void Ledger::sync_if_due() {
+  if (synced_ == store_.written()) return;
+  if (!syncing_ && deadline() <= clock_.steady()) start_sync();
+}
+
+void Ledger::when_durable(std::function<void()> action) {
+  if (synced_ == experiment_.last_event() && waiting_.empty()) {
+    action();
+    return;
+  }
+  waiting_.push_back({experiment_.last_event(), std::move(action)});
+}
+
+Seconds Ledger::deadline() const {
+  if (syncing_ || synced_ == store_.written()) return std::numeric_limits<Seconds>::infinity();
+  return waiting_.empty() ? unsynced_since_ + sync_window_s : 0;
+}
+
+bool Ledger::is_settled() const {
+  return synced_ == experiment_.last_event() && waiting_.empty() && !syncing_;
+}
+
+bool Ledger::is_between_writes() const {
+  return !syncing_ && store_.written() == experiment_.last_event();
+}
+
+void Ledger::start_sync() {
+  struct SyncOutcome {
+    double seconds = 0;
+    std::string error;
+  };
+  syncing_ = true;
+  const std::uint64_t target = store_.written();
+  pool_.post(
+      [this] {
+        const Seconds started = clock_.steady();
+        SyncOutcome outcome;
+        try {
+          store_.sync();
+        } catch (const Error& error) {
+          outcome.error = error.what();
+        }
+        outcome.seconds = clock_.steady() - started;
+        return outcome;
+      },
+      [this, target](const SyncOutcome& outcome) {
+        syncing_ = false;
+        ++store_.cost().syncs;
+        store_.cost().sync_s += outcome.seconds;
+        if (error_.empty()) error_ = outcome.error;
+        if (!error_.empty()) return;
+        synced_ = target;
+        unsynced_since_ = clock_.steady();
+        while (!waiting_.empty() && waiting_.front().event <= synced_) {
+          const auto action = std::move(waiting_.front().action);
+          waiting_.pop_front();
+          action();
+        }
+      },
+      IoPool::Lane::journal);
+}
+
+}  // namespace tune

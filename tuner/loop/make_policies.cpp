@@ -1,0 +1,47 @@
+#include "tuner/loop/make_policies.h"
+
+#include <string>
+
+#include "tuner/core/error.h"
+#include "tuner/spec/spec_policy.h"
+
+namespace tune {
+
+PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space) {
+  return {.space = space,
+          .objectives = spec.objectives,
+          .num_samples = spec.num_samples,
+          .seed = spec.seed,
+          .resources = spec.resources,
+          .resources_per_trial = spec.resources_per_trial,
+          .max_concurrent_trials = spec.max_concurrent_trials,
+          .scheduler = spec.scheduler,
+          .constraints = constraints_of(spec)};
+}
+
+Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
+                       const Catalogue& catalogue, std::vector<Problem>& problems) {
+  PolicyContext context = context_of(spec, space);
+  Policies policies;
+  policies.searcher = Suggester(
+      make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),
+      spec.objectives, context.constraints);
+  // Two policies with one seed would draw the same numbers.
+  context.seed = spec.seed + 0x9e3779b97f4a7c15u;
+  policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
+                                   context, problems);
+  policies.stopper = make_stopper(spec, catalogue, context, problems);
+  return policies;
+}
+
+void throw_if_any(const std::vector<Problem>& problems) {
+  if (problems.empty()) return;
+  std::string text;
+  for (const auto& [pointer, sentence] : problems) {
+    if (!text.empty()) text += "\n";
+    text += (pointer.empty() ? std::string("spec") : pointer) + ": " + sentence;
+  }
+  throw user_error(text);
+}
+
+}  // namespace tune

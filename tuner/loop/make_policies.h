@@ -1,0 +1,24 @@
+// From a spec to its policies. Knows names of policies only through the Catalogue.
+#pragma once
+
+#include <vector>
+
+#include "tuner/loop/policies.h"
+#include "tuner/space/search_space.h"
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+/// What the policies of this spec are made from, all but a seed of their own. `space` must outlive
+/// it.
+PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space);
+
+/// Searcher, scheduler and stopper, freshly made. What is wrong with their options is appended to
+/// `problems`; then the answer is meaningless.
+Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
+                       const Catalogue& catalogue, std::vector<Problem>& problems);
+
+/// Error (user) with all of them, one a line, if there are any.
+void throw_if_any(const std::vector<Problem>& problems);
+
+}  // namespace tune

@@ -1,0 +1,133 @@
+#include "tuner/loop/policies.h"
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+std::string name_of(const Decision& decision) {
+  std::string name = std::string("'") + to_string(decision.action) + "'";
+  if (decision.exploit) {
+    name += " of " + to_string(decision.exploit->donor) + " with " + decision.exploit->config;
+  }
+  if (decision.resources) name += " for " + text_of_resources(*decision.resources);
+  return name;
+}
+
+std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
+  const auto answer = policies.searcher.answer_at_once(recorded.trial);
+  const auto* const suggestion = std::get_if<Suggestion>(&answer);
+  if (suggestion != nullptr && suggestion->config == Json::parse(recorded.config)) return {};
+  return "the searcher would now suggest " +
+         (suggestion != nullptr ? encode_numbers(suggestion->config).dump() : "nothing") + " for " +
+         to_string(recorded.trial) + ", recorded was " + recorded.config;
+}
+
+std::optional<std::string> differs(Policies& policies, const Experiment& experiment,
+                                   const ResultReported& recorded) {
+  const Decision answer =
+      policies.decide(experiment, experiment.trial(recorded.trial), recorded.result);
+  const bool is_same = answer.action == recorded.decision.action &&
+                       answer.exploit == recorded.decision.exploit &&
+                       answer.resources == recorded.decision.resources;
+  if (is_same) return {};
+  return "the decision would now be " + name_of(answer) + " at iteration " +
+         std::to_string(recorded.result.training_iteration) + " of " + to_string(recorded.trial) +
+         ", recorded was " + name_of(recorded.decision);
+}
+
+}  // namespace
+
+Decision Policies::decide(const Experiment& experiment, const Trial& trial, const Result& result) {
+  const bool stop = stopper != nullptr && stopper->should_stop(trial, result);
+  const bool all_stop = !experiment.stop_reason().empty();
+  if (stop || all_stop || result.done) return {Action::stop, false, stop && !result.done};
+  const Decision decision = scheduler->on_result(trial, result);
+  if (decision.action != Action::stop) searcher.on_result(trial, result);
+  return decision;
+}
+
+Json PolicyStates::save() const {
+  Json state = searcher;
+  state["scheduler"] = scheduler != nullptr ? scheduler->save() : scheduler_state;
+  state["stopper"] = stopper;
+  return state;
+}
+
+PolicyStates Policies::states() const {
+  PolicyStates states = states_of_others();
+  states.searcher = searcher.save();
+  return states;
+}
+
+PolicyStates Policies::states_of_others() const {
+  PolicyStates states;
+  states.scheduler = scheduler->copy();
+  if (states.scheduler == nullptr) states.scheduler_state = scheduler->save();
+  if (stopper != nullptr) states.stopper = stopper->save();
+  return states;
+}
+
+void Policies::load(const Json& state) {
+  try {
+    searcher.load(state);
+    scheduler->load(state.at("scheduler"));
+    if (stopper != nullptr && !state.at("stopper").is_null()) stopper->load(state.at("stopper"));
+  } catch (const Json::exception& error) {
+    throw machine_error(std::string("the state of the policies cannot be understood: ") +
+                        error.what());
+  }
+}
+
+void Policies::learn(const Experiment& experiment, const Event& event) {
+  if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
+    searcher.on_trial_add(added->trial, added->config);
+    scheduler->on_trial_add(experiment.trial(added->trial));
+  } else if (const auto* asked = std::get_if<SuggestionAsked>(&event.body)) {
+    searcher.on_ask(asked->next);
+  } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
+    const Decision& decision = reported->decision;
+    const bool is_cut_short =
+        decision.action == Action::stop && !decision.by_rule && !reported->result.done;
+    if (is_cut_short) searcher.on_stop(reported->trial);
+    if (decision.exploit) searcher.on_exploit(reported->trial, decision.exploit->config);
+  } else if (const auto* requeued = std::get_if<TrialRequeued>(&event.body)) {
+    scheduler->on_trial_add(experiment.trial(requeued->trial));
+  } else if (const auto* started = std::get_if<AttemptStarted>(&event.body)) {
+    scheduler->on_trial_start(experiment.trial(started->trial));
+  } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
+    const Trial& trial = experiment.trial(ended->trial);
+    is_final(trial.state) ? learn_end(trial) : scheduler->on_trial_wait(trial);
+  } else if (const auto* stopped = std::get_if<TrialStopRequested>(&event.body)) {
+    const Trial& trial = experiment.trial(stopped->trial);
+    searcher.on_stop(trial.id);
+    scheduler->on_order(trial);
+    if (is_final(trial.state)) learn_end(trial);
+  } else if (const auto* exploited = std::get_if<TrialExploited>(&event.body)) {
+    searcher.on_exploit(exploited->trial, exploited->exploit.config);
+    scheduler->on_order(experiment.trial(exploited->trial));
+  }
+}
+
+void Policies::learn_end(const Trial& trial) {
+  if (stopper != nullptr) stopper->on_trial_end(trial);
+  scheduler->on_trial_end(trial);
+  searcher.on_trial_end(trial);
+}
+
+std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event) {
+  std::optional<std::string> difference;
+  if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
+    difference = differs(policies, *added);
+  } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
+    if (index_of(reported->trial) < experiment.trials().size()) {
+      difference = differs(policies, experiment, *reported);
+    }
+  }
+  experiment.apply(event);
+  policies.learn(experiment, event);
+  return difference;
+}
+
+}  // namespace tune

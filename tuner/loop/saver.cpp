@@ -1,0 +1,284 @@
+#include "tuner/loop/saver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tuner/core/byte_size.h"
+#include "tuner/core/error.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+using std::filesystem::path;
+
+Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CheckpointKeeper& store,
+             CallbackList& callbacks, path experiment_dir, const CheckpointConfig& config)
+    : ledger_(ledger),
+      pool_(pool),
+      files_(files),
+      store_(store),
+      callbacks_(callbacks),
+      experiment_dir_(std::move(experiment_dir)),
+      config_(config),
+      retention_(make_retention(config)) {
+  if (config_.max_checkpoint_bytes) budget_.emplace(config_, ledger_.experiment().trials());
+}
+
+path Saver::trial_dir(TrialId trial) const { return paths::trial(experiment_dir_, trial); }
+
+int Saver::take_index(TrialId trial) {
+  int& last = indices_[trial];
+  last = std::max(last, ledger_.experiment().trial(trial).saves) + 1;
+  return last;
+}
+
+void Saver::begin(TrialId trial, int attempt, int index,
+                  std::function<void(std::optional<path>)> then) {
+  struct Begun {
+    path directory;
+    std::string error;
+  };
+  pool_.post(
+      [this, trial, attempt, index]() -> Begun {
+        try {
+          return {store_.begin(trial_dir(trial), index, attempt), ""};
+        } catch (const Error& error) {
+          return {{}, error.what()};
+        }
+      },
+      [this, trial, index, then = std::move(then)](const Begun& begun) {
+        if (!begun.error.empty()) {
+          record_failure(trial, index, begun.error);
+          then(std::nullopt);
+        } else {
+          then(begun.directory);
+        }
+      });
+}
+
+void Saver::commit(Save save, std::function<void(bool)> then) {
+  struct Committed {
+    Save save;
+    std::string error;
+  };
+  ManifestHeader header{.trial_id = to_string(save.trial),
+                        .index = save.checkpoint.index,
+                        .attempt = save.attempt,
+                        .iteration = save.checkpoint.iteration,
+                        .metrics = save.metrics,
+                        .config = ledger_.experiment().trial(save.trial).config.text()};
+  const Seconds posted = ledger_.steady();
+  pool_.post(
+      [this, header = std::move(header), save = std::move(save), posted]() mutable -> Committed {
+        Committed committed{std::move(save), ""};
+        const path directory = trial_dir(committed.save.trial);
+        try {
+          const auto commit =
+              committed.save.handed_over ? &CheckpointKeeper::adopt : &CheckpointKeeper::commit;
+          const auto done = (store_.*commit)(committed.save.directory, directory, header);
+          committed.save.checkpoint.bytes = done.bytes;
+          committed.save.checkpoint.commit_s = ledger_.steady() - posted;
+        } catch (const Error& error) {
+          committed.error = error.what();
+        }
+        return committed;
+      },
+      [this, then = std::move(then)](const Committed& committed) {
+        const Save& done = committed.save;
+        if (!committed.error.empty()) {
+          record_failure(done.trial, done.checkpoint.index, committed.error);
+          then(false);
+          return;
+        }
+        const auto donor = ledger_.experiment().trial(done.trial).donor;
+        ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
+        ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
+          callbacks_.call("on_checkpoint", [&](Callback& callback) {
+            callback.on_checkpoint(ledger_.experiment().trial(trial), checkpoint);
+          });
+        });
+        apply_retention(done.trial);
+        release(done.trial, donor);
+        then(true);
+      });
+}
+
+void Saver::fail(const Save& save, const std::string& reason) {
+  record_failure(save.trial, save.checkpoint.index, reason);
+  discard(save.directory);
+}
+
+void Saver::discard(const path& directory) {
+  pool_.post(
+      [this, directory] {
+        try {
+          store_.discard(directory);
+        } catch (const Error&) {
+          // Recovery sweeps what stays behind.
+        }
+      },
+      [] {});
+}
+
+void Saver::record_failure(TrialId trial, int index, const std::string& reason) {
+  ledger_.commit(CheckpointFailed{trial, index, reason});
+  const int in_a_row = ledger_.experiment().trial(trial).failed_saves_in_a_row;
+  callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(trial) +
+                    " could not be saved" +
+                    (in_a_row > 1 ? " (" + std::to_string(in_a_row) + " in a row)" : "") +
+                    ", training goes on: " + reason);
+}
+
+void Saver::pin(TrialId trial, int index) { pins_[trial].insert(index); }
+
+void Saver::unpin(TrialId trial, int index) {
+  const auto pins = pins_.find(trial);
+  if (pins == pins_.end()) return;
+  const auto pin = pins->second.find(index);
+  if (pin != pins->second.end()) pins->second.erase(pin);
+  if (pins->second.empty()) pins_.erase(pins);
+  apply_retention(trial);
+}
+
+void Saver::apply_retention(TrialId id) {
+  const Trial& trial = ledger_.experiment().trial(id);
+  const bool ended = is_final(trial.state);
+  if (ended) indices_.erase(id);
+  if (trial.checkpoints.empty()) {
+    keep_to_budget(id);
+    return;
+  }
+  auto keep = retention_->keep(trial.checkpoints);
+  // What a retry, a resume or an unpause would start from.
+  keep.back() = true;
+  if (ended && config_.num_to_keep == 0) keep.assign(keep.size(), false);
+  CheckpointsDropped dropped{id, {}};
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    const int index = trial.checkpoints[i].index;
+    if (!keep[i] && !is_pinned(id, index)) dropped.indices.push_back(index);
+  }
+  if (!dropped.indices.empty()) {
+    ledger_.commit(dropped);
+    remove_when_durable(id, std::move(dropped.indices));
+  }
+  keep_to_budget(id);
+}
+
+bool Saver::is_pinned(TrialId trial, int index) const {
+  const auto pins = pins_.find(trial);
+  return (pins != pins_.end() && pins->second.contains(index)) ||
+         ledger_.experiment().is_donated(trial, index);
+}
+
+void Saver::release(TrialId clone, const std::optional<DonorCheckpoint>& before) {
+  if (before && !ledger_.experiment().trial(clone).donor) apply_retention(before->trial);
+}
+
+/// Gives up what all trials together have too much, after the checkpoints of `changed` are others.
+void Saver::keep_to_budget(TrialId changed) {
+  if (!budget_) return;
+  const std::uint64_t limit = *config_.max_checkpoint_bytes;
+  budget_->update(ledger_.experiment().trial(changed));
+  while (budget_->bytes() > limit) {
+    const auto victim =
+        budget_->expendable([this](TrialId trial, int index) { return is_pinned(trial, index); });
+    if (!victim) break;
+    const auto [trial, index] = *victim;
+    ledger_.commit(CheckpointsDropped{trial, {index}});
+    remove_when_durable(trial, {index});
+    budget_->update(ledger_.experiment().trial(trial));
+  }
+  const bool is_over = budget_->bytes() > limit;
+  if (is_over && !said_over_budget_) {
+    callbacks_.notice("the checkpoints have " + show_byte_size(budget_->bytes()) +
+                      ", more than max_checkpoint_bytes (" + show_byte_size(limit) +
+                      "), and each of them is its trial's latest or best, or in use: none is "
+                      "given up");
+  }
+  said_over_budget_ = is_over;
+}
+
+void Saver::requeue(const TrialRequeued& requeued) {
+  std::vector<int> indices;
+  if (requeued.from_scratch) {
+    for (const auto& checkpoint : ledger_.experiment().trial(requeued.trial).checkpoints) {
+      indices.push_back(checkpoint.index);
+    }
+  }
+  ledger_.commit(requeued);
+  keep_to_budget(requeued.trial);
+  if (!indices.empty()) remove_when_durable(requeued.trial, std::move(indices));
+}
+
+void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
+  ledger_.when_durable([this, trial, indices = std::move(indices)] {
+    pool_.post(
+        [this, trial, indices]() -> std::string {
+          try {
+            for (const int index : indices) store_.remove(trial_dir(trial), index);
+          } catch (const Error& error) {
+            return error.what();
+          }
+          return {};
+        },
+        [this](const std::string& error) {
+          if (!error.empty()) callbacks_.notice(error);
+        });
+  });
+}
+
+void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> then) {
+  struct Prepared {
+    std::string error;
+    std::optional<std::string> damage;
+  };
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const Source source{owner, checkpoint != nullptr ? checkpoint->index : 0};
+  if (source.index != 0) pin(source.owner, source.index);
+  pool_.post(
+      [this, id, source]() -> Prepared {
+        Prepared prepared;
+        try {
+          files_.make_directories(trial_dir(id));
+          if (source.index == 0) return prepared;
+          const path owner_dir = trial_dir(source.owner);
+          prepared.damage = store_.verify(paths::checkpoint(owner_dir, source.index));
+          if (prepared.damage) store_.set_aside(owner_dir, source.index);
+        } catch (const Error& error) {
+          prepared.error = error.what();
+        }
+        return prepared;
+      },
+      [this, id, source, then = std::move(then)](const Prepared& prepared) {
+        if (!prepared.damage) {
+          then(source, prepared.error);
+          return;
+        }
+        record_damage(id, source, *prepared.damage);
+        prepare(id, then);
+      });
+}
+
+void Saver::record_damage(TrialId id, Source source, const std::string& damage) {
+  const auto [owner, index] = source;
+  const auto clone = owner == id ? std::nullopt : std::optional(id);
+  ledger_.commit(CheckpointDamaged{owner, index, damage, clone});
+  unpin(owner, index);
+  keep_to_budget(owner);
+  const auto [next_owner, next] = ledger_.experiment().restore_point(id);
+  const std::string& start = ledger_.experiment().trial(id).start_checkpoint;
+  std::string instead = "NO OTHER IS LEFT, it starts from scratch";
+  if (next != nullptr) {
+    instead = "checkpoint " + std::to_string(next->index) +
+              (next_owner == owner ? "" : " of " + to_string(next_owner)) + " of iteration " +
+              std::to_string(next->iteration) + " is used instead";
+  } else if (!start.empty()) {
+    instead = "NO OTHER IS LEFT, it starts from " + start;
+  }
+  callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(owner) +
+                    " cannot be trusted and is kept as " +
+                    paths::checkpoint_corrupt(trial_dir(owner), index).native() + "; " + instead +
+                    ": " + damage);
+}
+
+}  // namespace tune

@@ -1,0 +1,124 @@
+#include "tuner/simulation/simulation.h"
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "tuner/core/error.h"
+#include "tuner/loop/loop.h"
+#include "tuner/loop/make_policies.h"
+#include "tuner/simulation/simulated_executor.h"
+#include "tuner/store/checkpoint_keeper.h"
+#include "tuner/store/null_file_system.h"
+#include "tuner/store/paths.h"
+#include "tuner/version.h"
+
+namespace tune {
+
+namespace {
+
+using std::filesystem::path;
+
+/// What simulated programs save, by directory; no directory is made.
+class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage {
+ public:
+  path begin(const path& trial_dir, int index, int attempt) override {
+    return paths::checkpoint_aside(trial_dir, index, attempt);
+  }
+  CommittedCheckpoint commit(const path& aside, const path& trial_dir,
+                             const ManifestHeader& header) override {
+    auto written = contents_.extract(aside.native());
+    if (written.empty()) throw machine_error(aside.native() + " is empty: nothing was saved");
+    const std::uint64_t bytes = written.mapped().size();
+    written.key() = paths::checkpoint(trial_dir, header.index).native();
+    contents_.insert(std::move(written));
+    return {bytes, 1};
+  }
+  CommittedCheckpoint adopt(const path& written, const path& trial_dir,
+                            const ManifestHeader& header) override {
+    return commit(written, trial_dir, header);
+  }
+  std::optional<std::string> verify(const path& checkpoint) override {
+    if (contents_.contains(checkpoint.native())) return std::nullopt;
+    return checkpoint.native() + " does not exist";
+  }
+  void set_aside(const path& trial_dir, int index) override { remove(trial_dir, index); }
+  void remove(const path& trial_dir, int index) override {
+    contents_.erase(paths::checkpoint(trial_dir, index).native());
+  }
+  void discard(const path& aside) override { contents_.erase(aside.native()); }
+
+  void write(const std::string& directory, std::string content) override {
+    contents_[directory] = std::move(content);
+  }
+  std::string read(const std::string& directory) override {
+    const auto found = contents_.find(directory);
+    if (found == contents_.end()) throw machine_error("there is no checkpoint in " + directory);
+    return found->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> contents_;
+};
+
+/// What guards a machine has nothing to guard here.
+void remove_guards(ExperimentSpec& spec) {
+  spec.resume_from_checkpoint.clear();
+  spec.launch_timeout_s = never_s;
+  spec.min_free_bytes = 0;
+}
+
+}  // namespace
+
+RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
+                               SimulatedProgram program, SimulationOptions options) {
+  // Whoever resumed it with the program of the spec would mix what was simulated with what was not.
+  spec.command = {"simulated"};
+  const Json recorded = to_json(spec);
+  remove_guards(spec);
+  std::vector<Problem> problems;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
+  Policies policies = make_policies(spec, space, catalogue, problems);
+  if (const auto reason = ResourcePool(spec.resources).impossible(spec.resources_per_trial)) {
+    problems.push_back({"/resources_per_trial", *reason});
+  }
+  throw_if_any(problems);
+  if (options.searcher != nullptr) {
+    policies.searcher =
+        Suggester(std::move(options.searcher), spec.objectives, constraints_of(spec));
+  }
+
+  const auto nowhere = make_null_file_system();
+  const auto disk = options.directory.empty() ? make_null_file_system() : make_posix_file_system();
+  const path directory = options.directory.empty() ? path("/simulation") : options.directory;
+  VirtualClock clock;
+  const LockOwner self = this_process(clock.now());
+  auto store = ExperimentStore::create(*disk, directory, recorded, self);
+  MemoryCheckpoints checkpoints;
+  SimulatedExecutor executor(clock, checkpoints, std::move(program));
+  Experiment experiment;
+  CallbackList callbacks(std::move(options.callbacks));
+  const RunInfo info{.name = spec.name,
+                     .directory = directory,
+                     .objectives = spec.objectives,
+                     .total_trials = policies.searcher.total(),
+                     .resources = spec.resources,
+                     .resources_per_trial = spec.resources_per_trial,
+                     .constraints = constraints_of(spec)};
+  callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
+  // Without threads all work is done where it is posted, and takes no virtual time.
+  IoPool pool(0, [&executor] { executor.wake(); });
+  Ledger ledger(experiment, policies, store, pool, clock);
+  Saver saver(ledger, pool, *nowhere, checkpoints, callbacks, directory, spec.checkpoint_config);
+  Snapshots snapshots(ledger, policies, store, pool, callbacks, recorded, std::nullopt);
+  snapshots.stop();
+  ledger.commit(SessionStarted{self.host, self.pid, version()});
+  ledger.write();
+  Loop loop(spec, {.experiment_dir = directory, .resources = spec.resources}, ledger, policies,
+            executor, pool, saver, snapshots, callbacks);
+  LoopEnd end = loop.run();
+  return {std::move(end), ResultGrid(std::move(experiment), std::move(spec), directory),
+          store.cost()};
+}
+
+}  // namespace tune

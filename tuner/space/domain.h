@@ -1,0 +1,90 @@
+// What one hyperparameter is drawn from: parsed from JSON, drawn, and tested for membership.
+// Knows no param space around it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "trainable/values.h"
+#include "tuner/math/random.h"
+
+namespace tune {
+
+/// A real number in [lower, upper); if `log`, its logarithm is uniform. With q > 0 both bounds are
+/// multiples of q, the number is rounded to a multiple of q, and the upper bound is inclusive.
+struct Uniform {
+  double lower, upper, q = 0;
+  bool log = false;
+};
+
+/// A real number without bounds, rounded to a multiple of q if q > 0.
+struct Normal {
+  double mean, sd, q = 0;
+};
+
+/// An integer in [lower, upper); if `log`, the rounded-down exponential of a uniform number. With
+/// q > 1 a multiple of q in [lower, upper], upper inclusive, all equally likely unless `log`.
+struct Integer {
+  std::int64_t lower, upper, q = 1;
+  bool log = false;
+};
+
+/// One of the values, each equally likely. Values may contain domains (a conditional space).
+struct Choice {
+  std::vector<Json> values;
+};
+
+/// All of the values, one after the other. Values may contain domains.
+struct GridSearch {
+  std::vector<Json> values;
+};
+
+/// Computed from other values of the config (tuner/core/expression.h).
+struct Expr {
+  std::string text;
+};
+
+using Domain = std::variant<Uniform, Normal, Integer, Choice, GridSearch, Expr>;
+
+/// Something wrong with a JSON document: where, as a JSON pointer, and what, as a sentence.
+struct Problem {
+  std::string pointer;
+  std::string sentence;
+  bool operator==(const Problem&) const = default;
+};
+
+/// The domain that the one-key object `json` stands for ({"uniform": [0, 1]} or {"uniform":
+/// {"lower": 0, "upper": 1}}); nothing if it is a plain value. What is wrong with it is appended to
+/// `problems` with `pointer` as its place. Also wrong, because it is a slip far more often than it
+/// is meant: a domain's name beside other keys, and a one-key object whose key is one edit away
+/// from a domain's name and whose value is a list (of numbers, where the domain takes numbers).
+/// Whoever means such an object writes {"value": {...}}.
+std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
+                                   std::vector<Problem>& problems);
+
+/// One number, or a choice's value as written (it may contain further domains). Not for GridSearch
+/// and Expr.
+Json draw(const Domain& domain, Random& random);
+
+/// The value of a Uniform, Normal or Integer that is nearest to `number`, which is finite.
+Json nearest(const Domain& domain, double number);
+
+/// How many numbers can be drawn from a Uniform, Normal or Integer; nothing: endlessly many.
+std::optional<std::uint64_t> count_values(const Domain& domain);
+/// Number i of them, from the smallest.
+Json nth_value(const Domain& domain, std::uint64_t i);
+
+/// Whether `value` could have been drawn from `domain`. The upper bound of a real number counts as
+/// inside; values of Choice and GridSearch are compared as written; nothing is drawn from an Expr.
+bool contains(const Domain& domain, const Json& value);
+
+/// "/a/b" and "c/d": "/a/b/c~1d" (RFC 6901).
+std::string append_pointer(const std::string& pointer, const std::string& key);
+
+/// `value` as JSON text in one line of at most `limit` bytes, "..." included, for messages.
+std::string shorten(const Json& value, std::size_t limit = 80);
+
+}  // namespace tune

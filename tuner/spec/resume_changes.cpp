@@ -1,0 +1,106 @@
+#include "tuner/spec/resume_changes.h"
+
+#include <system_error>
+
+#include "tuner/spec/spec_fields.h"
+
+namespace tune {
+
+namespace {
+
+constexpr ChangeRule rules[] = {
+    {"/name", "the name of a started experiment cannot change: rename its directory instead"},
+    {"/storage_path", "a started experiment is moved by moving its directory"},
+    {"/trainable/command", ""},
+    {"/trainable/env", ""},
+    {"/trainable/merge_output", ""},
+    {"/param_space",
+     "the param space of a started experiment cannot change, because its trials were drawn from "
+     "it: "
+     "start a new experiment, under another name"},
+    {"/metric",
+     "the metric of a started experiment cannot change, because its decisions were made by it: "
+     "start a new experiment, or look at the results of this one with 'tune best --metric'"},
+    {"/mode",
+     "the mode of a started experiment cannot change, because its decisions were made by it: "
+     "start a new experiment, or look at the results of this one with 'tune best --mode'"},
+    {"/constraints",
+     "the constraints of a started experiment cannot change, because its configs were chosen under "
+     "them: start a new experiment, under another name"},
+    {"/num_samples", ""},
+    {"/max_concurrent_trials", ""},
+    {"/resources_per_trial", ""},
+    {"/resources", ""},
+    {"/time_budget_s", ""},
+    {"/stop", ""},
+    {"/seed",
+     "the seed of a started experiment cannot change, because its random numbers are under way: "
+     "start a new experiment, under another name"},
+    {"/searcher",
+     "the searcher of a started experiment cannot change, because it has learned from its trials: "
+     "start a new experiment, perhaps with the best configs of this one as points_to_evaluate"},
+    {"/scheduler",
+     "the scheduler of a started experiment cannot change, because it compares its trials: start a "
+     "new experiment, under another name"},
+    {"/checkpoint_config/num_to_keep", ""},
+    {"/checkpoint_config/checkpoint_score_attribute",
+     "the score of the checkpoints of a started experiment cannot change, because those that are "
+     "there were ranked by it: start a new experiment, under another name"},
+    {"/checkpoint_config/checkpoint_score_order", ""},
+    {"/checkpoint_config/checkpoint_frequency", ""},
+    {"/checkpoint_config/checkpoint_at_end", ""},
+    {"/checkpoint_config/max_checkpoint_bytes", ""},
+    {"/failure_config/max_failures", ""},
+    {"/failure_config/fail_fast", ""},
+    {"/failure_config/retry_on", ""},
+    {"/failure_config/never_retry_on", ""},
+    {"/callbacks", ""},
+    {"/reuse_processes", ""},
+    {"/min_free_bytes", ""},
+    {"/snapshot_period_s", ""},
+    {"/launch_timeout_s", ""},
+    {"/trial_timeout_s", ""},
+    {"/stop_grace_s", ""},
+    {"/resume_from_checkpoint", ""},
+};
+
+}  // namespace
+
+std::span<const ChangeRule> change_rules() { return rules; }
+
+std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
+                                    const Catalogue& catalogue) {
+  std::vector<Problem> problems;
+  const Json before = to_json(recorded);
+  const Json after = to_json(changed);
+  for (const auto& [pointer, refusal] : rules) {
+    if (refusal.empty()) continue;
+    const Json::json_pointer field{std::string(pointer)};
+    if (before.at(field) != after.at(field)) {
+      problems.push_back({std::string(pointer), std::string(refusal)});
+    }
+  }
+  if (!problems.empty()) return problems;
+  parse_recorded_spec(after, catalogue, problems);
+  const auto& start = changed.resume_from_checkpoint;
+  std::error_code ignored;
+  if (start != recorded.resume_from_checkpoint && !start.empty() &&
+      !std::filesystem::is_directory(start, ignored)) {
+    problems.push_back(
+        {"/resume_from_checkpoint", "resume_from_checkpoint must be a directory that exists, got " +
+                                        describe(start.string())});
+  }
+  return problems;
+}
+
+std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed) {
+  const Json before = to_json(recorded);
+  const Json after = to_json(changed);
+  std::string names;
+  for (const auto& [name, value] : after.items()) {
+    if (before.at(name) != value) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+}  // namespace tune

@@ -1,0 +1,28 @@
+// What of a spec may differ when its experiment goes on. Knows no file and no trial.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+/// One rule for each field of a spec, or for an object of fields.
+struct ChangeRule {
+  std::string_view pointer;
+  std::string_view refusal;  ///< why it may not change and what to do instead; empty: it may
+};
+std::span<const ChangeRule> change_rules();
+
+/// What is wrong with going on under `changed` where `recorded` was in force: each field that may
+/// not change, at its pointer, and whatever is wrong with `changed` in itself.
+std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
+                                    const Catalogue& catalogue);
+
+/// The top-level fields in which they differ, "num_samples, stop"; empty if in none.
+std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed);
+
+}  // namespace tune

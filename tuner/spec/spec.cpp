@@ -1,0 +1,377 @@
+#include "tuner/spec/spec.h"
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+#include <system_error>
+
+#include "tuner/spec/spec_parts.h"
+#include "tuner/spec/spec_policy.h"
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t most_samples = 1'000'000'000;
+constexpr std::size_t longest_name = 100;
+
+std::optional<std::string> to_name(const Json& json) {
+  auto name = to_text(json);
+  if (!name || name->size() > longest_name || name->front() == '.') return std::nullopt;
+  const bool is_plain = std::all_of(name->begin(), name->end(), [](unsigned char c) {
+    return (c < 128 && std::isalnum(c)) || c == '.' || c == '_' || c == '-';
+  });
+  return is_plain ? name : std::nullopt;
+}
+
+std::optional<std::int64_t> to_num_samples(const Json& json) {
+  const auto number = to_integer(json, -1);
+  return !number || *number == 0 || *number > most_samples ? std::nullopt : number;
+}
+
+std::optional<std::uint64_t> to_seed(const Json& json) {
+  if (json.is_number_unsigned()) return json.get<std::uint64_t>();
+  return to_integer(json, 0);
+}
+
+std::optional<Mode> to_mode(const Json& json) {
+  return json.is_string() ? parse_mode(json.get<std::string>()) : std::nullopt;
+}
+
+/// One parse of one spec: each member reads a part of it.
+class SpecParser {
+ public:
+  /// `base`: null for a recorded spec.
+  SpecParser(const Json& json, const fs::path* base, const Catalogue& catalogue,
+             std::vector<Problem>& problems)
+      : base_(base), catalogue_(catalogue), problems_(problems), top_(json, "", problems) {}
+
+  ExperimentSpec parse() {
+    parse_paths();
+    parse_trainable(top_, base_, spec_, problems_);
+    // A policy made in a broken context would complain about what is not its user's mistake.
+    const std::size_t before = problems_.size();
+    const SearchSpace space = parse_param_space();
+    parse_objectives();
+    std::vector<Constraint> constraints = parse_constraints(space);
+    top_.read("num_samples", "a positive integer or -1 (endless)", to_num_samples,
+              spec_.num_samples);
+    is_context_good_ = problems_.size() == before;
+    parse_limits();
+    parse_resources(top_, spec_, problems_);
+    parse_checkpoint_config();
+    parse_failures(top_, spec_, problems_);
+    parse_policies({space,
+                    spec_.objectives,
+                    spec_.num_samples,
+                    spec_.seed,
+                    {},
+                    spec_.resources,
+                    spec_.resources_per_trial,
+                    spec_.max_concurrent_trials,
+                    Json::object(),
+                    std::move(constraints)});
+    return std::move(spec_);
+  }
+
+ private:
+  void parse_paths() {
+    top_.read("name", "1 to 100 letters, digits, '.', '_' or '-' without a leading '.'", to_name,
+              spec_.name);
+    top_.read("storage_path", "the path of a directory", to_text, spec_.storage_path);
+    std::optional<std::string> checkpoint;
+    top_.read("resume_from_checkpoint", "the path of a checkpoint", to_text, checkpoint);
+    if (!checkpoint) return;
+    spec_.resume_from_checkpoint =
+        base_ != nullptr ? resolve(*base_, *checkpoint) : fs::path(*checkpoint);
+    if (base_ == nullptr) return;
+    std::error_code ignored;
+    if (!fs::is_directory(spec_.resume_from_checkpoint, ignored)) {
+      top_.complain("resume_from_checkpoint",
+                    "resume_from_checkpoint must be a directory that exists, got " +
+                        describe(spec_.resume_from_checkpoint.string()));
+    }
+  }
+
+  SearchSpace parse_param_space() {
+    const Json* json = top_.find("param_space");
+    if (!json) return {};
+    spec_.param_space = *json;
+    return SearchSpace::parse(*json, "/param_space", problems_);
+  }
+
+  /// The field's value, or those of its list; what is wrong with one of them is a problem.
+  template <class Convert>
+  auto read_each(const std::string& name, const std::string& expected, const Convert& convert) {
+    std::vector<typename decltype(convert(Json()))::value_type> values;
+    const Json* json = top_.find(name);
+    if (!json || json->is_null()) return values;
+    const bool is_list = json->is_array() && !json->empty();
+    for (std::size_t i = 0; i < (is_list ? json->size() : 1); ++i) {
+      const Json& one = is_list ? json->at(i) : *json;
+      if (auto value = convert(one)) {
+        values.push_back(*std::move(value));
+      } else {
+        problems_.push_back({"/" + name + (is_list ? "/" + std::to_string(i) : ""),
+                             name + " must be " + expected + ", got " + describe(one)});
+      }
+    }
+    return values;
+  }
+
+  void parse_objectives() {
+    const std::size_t before = problems_.size();
+    const auto metrics = read_each("metric", "the name of a metric", to_text);
+    const auto modes = read_each("mode", "\"min\" or \"max\"", to_mode);
+    if (problems_.size() > before) return;
+    if (modes.empty() && !metrics.empty()) {
+      top_.complain("mode", "metric " + quote(metrics[0]) +
+                                " needs a mode that says which values are better, "
+                                "\"min\" or \"max\", got nothing");
+    } else if (metrics.empty() && !modes.empty()) {
+      top_.complain("metric", "mode needs the name of a metric, got nothing");
+    } else if (metrics.size() != modes.size()) {
+      top_.complain("mode", "mode must be a list with \"min\" or \"max\" for each metric, got " +
+                                std::to_string(modes.size()) + " for " +
+                                std::to_string(metrics.size()));
+    }
+    if (problems_.size() > before) return;
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      if (find_objective(spec_.objectives, metrics[i])) {
+        problems_.push_back({"/metric/" + std::to_string(i),
+                             "metrics must differ, got " + quote(metrics[i]) + " twice"});
+      }
+      spec_.objectives.push_back({metrics[i], modes[i]});
+    }
+  }
+
+  std::vector<Constraint> parse_constraints(const SearchSpace& space) {
+    std::vector<Constraint> constraints;
+    const Json* json = top_.find("constraints");
+    if (!json || json->is_null()) return constraints;
+    if (!json->is_array()) {
+      top_.wrong("constraints", "a list of texts like \"latency <= 20\"", *json);
+      return constraints;
+    }
+    for (std::size_t i = 0; i < json->size(); ++i) {
+      const std::string pointer = "/constraints/" + std::to_string(i);
+      Json one = json->at(i);
+      if (one.is_object() && one.size() == 1 && one.contains("constraint")) {
+        one = Json(one["constraint"]);
+      }
+      if (!one.is_string()) {
+        problems_.push_back(
+            {pointer, "a constraint must be text like \"latency <= 20\", got " + describe(one)});
+        continue;
+      }
+      try {
+        constraints.push_back(space.constraint(one.get<std::string>()));
+        spec_.constraints.push_back(constraints.back().text());
+      } catch (const std::invalid_argument& error) {
+        problems_.push_back({pointer, error.what()});
+      }
+    }
+    return constraints;
+  }
+
+  void parse_limits() {
+    const std::string seconds = "a positive number of seconds up to 1e9";
+    const auto to_count = [](const Json& json) { return to_int(json, 1); };
+    top_.read("max_concurrent_trials", "a positive integer", to_count, spec_.max_concurrent_trials);
+    top_.read("time_budget_s", seconds, to_seconds, spec_.time_budget_s);
+    top_.read("snapshot_period_s", seconds, to_seconds, spec_.snapshot_period_s);
+    top_.read("launch_timeout_s", seconds, to_seconds, spec_.launch_timeout_s);
+    top_.read("trial_timeout_s", seconds, to_seconds, spec_.trial_timeout_s);
+    top_.read("stop_grace_s", seconds, to_seconds, spec_.stop_grace_s);
+    top_.read("min_free_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"", to_bytes,
+              spec_.min_free_bytes);
+    top_.read("seed", "an integer from 0 to 18446744073709551615", to_seed, spec_.seed);
+    top_.read("reuse_processes", "true or false", to_flag, spec_.reuse_processes);
+  }
+
+  /// Reads the object of that name; nothing if there is none.
+  std::optional<FieldReader> fields_of(const std::string& name) {
+    const Json* json = top_.find(name);
+    if (!json) return std::nullopt;
+    if (!json->is_object()) {
+      top_.wrong(name, "an object", *json);
+      return std::nullopt;
+    }
+    return FieldReader(*json, append_pointer("", name), problems_);
+  }
+
+  void parse_checkpoint_config() {
+    const auto fields = fields_of("checkpoint_config");
+    if (!fields) return;
+    const auto to_keep = [](const Json& json) { return to_int(json, 0); };
+    const auto to_frequency = [](const Json& json) { return to_integer(json, 0); };
+    CheckpointConfig& config = spec_.checkpoint_config;
+    fields->read("num_to_keep", "an integer from 0, or null (keep all)", to_keep,
+                 config.num_to_keep);
+    fields->read("checkpoint_score_attribute", "the name of a metric", to_text,
+                 config.checkpoint_score_attribute);
+    fields->read("checkpoint_score_order", "\"min\" or \"max\"", to_mode,
+                 config.checkpoint_score_order);
+    fields->read("checkpoint_frequency", "an integer from 0", to_frequency,
+                 config.checkpoint_frequency);
+    fields->read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
+    fields->read("max_checkpoint_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"",
+                 to_bytes, config.max_checkpoint_bytes);
+  }
+
+  void parse_policies(const PolicyContext& context) {
+    const Json* searcher = top_.find("searcher");
+    const Json* scheduler = top_.find("scheduler");
+    Json chosen = searcher ? *searcher : spec_.searcher;
+    choose_searcher(chosen, context);
+    spec_.searcher = parse_typed(chosen, "/searcher", "searcher", catalogue_.searchers, context);
+    Json typed = scheduler ? *scheduler : spec_.scheduler;
+    if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
+    spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
+    if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
+    if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
+    if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);
+  }
+
+  /// In the place of "auto". A choice is made once: with more samples, say, it would be another
+  /// one, which cannot go on from what this one has learned.
+  void choose_searcher(Json& searcher, const PolicyContext& context) {
+    if (searcher.is_string()) searcher = {{"type", searcher}};
+    if (!searcher.is_object() || searcher.value("type", Json()) != "auto") return;
+    SearcherChoice choice{"random", ""};
+    if (catalogue_.choose_searcher && is_context_good_)
+      choice = catalogue_.choose_searcher(context);
+    searcher["type"] = std::move(choice.type);
+    spec_.searcher_reason = std::move(choice.reason);
+  }
+
+  void parse_callbacks(const Json& callbacks, const PolicyContext& context) {
+    if (!callbacks.is_array()) {
+      top_.wrong("callbacks", "a list of names or of objects with a \"type\"", callbacks);
+      return;
+    }
+    for (std::size_t i = 0; i < callbacks.size(); ++i) {
+      spec_.callbacks.push_back(parse_typed(callbacks[i],
+                                            append_pointer("/callbacks", std::to_string(i)),
+                                            "callback", catalogue_.callbacks, context));
+    }
+  }
+
+  /// "asha" or {"type": "asha"} as the latter, checked by making one.
+  template <class Policy>
+  Json parse_typed(const Json& json, const std::string& pointer, const std::string& kind,
+                   const std::map<std::string, Factory<Policy>>& factories,
+                   const PolicyContext& context) {
+    const Json typed = json.is_string() ? Json{{"type", json}} : json;
+    if (!typed.is_object()) {
+      problems_.push_back(
+          {pointer,
+           "a " + kind + " must be a name or an object with a \"type\", got " + describe(json)});
+    } else if (is_context_good_) {
+      make_policy(typed, pointer, kind, factories, context, problems_);
+    } else {
+      find_factory(typed, pointer, kind, factories, problems_);
+    }
+    return typed;
+  }
+
+  const fs::path* const base_;
+  const Catalogue& catalogue_;
+  std::vector<Problem>& problems_;
+  const FieldReader top_;
+  ExperimentSpec spec_;
+  bool is_context_good_ = false;
+};
+
+ExperimentSpec parse(const Json& json, const fs::path* base, const Catalogue& catalogue,
+                     std::vector<Problem>& problems) {
+  if (!json.is_object()) {
+    problems.push_back({"", "the spec must be an object, got " + describe(json)});
+    return {};
+  }
+  return SpecParser(json, base, catalogue, problems).parse();
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+/// null, the only one, or the list.
+Json one_or_list(const Json& list) {
+  if (list.empty()) return nullptr;
+  return list.size() == 1 ? list[0] : list;
+}
+
+}  // namespace
+
+ExperimentSpec parse_spec(const Json& json, const fs::path& base, const Catalogue& catalogue,
+                          std::vector<Problem>& problems) {
+  return parse(json, &base, catalogue, problems);
+}
+
+ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
+                                   std::vector<Problem>& problems) {
+  return parse(json, nullptr, catalogue, problems);
+}
+
+std::vector<Constraint> constraints_of(const ExperimentSpec& spec) {
+  std::vector<Problem> none;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", none);
+  std::vector<Constraint> constraints;
+  try {
+    for (const std::string& text : spec.constraints) constraints.push_back(space.constraint(text));
+  } catch (const std::invalid_argument& error) {
+    throw user_error(error.what());
+  }
+  return constraints;
+}
+
+Json to_json(const ExperimentSpec& spec) {
+  const CheckpointConfig& checkpoints = spec.checkpoint_config;
+  const fs::path& start = spec.resume_from_checkpoint;
+  Json metrics = Json::array(), modes = Json::array();
+  for (const Objective& objective : spec.objectives) {
+    metrics.push_back(objective.metric);
+    modes.push_back(to_string(objective.mode));
+  }
+  return {
+      {"name", spec.name},
+      {"storage_path", spec.storage_path.string()},
+      {"trainable",
+       {{"command", spec.command}, {"env", spec.env}, {"merge_output", spec.merge_output}}},
+      {"param_space", spec.param_space},
+      {"metric", one_or_list(metrics)},
+      {"mode", one_or_list(modes)},
+      {"constraints", spec.constraints},
+      {"num_samples", spec.num_samples},
+      {"max_concurrent_trials", or_null(spec.max_concurrent_trials)},
+      {"resources_per_trial", spec.resources_per_trial},
+      {"resources", spec.resources},
+      {"time_budget_s", or_null(spec.time_budget_s)},
+      {"stop", spec.stop},
+      {"seed", spec.seed},
+      {"searcher", spec.searcher},
+      {"scheduler", spec.scheduler},
+      {"checkpoint_config",
+       {{"num_to_keep", or_null(checkpoints.num_to_keep)},
+        {"checkpoint_score_attribute", or_null(checkpoints.checkpoint_score_attribute)},
+        {"checkpoint_score_order", to_string(checkpoints.checkpoint_score_order)},
+        {"checkpoint_frequency", checkpoints.checkpoint_frequency},
+        {"checkpoint_at_end", checkpoints.checkpoint_at_end},
+        {"max_checkpoint_bytes", or_null(checkpoints.max_checkpoint_bytes)}}},
+      {"failure_config", failures_to_json(spec.failure_config)},
+      {"callbacks", spec.callbacks},
+      {"reuse_processes", spec.reuse_processes},
+      {"min_free_bytes", spec.min_free_bytes},
+      {"snapshot_period_s", or_null(spec.snapshot_period_s)},
+      {"launch_timeout_s", spec.launch_timeout_s},
+      {"trial_timeout_s", or_null(spec.trial_timeout_s)},
+      {"stop_grace_s", spec.stop_grace_s},
+      {"resume_from_checkpoint", start.empty() ? Json() : Json(start.string())},
+  };
+}
+
+}  // namespace tune

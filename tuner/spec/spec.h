@@ -1,0 +1,89 @@
+// The experiment spec: what the user asked for, parsed and checked as a whole before anything is
+// touched. Reference: docs/spec.md and docs/experiment.schema.json.
+// Knows names of policies only through the Catalogue.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/core/catalogue.h"
+#include "tuner/core/failure_rules.h"
+#include "tuner/core/retention.h"
+#include "tuner/space/search_space.h"
+
+namespace tune {
+
+enum class FailFast {
+  no,
+  yes,    ///< the first failure ends all trials
+  raise,  ///< the first failure ends the driver at once; the others may be resumed
+};
+
+struct FailureConfig {
+  int max_failures = 0;  ///< retries per trial; -1: forever
+  FailFast fail_fast = FailFast::no;
+  std::optional<std::vector<FailureRule>> retry_on;  ///< none: whatever max_failures allows
+  /// These win over retry_on.
+  std::vector<FailureRule> never_retry_on = {FailureRule{.name = "out_of_memory"}};
+};
+
+struct ExperimentSpec {
+  std::string name = "experiment";
+  std::filesystem::path storage_path = "results";
+  std::vector<std::string> command;        ///< argv of the trainable; argv[0] resolved
+  std::map<std::string, std::string> env;  ///< added to the trainable's environment
+  bool merge_output = false;               ///< stderr into stdout.log, interleaved
+  Json param_space = Json::object();
+  std::vector<Objective> objectives;
+  std::vector<std::string> constraints;  ///< of configs and of last results (Constraint::text)
+  std::int64_t num_samples = 1;          ///< -1: endless
+  std::optional<int> max_concurrent_trials;
+  Resources resources_per_trial{{"cpu", 1}};
+  Resources resources;  ///< totals given by the user; names not in it are detected
+  std::optional<Seconds> time_budget_s;
+  Json stop;  ///< as given: an object, a list of them, or null
+  std::uint64_t seed = 0;
+  Json searcher = Json::object({{"type", "auto"}});  ///< with its options
+  std::string searcher_reason;  ///< why this one; empty if it was asked for by name, not recorded
+  Json scheduler = Json::object({{"type", "fifo"}});  ///< the same
+  CheckpointConfig checkpoint_config;
+  FailureConfig failure_config;
+  std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
+  bool reuse_processes = false;
+  std::uint64_t min_free_bytes = 256 << 20;  ///< no launches with less free; 0: never mind
+  std::optional<Seconds> snapshot_period_s;
+  Seconds launch_timeout_s = 60;           ///< from launch to hello
+  std::optional<Seconds> trial_timeout_s;  ///< silence of a trial that was told to do something
+  Seconds stop_grace_s = 10;               ///< from "stop" to SIGTERM, and from there to SIGKILL
+  std::filesystem::path resume_from_checkpoint;  ///< every trial starts from it; empty: none
+};
+
+/// The spec in `json`. Everything that is wrong is appended to `problems`, not only the first;
+/// unknown fields are named with the nearest known one. `base`: directory of the spec's file, from
+/// which relative paths in `command` start. With problems the answer is meaningless.
+ExperimentSpec parse_spec(const Json& json, const std::filesystem::path& base,
+                          const Catalogue& catalogue, std::vector<Problem>& problems);
+
+/// The spec that an experiment's directory has: what parse_spec once made of the user's. Its paths
+/// are taken as they are, and what they name need not exist any more.
+ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
+                                   std::vector<Problem>& problems);
+
+/// The spec as JSON, all defaults filled in: parse_spec of it gives the same spec.
+Json to_json(const ExperimentSpec& spec);
+
+/// Error (user) if one of them is wrong.
+std::vector<Constraint> constraints_of(const ExperimentSpec& spec);
+
+/// Reads a JSON document for people's mistakes: Error (user) with file, line and column.
+/// Comments (// and /* */) are allowed, since people write specs by hand.
+Json read_json_file(const std::filesystem::path& file);
+
+/// The stopping rules of `spec.stop` and `spec.time_budget_s`, one object; null if there are none.
+std::unique_ptr<Stopper> make_stopper(const ExperimentSpec& spec, const Catalogue& catalogue,
+                                      const PolicyContext& context, std::vector<Problem>& problems);
+
+}  // namespace tune

@@ -1,0 +1,154 @@
+#include "tuner/spec/spec_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tuner/core/byte_size.h"
+#include "tuner/core/nearest_name.h"
+#include "tuner/core/whole_number.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t shown_bytes = 60;
+constexpr double longest_s = 1e9;
+
+/// At most `shown_bytes` of `text`, not cut within a UTF-8 character.
+std::string cut(const std::string& text) {
+  if (text.size() <= shown_bytes) return text;
+  std::size_t end = shown_bytes - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
+bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string unknown_field(const std::string& name, const std::vector<std::string>& known) {
+  for (const auto& [pointer, names] : spec_fields()) {
+    if (!is_one_of(name, names)) continue;
+    const std::string home =
+        pointer.empty() ? "at the top level" : "in '" + pointer.substr(1) + "'";
+    return quote(name) + " belongs " + home;
+  }
+  return unknown_name("field", shown(name), known);
+}
+
+}  // namespace
+
+const std::map<std::string, std::vector<std::string>>& spec_fields() {
+  static const std::map<std::string, std::vector<std::string>> fields = {
+      {"",
+       {"$schema",
+        "name",
+        "storage_path",
+        "trainable",
+        "param_space",
+        "metric",
+        "mode",
+        "constraints",
+        "num_samples",
+        "max_concurrent_trials",
+        "resources_per_trial",
+        "resources",
+        "time_budget_s",
+        "stop",
+        "seed",
+        "searcher",
+        "scheduler",
+        "checkpoint_config",
+        "failure_config",
+        "callbacks",
+        "reuse_processes",
+        "min_free_bytes",
+        "snapshot_period_s",
+        "launch_timeout_s",
+        "trial_timeout_s",
+        "stop_grace_s",
+        "resume_from_checkpoint"}},
+      {"/trainable", {"command", "env", "merge_output"}},
+      {"/checkpoint_config",
+       {"num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order",
+        "checkpoint_frequency", "checkpoint_at_end", "max_checkpoint_bytes"}},
+      {"/failure_config", {"max_failures", "fail_fast", "retry_on", "never_retry_on"}},
+  };
+  return fields;
+}
+
+std::string describe(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  return shorten(value, shown_bytes);
+}
+
+std::string shown(const std::string& name) {
+  const std::string escaped = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return cut(escaped.substr(1, escaped.size() - 2));
+}
+
+std::string quote(const std::string& name) { return "'" + shown(name) + "'"; }
+
+FieldReader::FieldReader(const Json& json, std::string pointer, std::vector<Problem>& problems)
+    : json_(json), pointer_(std::move(pointer)), problems_(problems) {
+  const std::vector<std::string>& known = spec_fields().at(pointer_);
+  for (const auto& [name, value] : json.items()) {
+    if (!is_one_of(name, known)) complain(name, unknown_field(name, known));
+  }
+}
+
+const Json* FieldReader::find(const std::string& name) const {
+  const auto found = json_.find(name);
+  return found == json_.end() ? nullptr : &*found;
+}
+
+void FieldReader::wrong(const std::string& name, const std::string& expected,
+                        const Json& value) const {
+  complain(name, name + " must be " + expected + ", got " + describe(value));
+}
+
+void FieldReader::complain(const std::string& name, const std::string& sentence) const {
+  problems_.push_back({append_pointer(pointer_, name), sentence});
+}
+
+std::optional<bool> to_flag(const Json& json) {
+  if (!json.is_boolean()) return std::nullopt;
+  return json.get<bool>();
+}
+
+std::optional<std::string> to_text(const Json& json) {
+  if (!json.is_string()) return std::nullopt;
+  std::string text = json.get<std::string>();
+  if (text.empty() || text.find('\0') != std::string::npos) return std::nullopt;
+  return text;
+}
+
+std::optional<std::int64_t> to_integer(const Json& json, std::int64_t lowest) {
+  const auto value = whole_number<std::int64_t>(json);
+  return value && *value >= lowest ? value : std::nullopt;
+}
+
+std::optional<int> to_int(const Json& json, int lowest) {
+  const auto value = whole_number<int>(json);
+  return value && *value >= lowest ? value : std::nullopt;
+}
+
+std::optional<std::uint64_t> to_bytes(const Json& json) {
+  if (json.is_string()) return parse_byte_size(json.get<std::string>());
+  return to_integer(json, 0);
+}
+
+std::optional<double> to_number(const Json& json) {
+  if (!json.is_number() || !std::isfinite(json.get<double>())) return std::nullopt;
+  return json.get<double>();
+}
+
+std::optional<double> to_seconds(const Json& json) {
+  const auto seconds = to_number(json);
+  if (!seconds || !(*seconds > 0) || *seconds > longest_s) return std::nullopt;
+  return seconds;
+}
+
+}  // namespace tune

@@ -1,0 +1,33 @@
+// The parts of parse_spec that have a file of their own. Knows nothing beside the spec; private to
+// this room.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "tuner/spec/spec.h"
+#include "tuner/spec/spec_fields.h"
+
+namespace tune {
+
+/// `path` as seen from `base`, absolute. ".." stays: behind a symbolic link it leads elsewhere.
+std::filesystem::path resolve(const std::filesystem::path& base, const std::filesystem::path& path);
+
+/// Fills in command, env and merge_output. `base`: where relative paths start; null: they stay.
+void parse_trainable(const FieldReader& top, const std::filesystem::path* base,
+                     ExperimentSpec& spec, std::vector<Problem>& problems);
+
+/// Fills in resources and resources_per_trial; max_concurrent_trials must be there already.
+void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
+
+/// Fills in failure_config.
+void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
+Json failures_to_json(const FailureConfig& config);
+
+/// A schedule to be replayed is a part of the spec: in the place of a scheduler's "policy_file",
+/// the rows of that file as its "policy", also of a scheduler within one. `place` is the JSON
+/// pointer to it. False, with a problem, if they cannot be read.
+bool read_policy_file(const std::filesystem::path& base, const std::string& place, Json& scheduler,
+                      std::vector<Problem>& problems);
+
+}  // namespace tune

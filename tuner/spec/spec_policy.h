@@ -1,0 +1,61 @@
+// From a typed object of the spec, {"type": ..., options}, to a policy.
+// Knows no policy: the catalogue's factories do.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tuner/core/catalogue.h"
+#include "tuner/core/error.h"
+#include "tuner/core/nearest_name.h"
+#include "tuner/spec/spec_fields.h"
+
+namespace tune {
+
+/// The factory that `typed` names. `kind` is the word for it in sentences ("scheduler"). Null, with
+/// a problem at `pointer` + "/type", if the type is missing or unknown.
+template <class Policy>
+const Factory<Policy>* find_factory(const Json& typed, const std::string& pointer,
+                                    const std::string& kind,
+                                    const std::map<std::string, Factory<Policy>>& factories,
+                                    std::vector<Problem>& problems) {
+  const auto type = typed.find("type");
+  if (type == typed.end() || !type->is_string()) {
+    const std::string got = type == typed.end() ? "nothing" : describe(*type);
+    problems.push_back(
+        {append_pointer(pointer, "type"), "type must be the name of a " + kind + ", got " + got});
+    return nullptr;
+  }
+  const auto found = factories.find(type->get<std::string>());
+  if (found != factories.end()) return &found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, factory] : factories) names.push_back(name);
+  const std::string name = shown(type->get<std::string>());
+  problems.push_back({append_pointer(pointer, "type"), unknown_name(kind, name, names)});
+  return nullptr;
+}
+
+/// The policy that `typed` names, made from all of it but the "type". Null, with a problem at or
+/// below `pointer`, if the type is missing or unknown or an option is refused.
+template <class Policy>
+std::unique_ptr<Policy> make_policy(const Json& typed, const std::string& pointer,
+                                    const std::string& kind,
+                                    const std::map<std::string, Factory<Policy>>& factories,
+                                    const PolicyContext& context, std::vector<Problem>& problems) {
+  const Factory<Policy>* factory = find_factory(typed, pointer, kind, factories, problems);
+  if (!factory) return nullptr;
+  Json options = typed;
+  options.erase("type");
+  try {
+    return (*factory)(options, context);
+  } catch (const OptionError& error) {
+    problems.push_back({pointer + error.pointer, error.what()});
+  } catch (const Error& error) {
+    problems.push_back({pointer, error.what()});
+  }
+  return nullptr;
+}
+
+}  // namespace tune

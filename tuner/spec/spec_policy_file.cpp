@@ -1,0 +1,53 @@
+// The file of a recorded schedule, one JSON list a line.
+// Knows no scheduler and no meaning of a row.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "tuner/spec/spec_parts.h"
+
+namespace tune {
+
+bool read_policy_file(const std::filesystem::path& base, const std::string& place, Json& scheduler,
+                      std::vector<Problem>& problems) {
+  if (!scheduler.is_object()) return true;
+  const auto inner = scheduler.find("base_scheduler");
+  if (inner != scheduler.end()) {
+    return read_policy_file(base, place + "/base_scheduler", *inner, problems);
+  }
+  const std::string pointer = place + "/policy_file";
+  const auto given = scheduler.find("policy_file");
+  if (given == scheduler.end()) return true;
+  if (!given->is_string()) {
+    problems.push_back(
+        {pointer, "policy_file must be the name of a file, got " + describe(*given)});
+    return false;
+  }
+  const auto file = resolve(base, given->get<std::string>());
+  errno = 0;
+  std::ifstream in(file);
+  Json rows = Json::array();
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Json row = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!row.is_array()) {
+      problems.push_back({pointer, "line " + std::to_string(number) + " of " + file.string() +
+                                       " is no JSON list, as a policy file has"});
+      return false;
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) {
+    const std::string reason =
+        in.is_open() ? "there is nothing in it" : std::string(std::strerror(errno));
+    problems.push_back({pointer, "cannot read a policy from " + file.string() + ": " + reason});
+    return false;
+  }
+  scheduler.erase("policy_file");
+  scheduler["policy"] = std::move(rows);
+  return true;
+}
+
+}  // namespace tune
