@@ -113,7 +113,7 @@ LoopEnd Harness::run() {
     ledger.commit(
         AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
   }
-  DiskGuard space(files, pool, ledger, list, directory, spec.min_free_bytes);
+  DiskGuard disk(files, pool, ledger, list, directory, spec.min_free_bytes);
   const ResumeOptions asked = std::exchange(resume, {});
   const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
   for (const auto& requeued : plan.requeued) saver.requeue(requeued);
@@ -123,7 +123,7 @@ LoopEnd Harness::run() {
              .gpu_names = {},
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
-             .space = &space},
+             .disk = &disk},
             ledger, policies, fake, pool, saver, snapshots, list);
   LoopEnd end = loop.run();
   snapshots_taken += store.cost().snapshots;
