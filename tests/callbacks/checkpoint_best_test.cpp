@@ -35,7 +35,7 @@ TEST_CASE("checkpoint_best asks at every new best of all trials, and at nothing 
 TEST_CASE("To checkpoint_best a result that does not fulfil the constraints is not the best",
           "[checkpoint_best]") {
   const auto callback = make_checkpoint_best(
-      {.objective = {"loss", Mode::min}, .constraints = {{"loss >= 1", SearchSpace()}}});
+      {.objective = {"loss", Mode::min}, .constraints = {SearchSpace().constraint("loss >= 1")}});
   CHECK(asks(*callback, with_loss("3")));
   CHECK_FALSE(asks(*callback, with_loss("0.5")));
   CHECK(asks(*callback, with_loss("2")));

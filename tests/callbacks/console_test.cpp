@@ -170,7 +170,7 @@ TEST_CASE("The console knows the best trial of earlier sessions", "[callbacks][c
 }
 
 TEST_CASE("To the console only what fulfils the constraints is the best", "[callbacks][console]") {
-  const std::vector<Constraint> constraints = {{"ms <= 3", SearchSpace()}};
+  const std::vector<Constraint> constraints = {SearchSpace().constraint("ms <= 3")};
   Screen screen(ConsoleStyle::lines);
   const TrialId a = screen.story.add("{}", "lr=0.1").id;
   const TrialId b = screen.story.add("{}", "lr=0.2").id;

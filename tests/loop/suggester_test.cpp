@@ -157,8 +157,9 @@ TEST_CASE("A searcher hears the values of constraints with metrics, NaN where th
   std::vector<Problem> none;
   const auto space = SearchSpace::parse({{"x", {{"uniform", {0, 9}}}}}, "", none);
   std::vector<Observation> heard;
-  Suggester suggester(std::make_unique<Hearing>(heard), {{"loss"}},
-                      {{"x <= 3", space}, {"ms <= x", space}, {"val.kb >= 1", space}});
+  Suggester suggester(
+      std::make_unique<Hearing>(heard), {{"loss"}},
+      {space.constraint("x <= 3"), space.constraint("ms <= x"), space.constraint("val.kb >= 1")});
   Experiment experiment;
   experiment.apply({1, 1, SessionStarted{"host", 1, "0.1.0"}});
   experiment.apply({2, 1, TrialAdded{TrialId{0}, R"({"x": 2})", "", ""}});

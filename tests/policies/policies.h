@@ -28,7 +28,8 @@ inline std::unique_ptr<Searcher> make_searcher(
     const std::vector<std::string>& constraints = {}) {
   const SearchSpace parsed = space_of(space);
   PolicyContext context{parsed, objectives, num_samples, seed};
-  for (const std::string& text : constraints) context.constraints.emplace_back(text, parsed);
+  for (const std::string& text : constraints)
+    context.constraints.push_back(parsed.constraint(text));
   return all_policies().searchers.at(name)(options, context);
 }
 
