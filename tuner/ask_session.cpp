@@ -193,7 +193,7 @@ struct AskSession::State {
   CallbackList callbacks;  ///< none
   std::vector<std::string> notices;
   std::optional<ExperimentStore> store;
-  IoPool pool{0, [] {}};
+  Workers workers{Workers::Threads::none, nullptr};
   std::optional<Ledger> ledger;
   Seconds busy_s = 0;  ///< reading and thinking, which the next process would have to do again
 };
@@ -204,7 +204,7 @@ AskSession::AskSession(FileSystem& files, const std::filesystem::path& directory
     : state_(std::make_unique<State>(files, directory, options)) {
   State& state = *state_;
   state.wait_for_it(catalogue, spec);
-  state.ledger.emplace(state.experiment, state.policies, *state.store, state.pool, *state.clock,
+  state.ledger.emplace(state.experiment, state.policies, *state.store, state.workers, *state.clock,
                        std::move(state.changes));
   if (state.experiment.sessions() == 0) {
     const LockOwner self = this_process(state.clock->now());

@@ -41,9 +41,6 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// More do not make one disk faster. The journal's are beside these.
-constexpr int io_threads = 2;
-
 /// Those given, those of the spec, and the files that every trial has.
 void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,
                       const Catalogue& catalogue, std::vector<std::unique_ptr<Callback>> given,
@@ -128,24 +125,24 @@ struct Engine {
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
     raise_descriptor_limit();
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
-    // Last in, first out: the pool ends before what its work refers to.
+    // Last in, first out: the workers end before what their work refers to.
     std::unique_ptr<Snapshots> snapshots;
     std::unique_ptr<Saver> saver;
     std::unique_ptr<Ledger> ledger;
-    IoPool pool(io_threads, [&executor] { executor.wake(); });
-    policies.searcher.work_beside(pool);
+    Workers workers(Workers::Threads::own, [&executor] { executor.wake(); });
+    policies.searcher.work_beside(workers);
     ledger =
-        std::make_unique<Ledger>(experiment, policies, store, pool, *clock, std::move(changes));
-    saver = std::make_unique<Saver>(*ledger, pool, *files, checkpoints, callbacks, directory,
+        std::make_unique<Ledger>(experiment, policies, store, workers, *clock, std::move(changes));
+    saver = std::make_unique<Saver>(*ledger, workers, *files, checkpoints, callbacks, directory,
                                     spec.checkpoint_config);
-    snapshots = std::make_unique<Snapshots>(*ledger, policies, store, pool, callbacks,
+    snapshots = std::make_unique<Snapshots>(*ledger, policies, store, workers, callbacks,
                                             to_json(spec), period_s);
     start_session(*ledger);
     for (const auto& requeued : plan.requeued) saver->requeue(requeued);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     ledger->write();
     listen(executor);
-    DiskGuard disk_guard(*files, pool, *ledger, callbacks, directory, spec.min_free_bytes);
+    DiskGuard disk_guard(*files, workers, *ledger, callbacks, directory, spec.min_free_bytes);
     Loop loop(spec,
               {.experiment_dir = directory,
                .session_mark = to_text(session_mark(this_process(clock->now()))),
@@ -155,7 +152,7 @@ struct Engine {
                .only = std::move(only),
                .disk = &disk_guard,
                .tick_s = 1},
-              *ledger, policies, executor, pool, *saver, *snapshots, callbacks);
+              *ledger, policies, executor, workers, *saver, *snapshots, callbacks);
     LoopEnd end = loop.run();
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
   }

@@ -225,14 +225,15 @@ Measured measure(int trials, const Options& options) {
     Experiment experiment;
     Policies policies = make_policies();
     CallbackList callbacks;
-    IoPool pool(2, [] {});
-    Ledger ledger(experiment, policies, store, pool, *clock);
-    Snapshots snapshots(ledger, policies, store, pool, callbacks, Json::object(), options.period_s);
+    Workers workers(Workers::Threads::own, nullptr);
+    Ledger ledger(experiment, policies, store, workers, *clock);
+    Snapshots snapshots(ledger, policies, store, workers, callbacks, Json::object(),
+                        options.period_s);
     const auto turn = [&] {
       ledger.write();
       snapshots.turn();
       ledger.sync_if_due();
-      pool.run_completions();
+      workers.run_completions();
     };
     Life life(ledger);
     const int results = trials * results_per_trial;
@@ -306,7 +307,7 @@ Measured measure(int trials, const Options& options) {
     measured.snapshots = cost.snapshots - before.snapshots;
     writer.reset();
     snapshots.stop();
-    while (pool.outstanding() > 0 || !ledger.is_settled()) {
+    while (workers.outstanding() > 0 || !ledger.is_settled()) {
       turn();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

@@ -101,19 +101,20 @@ LoopEnd Harness::run() {
   callbacks.clear();
   all.push_back(std::make_unique<Recorder>(told));
   CallbackList list(std::move(all));
-  IoPool pool(0, [&fake] { fake.wake(); });
-  policies.searcher.work_beside(pool);
-  Ledger ledger(experiment, policies, store, pool, clock, recovery.take_changes());
-  Snapshots snapshots(ledger, policies, store, pool, list, to_json(spec), spec.snapshot_period_s);
+  Workers workers(Workers::Threads::none, [&fake] { fake.wake(); });
+  policies.searcher.work_beside(workers);
+  Ledger ledger(experiment, policies, store, workers, clock, recovery.take_changes());
+  Snapshots snapshots(ledger, policies, store, workers, list, to_json(spec),
+                      spec.snapshot_period_s);
   CheckpointStore checkpoints(files);
-  Saver saver(ledger, pool, files, checkpoints, list, directory, spec.checkpoint_config);
+  Saver saver(ledger, workers, files, checkpoints, list, directory, spec.checkpoint_config);
   ledger.commit(SessionStarted{"host", 1, "test"});
   const auto running = experiment.running();
   for (const TrialId trial : running) {
     ledger.commit(
         AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted, "died"});
   }
-  DiskGuard disk(files, pool, ledger, list, directory, spec.min_free_bytes);
+  DiskGuard disk(files, workers, ledger, list, directory, spec.min_free_bytes);
   const ResumeOptions asked = std::exchange(resume, {});
   const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
   for (const auto& requeued : plan.requeued) saver.requeue(requeued);
@@ -124,7 +125,7 @@ LoopEnd Harness::run() {
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
              .disk = &disk},
-            ledger, policies, fake, pool, saver, snapshots, list);
+            ledger, policies, fake, workers, saver, snapshots, list);
   LoopEnd end = loop.run();
   snapshots_taken += store.cost().snapshots;
   answers.clear();

@@ -17,7 +17,9 @@ using namespace tune;
 namespace {
 
 struct Desk {
-  explicit Desk(int threads) : pool(threads, [this] { done.release(); }) { write_one(); }
+  explicit Desk(Workers::Threads threads) : workers(threads, [this] { done.release(); }) {
+    write_one();
+  }
   ~Desk() { gate.release(100); }
 
   void write_one() {
@@ -37,7 +39,7 @@ struct Desk {
   }
   void await_completion() {
     done.acquire();
-    REQUIRE(pool.run_completions() == 1);
+    REQUIRE(workers.run_completions() == 1);
   }
 
   std::counting_semaphore<> done{0};
@@ -49,15 +51,15 @@ struct Desk {
   Policies policies;
   ExperimentStore store =
       ExperimentStore::create(files, "/exp", Json::object(), LockOwner{"host", 1, 1, 0});
-  IoPool pool;
-  Ledger ledger{experiment, policies, store, pool, clock};
+  Workers workers;
+  Ledger ledger{experiment, policies, store, workers, clock};
 };
 
 }  // namespace
 
 TEST_CASE("While a sync is stuck, a thread writes and nothing counts before it has",
           "[ledger][threads]") {
-  Desk desk(1);
+  Desk desk(Workers::Threads::own);
   Ledger& ledger = desk.ledger;
   int durable = 0;
   desk.start_stuck_sync([&] { ++durable; });
@@ -88,7 +90,7 @@ TEST_CASE("While a sync is stuck, a thread writes and nothing counts before it h
 
 TEST_CASE("A thread's write that fails counts for nothing, and all is refused from then on",
           "[ledger][threads]") {
-  Desk desk(1);
+  Desk desk(Workers::Threads::own);
   Ledger& ledger = desk.ledger;
   desk.start_stuck_sync([] {});
   desk.files.fail_operation(1, ENOSPC, 7);
@@ -107,7 +109,7 @@ TEST_CASE("A thread's write that fails counts for nothing, and all is refused fr
 TEST_CASE("After a slow write the next is a thread's, after a quick one the loop's",
           "[ledger][unit]") {
   Seconds takes_s = 2 * Ledger::slow_write_s;
-  Desk desk(0);
+  Desk desk(Workers::Threads::none);
   Ledger& ledger = desk.ledger;
   desk.files.on_call([&] { desk.clock.time += takes_s; });
   desk.write_one();
@@ -125,7 +127,7 @@ TEST_CASE("After a slow write the next is a thread's, after a quick one the loop
 }
 
 TEST_CASE("Nothing is synced in vain while a thread writes", "[ledger][unit]") {
-  Desk desk(0);
+  Desk desk(Workers::Threads::none);
   Ledger& ledger = desk.ledger;
   ledger.when_durable([] {});
   ledger.sync_if_due();

@@ -65,7 +65,7 @@ struct Listened : Harness {
 /// Searchers as the loop drives them, a step at a time.
 struct Desk {
   explicit Desk(Pace pace) : suggester(std::make_unique<Listening>(100, pace), {{"loss"}}) {
-    suggester.work_beside(pool);
+    suggester.work_beside(workers);
   }
   void end(std::uint32_t id) {
     Trial trial;
@@ -76,7 +76,7 @@ struct Desk {
   /// Asks where it may, takes the answer if there is one.
   bool add(std::uint32_t id) {
     if (const auto next = suggester.to_ask(TrialId(id), true)) suggester.on_ask(*next);
-    pool.run_completions();
+    workers.run_completions();
     const auto answer = suggester.answer(TrialId(id));
     REQUIRE(answer);
     const auto* const suggestion = std::get_if<Suggestion>(&*answer);
@@ -87,10 +87,10 @@ struct Desk {
   Json save() {
     Json state;
     suggester.save([&](Json saved) { state = std::move(saved); });
-    while (state.is_null()) pool.run_completions();
+    while (state.is_null()) workers.run_completions();
     return state;
   }
-  IoPool pool{0, nullptr};
+  Workers workers{Workers::Threads::none, nullptr};
   Suggester suggester;
 };
 
@@ -253,8 +253,8 @@ TEST_CASE("A state that is saved while an answer is on its way holds that answer
   Json state;
   desk.suggester.save([&](Json saved) { state = std::move(saved); });
   CHECK(state.is_null());
-  desk.pool.run_completions();
-  desk.pool.run_completions();
+  desk.workers.run_completions();
+  desk.workers.run_completions();
   REQUIRE_FALSE(state.is_null());
   Desk other({.ahead = 1});
   other.suggester.load(Json::parse(state.dump()));
@@ -267,11 +267,82 @@ TEST_CASE("A record of another config than the searcher's wins, and the searcher
           "[suggester]") {
   Desk desk({.ahead = 1});
   desk.suggester.on_ask(TrialId{0});
-  desk.pool.run_completions();
+  desk.workers.run_completions();
   desk.suggester.on_trial_add(TrialId{0}, R"({"x":77})");
   desk.suggester.on_ask(TrialId{1});
-  desk.pool.run_completions();
+  desk.workers.run_completions();
   const auto answer = desk.suggester.answer(TrialId{1});
   REQUIRE(answer);
   CHECK(std::get<Suggestion>(*answer).config.at("heard") == "+0x0+0x77");
+}
+
+namespace {
+
+/// Throws where it is told to.
+class Failing : public Searcher {
+ public:
+  Failing(bool is_slow, std::string where, std::function<void()> how)
+      : is_slow_(is_slow), where_(std::move(where)), how_(std::move(how)) {}
+  Answer suggest(TrialId) override {
+    if (where_ == "suggest") how_();
+    return Suggestion{{{"x", next_++}}, ""};
+  }
+  void on_trial_add(TrialId, const std::string&) override {
+    if (where_ == "on_trial_add") how_();
+  }
+  void on_result(TrialId, const Observation&) override {
+    if (where_ == "on_result") how_();
+  }
+  void on_trial_end(TrialId, const Observation&, Ended) override {
+    if (where_ == "on_trial_end") how_();
+  }
+  bool may_take_long() const override { return is_slow_; }
+  Json save() const override {
+    if (where_ == "save") how_();
+    return next_;
+  }
+  void load(const Json&) override {}
+
+ private:
+  const bool is_slow_;
+  const std::string where_;
+  const std::function<void()> how_;
+  int next_ = 0;
+};
+
+/// What the driver says when it ends.
+std::string end_of_run(Harness& harness, Fault& fault) {
+  try {
+    harness.run();
+  } catch (const Error& error) {
+    fault = error.fault();
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("A searcher that throws ends the run with its name, beside the loop as within it",
+          "[loop][suggester]") {
+  for (const std::string where : {"suggest", "on_trial_add", "on_result", "on_trial_end", "save"}) {
+    for (const bool is_slow : {false, true}) {
+      CAPTURE(where, is_slow);
+      Fault fault{};
+      const auto end = [&](std::function<void()> how) {
+        Harness harness;
+        if (where == "save") harness.spec.snapshot_period_s = 1;
+        harness.make_searcher = [&](int) { return std::make_unique<Failing>(is_slow, where, how); };
+        const std::string said = end_of_run(harness, fault);
+        if (where == "on_result" || where == "on_trial_end") CHECK_FALSE(harness.events().empty());
+        return said;
+      };
+      CHECK(end([] { throw std::runtime_error("no idea"); }) == "the searcher failed: no idea");
+      CHECK(fault == Fault::machine);
+      CHECK(end([] { throw std::bad_alloc(); }) == "the searcher failed: std::bad_alloc");
+      CHECK(end([] { throw 42; }) == "the searcher failed: an exception of an unknown type");
+      CHECK(end([] { throw user_error("x is no number"); }) == "x is no number");
+      CHECK(fault == Fault::user);
+    }
+  }
 }

@@ -15,10 +15,11 @@ constexpr Seconds said_again_after_s = 600;
 
 }  // namespace
 
-DiskGuard::DiskGuard(FileSystem& files, IoPool& pool, const Ledger& ledger, CallbackList& callbacks,
-                     std::filesystem::path directory, std::uint64_t min_free_bytes)
+DiskGuard::DiskGuard(FileSystem& files, Workers& workers, const Ledger& ledger,
+                     CallbackList& callbacks, std::filesystem::path directory,
+                     std::uint64_t min_free_bytes)
     : files_(files),
-      pool_(pool),
+      workers_(workers),
       ledger_(ledger),
       callbacks_(callbacks),
       directory_(std::move(directory)),
@@ -38,7 +39,8 @@ Seconds DiskGuard::deadline() const {
 
 void DiskGuard::ask() {
   asking_ = true;
-  pool_.post(
+  workers_.post(
+      Lane::prompt,
       [this]() -> std::optional<std::uint64_t> {
         try {
           return files_.free_bytes(directory_);

@@ -9,15 +9,15 @@
 #include "tuner/core/clock.h"
 #include "tuner/loop/callback_list.h"
 #include "tuner/loop/ledger.h"
+#include "tuner/loop/workers.h"
 #include "tuner/store/file_system.h"
-#include "tuner/store/io_pool.h"
 
 namespace tune {
 
 class DiskGuard {
  public:
   /// `min_free_bytes` 0: everything is allowed, and nothing is asked.
-  DiskGuard(FileSystem& files, IoPool& pool, const Ledger& ledger, CallbackList& callbacks,
+  DiskGuard(FileSystem& files, Workers& workers, const Ledger& ledger, CallbackList& callbacks,
             std::filesystem::path directory, std::uint64_t min_free_bytes);
 
   /// Whether a trial may be launched now. Where that is not known any more, the disk is asked on
@@ -32,7 +32,7 @@ class DiskGuard {
   void take_in(std::uint64_t free_bytes);
 
   FileSystem& files_;
-  IoPool& pool_;
+  Workers& workers_;
   const Ledger& ledger_;
   CallbackList& callbacks_;
   std::filesystem::path directory_;

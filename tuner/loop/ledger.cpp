@@ -8,12 +8,12 @@
 
 namespace tune {
 
-Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
+Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, Workers& workers,
                const Clock& clock, TrialChanges changes)
     : experiment_(experiment),
       policies_(policies),
       store_(store),
-      pool_(pool),
+      workers_(workers),
       clock_(clock),
       synced_(store.written()),
       changes_(std::move(changes)) {}
@@ -51,7 +51,8 @@ void Ledger::write_beside() {
   };
   writing_ = true;
   store_.close_batch();
-  pool_.post(
+  workers_.post(
+      Lane::journal,
       [this] {
         const Seconds started = clock_.steady();
         WriteOutcome outcome;
@@ -68,8 +69,7 @@ void Ledger::write_beside() {
         store_.cost().sync_s += outcome.took_s;
         if (error_.empty()) error_ = outcome.error;
         if (error_.empty()) finish_write(outcome.took_s);
-      },
-      IoPool::Lane::journal);
+      });
 }
 
 void Ledger::finish_write(Seconds took_s) {
@@ -111,7 +111,8 @@ void Ledger::start_sync() {
   };
   syncing_ = true;
   const std::uint64_t target = store_.written();
-  pool_.post(
+  workers_.post(
+      Lane::journal,
       [this] {
         const Seconds started = clock_.steady();
         SyncOutcome outcome;
@@ -136,8 +137,7 @@ void Ledger::start_sync() {
           waiting_.pop_front();
           action();
         }
-      },
-      IoPool::Lane::journal);
+      });
 }
 
 }  // namespace tune

@@ -12,8 +12,8 @@
 #include "tuner/core/experiment.h"
 #include "tuner/loop/policies.h"
 #include "tuner/loop/trial_changes.h"
+#include "tuner/loop/workers.h"
 #include "tuner/store/experiment_store.h"
-#include "tuner/store/io_pool.h"
 
 namespace tune {
 
@@ -25,7 +25,7 @@ class Ledger {
   static constexpr Seconds slow_write_s = 1e-3;
 
   /// `changes`: trials that no snapshot has yet as they are.
-  Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, IoPool& pool,
+  Ledger(Experiment& experiment, Policies& policies, ExperimentStore& store, Workers& workers,
          const Clock& clock, TrialChanges changes = {});
 
   /// Numbers and dates the event, applies it, and tells the policies.
@@ -70,7 +70,7 @@ class Ledger {
   Experiment& experiment_;
   Policies& policies_;
   ExperimentStore& store_;
-  IoPool& pool_;
+  Workers& workers_;
   const Clock& clock_;
 
   struct Waiting {

@@ -15,7 +15,7 @@ constexpr Seconds oversleep_s = 5;
 }  // namespace
 
 Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
-           Executor& executor, IoPool& pool, Saver& saver, Snapshots& snapshots,
+           Executor& executor, Workers& pool, Saver& saver, Snapshots& snapshots,
            CallbackList& callbacks)
     : spec_(spec),
       constraints_(constraints_of(spec)),

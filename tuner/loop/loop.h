@@ -39,7 +39,7 @@ class Loop {
  public:
   /// All parts outlive the loop.
   Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
-       Executor& executor, IoPool& pool, Saver& saver, Snapshots& snapshots,
+       Executor& executor, Workers& pool, Saver& saver, Snapshots& snapshots,
        CallbackList& callbacks);
 
   /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
@@ -144,7 +144,7 @@ class Loop {
   Ledger& ledger_;
   Policies& policies_;
   Executor& executor_;
-  IoPool& pool_;
+  Workers& pool_;
   Saver& saver_;
   Snapshots& snapshots_;
   CallbackList& callbacks_;

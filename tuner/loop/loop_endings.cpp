@@ -97,6 +97,7 @@ void Loop::look_into_failure(Attempt& attempt) {
   facts.said = attempt.ending->reason;
   ++attempt.pending_work;
   pool_.post(
+      Lane::prompt,
       [this, log, begin = attempt.log_begin, facts = std::move(facts)]() mutable {
         const std::string tail = log_tail(log, begin);
         facts.said = tail + "\n" + facts.said;

@@ -11,7 +11,14 @@ namespace tune {
 
 using std::filesystem::path;
 
-Saver::Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CheckpointKeeper& store,
+namespace {
+
+/// A disk reads that in a blink.
+constexpr std::uint64_t most_prompt_bytes = 16 << 20;
+
+}  // namespace
+
+Saver::Saver(Ledger& ledger, Workers& pool, FileSystem& files, CheckpointKeeper& store,
              CallbackList& callbacks, path experiment_dir, const CheckpointConfig& config)
     : ledger_(ledger),
       pool_(pool),
@@ -39,6 +46,7 @@ void Saver::begin(TrialId trial, int attempt, int index,
     std::string error;
   };
   pool_.post(
+      Lane::prompt,
       [this, trial, attempt, index]() -> Begun {
         try {
           return {store_.begin(trial_dir(trial), index, attempt), ""};
@@ -69,6 +77,7 @@ void Saver::commit(Save save, std::function<void(bool)> then) {
                         .config = ledger_.experiment().trial(save.trial).config.text()};
   const Seconds posted = ledger_.steady();
   pool_.post(
+      Lane::commits,
       [this, header = std::move(header), save = std::move(save), posted]() mutable -> Committed {
         Committed committed{std::move(save), ""};
         const path directory = trial_dir(committed.save.trial);
@@ -110,6 +119,7 @@ void Saver::fail(const Save& save, const std::string& reason) {
 
 void Saver::discard(const path& directory) {
   pool_.post(
+      Lane::deletions,
       [this, directory] {
         try {
           store_.discard(directory);
@@ -213,6 +223,7 @@ void Saver::requeue(const TrialRequeued& requeued) {
 void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
   ledger_.when_durable([this, trial, indices = std::move(indices)] {
     pool_.post(
+        Lane::deletions,
         [this, trial, indices]() -> std::string {
           try {
             for (const int index : indices) store_.remove(trial_dir(trial), index);
@@ -235,7 +246,11 @@ void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> 
   const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
   const Source source{owner, checkpoint != nullptr ? checkpoint->index : 0};
   if (source.index != 0) pin(source.owner, source.index);
+  // What is large may have to be read as a whole, and nothing small is to wait for that.
+  const bool is_large = checkpoint != nullptr && checkpoint->bytes > most_prompt_bytes;
+  const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
+      lane,
       [this, id, source]() -> Prepared {
         Prepared prepared;
         try {

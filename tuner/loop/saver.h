@@ -1,4 +1,4 @@
-// Checkpoints on their way: a directory aside, the commit on the I/O pool, the record, retention
+// Checkpoints on their way: a directory aside, the commit beside the loop, the record, retention
 // with pins, deletion after the record is on disk.
 // Knows no process: who writes the directory is the loop's business.
 #pragma once
@@ -16,9 +16,9 @@
 #include "tuner/core/retention.h"
 #include "tuner/loop/callback_list.h"
 #include "tuner/loop/ledger.h"
+#include "tuner/loop/workers.h"
 #include "tuner/store/checkpoint_keeper.h"
 #include "tuner/store/file_system.h"
-#include "tuner/store/io_pool.h"
 
 namespace tune {
 
@@ -35,7 +35,7 @@ struct Save {
 class Saver {
  public:
   /// All parts outlive it.
-  Saver(Ledger& ledger, IoPool& pool, FileSystem& files, CheckpointKeeper& store,
+  Saver(Ledger& ledger, Workers& pool, FileSystem& files, CheckpointKeeper& store,
         CallbackList& callbacks, std::filesystem::path experiment_dir,
         const CheckpointConfig& config);
 
@@ -90,7 +90,7 @@ class Saver {
   void record_failure(TrialId trial, int index, const std::string& reason);
 
   Ledger& ledger_;
-  IoPool& pool_;
+  Workers& pool_;
   FileSystem& files_;
   CheckpointKeeper& store_;
   CallbackList& callbacks_;

@@ -70,12 +70,12 @@ struct Snapshots::Outcome {
   }
 };
 
-Snapshots::Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, IoPool& pool,
+Snapshots::Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, Workers& workers,
                      CallbackList& callbacks, Json spec, std::optional<Seconds> period_s)
     : ledger_(ledger),
       policies_(policies),
       store_(store),
-      pool_(pool),
+      workers_(workers),
       callbacks_(callbacks),
       spec_(std::move(spec)),
       period_s_(period_s),
@@ -116,7 +116,8 @@ void Snapshots::hand_lines_over() {
   is_handing_over_ = true;
   SnapshotParts parts;
   parts.trials = std::exchange(lines_, {});
-  pool_.post(
+  workers_.post(
+      Lane::snapshots,
       [this, parts = std::move(parts)]() mutable {
         return Outcome::of(ledger_, std::move(parts), [this](const SnapshotParts& given) {
           return store_.add_trials(given.trials);
@@ -147,7 +148,8 @@ void Snapshots::prepare() {
   step_ = Step::preparing;
   started_ = ledger_.steady();
   loop_s_ = 0;
-  pool_.post(
+  workers_.post(
+      Lane::snapshots,
       [this]() -> Prepared {
         try {
           return {store_.make_next_journal(), ""};
@@ -189,7 +191,8 @@ void Snapshots::take() {
 
 void Snapshots::publish() {
   if (!is_durable_ || !is_state_there_) return;
-  pool_.post(
+  workers_.post(
+      Lane::snapshots,
       [this, parts = std::move(parts_), state = std::move(state_),
        settling = std::move(settling_)]() mutable {
         return Outcome::of(ledger_, std::move(parts), [&](SnapshotParts& given) {

@@ -13,8 +13,8 @@
 #include "tuner/loop/ledger.h"
 #include "tuner/loop/policies.h"
 #include "tuner/loop/recovery.h"
+#include "tuner/loop/workers.h"
 #include "tuner/store/experiment_store.h"
-#include "tuner/store/io_pool.h"
 
 namespace tune {
 
@@ -27,7 +27,7 @@ class Snapshots {
  public:
   /// `period_s`: time from one to the next; none: at least `shortest_period_s`, and so much that
   /// taking them costs at most 1 part in 20 of it.
-  Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, IoPool& pool,
+  Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store, Workers& workers,
             CallbackList& callbacks, Json spec, std::optional<Seconds> period_s);
 
   static constexpr Seconds shortest_period_s = 10;
@@ -64,7 +64,7 @@ class Snapshots {
   Ledger& ledger_;
   Policies& policies_;
   ExperimentStore& store_;
-  IoPool& pool_;
+  Workers& workers_;
   CallbackList& callbacks_;
   const Json spec_;
   const std::optional<Seconds> period_s_;

@@ -19,6 +19,24 @@ Json to_json(const std::pair<TrialId, Suggestion>& entry) {
   return {index_of(entry.first), entry.second.config, entry.second.tag};
 }
 
+/// An Error of the searcher's says what is wrong. Anything else that it throws is its fault, and
+/// gets a sentence that says so.
+template <class Call>
+decltype(auto) blaming(const Call& call) {
+  const auto fault = [](const char* what) {
+    return machine_error(std::string("the searcher failed: ") + what);
+  };
+  try {
+    return call();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw fault(error.what());
+  } catch (...) {
+    throw fault("an exception of an unknown type");
+  }
+}
+
 double score_of(const Objective& objective, const std::optional<double>& value) {
   const double number = value.value_or(std::numeric_limits<double>::quiet_NaN());
   return objective.mode == Mode::max ? number : -number;
@@ -93,7 +111,7 @@ bool Suggester::is_held() const {
 }
 
 std::optional<TrialId> Suggester::to_ask(TrialId next, bool needed) const {
-  if (!is_slow_ || asking_ || in_vain_ || is_exhausted_ || !error_.empty()) return std::nullopt;
+  if (!is_slow_ || asking_ || in_vain_ || is_exhausted_ || error_) return std::nullopt;
   const std::int64_t wanted = std::max(pace_.ahead, needed && !is_held() ? 1 : 0);
   if (std::ssize(stock_) >= wanted) return std::nullopt;
   return TrialId{static_cast<std::uint32_t>(index_of(next) + stock_.size())};
@@ -101,12 +119,12 @@ std::optional<TrialId> Suggester::to_ask(TrialId next, bool needed) const {
 
 std::optional<Answer> Suggester::answer(TrialId next) {
   if (is_held()) return NothingNow{};
-  if (!is_slow_) return searcher_->suggest(next);
+  if (!is_slow_) return suggest(next);
   if (!stock_.empty()) {
     ensure(stock_.front().first == next, "suggestions are for the trials to come, in order");
     return stock_.front().second;
   }
-  if (!error_.empty()) throw user_error(error_);
+  if (error_) std::rethrow_exception(error_);
   if (is_exhausted_) return Exhausted{};
   if (in_vain_) return NothingNow{};
   return std::nullopt;
@@ -114,14 +132,18 @@ std::optional<Answer> Suggester::answer(TrialId next) {
 
 Answer Suggester::answer_at_once(TrialId next) {
   const bool was_asked = !stock_.empty() && stock_.front().first == next;
-  return was_asked ? Answer(stock_.front().second) : searcher_->suggest(next);
+  return was_asked ? Answer(stock_.front().second) : suggest(next);
+}
+
+Answer Suggester::suggest(TrialId trial) {
+  return blaming([&] { return searcher_->suggest(trial); });
 }
 
 void Suggester::tell(Told told) {
   using What = Told::What;
   if (told.what == What::result || told.what == What::end) in_vain_ = false;
-  if (pool_ == nullptr || !is_slow_) {
-    take_in(perform(told));
+  if (workers_ == nullptr || !is_slow_) {
+    take_in(blaming([&] { return perform(told); }));
     return;
   }
   is_wanted_ |= told.what == What::ask || told.what == What::save;
@@ -136,9 +158,9 @@ Suggester::Heard Suggester::perform(Told& told) {
     case Told::What::ask:
       last_answer_.reset();
       try {
-        heard.answer = searcher_->suggest(told.trial);
-      } catch (const std::exception& error) {
-        heard.error = error.what();
+        heard.answer = suggest(told.trial);
+      } catch (...) {
+        heard.error = std::current_exception();
         break;
       }
       // It is a running trial to the next suggestion, even before it is in the record.
@@ -170,8 +192,8 @@ Suggester::Heard Suggester::perform(Told& told) {
 }
 
 void Suggester::take_in(Heard heard) {
-  if (!heard.error.empty()) error_ = heard.error;
-  if (heard.answer || !heard.error.empty()) {
+  if (heard.error) error_ = heard.error;
+  if (heard.answer || heard.error) {
     const TrialId trial = *std::exchange(asking_, std::nullopt);
     if (heard.answer) {
       auto* const suggestion = std::get_if<Suggestion>(&*heard.answer);
@@ -188,12 +210,13 @@ void Suggester::post() {
   if (is_working_ || !(is_wanted_ || queue_.size() >= most_untold)) return;
   is_working_ = true;
   is_wanted_ = false;
-  pool_->post(
+  workers_->post(
+      Lane::searcher,
       [this, queue = std::exchange(queue_, {})]() mutable {
         std::vector<Heard> all;
         for (Told& told : queue) {
-          Heard heard = perform(told);
-          if (heard.answer || heard.then || !heard.error.empty()) all.push_back(std::move(heard));
+          Heard heard = blaming([&] { return perform(told); });
+          if (heard.answer || heard.then || heard.error) all.push_back(std::move(heard));
         }
         return all;
       },

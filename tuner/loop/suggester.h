@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,7 +17,7 @@
 #include "tuner/core/constraint.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/searcher.h"
-#include "tuner/store/io_pool.h"
+#include "tuner/loop/workers.h"
 
 namespace tune {
 
@@ -28,9 +29,9 @@ class Suggester {
 
   std::optional<std::uint64_t> total() const { return searcher_->total(); }
 
-  /// From now on a searcher that may take long works on the pool's threads; until then, and any
-  /// other always, within the calls. The pool has finished before this object goes.
-  void work_beside(IoPool& pool) { pool_ = &pool; }
+  /// From now on a searcher that may take long works on a thread of its own; until then, and any
+  /// other always, within the calls. The workers have finished before this object goes.
+  void work_beside(Workers& workers) { workers_ = &workers; }
 
   // ---------------------------------------------------------- what happens, in the order of the
   // record
@@ -48,13 +49,13 @@ class Suggester {
   /// if there is no use.
   std::optional<TrialId> to_ask(TrialId next, bool needed) const;
   /// What was answered for the next new trial; nothing: that has not come yet. A suggestion stays
-  /// until the trial is added. An Error of the searcher's is thrown.
+  /// until the trial is added. What the searcher has thrown is thrown.
   std::optional<Answer> answer(TrialId next);
   /// The same for a record of a trial: what was asked for before, or is now.
   Answer answer_at_once(TrialId next);
 
   /// The state: at once, of everything told so far, but not after `work_beside`; or handed to
-  /// `then`, in this call or as a completion of the pool's.
+  /// `then`, in this call or as a completion of the workers'.
   Json save() const;
   void save(std::function<void(Json)> then);
   /// Error if it is not its own.
@@ -73,11 +74,12 @@ class Suggester {
   /// What `perform` gives to the loop.
   struct Heard {
     std::optional<Answer> answer;  ///< of an ask
-    std::string error;             ///< of an ask that threw
+    std::exception_ptr error;      ///< what an ask threw
     Json saved;
     std::function<void(Json)> then;
   };
 
+  Answer suggest(TrialId trial);
   void tell(Told told);
   Heard perform(Told& told);
   void take_in(Heard heard);
@@ -90,13 +92,13 @@ class Suggester {
   std::vector<Constraint> constraints_;
   Pace pace_;
   bool is_slow_ = false;
-  IoPool* pool_ = nullptr;
+  Workers* workers_ = nullptr;
 
   std::optional<TrialId> asking_;  ///< its answer is on its way
   std::deque<std::pair<TrialId, Suggestion>> stock_;
   bool is_exhausted_ = false;
-  bool in_vain_ = false;  ///< NothingNow was the last answer, and nothing has happened since
-  std::string error_;     ///< of the searcher
+  bool in_vain_ = false;      ///< NothingNow was the last answer, and nothing has happened since
+  std::exception_ptr error_;  ///< what the searcher threw when it was asked
   std::map<TrialId, bool>
       live_;                    ///< not ended; true: to be stopped before its training is complete
   bool is_batch_full_ = false;  ///< and has not ended

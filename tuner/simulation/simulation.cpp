@@ -107,15 +107,15 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
                      .constraints = constraints_of(spec)};
   callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
   // Without threads all work is done where it is posted, and takes no virtual time.
-  IoPool pool(0, [&executor] { executor.wake(); });
-  Ledger ledger(experiment, policies, store, pool, clock);
-  Saver saver(ledger, pool, *nowhere, checkpoints, callbacks, directory, spec.checkpoint_config);
-  Snapshots snapshots(ledger, policies, store, pool, callbacks, recorded, std::nullopt);
+  Workers workers(Workers::Threads::none, [&executor] { executor.wake(); });
+  Ledger ledger(experiment, policies, store, workers, clock);
+  Saver saver(ledger, workers, *nowhere, checkpoints, callbacks, directory, spec.checkpoint_config);
+  Snapshots snapshots(ledger, policies, store, workers, callbacks, recorded, std::nullopt);
   snapshots.stop();
   ledger.commit(SessionStarted{self.host, self.pid, version()});
   ledger.write();
   Loop loop(spec, {.experiment_dir = directory, .resources = spec.resources}, ledger, policies,
-            executor, pool, saver, snapshots, callbacks);
+            executor, workers, saver, snapshots, callbacks);
   LoopEnd end = loop.run();
   return {std::move(end), ResultGrid(std::move(experiment), std::move(spec), directory),
           store.cost()};

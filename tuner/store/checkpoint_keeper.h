@@ -24,7 +24,7 @@ struct CommittedCheckpoint {
   std::uint64_t files = 0;
 };
 
-/// All calls may block: run them on the I/O pool. Errors are Error (machine).
+/// All calls may block: run them beside the loop. Errors are Error (machine).
 class CheckpointKeeper {
  public:
   virtual ~CheckpointKeeper() = default;

@@ -17,7 +17,7 @@
 
 namespace tune {
 
-/// All calls block on the disk: run them on the I/O pool. Errors are Error (machine).
+/// All calls block on the disk: run them beside the loop. Errors are Error (machine).
 class CheckpointStore final : public CheckpointKeeper {
  public:
   explicit CheckpointStore(FileSystem& files) : files_(files) {}
