@@ -9,27 +9,18 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/files/regular_file.h"
 
 namespace tune {
 
 namespace {
 
-constexpr mode_t file_mode = 0666;
 constexpr mode_t directory_mode = 0777;
-
-int open_again(const std::string& path, int flags) {
-  int descriptor;
-  do {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, file_mode);
-  } while (descriptor < 0 && errno == EINTR);
-  return descriptor;
-}
 
 /// From so many on, one sync of the whole file system is cheaper than one for each.
 constexpr std::size_t many_files = 32;
 
-void sync_one(const std::string& path, int (*sync)(int), int flags) {
-  const int descriptor = open_again(path, flags);
+void sync_one(const std::string& path, int descriptor, int (*sync)(int)) {
   if (descriptor < 0) {
     if (errno == ENOENT) return;
     throw file_error("cannot open", path, errno);
@@ -40,6 +31,12 @@ void sync_one(const std::string& path, int (*sync)(int), int flags) {
   if (answer != 0) throw file_error("cannot sync", path, reason);
 }
 
+void sync_file(const std::string& path) { sync_one(path, open_regular(path, O_RDONLY), ::fsync); }
+
+void sync_directory(const std::string& path, int (*sync)(int)) {
+  sync_one(path, ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), sync);
+}
+
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 }  // namespace
@@ -48,27 +45,27 @@ void sync_files(const std::vector<std::string>& paths) {
   if (paths.empty()) return;
   if (paths.size() >= many_files) {
     // All of them lie below one directory, that of the experiment.
-    sync_one(directory_of(directory_of(paths.front())), ::syncfs, O_RDONLY | O_DIRECTORY);
+    sync_directory(directory_of(directory_of(paths.front())), ::syncfs);
     return;
   }
   std::set<std::string> directories;
   for (const auto& path : paths) {
-    sync_one(path, ::fsync, O_RDONLY);
+    sync_file(path);
     directories.insert(directory_of(path));
     directories.insert(directory_of(directory_of(path)));
   }
-  for (const auto& directory : directories) sync_one(directory, ::fsync, O_RDONLY | O_DIRECTORY);
+  for (const auto& directory : directories) sync_directory(directory, ::fsync);
 }
 
 PosixFile::PosixFile(std::string path, Mode mode) : path_(std::move(path)) {
   int flags = O_RDWR | O_APPEND;
   if (mode != Mode::existing) flags |= O_CREAT;
   if (mode == Mode::fresh) flags |= O_TRUNC;
-  descriptor_ = open_again(path_, flags);
+  descriptor_ = open_regular(path_, flags);
   if (descriptor_ < 0 && errno == ENOENT) {
     if (mode == Mode::existing) return;
     ::mkdir(path_.substr(0, path_.rfind('/')).c_str(), directory_mode);
-    descriptor_ = open_again(path_, flags);
+    descriptor_ = open_regular(path_, flags);
   }
   if (descriptor_ < 0) throw file_error("cannot open", path_, errno);
 }

@@ -13,6 +13,7 @@ CORE = r"tuner/core/"
 MATH = r"tuner/math/"
 SPACE = r"tuner/space/"
 SPEC = r"tuner/spec/"
+FILES = r"tuner/files/"
 WIRE = r"trainable/(values|protocol)\.h"
 
 # Which files of the project a file may include; the first row that fits its path counts.
@@ -23,8 +24,9 @@ ROOMS = [
     (MATH, [MATH, CORE, VALUES]),
     (SPACE, [SPACE, MATH, CORE, VALUES]),
     (SPEC, [SPEC, SPACE, CORE, VALUES]),
-    (r"tuner/store/", [r"tuner/store/", CORE, VALUES]),
-    (r"tuner/exec/", [r"tuner/exec/", CORE, WIRE]),
+    (FILES, [FILES, CORE]),
+    (r"tuner/store/", [r"tuner/store/", FILES, CORE, VALUES]),
+    (r"tuner/exec/", [r"tuner/exec/", FILES, CORE, WIRE]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(executor|interrupts)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
@@ -34,7 +36,7 @@ ROOMS = [
                        r"callbacks/"]),
     (r"schedulers/", [r"schedulers/", MATH, SPACE, CORE, VALUES]),
     (r"searchers/", [r"searchers/", MATH, SPACE, CORE, VALUES]),
-    (r"callbacks/", [r"callbacks/", MATH, SPACE, CORE, VALUES]),
+    (r"callbacks/", [r"callbacks/", FILES, MATH, SPACE, CORE, VALUES]),
     (r"apps/examples/", [r"apps/examples/", r"trainable/trainable\.h", VALUES,
                          r"tuner/tuner\.h", r"[^/]*\.inc$"]),
     (r"apps/", [r""]),
@@ -81,7 +83,7 @@ def complaint(path, bracket, included):
     for library, users in LIBRARIES:
         if re.match(library, included):
             return None if re.match(users, path) else f"is a library for {users} only"
-    if "/" in included and not included.startswith("sys/"):
+    if "/" in included and not included.startswith(("sys/", "linux/")):
         return "is a library that the table does not know"
     if re.match(PURE, path) and re.match(IMPURE, included):
         if included == "filesystem" and re.match(PATHS_AS_VALUES, path):

@@ -1,6 +1,5 @@
 #include "tuner/run.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "tuner/exec/orphans.h"
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/program.h"
+#include "tuner/exec/spawn.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop/loop.h"
 #include "tuner/loop/make_policies.h"
@@ -32,14 +32,6 @@
 namespace tune {
 
 namespace {
-
-/// Each trial takes two descriptors, and the usual soft limit is 1,024.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 /// Those given, those of the spec, and the files that every trial has.
 void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,
@@ -105,6 +97,7 @@ struct Engine {
     add_callbacks_to(callbacks, spec, space, catalogue, std::move(options.callbacks), problems);
     throw_if_any(problems);
     throw_if_any(preflight(spec, detected));
+    require_launches();
   }
 
   void set_up_callbacks(bool resumed) {
@@ -123,7 +116,6 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    raise_descriptor_limit();
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
     // Last in, first out: the workers end before what their work refers to.
     std::unique_ptr<Snapshots> snapshots;

@@ -7,8 +7,10 @@
 #include "tuner/core/error.h"
 
 int main(int argc, char** argv) {
-  // A closed pipe is an answer of write(), not the end of a driver.
+  // A closed pipe is an answer of write(), and so is a file that may not grow: not the end of a
+  // driver.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return tune::run_command_line({argv + 1, argv + argc});
   } catch (const tune::Error& error) {

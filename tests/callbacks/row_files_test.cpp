@@ -1,6 +1,10 @@
 // Rows stand once: appending, cutting and mending, at every length that a crash can leave.
 #include "callbacks/row_files.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/callbacks/callback_fixture.h"
@@ -11,6 +15,26 @@ using namespace tune;
 using namespace tune::testing;
 
 namespace {
+
+/// Writing beyond so many bytes of a file fails meanwhile, as on a full disk.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes) : action_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, action_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*action_)(int);
+};
 
 const std::string header = "training_iteration,a";
 
@@ -185,11 +209,42 @@ TEST_CASE("RowFiles writes a new content only if it is new", "[callbacks][rows]"
   CHECK(read(file) == "[]\n");
 }
 
-TEST_CASE("RowFiles names path and reason of a full disk", "[callbacks][rows]") {
+TEST_CASE("RowFiles names path and reason of what cannot be written", "[callbacks][rows]") {
   const TemporaryDirectory directory;
   const std::string file = directory / "result.json";
-  std::filesystem::create_symlink("/dev/full", file);
   RowFiles files(RowFormat::json);
-  CHECK_THROWS_WITH(files.append(file, "", "{}\n"),
-                    "cannot write " + file + ": No space left on device");
+  {
+    const SmallFiles limit(64);
+    CHECK_THROWS_WITH(files.append(file, "", std::string(100, 'x') + "\n"),
+                      "cannot write " + file + ": File too large");
+  }
+  CHECK(read(file).empty());
+}
+
+TEST_CASE("RowFiles neither follows nor waits for what a trial has put in place of a file",
+          "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "result.json";
+  const std::string kept = directory / "kept";
+  write(kept, "{}\n");
+  RowFiles files(RowFormat::json);
+  const auto refuses = [&](const std::string& what) {
+    const std::string sentence =
+        "cannot use " + file + ": it is " + what + " where a file of the driver's belongs";
+    CHECK_THROWS_WITH(files.append(file, "", "{}\n"), sentence);
+    CHECK_THROWS_WITH(files.mend(file, "", row(RowFormat::json, 1)), sentence);
+    CHECK_THROWS_WITH(files.cut(file, 1), sentence);
+    CHECK_THROWS_WITH(files.replace(file, "{}\n"), sentence);
+    CHECK_THROWS_WITH(sync_files({file}), sentence);
+    std::filesystem::remove(file);
+  };
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+  refuses("a FIFO");
+  std::filesystem::create_symlink(kept, file);
+  refuses("a link");
+  std::filesystem::create_symlink("/dev/full", file);
+  refuses("a link");
+  std::filesystem::create_directory(file);
+  refuses("a directory");
+  CHECK(read(kept) == "{}\n");
 }

@@ -1,8 +1,14 @@
 // A small driver to be run by the tests: for what can only be seen from outside of a driver.
 // Knows the executor and how to say hello to whoever started it.
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +18,9 @@
 #include <variant>
 #include <vector>
 
+#include "tuner/core/error.h"
 #include "tuner/exec/process_executor.h"
+#include "tuner/exec/spawn.h"
 
 namespace {
 
@@ -72,6 +80,44 @@ int launch_without_standard_descriptors(const std::string& program) {
   return wait_for<tune::Exited>(executor).exit_code;
 }
 
+/// From now on the kernel answers this system call with EPERM, as older container runtimes do.
+void forbid(unsigned call) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{4, filter};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    std::exit(77);
+  }
+}
+
+/// Starts `program` where the system call is forbidden, with descriptors that are not
+/// close-on-exec.
+int launch_without(unsigned call, const std::string& program) {
+  for (int i = 0; i < 100; ++i) (void)::open("/dev/null", O_RDONLY);
+  forbid(call);
+  tune::require_launches();
+  tune::ProcessExecutor executor;
+  executor.launch(tune::LaunchId(1), spec_of({program, "describe"}));
+  return wait_for<tune::Exited>(executor).exit_code;
+}
+
+/// What is said of a machine on which the system call is forbidden.
+int try_out_without(unsigned call) {
+  forbid(call);
+  try {
+    tune::require_launches();
+  } catch (const tune::Error& error) {
+    std::printf("%s\n", error.what());
+    return error.fault() == tune::Fault::machine ? 3 : 2;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -80,5 +126,7 @@ int main(int argc, char** argv) {
   if (mode == "fail-to-launch") return fail_to_launch(std::stoi(argv[2]));
   if (mode == "await-death") return await_death(argv[2], argc > 3 ? argv[3] : "stay");
   if (mode == "closed") return launch_without_standard_descriptors(argv[2]);
+  if (mode == "without") return launch_without(static_cast<unsigned>(std::stoi(argv[2])), argv[3]);
+  if (mode == "try-out-without") return try_out_without(static_cast<unsigned>(std::stoi(argv[2])));
   return 2;
 }

@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -65,6 +68,9 @@ int describe() {
   int death_signal = 0;
   ::prctl(PR_GET_PDEATHSIG, &death_signal);
   char place[4096];
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  std::cout << "\ndescriptor_limit " << limit.rlim_cur;
   std::cout << "\ndeath_signal " << death_signal << "\nleads_group "
             << (::getpgrp() == ::getpid() ? "yes" : "no") << "\ndirectory "
             << ::getcwd(place, sizeof place) << '\n';
@@ -93,6 +99,49 @@ int have_stubborn_grandchild() {
   std::cout << grandchild << std::endl;
   say(hello(grandchild));
   stay_forever();
+}
+
+/// A process of a session of its own, whose parent has ended.
+pid_t start_daemon(bool ends_at_once) {
+  int ends[2];
+  if (::pipe(ends) != 0) std::exit(93);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::setsid();
+    const pid_t daemon = ::fork();
+    if (daemon != 0) ::_exit(::write(ends[1], &daemon, sizeof daemon) == sizeof daemon ? 0 : 94);
+    ::close(socket_fd);
+    if (ends_at_once) ::_exit(0);
+    stay_forever();
+  }
+  pid_t daemon = 0;
+  if (::read(ends[0], &daemon, sizeof daemon) != sizeof daemon) std::exit(95);
+  ::waitpid(parent, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return daemon;
+}
+
+int have_daemon() {
+  say(hello(start_daemon(false)));
+  until_told();
+  return 0;
+}
+
+/// Of which nothing runs any more when it says hello.
+int have_had_daemons(int count) {
+  for (int i = 0; i < count; ++i) {
+    const pid_t daemon = start_daemon(true);
+    const auto state = [&] {
+      std::ifstream stat("/proc/" + std::to_string(daemon) + "/stat");
+      std::string text{std::istreambuf_iterator<char>(stat), {}};
+      return text.empty() ? 'X' : text[text.rfind(')') + 2];
+    };
+    while (state() != 'Z' && state() != 'X') ::usleep(1000);
+  }
+  say(hello(::getpid()));
+  until_told();
+  return 0;
 }
 
 int leave_group() {
@@ -194,6 +243,8 @@ int main(int argc, char** argv) {
   }
   if (mode == "grandchild") return have_grandchild();
   if (mode == "stubborn-grandchild") return have_stubborn_grandchild();
+  if (mode == "daemon") return have_daemon();
+  if (mode == "had-daemons") return have_had_daemons(std::stoi(value));
   if (mode == "leave-group") return leave_group();
   if (mode == "until-told") until_told();
   if (mode == "stay") stay_forever();

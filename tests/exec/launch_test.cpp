@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,12 @@ namespace {
 
 bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+/// Where nobody may forbid a system call.
+bool is_unable(int exit_code) {
+  if (exit_code == 77) WARN("not tested: no system call can be forbidden here");
+  return exit_code == 77;
 }
 
 bool has_children() {
@@ -162,6 +169,71 @@ TEST_CASE("A launch that cannot be says which and why", "[unit][process]") {
   auto silent = session.probe({});
   silent.stderr_path = "/nonexistent/err.log";
   CHECK(reason(silent) == "cannot open /nonexistent/err.log: No such file or directory");
+}
+
+TEST_CASE("Whatever a trial puts in place of its log is a failed launch, and nobody waits for it",
+          "[unit][process]") {
+  Session session;
+  const auto log = session.dir.path() / "out.log";
+  const auto target = session.dir.path() / "target";
+  std::ofstream(target) << "the user's own\n";
+  const auto refused = [&](const std::string& what) {
+    const auto launch = session.launch_probe({"exit", "0"});
+    const auto reason = session.wait_for<LaunchFailed>(launch).reason;
+    CHECK(reason == "cannot use " + log.string() + ": it is " + what +
+                        " where a file of the driver's belongs");
+    std::filesystem::remove(log);
+  };
+  REQUIRE(::mkfifo(log.c_str(), 0600) == 0);
+  refused("a FIFO");
+  std::filesystem::create_symlink(target, log);
+  refused("a link");
+  std::filesystem::create_symlink("nowhere", log);
+  refused("a link");
+  std::filesystem::create_directory(log);
+  refused("a directory");
+  CHECK(read_file(target) == "the user's own\n");
+  CHECK_FALSE(std::filesystem::exists(session.dir.path() / "nowhere"));
+  session.output_of(session.probe({"alternate", "1"}));
+  CHECK(read_file(log) == "0\n");
+}
+
+TEST_CASE("Where the kernel has no close_range, a child has the descriptors 0 to 3 only, too",
+          "[unit][process]") {
+  Session session;
+  const auto driver = session.launch(
+      session.spec({EXEC_DRIVER, "without", std::to_string(SYS_close_range), EXEC_PROBE}));
+  const auto code = session.wait_for<Exited>(driver).exit_code;
+  if (is_unable(code)) return;
+  CHECK(code == 0);
+  CHECK(has_line(read_file(session.dir.path() / "inner.log"), "descriptors 0 1 2 3"));
+}
+
+TEST_CASE("Nothing but starting and waiting is needed of the kernel", "[unit][process]") {
+  for (const long call : {SYS_pidfd_open, SYS_pidfd_send_signal, SYS_prlimit64}) {
+    Session session;
+    const auto driver =
+        session.launch(session.spec({EXEC_DRIVER, "without", std::to_string(call), EXEC_PROBE}));
+    const auto code = session.wait_for<Exited>(driver).exit_code;
+    if (is_unable(code)) return;
+    INFO(call << read_file(session.dir.path() / "err.log"));
+    CHECK(code == 0);
+  }
+}
+
+TEST_CASE("A machine that cannot launch says in one sentence what it lacks", "[unit][process]") {
+  Session session;
+  const auto driver =
+      session.launch(session.spec({EXEC_DRIVER, "try-out-without", std::to_string(SYS_setpgid)}));
+  const auto code = session.wait_for<Exited>(driver).exit_code;
+  if (is_unable(code)) return;
+  CHECK(code == 3);
+  CHECK_THAT(
+      read_file(session.dir.path() / "out.log"),
+      Catch::Matchers::StartsWith(
+          "this machine cannot start trials: cannot run '/bin/true': setpgid: Operation not "
+          "permitted (tune needs Linux 5.4 or newer, and a container that lets it use that)\n"));
+  CHECK_NOTHROW(require_launches());
 }
 
 TEST_CASE("A launch beyond the descriptor limit fails, and the next one works", "[unit][process]") {

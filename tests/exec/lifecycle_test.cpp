@@ -2,7 +2,6 @@
 // Knows no message's meaning.
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,18 +87,6 @@ TEST_CASE("What a process started and left behind ends with it", "[unit][process
   // Already: what it held is free for the next.
   pollfd ended{watch.get(), POLLIN, 0};
   CHECK(::poll(&ended, 1, 0) == 1);
-}
-
-TEST_CASE("A process that is dead and that nobody reaps holds up no end", "[unit][process]") {
-  // As in a container whose first process reaps nothing: here it is the test itself that adopts.
-  REQUIRE(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
-  Session session;
-  const auto launch = session.launch_probe({"grandchild"});
-  const auto grandchild = static_cast<pid_t>(session.wait_for<Greeted>(launch).hello.pid);
-  session.executor.send(launch, protocol::Step{});
-  CHECK(session.wait_for<Exited>(launch).exit_code == 0);
-  CHECK(::waitpid(grandchild, nullptr, 0) == grandchild);  // only now
-  REQUIRE(::prctl(PR_SET_CHILD_SUBREAPER, 0) == 0);
 }
 
 TEST_CASE("Three hundred processes live, talk and end side by side", "[unit][process]") {
@@ -226,8 +213,11 @@ TEST_CASE("Signals to the driver are reported, and have their defaults afterward
       CHECK(std::get<Interrupted>(wakeups[0]).signal == signal);
     }
     CHECK(is_ignored(SIGPIPE));
+    CHECK(is_ignored(SIGXFSZ));
   }
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) CHECK(is_default(signal));
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE, SIGXFSZ}) {
+    CHECK(is_default(signal));
+  }
 }
 
 TEST_CASE("A signal ignored at the start stays ignored, as nohup wants it", "[unit][process]") {

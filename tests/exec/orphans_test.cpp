@@ -9,6 +9,7 @@
 
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
+#include "tuner/exec/adopted.h"
 #include "tuner/exec/file_descriptor.h"
 #include "tuner/exec/process_stat.h"
 
@@ -90,10 +91,12 @@ TEST_CASE("An orphan that ignores signals ends, and so does what it has started"
 
 TEST_CASE("What outlives the process that the driver has launched is found without it",
           "[unit][process]") {
-  // The driver is killed as by a fault, its child with it; the grandchild has no death signal.
+  // The driver is killed as by a fault, its child with it; the grandchild has no death signal, and
+  // nothing that this test's own executor could know it by.
   OrphanSession session;
   const SessionMark self = this_driver();
-  LaunchSpec what = session.spec({EXEC_DRIVER, "await-death", EXEC_PROBE, "stubborn-grandchild"});
+  LaunchSpec what = session.spec({"env", "-u", launch_variable, EXEC_DRIVER, "await-death",
+                                  EXEC_PROBE, "stubborn-grandchild"});
   what.environment = {"TUNE_TEST_MARK=" + to_text(dead_driver(self))};
   const auto driver = session.launch(std::move(what));
   const auto child_pid = session.wait_for<Greeted>(driver).hello.pid;
@@ -112,6 +115,7 @@ TEST_CASE("What outlives the process that the driver has launched is found witho
   CHECK(group_runs(static_cast<pid_t>(child_pid)));
   CHECK(end_orphans(self, {}).size() == 1);
   CHECK(has_ended(grandchild));
+  CHECK(::waitpid(grandchild_pid, nullptr, 0) == grandchild_pid);  // it came to this program
   CHECK_FALSE(group_runs(static_cast<pid_t>(child_pid)));
 }
 

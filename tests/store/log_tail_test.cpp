@@ -1,6 +1,7 @@
 // What counts as the end of a log. Works on a real file.
 #include "tuner/store/log_tail.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -49,6 +50,18 @@ TEST_CASE("A log's tail has at most so many lines and bytes", "[log_tail][unit]"
   const std::string long_line(3 * tail_bytes, 'x');
   CHECK(tail_of(long_line + "\nend").size() == tail_bytes);
   CHECK(tail_of(long_line + "\nend").ends_with("x\nend"));
+}
+
+TEST_CASE("What a trial puts in place of its log has no tail, and nobody waits for it",
+          "[log_tail][unit]") {
+  const TemporaryLog log("of somebody else's\n");
+  const std::string other = std::string(log.name()) + "-other";
+  REQUIRE(::mkfifo(other.c_str(), 0600) == 0);
+  CHECK(log_tail(other, 0) == "");
+  ::unlink(other.c_str());
+  REQUIRE(::symlink(log.name(), other.c_str()) == 0);
+  CHECK(log_tail(other, 0) == "");
+  ::unlink(other.c_str());
 }
 
 TEST_CASE("The last line is the last that is not blank", "[log_tail][unit]") {

@@ -6,11 +6,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <chrono>
 #include <utility>
-
-#include "tuner/exec/process_stat.h"
 
 namespace tune {
 namespace {
@@ -25,11 +24,10 @@ constexpr std::size_t kept_buffer_bytes = 64 * 1024;
 /// More than a socket holds. Bounded, since what the process left behind may write on until `reap`.
 constexpr std::size_t drained_bytes = 4 * 1024 * 1024;
 
-// Of a group whose members were killed: about 30 s in all, for those that cannot die yet.
+// Between looks at whether what was killed is gone.
 constexpr std::chrono::milliseconds shortest_pause{1};
 constexpr std::chrono::milliseconds longest_pause{250};
-constexpr int cheap_looks = 6;
-constexpr int most_looks = 128;
+constexpr int most_doublings = 8;
 
 void release_if_large(std::string& buffer) {
   buffer.clear();
@@ -94,7 +92,12 @@ void Child::close() {
   if (exit_watch_.is_open()) exit_watch_.release();
   linger_.cancel();
   process_.signal(SIGKILL);
-  process_.reap();
+  shared_.adopted.ended(launch_);
+}
+
+bool Child::is_gone() {
+  return process_.ended() && process_.clear() &&
+         shared_.adopted.left_of(launch_) != Adopted::Left::some;
 }
 
 void Child::wait_for_input() {
@@ -190,34 +193,48 @@ void Child::wait_for_exit() {
 
 void Child::on_exit_ready() {
   if (!exit_watch_.is_open()) return;
-  if (!process_.has_exited()) return wait_for_exit();  // readiness may be spurious
+  status_ = process_.ended();
+  if (!status_) return look_again();  // readiness may be spurious, or a debugger reaps first
   drain();
   exit_watch_.release();
-  status_ = process_.reap();
   socket_.close();
-  announce_end();
+  shared_.adopted.ended(launch_);
+  shared_.leaving.push_back(shared_from_this());
+  settle_soon(shared_);
+}
+
+void Child::settle_soon(ChildrenShared& shared) {
+  if (std::exchange(shared.to_settle, true)) return;
+  asio::post(shared.context, [&shared] {
+    shared.to_settle = false;
+    for (const auto& child : shared.leaving) child->process_.clear();
+    // Afterwards: whoever was reaped just now may have left children.
+    shared.adopted.look();
+    for (const auto& child : std::vector(shared.leaving)) child->conclude();
+  });
 }
 
 /// What was killed takes a while to be gone, longest if it holds a GPU's memory; until then its
 /// devices are nobody else's.
-void Child::announce_end() {
-  if (looks_ < most_looks && group_lingers()) {
-    const auto pause = std::min(longest_pause, shortest_pause * (1 << std::min(looks_, 10)));
-    ++looks_;
-    linger_.expires_after(pause);
-    linger_.async_wait([self = shared_from_this()](boost::system::error_code error) {
-      if (!error) self->announce_end();
-    });
-    return;
-  }
-  shared_.happened.emplace_back(Exited{launch_, status_.exit_code, status_.signal});
+void Child::conclude() {
+  const bool is_cleared = process_.is_cleared();
+  const auto left = shared_.adopted.left_of(launch_);
+  const bool only_others = process_.is_reaped() && left == Adopted::Left::others;
+  if (!only_others && (!is_cleared || left == Adopted::Left::some)) return look_again();
+  linger_.cancel();
+  shared_.adopted.forget(launch_);
+  std::erase(shared_.leaving, shared_from_this());
+  shared_.happened.emplace_back(Exited{launch_, status_->exit_code, status_->signal});
   shared_.gone(launch_);
 }
 
-bool Child::group_lingers() const {
-  // To look through all processes is dear, and needed only where nobody reaps the dead.
-  const bool exists = ::kill(-process_.pid(), 0) == 0 || errno != ESRCH;
-  return exists && (looks_ < cheap_looks || group_runs(process_.pid()));
+void Child::look_again() {
+  linger_.expires_after(
+      std::min(longest_pause, shortest_pause * (1 << std::min(looks_++, most_doublings))));
+  linger_.async_wait([self = shared_from_this()](boost::system::error_code error) {
+    if (error) return;
+    self->status_ ? settle_soon(self->shared_) : self->on_exit_ready();
+  });
 }
 
 void Child::drain() {

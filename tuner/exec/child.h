@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tuner/exec/adopted.h"
 #include "tuner/exec/message_parser.h"
 #include "tuner/exec/spawn.h"
 
@@ -28,6 +30,10 @@ struct ChildrenShared {
   std::uint64_t batch = 0;  ///< each gives every child a new share of what may be read
   std::vector<std::shared_ptr<Child>> paused;  ///< said more than their share in this batch
   std::function<void(LaunchId)> gone;          ///< called when Exited has been noted
+  Adopted adopted;
+  /// Their leaders have ended; something that they have left may not have.
+  std::vector<std::shared_ptr<Child>> leaving;
+  bool to_settle = false;  ///< is posted
 };
 
 /// Handlers hold a shared_ptr, so that one that was cancelled finds its object.
@@ -45,8 +51,16 @@ class Child : public std::enable_shared_from_this<Child> {
   /// Listens again, after having been paused.
   void resume();
   void signal(int signal) const noexcept { process_.signal(signal); }
-  /// Ends and reaps the process without a word.
+  pid_t pid() const { return process_.pid(); }
+  /// Soon, and once for all that call for it: ends and reaps what is left of those that are
+  /// leaving, and says so of each of which nothing is.
+  static void settle_soon(ChildrenShared& shared);
+  /// Stops listening: what the process says and how it ends is nobody's any more.
   void close();
+  /// Once closed, reaps what is dead of it; true if nothing is left.
+  bool is_gone();
+  /// Leaves to itself what cannot die.
+  void let_go() noexcept { process_.let_go(); }
 
  private:
   void wait_for_input();
@@ -60,8 +74,8 @@ class Child : public std::enable_shared_from_this<Child> {
   void wait_for_exit();
   void on_exit_ready();
   void drain();
-  void announce_end();
-  bool group_lingers() const;
+  void conclude();
+  void look_again();
 
   ChildrenShared& shared_;
   LaunchId launch_;
@@ -72,10 +86,10 @@ class Child : public std::enable_shared_from_this<Child> {
   boost::asio::posix::stream_descriptor exit_watch_;  ///< on the process's pidfd, not owned
   std::string partial_;                               ///< a line whose newline has not come yet
   std::string outbox_;
-  std::size_t sent_ = 0;  ///< of outbox_
-  ExitStatus status_;
+  std::size_t sent_ = 0;              ///< of outbox_
+  std::optional<ExitStatus> status_;  ///< it has ended
   boost::asio::steady_timer linger_;
-  int looks_ = 0;  ///< at whether its group is gone
+  int looks_ = 0;  ///< at whether all of it is gone
   bool write_pending_ = false;
   bool faulted_ = false;  ///< and so not listened to any more
   std::uint64_t batch_ = 0;

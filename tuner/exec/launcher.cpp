@@ -9,8 +9,8 @@
 
 namespace tune {
 
-Launcher::Launcher(OnLaunched on_launched)
-    : on_launched_(std::move(on_launched)), thread_([this] { run(); }) {}
+Launcher::Launcher(const rlimit& descriptors, OnLaunched on_launched)
+    : on_launched_(std::move(on_launched)), spawner_(descriptors), thread_([this] { run(); }) {}
 
 Launcher::~Launcher() {
   {

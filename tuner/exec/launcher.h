@@ -26,7 +26,8 @@ class Launcher {
   /// Told each outcome, on the launcher's thread. Must not throw.
   using OnLaunched = std::function<void(LaunchId, LaunchOutcome)>;
 
-  explicit Launcher(OnLaunched on_launched);
+  /// `descriptors`: the limit that processes get.
+  Launcher(const rlimit& descriptors, OnLaunched on_launched);
   /// Finishes the launch under way and drops those that wait.
   ~Launcher();
 

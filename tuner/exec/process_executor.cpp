@@ -9,15 +9,18 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 
 #include "tuner/core/error.h"
 #include "tuner/exec/child.h"
 #include "tuner/exec/control_server.h"
 #include "tuner/exec/launcher.h"
+#include "tuner/exec/process_wide.h"
 
 namespace tune {
 namespace {
@@ -27,22 +30,11 @@ namespace asio = boost::asio;
 constexpr std::size_t block_bytes = 64 * 1024;
 constexpr Seconds endless_s = 1e9;  ///< a steady time that no machine reaches
 
-/// Sets one signal's action and gives the old one back at its end.
-class ScopedAction {
- public:
-  ScopedAction(int signal, void (*action)(int)) : signal_(signal) {
-    struct sigaction wanted {};
-    wanted.sa_handler = action;
-    ::sigaction(signal, &wanted, &before_);
-  }
-  ~ScopedAction() { ::sigaction(signal_, &before_, nullptr); }
-  ScopedAction(const ScopedAction&) = delete;
-  ScopedAction& operator=(const ScopedAction&) = delete;
+constexpr std::chrono::milliseconds look_period{250};
 
- private:
-  int signal_;
-  struct sigaction before_ {};
-};
+// At the end of the executor.
+constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::milliseconds longest_pause{50};
 
 bool is_ignored(int signal) {
   struct sigaction now {};
@@ -54,10 +46,10 @@ bool is_ignored(int signal) {
 class ProcessExecutor::Loop {
  public:
   explicit Loop(Interrupts interrupts)
-      : no_sigpipe_(SIGPIPE, SIG_IGN),
-        exit_codes_kept_(SIGCHLD, SIG_DFL),
-        stay_(shared_.context.get_executor()),
-        signals_(shared_.context) {
+      : stay_(shared_.context.get_executor()),
+        signals_(shared_.context),
+        next_look_(shared_.context) {
+    look_now_and_then();
     shared_.block.resize(block_bytes + MessageParser::padding_bytes);
     shared_.gone = [this](LaunchId launch) { launches_.erase(launch); };
     if (interrupts == Interrupts::report) {
@@ -66,20 +58,19 @@ class ProcessExecutor::Loop {
       }
       wait_for_signals();
     }
-    launcher_ = std::make_unique<Launcher>([this](LaunchId launch, LaunchOutcome outcome) {
-      post_outcome(launch, std::move(outcome));
-    });
+    launcher_ = std::make_unique<Launcher>(process_wide_.descriptors_before(),
+                                           [this](LaunchId launch, LaunchOutcome outcome) {
+                                             post_outcome(launch, std::move(outcome));
+                                           });
   }
 
   ~Loop() {
-    // First all signals, then all waits, so that many processes end side by side.
-    for (const auto& [launch, state] : launches_) {
-      if (state.child) state.child->signal(SIGKILL);
-    }
     for (const auto& [launch, state] : launches_) {
       if (state.child) state.child->close();
     }
     launcher_.reset();
+    for (const auto& [launch, state] : launches_) shared_.adopted.ended(launch);
+    wait_for_ends();
   }
 
   void listen(const std::filesystem::path& directory) {
@@ -94,6 +85,8 @@ class ProcessExecutor::Loop {
 
   void launch(LaunchId launch, LaunchSpec spec) {
     ensure(launches_.try_emplace(launch).second, "a launch id is used once");
+    shared_.adopted.expect(launch);
+    spec.environment.push_back(shared_.adopted.variable(launch));
     launcher_->launch(launch, std::move(spec));
   }
 
@@ -173,6 +166,7 @@ class ProcessExecutor::Loop {
       return on_launch_failed(launch, std::string("cannot watch the process: ") + error.what());
     }
     const auto child = state.child;
+    shared_.adopted.began(launch, child->pid());
     child->start();
     child->queue(std::exchange(state.early_lines, {}));
     child->flush();
@@ -181,6 +175,7 @@ class ProcessExecutor::Loop {
 
   void on_launch_failed(LaunchId launch, std::string reason) {
     launches_.erase(launch);
+    shared_.adopted.forget(launch);
     shared_.happened.emplace_back(LaunchFailed{launch, std::move(reason)});
   }
 
@@ -190,6 +185,38 @@ class ProcessExecutor::Loop {
       shared_.happened.emplace_back(Interrupted{signal});
       wait_for_signals();
     });
+  }
+
+  /// For what dies while its launch lives. Not at each SIGCHLD: a handler would have every child's
+  /// end interrupt calls of the program's other threads.
+  void look_now_and_then() {
+    next_look_.expires_after(look_period);
+    next_look_.async_wait([this](boost::system::error_code error) {
+      if (error) return;
+      if (!launches_.empty()) Child::settle_soon(shared_);
+      look_now_and_then();
+    });
+  }
+
+  /// Until all that was killed is gone; not for ever, since what is stuck in the kernel does not
+  /// end.
+  void wait_for_ends() {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, longest_pause)) {
+      bool all_gone = true;
+      for (const auto& [launch, state] : launches_) {
+        all_gone = (!state.child || state.child->is_gone()) && all_gone;
+      }
+      shared_.adopted.look();
+      for (const auto& [launch, state] : launches_) {
+        all_gone = all_gone && shared_.adopted.left_of(launch) != Adopted::Left::some;
+      }
+      if (all_gone || std::chrono::steady_clock::now() >= until) break;
+      std::this_thread::sleep_for(pause);
+    }
+    for (const auto& [launch, state] : launches_) {
+      if (state.child) state.child->let_go();
+    }
   }
 
   void flush() {
@@ -215,11 +242,11 @@ class ProcessExecutor::Loop {
     return shared_.context.run_one_until(std::chrono::steady_clock::time_point(since_epoch)) > 0;
   }
 
-  ScopedAction no_sigpipe_;
-  ScopedAction exit_codes_kept_;
+  ProcessWide process_wide_;  ///< first: the others find signals as they are to be
   ChildrenShared shared_;
   asio::executor_work_guard<asio::io_context::executor_type> stay_;
   asio::signal_set signals_;
+  asio::steady_timer next_look_;
   std::optional<ControlServer> control_;
   std::unordered_map<LaunchId, LaunchState> launches_;
   std::vector<LaunchId> to_flush_;

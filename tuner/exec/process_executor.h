@@ -16,13 +16,15 @@ enum class Interrupts {
   leave_alone  ///< for whoever has handlers of their own
 };
 
-/// All calls but `wake` from one thread, which should live as long as the executor. While it lives
-/// SIGPIPE is ignored and SIGCHLD is not (an inherited "ignore" would lose exit codes).
+/// All calls but `wake` from one thread, which should live as long as the executor. While it lives,
+/// it changes some things of the whole process: see ProcessWide. What the program has started
+/// itself is neither signalled nor reaped, as Adopted says.
 class ProcessExecutor final : public Executor {
  public:
   /// Throws Error if the machine has no descriptors left.
   explicit ProcessExecutor(Interrupts interrupts = Interrupts::report);
-  /// Kills and reaps everything that still runs.
+  /// Kills and reaps everything that still runs. What cannot die (stuck in the kernel, on a disk
+  /// that does not answer) is left alone after 5 s.
   ~ProcessExecutor() override;
 
   /// Makes the control socket in this directory, whose lock the caller holds. Throws Error if there

@@ -18,9 +18,10 @@ namespace {
 
 /// Larger than any that the kernel lets a program be started with, in practice.
 constexpr std::size_t most_environment_bytes = 8 * 1024 * 1024;
+constexpr std::size_t most_stat_bytes = 4096;
+constexpr std::size_t most_children_bytes = 64 * 1024 * 1024;
 
-std::string read_all(pid_t pid, const char* name, std::size_t most_bytes) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+std::string read_all(const std::string& path, std::size_t most_bytes) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 16384> block;
@@ -31,6 +32,10 @@ std::string read_all(pid_t pid, const char* name, std::size_t most_bytes) {
     text.append(block.data(), static_cast<std::size_t>(count));
   }
   return text;
+}
+
+std::string read_all(pid_t pid, const char* name, std::size_t most_bytes) {
+  return read_all("/proc/" + std::to_string(pid) + "/" + name, most_bytes);
 }
 
 /// The next field of a line of numbers and words.
@@ -47,10 +52,7 @@ Number to_number(std::string_view text) {
   return number;
 }
 
-}  // namespace
-
-std::optional<ProcessStat> read_process_stat(pid_t pid) {
-  const std::string text = read_all(pid, "stat", 4096);
+std::optional<ProcessStat> parse_stat(const std::string& text) {
   // The name in field 2 may hold spaces and parentheses, so fields are counted from its end.
   const auto end_of_name = text.rfind(')');
   if (end_of_name == text.npos || end_of_name + 2 > text.size()) return std::nullopt;
@@ -65,6 +67,26 @@ std::optional<ProcessStat> read_process_stat(pid_t pid) {
   return stat;
 }
 
+/// The names in a directory of /proc that are numbers, in its order.
+std::vector<pid_t> numbers_in(const char* directory) {
+  std::vector<pid_t> numbers;
+  std::error_code ignored;
+  std::filesystem::directory_iterator entry(directory, ignored);
+  for (; entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    if (std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+      numbers.push_back(to_number<pid_t>(name));
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::optional<ProcessStat> read_process_stat(pid_t pid) {
+  return parse_stat(read_all(pid, "stat", most_stat_bytes));
+}
+
 std::vector<std::string> read_environment(pid_t pid) {
   const std::string text = read_all(pid, "environ", most_environment_bytes);
   std::vector<std::string> variables;
@@ -76,18 +98,38 @@ std::vector<std::string> read_environment(pid_t pid) {
   return variables;
 }
 
-std::vector<pid_t> all_processes() {
-  std::vector<pid_t> pids;
-  std::error_code ignored;
-  std::filesystem::directory_iterator entry("/proc", ignored);
-  for (; entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
-    const std::string name = entry->path().filename().string();
-    if (std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-      pids.push_back(to_number<pid_t>(name));
+std::optional<std::string_view> find_variable(const std::vector<std::string>& variables,
+                                              std::string_view name) {
+  for (const std::string_view variable : variables) {
+    if (variable.size() > name.size() && variable.starts_with(name) &&
+        variable[name.size()] == '=') {
+      return variable.substr(name.size() + 1);
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<pid_t>> adopted_children() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self", error);
+  if (error || self != std::to_string(::getpid())) return std::nullopt;
+  std::vector<pid_t> pids;
+  // The kernel gives orphans to the first thread that lives.
+  for (const pid_t thread : numbers_in("/proc/self/task")) {
+    const std::string directory = "/proc/self/task/" + std::to_string(thread);
+    const auto stat = parse_stat(read_all(directory + "/stat", most_stat_bytes));
+    if (!stat || stat->is_dead()) continue;
+    const std::string text = read_all(directory + "/children", most_children_bytes);
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto field = take_field(rest);
+      if (!field.empty()) pids.push_back(to_number<pid_t>(field));
+    }
+    break;
   }
   return pids;
 }
+
+std::vector<pid_t> all_processes() { return numbers_in("/proc"); }
 
 bool group_runs(pid_t group) {
   // A dead member that nobody reaps can be signalled too, so that only "no" is an answer.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tune {
@@ -25,6 +26,15 @@ std::optional<ProcessStat> read_process_stat(pid_t pid);
 /// The variables ("NAME=value") that it was started with; empty if they cannot be read: another
 /// user's process, a dead one, or one that has overwritten them.
 std::vector<std::string> read_environment(pid_t pid);
+
+/// The value of `name` in variables of the form "NAME=value".
+std::optional<std::string_view> find_variable(const std::vector<std::string>& variables,
+                                              std::string_view name);
+
+/// The children of this process, the dead ones that nobody has reaped included, among which are all
+/// that it has not started itself: those of the thread that the kernel gives orphans to, mostly the
+/// first. Nothing if /proc does not show this process, or shows another namespace's numbers.
+std::optional<std::vector<pid_t>> adopted_children();
 
 /// All processes that /proc shows.
 std::vector<pid_t> all_processes();

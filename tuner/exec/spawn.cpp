@@ -3,12 +3,14 @@
 #include "tuner/exec/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +20,8 @@
 
 #include "tuner/core/error.h"
 #include "tuner/exec/process_stat.h"
-#include "tuner/exec/program.h"
+#include "tuner/exec/process_wide.h"
+#include "tuner/files/regular_file.h"
 
 /// clone(2) by its second name. The thread sanitizer takes the first for a fork, with two
 /// memories, and goes on with a confused state in the only one that there is.
@@ -39,9 +42,43 @@ struct ChildPlan {
   const char* directory;
   std::array<int, descriptors_in_child> sources;  ///< all above the places they go to
   pid_t parent;
+  rlimit descriptors;  ///< the limit to be had
   const char* volatile failed_call = nullptr;
   volatile int error = 0;
 };
+
+/// What getdents64 fills in; libc has no such struct.
+struct DirectoryEntry64 {
+  std::uint64_t inode;
+  std::int64_t offset;
+  unsigned short bytes;
+  unsigned char type;
+  char name[1];
+};
+
+/// Where there is no close_range (before Linux 5.9, or not allowed by a container's runtime). Those
+/// of the driver are close-on-exec; this is for what a library has opened without that. Without
+/// /proc it stays open.
+__attribute__((no_sanitize("address", "thread", "undefined"))) void close_by_name() {
+  const long directory =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
+  if (directory < 0) return;
+  alignas(DirectoryEntry64) char block[4096];
+  for (;;) {
+    const long count = ::syscall(SYS_getdents64, directory, block, sizeof block);
+    if (count <= 0) break;
+    for (long at = 0; at < count;) {
+      const auto* const entry = reinterpret_cast<const DirectoryEntry64*>(block + at);
+      at += entry->bytes;
+      int fd = 0;
+      for (const char* digit = entry->name; fd >= 0 && *digit != 0; ++digit) {
+        fd = *digit >= '0' && *digit <= '9' ? 10 * fd + (*digit - '0') : -1;
+      }
+      if (fd >= descriptors_in_child) ::syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+    }
+  }
+  ::syscall(SYS_close, directory);
+}
 
 /// Everything between clone and exec. It runs in the parent's memory, so system calls only, raw
 /// ones, and no instrumentation: the sanitizers' wrappers would record them as the parent's.
@@ -69,10 +106,9 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) int run_child(voi
     result = ::syscall(SYS_dup3, plan.sources[static_cast<std::size_t>(place)], place, 0);
   }
   if (result >= 0) {
-    call = "close_range";
-    result = ::syscall(SYS_close_range, descriptors_in_child, ~0U, 0);
-  }
-  if (result >= 0) {
+    if (::syscall(SYS_close_range, descriptors_in_child, ~0U, 0) != 0) close_by_name();
+    // Failing that, it has the driver's own: no reason not to run.
+    ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan.descriptors, nullptr);
     const unsigned long empty_mask = 0;
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &empty_mask, nullptr, kernel_sigset_bytes);
     call = "execve";
@@ -92,7 +128,7 @@ FileDescriptor above_standard(int fd) {
 }
 
 FileDescriptor open_log(const std::filesystem::path& path) {
-  auto fd = above_standard(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  auto fd = above_standard(open_regular(path.string(), O_WRONLY | O_CREAT | O_APPEND));
   if (!fd) throw file_error("cannot open", path.string(), errno);
   return fd;
 }
@@ -105,35 +141,70 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   return result;
 }
 
-Error start_error(const ChildPlan& plan, const LaunchSpec& spec) {
+/// All calls up to the last have worked, and there is no such program.
+class NoSuchProgram : public Error {
+ public:
+  explicit NoSuchProgram(const Error& error) : Error(error) {}
+};
+
+Error sentence_of(const ChildPlan& plan, const std::string& program) {
   const std::string_view call = plan.failed_call;
-  const std::string program = "'" + spec.argv[0] + "'";
   if (call == "execve") return file_error("cannot run", program, plan.error);
   if (call == "chdir") {
-    return file_error("cannot enter the working directory", spec.directory.string(), plan.error);
+    return file_error("cannot enter the working directory", plan.directory, plan.error);
   }
   return file_error("cannot run " + program + ":", call, plan.error);
 }
 
 }  // namespace
 
-Spawner::Spawner()
-    : environment_(inherited_environment()),
-      dev_null_(above_standard(::open("/dev/null", O_RDONLY | O_CLOEXEC))),
+Spawner::Spawner(const rlimit& descriptors)
+    : descriptors_(descriptors),
+      environment_(inherited_environment()),
+      dev_null_(above_standard(::open("/dev/null", O_RDWR | O_CLOEXEC))),
       stack_(stack_bytes) {
   if (!dev_null_) throw file_error("cannot open", "/dev/null", errno);
 }
 
-Spawned Spawner::spawn(const LaunchSpec& spec) {
-  const Program program = resolve_program(spec, environment_);
+Process Spawner::start(const Program& program, const std::filesystem::path& directory,
+                       const std::array<int, 4>& sources) {
+  static_assert(descriptors_in_child == 4);
+  const std::string name = "'" + program.argv[0] + "'";
   const auto argv = pointers_to(program.argv);
   const auto environment = pointers_to(program.environment);
+  ChildPlan plan{.path = program.path.c_str(),
+                 .argv = argv.data(),
+                 .environment = environment.data(),
+                 .directory = directory.c_str(),
+                 .sources = sources,
+                 .parent = ::getpid(),
+                 .descriptors = descriptors_};
+  int pidfd = -1;
+  const int pid = ::__clone(run_child, stack_.data() + stack_.size(),
+                            CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+  if (pid < 0) throw file_error("cannot start a process for", name, errno);
+  if (pidfd < 0) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, __WALL);
+    throw machine_error("cannot run " + name + ": this kernel gives no descriptor of a process");
+  }
+  Process process(pid, FileDescriptor(pidfd));
+  if (plan.failed_call == nullptr) return process;
+  const Error error = sentence_of(plan, name);
+  if (plan.error == ENOENT && plan.failed_call == std::string_view("execve")) {
+    throw NoSuchProgram(error);
+  }
+  throw error;
+}
 
+Spawned Spawner::spawn(const LaunchSpec& spec) {
+  const Program program = resolve_program(spec, environment_);
   const auto out = open_log(spec.stdout_path);
   const auto own_err =
       spec.stderr_path == spec.stdout_path ? FileDescriptor() : open_log(spec.stderr_path);
+  const int err = own_err ? own_err.get() : out.get();
   struct stat log {};
-  (void)::fstat(own_err ? own_err.get() : out.get(), &log);
+  (void)::fstat(err, &log);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
@@ -141,23 +212,43 @@ Spawned Spawner::spawn(const LaunchSpec& spec) {
   FileDescriptor ours(ends[0]);
   const auto theirs = above_standard(ends[1]);
   if (!theirs) throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
-
-  ChildPlan plan{
-      .path = program.path.c_str(),
-      .argv = argv.data(),
-      .environment = environment.data(),
-      .directory = spec.directory.c_str(),
-      .sources = {dev_null_.get(), out.get(), own_err ? own_err.get() : out.get(), theirs.get()},
-      .parent = ::getpid()};
-  int pidfd = -1;
-  const int pid = ::__clone(run_child, stack_.data() + stack_.size(),
-                            CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
-  if (pid < 0) throw file_error("cannot start a process for", "'" + spec.argv[0] + "'", errno);
-  Process process(pid, FileDescriptor(pidfd));
-  if (plan.failed_call != nullptr) throw start_error(plan, spec);
-  const auto stat = read_process_stat(pid);
+  Process process = start(program, spec.directory, {dev_null_.get(), out.get(), err, theirs.get()});
+  const auto stat = read_process_stat(process.pid());
   return {std::move(process), std::move(ours), stat ? stat->start_ticks : 0,
           static_cast<std::uint64_t>(log.st_size)};
+}
+
+void Spawner::try_out() try {
+  const int nothing = dev_null_.get();
+  const Program idle{"/bin/true", {"/bin/true"}, environment_};
+  const Process process = start(idle, "/", {nothing, nothing, nothing, nothing});
+  pollfd exited{process.pidfd(), POLLIN, 0};
+  while (::poll(&exited, 1, -1) < 0 && errno == EINTR) {
+  }
+  siginfo_t info{};
+  if (::waitid(P_PIDFD, static_cast<id_t>(process.pidfd()), &info, WEXITED | WNOWAIT) != 0) {
+    throw file_error("cannot wait for '/bin/true':", "waitid", errno);
+  }
+} catch (const NoSuchProgram&) {
+  // What comes before is what matters: an image may well have no such program.
+}
+
+void require_launches() {
+  const ProcessWide process;  // an ignored SIGCHLD would lose its end
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::string reason;
+  try {
+    Spawner(process.descriptors_before()).try_out();
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (reason.empty()) return;
+  throw machine_error("this machine cannot start trials: " + reason +
+                      " (tune needs Linux 5.4 or newer, and a container that lets it use that)");
 }
 
 }  // namespace tune

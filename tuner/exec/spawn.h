@@ -2,6 +2,9 @@
 // Knows no loop and no protocol.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +13,7 @@
 #include "tuner/exec/executor.h"
 #include "tuner/exec/file_descriptor.h"
 #include "tuner/exec/process.h"
+#include "tuner/exec/program.h"
 
 namespace tune {
 
@@ -22,23 +26,35 @@ struct Spawned {
 };
 
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread
-/// that spawned it (PR_SET_PDEATHSIG), has default signal dispositions, an empty mask and the
-/// descriptors 0 (/dev/null), 1, 2 and 3 (its end of a stream socket), and no others.
+/// that spawned it (PR_SET_PDEATHSIG), has default signal dispositions, an empty mask, a limit of
+/// descriptors that is given, and the descriptors 0 (/dev/null), 1, 2 and 3 (its end of a stream
+/// socket), and no others.
 /// vfork-like, so that the cost does not depend on the driver's memory.
 class Spawner {
  public:
   /// The environment is taken from the driver's as it is now.
-  Spawner();
+  explicit Spawner(const rlimit& descriptors);
 
   /// Blocks until the program runs or could not be started, usually below a millisecond. Throws
   /// Error with a sentence that names program or file and the reason; nothing is left then.
-  /// To be called with all signals blocked.
+  /// To be called with all signals blocked. A log that is there and is no regular file is an Error.
   Spawned spawn(const LaunchSpec& spec);
 
+  /// Starts a program that does nothing, as any other. Error (machine) with a sentence that names
+  /// what this kernel, or the container's runtime, does not allow. Blocks until it has ended.
+  void try_out();
+
  private:
+  Process start(const Program& program, const std::filesystem::path& directory,
+                const std::array<int, 4>& sources);
+
+  rlimit descriptors_;
   std::vector<std::string> environment_;
   FileDescriptor dev_null_;
   std::vector<std::byte> stack_;
 };
+
+/// Error (machine) if this machine cannot start processes as the driver does; see Spawner::try_out.
+void require_launches();
 
 }  // namespace tune

@@ -1,0 +1,152 @@
+// The kernel names the children of a process, so that nobody has to look through all processes.
+// A dead one has no environment any more: whose it was is remembered from when it was seen alive.
+#include "tuner/exec/adopted.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "tuner/exec/process_stat.h"
+
+namespace tune {
+namespace {
+
+/// Each may bring to light children of what was reaped in the one before; chains are short.
+constexpr int most_looks = 64;
+
+enum class Life { gone, dead, alive };
+
+/// Of a child. Not by its state in /proc, where a process whose first thread has ended looks dead.
+Life life_of(pid_t pid) {
+  siginfo_t info{};
+  const int flags = WEXITED | WNOHANG | WNOWAIT | __WALL;
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, flags) != 0) return Life::gone;
+  return info.si_pid != 0 ? Life::dead : Life::alive;
+}
+
+void reap(pid_t pid) {
+  siginfo_t ignored{};
+  (void)::waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED | WNOHANG | __WALL);
+}
+
+/// The launch that a word of the variable names, if it begins with `prefix`.
+std::optional<LaunchId> launch_in(std::string_view value, std::string_view prefix) {
+  while (!value.empty()) {
+    const auto word = value.substr(0, value.find(' '));
+    value.remove_prefix(std::min(word.size() + 1, value.size()));
+    if (!word.starts_with(prefix)) continue;
+    std::uint64_t number = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data() + prefix.size(), end, number);
+    if (error == std::errc() && stop == end) return LaunchId{number};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Adopted::Adopted() : session_(::getsid(0)) {
+  if (const char* const outer = std::getenv(launch_variable)) outer_ = outer + std::string(" ");
+  static std::atomic<unsigned> counter = 0;
+  const auto self = read_process_stat(::getpid());
+  prefix_ = std::to_string(::getpid()) + "." + std::to_string(self ? self->start_ticks : 0) + "." +
+            std::to_string(counter++) + ".";
+  for (const pid_t pid : adopted_children().value_or(std::vector<pid_t>())) {
+    seen_.emplace(pid, Owner{Owner::Kind::program, {}});
+  }
+}
+
+std::string Adopted::variable(LaunchId launch) const {
+  return launch_variable + ("=" + outer_) + prefix_ +
+         std::to_string(static_cast<std::uint64_t>(launch));
+}
+
+void Adopted::expect(LaunchId launch) { launches_.emplace(launch, Known{}); }
+
+void Adopted::began(LaunchId launch, pid_t leader) {
+  launches_[launch].leader = leader;
+  leaders_.insert_or_assign(leader, launch);
+}
+
+void Adopted::ended(LaunchId launch) { launches_[launch].ended = true; }
+
+void Adopted::forget(LaunchId launch) {
+  const auto known = launches_.find(launch);
+  if (known == launches_.end()) return;
+  leaders_.erase(known->second.leader);
+  launches_.erase(known);
+}
+
+Adopted::Left Adopted::left_of(LaunchId launch) const {
+  const auto known = launches_.find(launch);
+  return known == launches_.end() ? Left::nothing : known->second.left;
+}
+
+void Adopted::look() {
+  for (int looks = 0; look_once() && looks < most_looks; ++looks) {
+  }
+}
+
+/// True if what was reaped may have left children, which are this process's by now.
+bool Adopted::look_once() {
+  const auto children = adopted_children();
+  if (!children) return false;
+  for (auto& [launch, known] : launches_) known.left = Left::nothing;
+  std::unordered_map<pid_t, Owner> seen;
+  bool again = false;
+  for (const pid_t pid : *children) {
+    if (leaders_.contains(pid)) continue;
+    const Life life = life_of(pid);
+    if (life == Life::gone) continue;
+    const Owner owner = owner_of(pid, life == Life::dead);
+    const bool is_trials = owner.kind == Owner::Kind::launch || owner.kind == Owner::Kind::nobody;
+    if (life == Life::dead && is_trials) {
+      reap(pid);
+      again = true;
+      continue;
+    }
+    if (owner.kind != Owner::Kind::unknown) seen.emplace(pid, owner);
+    if (life == Life::alive && owner.kind == Owner::Kind::launch) end_if_over(pid, owner.launch);
+  }
+  seen_ = std::move(seen);
+  return again;
+}
+
+Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
+  const auto leader = leaders_.find(::getpgid(pid));
+  if (leader != leaders_.end()) return {Owner::Kind::launch, leader->second};
+  const auto before = seen_.find(pid);
+  if (before != seen_.end()) return before->second;
+  // Whoever waits for its own children mostly leaves them where they are.
+  if (is_dead) {
+    const bool is_apart = ::getsid(pid) != session_ || ::getpgid(pid) != ::getpgrp();
+    return {is_apart ? Owner::Kind::nobody : Owner::Kind::unknown, {}};
+  }
+  const auto variables = read_environment(pid);
+  if (variables.empty()) return {};  // another user's, or just ending
+  const auto value = find_variable(variables, launch_variable);
+  const auto launch = value ? launch_in(*value, prefix_) : std::nullopt;
+  if (!launch) return {Owner::Kind::program, {}};
+  // One that is being launched is the launcher's until it is told: perhaps this is its leader.
+  const auto known = launches_.find(*launch);
+  if (known != launches_.end() && known->second.leader == 0) return {};
+  return {Owner::Kind::launch, *launch};
+}
+
+void Adopted::end_if_over(pid_t pid, LaunchId launch) {
+  const auto known = launches_.find(launch);
+  if (known != launches_.end() && !known->second.ended) return;
+  // A child's number is its own until it is reaped, which nobody else does.
+  const bool is_allowed = ::kill(pid, SIGKILL) == 0 || errno != EPERM;
+  if (known == launches_.end()) return;
+  known->second.left = std::max(known->second.left, is_allowed ? Left::some : Left::others);
+}
+
+}  // namespace tune

@@ -1,0 +1,82 @@
+// The driver's children that it has not started: what trials leave behind when their own parents
+// end. Knows launches, not what a trial is.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "tuner/exec/executor.h"
+
+namespace tune {
+
+/// Names the launches that a process comes from, the outermost driver's first; inherited by
+/// whatever is started.
+inline constexpr const char* launch_variable = "TUNE_LAUNCH";
+
+/// Ends what a launch has left behind, wherever it went (`setsid`, a daemon), and reaps the dead.
+/// A process belongs to a launch if it is in its group, or if the environment that it was started
+/// with says so (`TUNE_LAUNCH`). The program that the executor is in may have children of its own:
+/// these are neither signalled nor reaped. What has died before it was ever looked at is reaped if
+/// it is in another group or session than the driver, and left to the program otherwise. One
+/// thread.
+class Adopted {
+ public:
+  /// Children that are there now are the program's own.
+  Adopted();
+
+  /// The variable by which whatever a launch starts is known again. It names the launches of outer
+  /// drivers too, if this one is itself a trial.
+  std::string variable(LaunchId launch) const;
+
+  /// The launch is asked for; its processes are let live from now on.
+  void expect(LaunchId launch);
+  /// It runs as the leader of a group.
+  void began(LaunchId launch, pid_t leader);
+  /// Its leader is dead, not yet reaped, and so is to be what it has left.
+  void ended(LaunchId launch);
+  /// Nothing of it is left, and its leader is reaped: the number may be another's from now on.
+  void forget(LaunchId launch);
+
+  /// Signals and reaps; to be called when children may have died. The cost is that of the children,
+  /// not of all processes.
+  void look();
+
+  enum class Left {
+    nothing,
+    others,  ///< processes that this one may not signal (another user's): they go their own way
+    some,    ///< it was sent SIGKILL, and is not gone yet
+  };
+  /// What the last `look` has found alive outside of what `Process::clear` waits for, and inside.
+  Left left_of(LaunchId launch) const;
+
+ private:
+  struct Known {
+    pid_t leader = 0;  ///< 0: being launched
+    bool ended = false;
+    Left left = Left::nothing;
+  };
+  struct Owner {
+    enum class Kind {
+      unknown,
+      program,  ///< the program's own child
+      launch,   ///< a trial's
+      nobody,   ///< a trial's, whichever: nothing but to be reaped
+    } kind = Kind::unknown;
+    LaunchId launch{};
+  };
+
+  bool look_once();
+  Owner owner_of(pid_t pid, bool is_dead) const;
+  void end_if_over(pid_t pid, LaunchId launch);
+
+  std::string outer_;   ///< launches of outer drivers
+  std::string prefix_;  ///< what is this executor's among all of the machine
+  pid_t session_;       ///< the driver's
+  std::unordered_map<LaunchId, Known> launches_;
+  std::unordered_map<pid_t, LaunchId> leaders_;
+  std::unordered_map<pid_t, Owner> seen_;  ///< alive, by an earlier look
+};
+
+}  // namespace tune
