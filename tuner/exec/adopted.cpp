@@ -112,6 +112,10 @@ bool Adopted::look_once() {
       again = true;
       continue;
     }
+    if (owner.kind == Owner::Kind::dying) {
+      for (auto& [launch, known] : launches_) known.left = Left::some;
+      continue;
+    }
     if (owner.kind != Owner::Kind::unknown) seen.emplace(pid, owner);
     if (life == Life::alive && owner.kind == Owner::Kind::launch) end_if_over(pid, owner.launch);
   }
@@ -130,7 +134,11 @@ Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
     return {is_apart ? Owner::Kind::nobody : Owner::Kind::unknown, {}};
   }
   const auto variables = read_environment(pid);
-  if (variables.empty()) return {};  // another user's, or just ending
+  if (variables.empty()) {  // another user's, one without any, or one that is just ending
+    const auto stat = read_process_stat(pid);
+    const bool is_dying = stat && stat->is_exiting && stat->group != ::getpgrp();
+    return {is_dying ? Owner::Kind::dying : Owner::Kind::unknown, {}};
+  }
   const auto value = find_variable(variables, launch_variable);
   const auto launch = value ? launch_in(*value, prefix_) : std::nullopt;
   if (!launch) return {Owner::Kind::program, {}};

@@ -18,6 +18,7 @@ namespace {
 
 /// Larger than any that the kernel lets a program be started with, in practice.
 constexpr std::size_t most_environment_bytes = 8 * 1024 * 1024;
+constexpr unsigned long exiting_flag = 0x4;  // PF_EXITING of the kernel
 constexpr std::size_t most_stat_bytes = 4096;
 constexpr std::size_t most_children_bytes = 64 * 1024 * 1024;
 
@@ -62,7 +63,9 @@ std::optional<ProcessStat> parse_stat(const std::string& text) {
   if (!state.empty()) stat.state = state.front();
   take_field(rest);  // the parent
   stat.group = to_number<pid_t>(take_field(rest));
-  for (int field = 6; field < 22; ++field) take_field(rest);
+  for (int field = 6; field < 9; ++field) take_field(rest);
+  stat.is_exiting = (to_number<unsigned long>(take_field(rest)) & exiting_flag) != 0;
+  for (int field = 10; field < 22; ++field) take_field(rest);
   stat.start_ticks = to_number<std::uint64_t>(take_field(rest));
   return stat;
 }

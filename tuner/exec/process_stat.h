@@ -15,6 +15,7 @@ namespace tune {
 struct ProcessStat {
   char state = '?';  ///< R, S, D ...; Z: dead and not yet reaped
   pid_t group = 0;
+  bool is_exiting = false;        ///< it runs no program any more: no memory, no environment
   std::uint64_t start_ticks = 0;  ///< clock ticks since boot: a pid is used again, this is not
 
   bool is_dead() const { return state == 'Z' || state == 'X'; }
