@@ -5,7 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "callbacks/quiet_thread.h"
@@ -60,56 +65,80 @@ bool locale_is_utf8() {
   return false;
 }
 
-OutputPump::OutputPump(int descriptor) : descriptor_(descriptor) {
-  thread_ = start_quiet_thread([this] { run(); });
+struct OutputPump::Shared {
+  explicit Shared(int the_descriptor) : descriptor(the_descriptor) {}
+
+  bool is_idle() const { return !writing && waiting.empty(); }
+  void run();
+
+  const int descriptor;
+  std::mutex mutex;
+  std::condition_variable work;
+  std::condition_variable idle;
+  std::string waiting;
+  bool writing = false;
+  std::uint64_t left_out = 0;
+  bool ending = false;
+};
+
+OutputPump::OutputPump(int descriptor) : shared_(std::make_shared<Shared>(descriptor)) {
+  thread_ = start_quiet_thread([shared = shared_] { shared->run(); });
 }
 
 OutputPump::~OutputPump() {
+  const bool is_written = flush();
   {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->ending = true;
+    shared_->waiting.clear();
   }
-  work_.notify_one();
-  thread_.join();
+  shared_->work.notify_one();
+  is_written ? thread_.join() : thread_.detach();
 }
 
 void OutputPump::write(std::string_view text) {
   {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() + text.size() > max_waiting_bytes) {
-      ++left_out_;
+    const std::lock_guard lock(shared_->mutex);
+    std::string& waiting = shared_->waiting;
+    if (waiting.size() + text.size() > max_waiting_bytes) {
+      ++shared_->left_out;
       return;
     }
-    if (left_out_ > 0) {
-      waiting_ += "[" + std::to_string(std::exchange(left_out_, 0)) + " messages left out]\n";
+    if (shared_->left_out > 0) {
+      waiting +=
+          "[" + std::to_string(std::exchange(shared_->left_out, 0)) + " messages left out]\n";
     }
-    waiting_ += text;
+    waiting += text;
   }
-  work_.notify_one();
+  shared_->work.notify_one();
 }
 
 bool OutputPump::busy() const {
-  const std::lock_guard lock(mutex_);
-  return writing_ || !waiting_.empty();
+  const std::lock_guard lock(shared_->mutex);
+  return !shared_->is_idle();
 }
 
-void OutputPump::flush() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return !writing_ && waiting_.empty(); });
+bool OutputPump::flush() {
+  std::unique_lock lock(shared_->mutex);
+  const std::chrono::duration<double> patience(is_stuck_ ? 0 : patience_s);
+  const bool is_written =
+      shared_->idle.wait_for(lock, patience, [this] { return shared_->is_idle(); });
+  is_stuck_ = !is_written;
+  return is_written;
 }
 
-void OutputPump::run() {
-  std::unique_lock lock(mutex_);
+void OutputPump::Shared::run() {
+  std::unique_lock lock(mutex);
   for (;;) {
-    work_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const std::string text = std::exchange(waiting_, {});
-    writing_ = true;
+    work.wait(lock, [this] { return ending || !waiting.empty(); });
+    if (waiting.empty()) return;
+    const std::string text = std::exchange(waiting, {});
+    writing = true;
     lock.unlock();
-    write_all(descriptor_, text);
+    write_all(descriptor, text);
     lock.lock();
-    writing_ = false;
-    idle_.notify_all();
+    writing = false;
+    idle.notify_all();
   }
 }
 

@@ -2,10 +2,7 @@
 // Knows nothing of what is written.
 #pragma once
 
-#include <condition_variable>
-#include <cstdint>
-#include <mutex>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <thread>
 
@@ -20,31 +17,31 @@ bool stdout_is_terminal();  ///< one that understands cursor movements: not TERM
 TerminalSize stdout_size();
 bool locale_is_utf8();
 
-/// Writes to a descriptor on a thread of its own. If nobody reads what is written, text beyond
-/// 1 MiB is left out. Errors are ignored: there is nobody to tell.
+/// Writes to a descriptor on a thread of its own, so that nobody ever waits for whoever reads it.
+/// If nobody does, text beyond 1 MiB is left out. Errors are ignored: there is nobody to tell.
 class OutputPump {
  public:
+  /// How long in all it is waited for a reader when everything is to be written.
+  static constexpr double patience_s = 3;
+
   explicit OutputPump(int descriptor);
-  ~OutputPump();  ///< writes what is left; a stopped terminal holds it up
+  /// Flushes. What a reader has not taken then is lost; the thread may stay behind, stuck in its
+  /// write.
+  ~OutputPump();
   OutputPump(const OutputPump&) = delete;
   OutputPump& operator=(const OutputPump&) = delete;
 
   void write(std::string_view text);
   /// Whether text still waits: then a new frame of a table is better not drawn.
   bool busy() const;
-  void flush();
+  /// Waits until all is written, with patience: false if that is not so.
+  bool flush();
 
  private:
-  void run();
-
-  const int descriptor_;
-  mutable std::mutex mutex_;
-  std::condition_variable work_;
-  std::condition_variable idle_;
-  std::string waiting_;
-  bool writing_ = false;
-  std::uint64_t left_out_ = 0;
-  bool ending_ = false;
+  struct Shared;
+  /// The thread's, too.
+  std::shared_ptr<Shared> shared_;
+  bool is_stuck_ = false;  ///< patience is used up
   std::thread thread_;
 };
 

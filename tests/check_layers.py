@@ -28,7 +28,7 @@ ROOMS = [
     (r"tuner/store/", [r"tuner/store/", FILES, CORE, VALUES]),
     (r"tuner/exec/", [r"tuner/exec/", FILES, CORE, WIRE]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
-                      r"tuner/exec/(executor|interrupts)\.h", WIRE]),
+                      r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
     (r"tuner/plugin\.h", [CORE, SPACE]),
     (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),

@@ -20,6 +20,7 @@
 #include "tuner/exec/program.h"
 #include "tuner/exec/spawn.h"
 #include "tuner/exec/system_clock.h"
+#include "tuner/exec/watchdog.h"
 #include "tuner/loop/loop.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
@@ -116,12 +117,19 @@ struct Engine {
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone);
+    if (options.handle_signals) {
+      watchdog = std::make_unique<Watchdog>("what was recorded is kept, go on with: tune resume " +
+                                            directory.native());
+    }
+    ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
+                             watchdog.get());
     // Last in, first out: the workers end before what their work refers to.
     std::unique_ptr<Snapshots> snapshots;
     std::unique_ptr<Saver> saver;
     std::unique_ptr<Ledger> ledger;
-    Workers workers(Workers::Threads::own, [&executor] { executor.wake(); });
+    Workers workers(
+        Workers::Threads::own, [&executor] { executor.wake(); },
+        watchdog ? &watchdog->doings() : nullptr);
     policies.searcher.work_beside(workers);
     ledger =
         std::make_unique<Ledger>(experiment, policies, store, workers, *clock, std::move(changes));
@@ -145,8 +153,20 @@ struct Engine {
                .disk = &disk_guard,
                .tick_s = 1},
               *ledger, policies, executor, workers, *saver, *snapshots, callbacks);
-    LoopEnd end = loop.run();
+    LoopEnd end = run_loop(loop);
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
+  }
+
+  /// What comes after it waits for threads and files, which may take for ever.
+  LoopEnd run_loop(Loop& loop) {
+    try {
+      LoopEnd end = loop.run();
+      if (watchdog) watchdog->only_lingers();
+      return end;
+    } catch (const std::exception& error) {
+      if (watchdog) watchdog->only_lingers(error.what());
+      throw;
+    }
   }
 
   /// A run without a control socket is a run.
@@ -196,6 +216,8 @@ struct Engine {
   const ExperimentSpec& spec;
   RunOptions& options;
   std::filesystem::path directory;
+  /// First: it watches over the end of all others. None where signals are somebody else's.
+  std::unique_ptr<Watchdog> watchdog;
   const std::optional<Seconds> period_s;  ///< of snapshots
   DetectedResources detected;
   std::vector<Problem> problems;

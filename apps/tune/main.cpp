@@ -1,9 +1,9 @@
 // The program `tune`. Knows the command line and what an error costs.
 #include <csignal>
-#include <cstdio>
 #include <exception>
 
 #include "apps/tune/cli.h"
+#include "apps/tune/output.h"
 #include "tuner/core/error.h"
 
 int main(int argc, char** argv) {
@@ -14,11 +14,11 @@ int main(int argc, char** argv) {
   try {
     return tune::run_command_line({argv + 1, argv + argc});
   } catch (const tune::Error& error) {
-    std::fprintf(stderr, "tune: %s\n", error.what());
+    tune::complain(error.what());
     return error.fault() == tune::Fault::user ? 2 : 3;
   } catch (const std::exception& error) {
     // Out of memory, out of threads: whatever no Error was made of.
-    std::fprintf(stderr, "tune: %s\n", error.what());
+    tune::complain(error.what());
     return 3;
   }
 }

@@ -53,14 +53,26 @@ void print_table(const std::vector<TableColumn>& columns,
   print(text);
 }
 
+void complain(const std::string& sentence) noexcept {
+  try {
+    OutputPump(STDERR_FILENO).write("tune: " + sentence + "\n");
+  } catch (const std::exception&) {  // no memory, or no thread
+    std::fprintf(stderr, "tune: %s\n", sentence.c_str());
+  }
+}
+
 void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  print(pairs_text(pairs));
+}
+
+std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs) {
   std::size_t width = 0;
   for (const auto& [key, value] : pairs) width = std::max(width, key.size());
   std::string text;
   for (const auto& [key, value] : pairs) {
     text += fit(key + std::string(width - key.size() + 2, ' ') + value, area()) + '\n';
   }
-  print(text);
+  return text;
 }
 
 std::string format_bytes(double bytes) {

@@ -24,7 +24,11 @@ void print_json(const Json& json);
 void print_table(const std::vector<TableColumn>& columns,
                  const std::vector<std::vector<std::string>>& rows);
 
+/// Says it on standard error, in one line that begins with the program's name.
+void complain(const std::string& sentence) noexcept;
+
 /// "key  value" lines with the values below each other, cut to the terminal's width.
+std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs);
 void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
 
 std::string format_bytes(double bytes);      ///< "1.5 MiB"

@@ -1,8 +1,9 @@
 // `tune run` and `tune resume`: from a spec to a driver, and what to say when it is done.
 // Knows no trial's process and no file of an experiment.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
@@ -10,6 +11,7 @@
 #include "apps/tune/plugins.h"
 #include "apps/tune/warm_start.h"
 #include "callbacks/callbacks.h"
+#include "callbacks/terminal.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/run.h"
@@ -27,8 +29,11 @@ class NoticePrinter final : public Callback {
  public:
   std::string name() const override { return "notices"; }
   void on_notice(const std::string& sentence) override {
-    std::fprintf(stderr, "tune: notice: %s\n", sentence.c_str());
+    pump_.write("tune: notice: " + sentence + "\n");
   }
+
+ private:
+  OutputPump pump_{STDERR_FILENO};
 };
 
 RunOptions run_options(const RunStyle& style) {
@@ -100,19 +105,20 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   lines.emplace_back("checkpoint", checkpoint);
 }
 
-void name_failures(const ResultGrid& results) {
+std::string failures_text(const ResultGrid& results) {
+  std::string text;
   std::size_t named = 0;
   for (const auto& failed : results.errors()) {
     if (++named > most_named_failures) break;
-    std::fprintf(stderr, "tune: %s failed: %s\n", failed.trial_id.c_str(), failed.error.c_str());
+    text += "tune: " + failed.trial_id + " failed: " + failed.error + "\n";
   }
   const std::size_t count = results.experiment().count(TrialState::error);
   if (count > most_named_failures) {
-    std::fprintf(stderr,
-                 "tune: and %zu more trials failed: tune ls %s --state ERROR "
-                 "--columns trial_id,error\n",
-                 count - most_named_failures, shell_word(results.directory()).c_str());
+    text += "tune: and " + std::to_string(count - most_named_failures) +
+            " more trials failed: tune ls " + shell_word(results.directory()) +
+            " --state ERROR --columns trial_id,error\n";
   }
+  return text;
 }
 
 int conclude(const RunOutcome& outcome, double wall_s) {
@@ -140,9 +146,9 @@ int conclude(const RunOutcome& outcome, double wall_s) {
     const bool is_one = sole(results.spec().objectives) != nullptr;
     lines.emplace_back("", "tune best " + directory + (is_one ? " --scope all" : ""));
   }
-  print("\n");
-  print_pairs(lines);
-  name_failures(results);
+  // A driver that is done does not wait for whoever reads what it says.
+  OutputPump(STDOUT_FILENO).write("\n" + pairs_text(lines));
+  OutputPump(STDERR_FILENO).write(failures_text(results));
   if (is_interrupted) return exit_interrupted;
   if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;
   return results.experiment().count(TrialState::error) > 0 ? exit_trials_failed : exit_ok;

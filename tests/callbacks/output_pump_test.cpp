@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 
 #include "callbacks/terminal.h"
@@ -79,4 +80,25 @@ TEST_CASE("OutputPump survives a reader that has gone", "[callbacks][console]") 
   pump.flush();
   CHECK_FALSE(pump.busy());
   pipe.ends[0] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+TEST_CASE("OutputPump waits for a reader that sleeps as long as its patience lasts, and once",
+          "[callbacks][console]") {
+  Pipe pipe;
+  const auto patience = std::chrono::duration<double>(OutputPump::patience_s);
+  const auto start = std::chrono::steady_clock::now();
+  {
+    OutputPump pump(pipe.ends[1]);
+    pump.write(std::string(200'000, 'x'));
+    CHECK_FALSE(pump.flush());
+    CHECK(std::chrono::steady_clock::now() - start >= patience);
+    CHECK(pump.busy());
+    CHECK_FALSE(pump.flush());
+  }
+  CHECK(std::chrono::steady_clock::now() - start < 2 * patience);
+  // Lets go the thread that is left behind.
+  std::array<char, 65536> buffer{};
+  for (std::size_t left = 200'000; left > 0;) {
+    left -= static_cast<std::size_t>(::read(pipe.ends[0], buffer.data(), buffer.size()));
+  }
 }

@@ -1,7 +1,9 @@
-// A plugin with a callback, a stopper and a scheduler that does what it may not, as somebody else
-// would write one. Links nothing of tune.
+// A plugin with a callback, a stopper, and a scheduler and a searcher that do what they may not, as
+// somebody else would write one. Links nothing of tune.
+#include <chrono>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "tuner/core/options.h"
 #include "tuner/plugin.h"
@@ -47,6 +49,10 @@ class Rogue final : public tune::Scheduler {
   tune::Decision on_result(const tune::Trial& trial, const tune::Result&) override {
     if (trial.id != tune::TrialId{0} || trial.iteration < 1) return {};
     if (fault_ == "throws") throw std::runtime_error("no idea what to do");
+    if (fault_ == "hangs") {
+      std::ofstream("it_hangs").put('!');
+      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
     tune::Exploit exploit{trial.id, "{}", ""};
     if (fault_ == "unknown donor") exploit.donor = tune::TrialId{4711};
     if (fault_ == "no config") exploit = {tune::TrialId{1}, "not JSON", ""};
@@ -66,6 +72,25 @@ class Rogue final : public tune::Scheduler {
   bool orders_ = false;
 };
 
+/// Throws when the second trial has ended, in the loop's thread or in one of its own.
+class Failing final : public tune::Searcher {
+ public:
+  explicit Failing(bool is_slow) : is_slow_(is_slow) {}
+  tune::Answer suggest(tune::TrialId) override {
+    return tune::Suggestion{{{"iterations", 3}, {"lr", 0.1}}, "one more"};
+  }
+  void on_trial_end(tune::TrialId, const tune::Observation&, tune::Ended) override {
+    if (++ended_ == 2) throw std::runtime_error("the model does not converge");
+  }
+  bool may_take_long() const override { return is_slow_; }
+  tune::Json save() const override { return ended_; }
+  void load(const tune::Json& state) override { ended_ = state; }
+
+ private:
+  const bool is_slow_;
+  int ended_ = 0;
+};
+
 }  // namespace
 
 int tune_plugin_abi() { return PLUGIN_ABI; }
@@ -83,6 +108,12 @@ void tune_plugin_register(tune::Catalogue& catalogue) {
     auto fault = reader.get_required<std::string>("fault");
     reader.finish();
     return std::make_unique<Rogue>(std::move(fault));
+  };
+  catalogue.searchers["failing"] = [](const tune::Json& json, const auto&) {
+    tune::OptionReader reader(json);
+    const bool is_slow = reader.get_required<bool>("slow");
+    reader.finish();
+    return std::make_unique<Failing>(is_slow);
   };
   catalogue.callbacks["diary"] = [](const tune::Json& json, const tune::PolicyContext&) {
     tune::OptionReader reader(json);

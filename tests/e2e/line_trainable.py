@@ -6,7 +6,8 @@ import socket
 
 def serve(trial):
     """`trial` has `start(config)`, `step()`, which answers a result's fields, and a number, `state`,
-    which is all that a checkpoint holds. Returns when it is told to stop."""
+    which is all that a checkpoint holds, but for what its `save(directory)` adds, if it has one.
+    Returns when it is told to stop."""
     driver = socket.socket(fileno=int(os.environ["TUNE_SOCKET_FD"]))
     driver.set_inheritable(False)
 
@@ -25,6 +26,8 @@ def serve(trial):
         elif command["type"] == "save":
             with open(os.path.join(command["directory"], "state"), "w", encoding="ascii") as file:
                 file.write(repr(trial.state))
+            if hasattr(trial, "save"):
+                trial.save(command["directory"])
             answer("saved")
         elif command["type"] == "stop":
             return

@@ -21,6 +21,7 @@
 #include "tuner/core/error.h"
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/spawn.h"
+#include "tuner/exec/watchdog.h"
 
 namespace {
 
@@ -118,6 +119,18 @@ int try_out_without(unsigned call) {
   return 0;
 }
 
+/// Starts `program` with a child in its group, says that one's number, and does not come back.
+int hang(const std::string& program) {
+  tune::Watchdog watchdog("ask somebody", 1);
+  const tune::Doings::Doing doing(&watchdog.doings(), "the test hangs");
+  tune::ProcessExecutor executor(tune::Interrupts::report, &watchdog);
+  executor.launch(tune::LaunchId(1), spec_of({program, "grandchild"}));
+  const auto greeted = wait_for<tune::Greeted>(executor);
+  watchdog.only_lingers("the disk is gone");
+  std::fprintf(stderr, "it hangs beside %ld\n", static_cast<long>(greeted.hello.pid));
+  for (;;) ::pause();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -125,6 +138,7 @@ int main(int argc, char** argv) {
   const std::string mode = argv[1];
   if (mode == "fail-to-launch") return fail_to_launch(std::stoi(argv[2]));
   if (mode == "await-death") return await_death(argv[2], argc > 3 ? argv[3] : "stay");
+  if (mode == "hang") return hang(argv[2]);
   if (mode == "closed") return launch_without_standard_descriptors(argv[2]);
   if (mode == "without") return launch_without(static_cast<unsigned>(std::stoi(argv[2])), argv[3]);
   if (mode == "try-out-without") return try_out_without(static_cast<unsigned>(std::stoi(argv[2])));

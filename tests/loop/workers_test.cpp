@@ -222,8 +222,9 @@ TEST_CASE("An Error that work throws stays what it is, and what nobody knows get
 TEST_CASE("Workers tell what they are doing", "[workers][threads]") {
   std::latch begun(2);
   std::latch released(1);
-  Workers workers(own, nullptr);
-  CHECK(workers.busy().empty());
+  Doings doings;
+  Workers workers(own, nullptr, &doings);
+  CHECK(doings.list(0).empty());
   for (const Lane lane : {Lane::commits, Lane::searcher}) {
     workers.post(
         lane,
@@ -234,8 +235,10 @@ TEST_CASE("Workers tell what they are doing", "[workers][threads]") {
         [] {});
   }
   begun.wait();
-  const auto busy = workers.busy();
+  auto busy = doings.list(0);
+  CHECK(doings.list(1000).empty());
   released.count_down();
+  std::sort(busy.begin(), busy.end());
   REQUIRE(busy.size() == 2);
   CHECK(busy[0].starts_with("a checkpoint is being kept, for "));
   CHECK(busy[1].starts_with("the searcher is thinking, for "));

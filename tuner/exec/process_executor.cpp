@@ -21,6 +21,7 @@
 #include "tuner/exec/control_server.h"
 #include "tuner/exec/launcher.h"
 #include "tuner/exec/process_wide.h"
+#include "tuner/exec/watchdog.h"
 
 namespace tune {
 namespace {
@@ -36,26 +37,20 @@ constexpr std::chrono::milliseconds look_period{250};
 constexpr std::chrono::seconds patience{5};
 constexpr std::chrono::milliseconds longest_pause{50};
 
-bool is_ignored(int signal) {
-  struct sigaction now {};
-  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
 }  // namespace
 
 class ProcessExecutor::Loop {
  public:
-  explicit Loop(Interrupts interrupts)
-      : stay_(shared_.context.get_executor()),
+  Loop(Interrupts interrupts, Watchdog* watchdog)
+      : watchdog_(watchdog),
+        stay_(shared_.context.get_executor()),
         signals_(shared_.context),
         next_look_(shared_.context) {
     look_now_and_then();
     shared_.block.resize(block_bytes + MessageParser::padding_bytes);
-    shared_.gone = [this](LaunchId launch) { launches_.erase(launch); };
+    shared_.gone = [this](LaunchId launch) { forget(launch); };
     if (interrupts == Interrupts::report) {
-      for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
-        if (!is_ignored(signal)) signals_.add(signal);
-      }
+      for (const int signal : heeded_signals()) signals_.add(signal);
       wait_for_signals();
     }
     launcher_ = std::make_unique<Launcher>(process_wide_.descriptors_before(),
@@ -65,6 +60,7 @@ class ProcessExecutor::Loop {
   }
 
   ~Loop() {
+    const Doings::Doing doing(doings(), "processes that were killed are waited for");
     for (const auto& [launch, state] : launches_) {
       if (state.child) state.child->close();
     }
@@ -84,7 +80,9 @@ class ProcessExecutor::Loop {
   }
 
   void launch(LaunchId launch, LaunchSpec spec) {
-    ensure(launches_.try_emplace(launch).second, "a launch id is used once");
+    const auto [state, is_new] = launches_.try_emplace(launch);
+    ensure(is_new, "a launch id is used once");
+    state->second.launching.emplace(doings(), "a program is being started");
     shared_.adopted.expect(launch);
     spec.environment.push_back(shared_.adopted.variable(launch));
     launcher_->launch(launch, std::move(spec));
@@ -120,6 +118,7 @@ class ProcessExecutor::Loop {
   }
 
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
+    busy_.reset();
     flush();
     listen_again();
     shared_.context.poll();
@@ -134,6 +133,8 @@ class ProcessExecutor::Loop {
     wakeups.insert(wakeups.end(), std::make_move_iterator(shared_.happened.begin()),
                    std::make_move_iterator(shared_.happened.end()));
     shared_.happened.clear();
+    busy_.emplace(doings(),
+                  "the driver's own thread is busy in a policy, in a callback, or on a disk");
   }
 
   void wake() noexcept {
@@ -142,13 +143,20 @@ class ProcessExecutor::Loop {
 
  private:
   struct LaunchState {
-    std::shared_ptr<Child> child;    ///< none while the launcher has it
+    std::shared_ptr<Child> child;  ///< none while the launcher has it
+    std::optional<Doings::Doing> launching;
     std::string early_lines;         ///< sent before it ran
     std::vector<int> early_signals;  ///< the same
     bool to_flush = false;           ///< it is in to_flush_
   };
 
+  Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }
+
   void post_outcome(LaunchId launch, LaunchOutcome outcome) {
+    const auto* const started = std::get_if<Spawned>(&outcome);
+    if (watchdog_ != nullptr && started != nullptr) {
+      watchdog_->groups().add(launch, started->process.pid(), started->start_ticks);
+    }
     asio::post(shared_.context, [this, launch, outcome = std::move(outcome)]() mutable {
       if (auto* spawned = std::get_if<Spawned>(&outcome)) {
         on_spawned(launch, std::move(*spawned));
@@ -160,6 +168,7 @@ class ProcessExecutor::Loop {
 
   void on_spawned(LaunchId launch, Spawned spawned) {
     auto& state = launches_.at(launch);
+    state.launching.reset();
     try {
       state.child = std::make_shared<Child>(shared_, launch, std::move(spawned));
     } catch (const std::exception& error) {
@@ -173,8 +182,13 @@ class ProcessExecutor::Loop {
     for (const int signal : std::exchange(state.early_signals, {})) child->signal(signal);
   }
 
-  void on_launch_failed(LaunchId launch, std::string reason) {
+  void forget(LaunchId launch) {
     launches_.erase(launch);
+    if (watchdog_ != nullptr) watchdog_->groups().remove(launch);
+  }
+
+  void on_launch_failed(LaunchId launch, std::string reason) {
+    forget(launch);
     shared_.adopted.forget(launch);
     shared_.happened.emplace_back(LaunchFailed{launch, std::move(reason)});
   }
@@ -242,7 +256,9 @@ class ProcessExecutor::Loop {
     return shared_.context.run_one_until(std::chrono::steady_clock::time_point(since_epoch)) > 0;
   }
 
-  ProcessWide process_wide_;  ///< first: the others find signals as they are to be
+  Watchdog* const watchdog_;
+  std::optional<Doings::Doing> busy_;  ///< from one wait to the next
+  ProcessWide process_wide_;           ///< before the others: they find signals as they are to be
   ChildrenShared shared_;
   asio::executor_work_guard<asio::io_context::executor_type> stay_;
   asio::signal_set signals_;
@@ -254,8 +270,8 @@ class ProcessExecutor::Loop {
   std::unique_ptr<Launcher> launcher_;  ///< last: its thread uses the others
 };
 
-ProcessExecutor::ProcessExecutor(Interrupts interrupts) try
-    : loop_(std::make_unique<Loop>(interrupts)) {
+ProcessExecutor::ProcessExecutor(Interrupts interrupts, Watchdog* watchdog) try
+    : loop_(std::make_unique<Loop>(interrupts, watchdog)) {
 } catch (const Error&) {
   throw;
 } catch (const std::exception& error) {

@@ -10,6 +10,8 @@
 
 namespace tune {
 
+class Watchdog;
+
 /// What to do with SIGINT, SIGTERM, SIGUSR1 and SIGHUP while the executor lives.
 enum class Interrupts {
   report,      ///< as Interrupted, but for those ignored at the start (nohup); defaults afterwards
@@ -21,8 +23,10 @@ enum class Interrupts {
 /// itself is neither signalled nor reaped, as Adopted says.
 class ProcessExecutor final : public Executor {
  public:
-  /// Throws Error if the machine has no descriptors left.
-  explicit ProcessExecutor(Interrupts interrupts = Interrupts::report);
+  /// Throws Error if the machine has no descriptors left. `watchdog`, which outlives it, is told of
+  /// all processes, and of what takes long.
+  explicit ProcessExecutor(Interrupts interrupts = Interrupts::report,
+                           Watchdog* watchdog = nullptr);
   /// Kills and reaps everything that still runs. What cannot die (stuck in the kernel, on a disk
   /// that does not answer) is left alone after 5 s.
   ~ProcessExecutor() override;

@@ -152,7 +152,7 @@ void Loop::after_write(std::function<void()> act) { acts_.push_back(std::move(ac
 
 bool Loop::is_finished() const {
   return attempts_.empty() && processes_.empty() && (nothing_left_ || winding_ != Winding::no) &&
-         pool_.outstanding() == 0;
+         (pool_.outstanding() == 0 || winding_ == Winding::interrupted);
 }
 
 Seconds Loop::next_deadline() const {
@@ -260,8 +260,10 @@ void Loop::finish(const LoopEnd& end) {
   ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? done : end.reason,
                               snapshots_.session_cost()});
   ledger_.when_durable([] {});
-  // Deletions that have waited for the sync are done by the pool.
-  for (act(); !ledger_.is_settled() || pool_.outstanding() > 0; act()) {
+  // Deletions that have waited for the sync are done by the workers. An interrupt leaves them, and
+  // what a searcher is thinking about, to the next resume.
+  const bool waits = winding_ != Winding::interrupted;
+  for (act(); !ledger_.is_settled() || (waits && pool_.outstanding() > 0); act()) {
     wakeups_.clear();
     executor_.wait(ledger_.deadline(), wakeups_);
     answer_on_leaving();

@@ -3,8 +3,8 @@
 #include "tuner/loop/workers.h"
 
 #include <cerrno>
-#include <chrono>
 #include <stdexcept>
+#include <string>
 
 #include "tuner/core/error.h"
 
@@ -31,10 +31,6 @@ constexpr LaneFacts facts[lane_count] = {
 
 const LaneFacts& facts_of(Lane lane) { return facts[static_cast<std::size_t>(lane)]; }
 
-Seconds steady_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 [[noreturn]] void rethrow(const std::exception_ptr& failure, const char* doing) {
   try {
     std::rethrow_exception(failure);
@@ -58,13 +54,13 @@ Workers::Queue::~Queue() {
   ::sem_destroy(&wanted);
 }
 
-Workers::Workers(Threads threads, std::function<void()> on_done) : on_done_(std::move(on_done)) {
+Workers::Workers(Threads threads, std::function<void()> on_done, Doings* doings)
+    : on_done_(std::move(on_done)), doings_(doings) {
   if (threads == Threads::none) return;
   for (std::size_t lane = 0; lane < lane_count; ++lane) {
     Queue& queue = queues_[lane];
-    queue.busy_since.resize(facts[lane].threads);
     for (std::size_t i = 0; i < facts[lane].threads; ++i) {
-      queue.threads.emplace_back([this, &queue, i] { run(queue, i); });
+      queue.threads.emplace_back([this, &queue, lane] { run(queue, facts[lane].is_busy); });
     }
   }
 }
@@ -110,21 +106,7 @@ std::size_t Workers::outstanding() const {
   return outstanding_;
 }
 
-std::vector<std::string> Workers::busy() const {
-  const std::lock_guard lock(mutex_);
-  const Seconds now = steady_now();
-  std::vector<std::string> phrases;
-  for (std::size_t lane = 0; lane < lane_count; ++lane) {
-    for (const Seconds since : queues_[lane].busy_since) {
-      if (since == 0) continue;
-      phrases.push_back(std::string(facts[lane].is_busy) + ", for " +
-                        std::to_string(static_cast<long>(now - since)) + " s");
-    }
-  }
-  return phrases;
-}
-
-void Workers::run(Queue& queue, std::size_t thread) {
+void Workers::run(Queue& queue, const char* doing) {
   for (;;) {
     while (::sem_wait(&queue.wanted) != 0 && errno == EINTR) {
     }
@@ -132,11 +114,9 @@ void Workers::run(Queue& queue, std::size_t thread) {
     if (queue.jobs.empty()) return;  // all that is posted is there: this is the end
     Jobs job;
     job.splice(job.begin(), queue.jobs, queue.jobs.begin());
-    queue.busy_since[thread] = steady_now();
     lock.unlock();
+    const Doings::Doing now(doings_, doing);
     finish(std::move(job));
-    lock.lock();
-    queue.busy_since[thread] = 0;
   }
 }
 

@@ -14,14 +14,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "tuner/core/clock.h"
+#include "tuner/exec/doings.h"
 
 namespace tune {
 
@@ -45,8 +44,9 @@ class Workers {
   };
 
   /// `on_done` is called from a worker's thread after each piece of work; it is how a sleeping loop
-  /// learns that there is something for `run_completions`. It must not throw.
-  Workers(Threads threads, std::function<void()> on_done);
+  /// learns that there is something for `run_completions`. It must not throw. `doings`, which
+  /// outlives this, is told what threads do.
+  Workers(Threads threads, std::function<void()> on_done, Doings* doings = nullptr);
   /// Finishes the work that has begun and drops what waits; runs no completions.
   ~Workers();
   Workers(const Workers&) = delete;
@@ -71,10 +71,6 @@ class Workers {
 
   /// Posted and its completion not yet run.
   std::size_t outstanding() const;
-
-  /// What the threads are doing right now, a phrase each: "a checkpoint is being kept, for 12 s".
-  /// From any thread.
-  std::vector<std::string> busy() const;
 
  private:
   struct Job {
@@ -125,17 +121,17 @@ class Workers {
     /// waiting, notifying may block until one that was notified before gets a processor.
     sem_t wanted;
     std::vector<std::thread> threads;
-    std::vector<Seconds> busy_since;  ///< steady, by thread; 0: it waits
   };
 
   void enqueue(Jobs job);
-  void run(Queue& queue, std::size_t thread);
+  void run(Queue& queue, const char* doing);
   void finish(Jobs job) noexcept;
 
   mutable std::mutex mutex_;
   Jobs done_;
   std::size_t outstanding_ = 0;
   std::function<void()> on_done_;
+  Doings* const doings_;
   std::array<Queue, lane_count> queues_;
 };
 
