@@ -124,8 +124,8 @@ std::optional<struct stat> regular_file(int fd) {
   return status;
 }
 
-void continue_output_in(const char* file, int fd) {
-  const int opened = ::open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+void continue_output_in(const std::string& file, int fd) {
+  const int opened = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (opened < 0) throw std::system_error(errno, std::generic_category(), file);
   const int copied = ::dup2(opened, fd);
   const int why = errno;
@@ -133,9 +133,10 @@ void continue_output_in(const char* file, int fd) {
   if (copied < 0) throw std::system_error(why, std::generic_category(), file);
 }
 
-/// Makes `trial_dir` the working directory, and its log files the place of all further output, as
-/// they are for a process started there.
-void move_to(const std::string& trial_dir) {
+/// Makes the trial's directory the working directory, and its log files the place of all further
+/// output, as they are for a process started there.
+void move_to(const protocol::Start& start) {
+  const std::string& trial_dir = start.trial_dir;
   std::cout.flush();
   std::fflush(stdout);
   if (::chdir(trial_dir.c_str()) != 0) {
@@ -144,8 +145,10 @@ void move_to(const std::string& trial_dir) {
   const auto out = regular_file(STDOUT_FILENO);
   const auto err = regular_file(STDERR_FILENO);
   const bool merged = out && err && out->st_dev == err->st_dev && out->st_ino == err->st_ino;
-  if (out) continue_output_in("stdout.log", STDOUT_FILENO);
-  if (err) continue_output_in(merged ? "stdout.log" : "stderr.log", STDERR_FILENO);
+  // A driver that does not say where they are has them in that directory.
+  const std::string to = start.stdout_log.value_or("stdout.log");
+  if (out) continue_output_in(to, STDOUT_FILENO);
+  if (err) continue_output_in(merged ? to : start.stderr_log.value_or("stderr.log"), STDERR_FILENO);
 }
 
 protocol::Saved save(TrainableRunner& runner, const std::string& directory) {
@@ -167,7 +170,7 @@ protocol::Hello class_hello() {
 }
 
 void reset(Connection& connection, TrainableRunner& runner, const protocol::Start& start) {
-  move_to(start.trial_dir);
+  move_to(start);
   protocol::Hello hello = class_hello();
   hello.reset_refused = !runner.reset(start);
   connection.send(hello);

@@ -62,15 +62,17 @@ class Line {
 };
 
 std::string line_of(const Start& start) {
-  return Line(start.reset ? "reset" : "start")
-      .add("trial_id", start.trial_id)
+  Line line(start.reset ? "reset" : "start");
+  line.add("trial_id", start.trial_id)
       .add("trial_dir", start.trial_dir)
       .add("config", start.config)
       .add("checkpoint", start.checkpoint ? Json(*start.checkpoint) : Json())
       .add("iteration", start.iteration)
       .add("rank", start.rank)
-      .add("world_size", start.world_size)
-      .finish();
+      .add("world_size", start.world_size);
+  if (start.stdout_log) line.add("stdout", *start.stdout_log);
+  if (start.stderr_log) line.add("stderr", *start.stderr_log);
+  return line.finish();
 }
 
 std::string line_of(const Step&) { return Line("step").finish(); }
@@ -166,6 +168,8 @@ Start parse_start(const Fields& fields, bool reset) {
   start.config = fields.object("config");
   start.checkpoint = fields.text_or_null("checkpoint");
   start.iteration = fields.integer<std::int64_t>("iteration", 0, 0);
+  start.stdout_log = fields.text_or_null("stdout");
+  start.stderr_log = fields.text_or_null("stderr");
   start.rank = fields.integer<int>("rank", 0, 0);
   start.world_size = fields.integer<int>("world_size", 1, 1);
   return start;

@@ -33,12 +33,15 @@ inline constexpr const char* env_session = "TUNE_SESSION";  ///< by which orphan
 struct Start {
   bool reset = false;  ///< "reset" on the wire: for a process that has already run another trial
   std::string trial_id;
-  std::string trial_dir;
+  std::string trial_dir;  ///< the working directory
   Json config;
   std::optional<std::string> checkpoint;  ///< directory to restore from
   std::int64_t iteration = 0;             ///< of that checkpoint
   int rank = 0;
   int world_size = 1;
+  /// Of a reset: where its output goes from now on. Absent: to stdout.log and stderr.log in
+  /// `trial_dir`.
+  std::optional<std::string> stdout_log, stderr_log;
 };
 struct Step {};
 struct Save {

@@ -106,12 +106,12 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
     if (constraint.needs_metrics()) result.constraints[constraint.text()] = *value++;
   }
   if (const Checkpoint* const latest = trial.latest_checkpoint()) {
-    result.checkpoint = paths::checkpoint(result.path, latest->index);
+    result.checkpoint = paths::checkpoint(directory_, {trial.id, latest->index});
   }
   for (const auto position : rank_checkpoints(trial.checkpoints, spec_.checkpoint_config)) {
     const Checkpoint& checkpoint = trial.checkpoints[position];
-    result.best_checkpoints.push_back(
-        {paths::checkpoint(result.path, checkpoint.index), checkpoint.iteration, checkpoint.score});
+    result.best_checkpoints.push_back({paths::checkpoint(directory_, {trial.id, checkpoint.index}),
+                                       checkpoint.iteration, checkpoint.score});
   }
   return result;
 }

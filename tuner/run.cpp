@@ -133,8 +133,8 @@ struct Engine {
     policies.searcher.work_beside(workers);
     ledger =
         std::make_unique<Ledger>(experiment, policies, store, workers, *clock, std::move(changes));
-    saver = std::make_unique<Saver>(*ledger, workers, *files, checkpoints, callbacks, directory,
-                                    spec.checkpoint_config);
+    saver =
+        std::make_unique<Saver>(*ledger, workers, checkpoints, callbacks, spec.checkpoint_config);
     snapshots = std::make_unique<Snapshots>(*ledger, policies, store, workers, callbacks,
                                             to_json(spec), period_s);
     start_session(*ledger);
@@ -226,7 +226,7 @@ struct Engine {
   CallbackList callbacks;
   TrialChanges changes;  ///< that no snapshot has yet
   std::unique_ptr<FileSystem> files = make_posix_file_system();
-  CheckpointStore checkpoints{*files};
+  CheckpointStore checkpoints{*files, directory};
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
 };
@@ -253,24 +253,26 @@ std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue&
                       known_by_now);
 }
 
+std::set<int> indices_of(const Trial& trial) {
+  std::set<int> indices;
+  for (const auto& checkpoint : trial.checkpoints) indices.insert(checkpoint.index);
+  return indices;
+}
+
 /// Checkpoints that only the damaged part of a journal knew are somebody's work: out of the way of
 /// new ones, and kept.
 void set_aside_unknown(Engine& engine) {
-  CheckpointStore& store = engine.checkpoints;
   std::size_t count = 0;
+  std::vector<std::string> problems;
   for (const auto& entry : engine.files->list(engine.directory)) {
     const auto id = parse_trial_id(entry.name);
     if (!entry.is_directory || !id || entry.name != to_string(*id)) continue;
     const auto& trials = engine.experiment.trials();
-    const Trial* const trial = index_of(*id) < trials.size() ? &trials[index_of(*id)] : nullptr;
-    const auto directory = paths::trial(engine.directory, *id);
-    for (const auto& inside : engine.files->list(directory)) {
-      const auto index = paths::parse_checkpoint(inside.name);
-      if (!index || (trial != nullptr && trial->checkpoint(*index) != nullptr)) continue;
-      store.set_aside(directory, *index);
-      ++count;
-    }
+    const bool is_known = index_of(*id) < trials.size();
+    count += engine.checkpoints.set_aside_unknown(
+        *id, is_known ? indices_of(trials[index_of(*id)]) : std::set<int>(), problems);
   }
+  for (const auto& problem : problems) engine.callbacks.notice(problem);
   if (count == 0) return;
   engine.callbacks.notice(std::to_string(count) +
                           " checkpoints that are no longer known are renamed to "
@@ -278,15 +280,12 @@ void set_aside_unknown(Engine& engine) {
 }
 
 /// Whatever a record does not name is what a crash has left: half-written checkpoints, and those
-/// whose deletion was decided.
+/// whose deletion was decided. What cannot be removed costs its space and nothing else.
 void sweep(Engine& engine) {
-  CheckpointStore& store = engine.checkpoints;
   for (const auto& trial : engine.experiment.trials()) {
-    const auto directory = paths::trial(engine.directory, trial.id);
-    if (!engine.files->exists(directory)) continue;
-    std::set<int> known;
-    for (const auto& checkpoint : trial.checkpoints) known.insert(checkpoint.index);
-    store.sweep(directory, known);
+    for (const auto& problem : engine.checkpoints.sweep(trial.id, indices_of(trial)).problems) {
+      engine.callbacks.notice(problem + "; it is left behind");
+    }
   }
 }
 

@@ -25,20 +25,19 @@ struct Listed {
 
 void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
   const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
-  const auto trial_dir = paths::trial(grid.directory(), trial.id);
   for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
     const auto rank = std::find(order.begin(), order.end(), i) - order.begin();
     listed.push_back({&trial, &trial.checkpoints[i],
-                      paths::checkpoint(trial_dir, trial.checkpoints[i].index),
+                      paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index}),
                       static_cast<std::size_t>(rank) + 1, "", false});
   }
 }
 
 void verify(const Look& look, std::vector<Listed>& listed) {
   const auto files = make_posix_file_system();
-  CheckpointStore store(*files);
+  CheckpointStore store(*files, look.grid.directory());
   for (auto& one : listed) {
-    const auto damage = store.verify(one.path);
+    const auto damage = store.verify({one.trial->id, one.checkpoint->index});
     // A driver that runs may have deleted it since its journal was read.
     const bool is_gone = look.driver && !files->exists(one.path);
     one.is_damaged = damage && !is_gone;

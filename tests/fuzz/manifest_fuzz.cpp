@@ -14,13 +14,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   files.put(checkpoint / "layers" / "bias", "abc");
   files.put(checkpoint / "manifest.json", {reinterpret_cast<const char*>(data), size});
   files.put("/exp/outside", "0123456789");
-  tune::CheckpointStore store(files);
+  tune::CheckpointStore store(files, "/exp");
+  const tune::CheckpointRef ref{tune::TrialId{0}, 1};
   try {
-    const auto damage = store.verify(checkpoint);
+    const auto damage = store.verify(ref);
     tune::ensure(!damage || !damage->empty(), "damage is said in words");
     // What is whole is named, and is in it.
     if (damage) return 0;
-    const tune::Json manifest = store.read_manifest(checkpoint);
+    const tune::Json manifest = store.read_manifest(ref);
     for (const auto& entry : manifest.at("files")) {
       const std::filesystem::path name = entry.at("path").get<std::string>();
       const auto place = (checkpoint / name).lexically_normal();

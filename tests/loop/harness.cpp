@@ -106,8 +106,8 @@ LoopEnd Harness::run() {
   Ledger ledger(experiment, policies, store, workers, clock, recovery.take_changes());
   Snapshots snapshots(ledger, policies, store, workers, list, to_json(spec),
                       spec.snapshot_period_s);
-  CheckpointStore checkpoints(files);
-  Saver saver(ledger, workers, files, checkpoints, list, directory, spec.checkpoint_config);
+  CheckpointStore checkpoints(files, directory);
+  Saver saver(ledger, workers, checkpoints, list, spec.checkpoint_config);
   ledger.commit(SessionStarted{"host", 1, "test"});
   const auto running = experiment.running();
   for (const TrialId trial : running) {
@@ -162,7 +162,7 @@ std::vector<std::string> Harness::checkpoint_dirs(int i) {
   const auto directory_of = paths::trial(directory, TrialId{static_cast<std::uint32_t>(i)});
   if (!files.exists(directory_of)) return names;
   for (const auto& entry : files.list(directory_of)) {
-    if (entry.is_directory) names.push_back(entry.name);
+    if (entry.is_directory && entry.name != "work") names.push_back(entry.name);
   }
   return names;
 }

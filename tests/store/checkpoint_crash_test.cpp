@@ -14,7 +14,8 @@ using std::filesystem::path;
 
 const path trial = "/e/trial_00003";
 const path first = "/e/trial_00003/checkpoint_000001";
-const ManifestHeader header{"trial_00003", 1, 1, 30, "{}", "{}"};
+const CheckpointRef ref{TrialId{3}, 1};
+const ManifestHeader header{ref, 1, 30, "{}", "{}"};
 
 enum class Disaster { process_dies, power_fails, disk_full, io_error };
 
@@ -26,8 +27,12 @@ void prepare(MemoryFileSystem& files, Disaster disaster, std::uint64_t k) {
   }
 }
 
-/// An experiment's directory that is on disk, with nothing in it.
-void prepare_experiment(MemoryFileSystem& files) { files.put("/e/CURRENT", "1\n"); }
+/// An experiment's and a trial's directory that are on disk, with nothing of a checkpoint in them.
+void prepare_experiment(MemoryFileSystem& files) {
+  files.put("/e/CURRENT", "1\n");
+  files.put(trial / "stdout.log", "");
+}
+const std::vector<std::string> nothing = {"stdout.log"};
 
 void save(MemoryFileSystem& files, const path& directory) {
   files.make_directories(directory / "layers/2");
@@ -45,7 +50,7 @@ int with_every_disaster(Disaster disaster, const path& source,
     MemoryFileSystem files;
     files.mount("/scratch");
     prepare_experiment(files);
-    CheckpointStore store(files);
+    CheckpointStore store(files, "/e");
     save(files, source);
     const auto before = files.operations();
     prepare(files, disaster, k);
@@ -58,19 +63,19 @@ int with_every_disaster(Disaster disaster, const path& source,
     if (files.operations() - before < k) {
       REQUIRE(committed);
       files.crash();
-      REQUIRE(!store.verify(first));
+      REQUIRE(!store.verify(ref));
       return tried;
     }
     disaster == Disaster::power_fails ? files.crash() : files.restart();
     if (files.exists(first)) {
-      REQUIRE(!store.verify(first));
+      REQUIRE(!store.verify(ref));
       REQUIRE(files.read(first / "layers/2/bias") == "abc");
     } else {
       REQUIRE(!committed);
     }
     // No record names it: the directory is as clean as before.
-    store.sweep(trial, {});
-    REQUIRE(files.names(trial).empty());
+    store.sweep(ref.trial, {});
+    REQUIRE(files.names(trial) == nothing);
   }
 }
 
@@ -79,19 +84,58 @@ TEST_CASE("A checkpoint being committed is whole or not there, whatever happens 
   const auto disaster = GENERATE(Disaster::process_dies, Disaster::power_fails, Disaster::disk_full,
                                  Disaster::io_error);
   const path aside = trial / ".checkpoint_000001.tmp-1";
-  const int tried = with_every_disaster(
-      disaster, aside, [&](CheckpointStore& store) { store.commit(aside, trial, header); });
+  const int tried =
+      with_every_disaster(disaster, aside, [&](CheckpointStore& store) { store.commit(header); });
   CHECK(tried == 13);
 }
 
-TEST_CASE("A checkpoint being adopted is whole or not there, whatever happens when",
+TEST_CASE("A checkpoint being taken over is whole or not there, whatever happens when",
           "[checkpoint_store][crash]") {
   const auto disaster = GENERATE(Disaster::process_dies, Disaster::power_fails, Disaster::disk_full,
                                  Disaster::io_error);
-  const path written = GENERATE(path("/e/trial_00003/.reported_checkpoint_1"), path("/scratch/x"));
-  const int tried = with_every_disaster(
-      disaster, written, [&](CheckpointStore& store) { store.adopt(written, trial, header); });
-  CHECK(tried == (written == "/scratch/x" ? 27 : 14));
+  const auto [written, operations] =
+      GENERATE(std::pair(path("/e/trial_00003/.reported_checkpoint_1"), 14),
+               std::pair(path("/scratch/x"), 21));
+  const int tried = with_every_disaster(disaster, written, [&](CheckpointStore& store) {
+    store.commit(header, store.take_over(ref, 1, written.native()));
+  });
+  CHECK(tried == operations);
+}
+
+TEST_CASE("What could not be taken over is where it was, whole",
+          "[checkpoint_store][handed_over][crash]") {
+  const bool is_mounted = GENERATE(false, true);
+  const path written = GENERATE(path("/e/trial_00003/work/ckpt"), path("/elsewhere/ckpt"));
+  int failures = 0;
+  for (std::uint64_t k = 1;; ++k, ++failures) {
+    CAPTURE(k, is_mounted);
+    MemoryFileSystem files;
+    if (is_mounted) files.mount("/e/trial_00003/work");
+    prepare_experiment(files);
+    CheckpointStore store(files, "/e");
+    files.make_directories(trial / "work");
+    save(files, written);
+    files.make_link(written / "weights", written / "last");
+    const auto before = files.operations();
+    files.fail_operation(k, EIO);
+    bool committed = false;
+    try {
+      store.commit(header, store.take_over(ref, 1, written.native()));
+      committed = true;
+    } catch (const Error&) {
+      REQUIRE(!files.exists(first));
+      REQUIRE(files.read(written / "weights") == "0123456789");
+      REQUIRE(files.read(written / "layers/2/bias") == "abc");
+      REQUIRE(!files.exists(written / "manifest.json"));
+    }
+    if (files.operations() - before >= k) continue;
+    REQUIRE(committed);
+    REQUIRE(!store.verify(ref));
+    REQUIRE(files.read_link(first / "last") == "weights");
+    REQUIRE(files.exists(written) == (written == "/elsewhere/ckpt"));
+    break;
+  }
+  CHECK(failures > 14);
 }
 
 TEST_CASE("A commit that fails leaves nothing behind", "[checkpoint_store][crash]") {
@@ -100,15 +144,15 @@ TEST_CASE("A commit that fails leaves nothing behind", "[checkpoint_store][crash
     CAPTURE(k);
     MemoryFileSystem files;
     prepare_experiment(files);
-    CheckpointStore store(files);
-    const path aside = store.begin(trial, 1, 1);
+    CheckpointStore store(files, "/e");
+    const path aside = store.begin(ref, 1);
     save(files, aside);
     const auto before = files.operations();
     files.fail_operation(k, EIO);
     try {
-      store.commit(aside, trial, header);
+      store.commit(header);
     } catch (const Error&) {
-      REQUIRE(files.names(trial).empty());
+      REQUIRE(files.names(trial) == nothing);
     }
     if (files.operations() - before < k) break;
   }
@@ -122,10 +166,10 @@ TEST_CASE("A checkpoint set aside is under one name or the other, whatever happe
   for (std::uint64_t k = 1;; ++k, ++tried) {
     MemoryFileSystem files;
     files.put(first / "a", "x");
-    CheckpointStore store(files);
+    CheckpointStore store(files, "/e");
     prepare(files, disaster, k);
     try {
-      store.set_aside(trial, 1);
+      store.set_aside(ref);
     } catch (const Error&) {
     }
     if (files.operations() < k) break;
@@ -143,15 +187,15 @@ TEST_CASE("A removal that was interrupted is finished by the sweep", "[checkpoin
     MemoryFileSystem files;
     files.put(first / "a/b", "x");
     files.put(first / "manifest.json", "{}");
-    CheckpointStore store(files);
+    CheckpointStore store(files, "/e");
     files.die_at_operation(k);
     try {
-      store.remove(trial, 1);
+      store.remove(ref);
     } catch (const Error&) {
     }
     if (files.operations() < k) break;
     files.restart();
-    store.sweep(trial, {});
+    store.sweep(ref.trial, {});
     REQUIRE(files.names(trial).empty());
   }
   CHECK(tried == 4);

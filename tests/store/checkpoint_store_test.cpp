@@ -17,23 +17,23 @@ using Names = std::vector<std::string>;
 
 const path trial = "/e/trial_00003";
 const path first = "/e/trial_00003/checkpoint_000001";
-const ManifestHeader header{"trial_00003",  1, 2, 30, R"({"loss":"NaN","acc":0.5})",
-                            R"({"lr":0.1})"};
+const CheckpointRef ref{TrialId{3}, 1};
+const ManifestHeader header{ref, 2, 30, R"({"loss":"NaN","acc":0.5})", R"({"lr":0.1})"};
 
 struct Fixture {
   MemoryFileSystem files;
-  CheckpointStore store{files};
+  CheckpointStore store{files, "/e"};
   path aside;
 
   Fixture() {
     files.put(trial / "stdout.log", "");
-    aside = store.begin(trial, 1, 2);
+    aside = store.begin(ref, 2);
   }
   void save(const path& name, std::string_view content) {
     files.make_directories((aside / name).parent_path());
     files.open_append(aside / name)->append(content);
   }
-  CommittedCheckpoint commit() { return store.commit(aside, trial, header); }
+  CommittedCheckpoint commit() { return store.commit(header); }
 };
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore makes what was written aside a checkpoint",
@@ -49,8 +49,8 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore makes what was written aside a checkp
         Names{"checkpoint_000001/", "checkpoint_000001/empty", "checkpoint_000001/layers/",
               "checkpoint_000001/layers/2/", "checkpoint_000001/layers/2/bias",
               "checkpoint_000001/manifest.json", "checkpoint_000001/weights.bin", "stdout.log"});
-  CHECK(!store.verify(first));
-  const Json manifest = store.read_manifest(first);
+  CHECK(!store.verify(ref));
+  const Json manifest = store.read_manifest(ref);
   CHECK(manifest["manifest"] == 1);
   CHECK(manifest["trial_id"] == "trial_00003");
   CHECK(manifest["index"] == 1);
@@ -73,22 +73,22 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore checks a file the same in pieces of a
   commit();
   for (const std::size_t piece : {1, 63, 64, 65, 1024, 100000}) {
     files.set_piece_bytes(piece);
-    CHECK(!store.verify(first));
+    CHECK(!store.verify(ref));
   }
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore writes an empty object where there are no metrics",
                  "[checkpoint_store][unit]") {
   save("a", "");
-  store.commit(aside, trial, {"trial_00003", 1, 1, 0, "", ""});
-  CHECK(store.read_manifest(first)["metrics"] == Json::object());
-  CHECK(store.read_manifest(first)["config"] == Json::object());
+  store.commit({ref, 2, 0, "", ""});
+  CHECK(store.read_manifest(ref)["metrics"] == Json::object());
+  CHECK(store.read_manifest(ref)["config"] == Json::object());
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore begins with an empty directory",
                  "[checkpoint_store][unit]") {
   save("left/over", "x");
-  CHECK(store.begin(trial, 1, 2) == aside);
+  CHECK(store.begin(ref, 2) == aside);
   CHECK(files.list(aside).empty());
 }
 
@@ -111,11 +111,17 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore refuses to commit what is no checkpoi
     files.make_directories(aside / "a/b");
     CHECK_THAT(commit_error(*this), Contains("nothing was saved in"));
   }
-  SECTION("a link, at any depth") {
+  SECTION("a link out of it, at any depth") {
     save("a/file", "x");
-    files.put_link(aside / "a/link");
-    CHECK_THAT(commit_error(*this),
-               Contains((aside / "a/link").native() + " is neither a file nor a directory"));
+    files.make_link("../../other", aside / "a/link");
+    CHECK_THAT(commit_error(*this), Contains("the link " + (aside / "a/link").native() +
+                                             " leads to ../../other, out of the directory"));
+  }
+  SECTION("a socket, at any depth") {
+    save("a/file", "x");
+    files.put_socket(aside / "a/socket");
+    CHECK_THAT(commit_error(*this), Contains((aside / "a/socket").native() +
+                                             " is neither a file, a directory nor a link"));
   }
   SECTION("a manifest.json of the trainable's own") {
     save("manifest.json", "{}");
@@ -127,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore refuses to commit what is no checkpoi
   }
   SECTION("a link in place of the directory") {
     files.remove_tree(aside);
-    files.put_link(aside);
+    files.make_link("/elsewhere", aside);
     CHECK_THAT(commit_error(*this), Contains("is not a directory"));
   }
   SECTION("nothing in place of the directory") {
@@ -139,7 +145,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore refuses to commit what is no checkpoi
     save("a", "x");
     CHECK_THAT(commit_error(*this), Contains("cannot rename"));
     CHECK(files.exists(first / "other"));
-    store.remove(trial, 1);
+    store.remove(ref);
   }
   CHECK(files.names(trial) == Names{"stdout.log"});
 }
@@ -148,7 +154,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore allows manifest.json in a subdirector
                  "[checkpoint_store][unit]") {
   save("model/manifest.json", "{}");
   commit();
-  CHECK(!store.verify(first));
+  CHECK(!store.verify(ref));
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore tells damage by file and kind",
@@ -219,7 +225,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore tells damage by file and kind",
     files.remove_tree(first);
     expected = "No such file";
   }
-  const auto damage = store.verify(first);
+  const auto damage = store.verify(ref);
   REQUIRE(damage);
   CHECK_THAT(*damage, Contains(expected));
 }
@@ -235,12 +241,12 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore finds every changed bit of a file",
       std::string changed = content;
       changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
       files.put(first / "w", changed);
-      REQUIRE(store.verify(first));
+      REQUIRE(store.verify(ref));
     }
   }
   CHECK(flips == 192);
   files.put(first / "w", content);
-  CHECK(!store.verify(first));
+  CHECK(!store.verify(ref));
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore reads a large file again only if it was written to",
@@ -249,14 +255,14 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore reads a large file again only if it w
   save("large", content);
   save("small", "x");
   commit();
-  CheckpointStore fresh(files);  // of the next driver
-  CHECK(!fresh.verify(first));
+  CheckpointStore fresh(files, "/e");  // of the next driver
+  CHECK(!fresh.verify(ref));
   files.fail_reading(first / "large");
-  CHECK(!store.verify(first));  // read for the commit
-  CHECK(!fresh.verify(first));  // read for the verification before
+  CHECK(!store.verify(ref));  // read for the commit
+  CHECK(!fresh.verify(ref));  // read for the verification before
   files.put(first / "large", content);
-  CHECK(store.verify(first));  // that it is the same as before, only reading can tell
-  CHECK(CheckpointStore(files).verify(first));
+  CHECK(store.verify(ref));  // that it is the same as before, only reading can tell
+  CHECK(CheckpointStore(files, "/e").verify(ref));
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore finds a changed bit of a large file that it has read",
@@ -264,7 +270,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore finds a changed bit of a large file t
   std::string content(2 << 20, 'w');
   save("large", content);
   commit();
-  CHECK(!store.verify(first));
+  CHECK(!store.verify(ref));
   SECTION("in the file") {
     content.back() ^= 1;
     files.put(first / "large", content);
@@ -276,7 +282,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore finds a changed bit of a large file t
     files.put(first / "manifest.json", manifest);
   }
   SECTION("and its size") { files.truncate(first / "large", content.size() - 1); }
-  CHECK(store.verify(first));
+  CHECK(store.verify(ref));
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore does not mind files that no manifest names",
@@ -284,7 +290,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore does not mind files that no manifest 
   save("a", "x");
   commit();
   files.put(first / "notes.txt", "looks good");
-  CHECK(!store.verify(first));
+  CHECK(!store.verify(ref));
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore does not call a newer program's checkpoint damaged",
@@ -292,68 +298,50 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore does not call a newer program's check
   save("a", "x");
   commit();
   files.put(first / "manifest.json", R"({"manifest":2})");
-  CHECK_THROWS_WITH(store.verify(first), Contains("version 2") && Contains("up to 1"));
+  CHECK_THROWS_WITH(store.verify(ref), Contains("version 2") && Contains("up to 1"));
 }
 
-TEST_CASE_METHOD(Fixture, "CheckpointStore adopts a directory by moving it",
+TEST_CASE_METHOD(Fixture, "CheckpointStore keeps links that stay in the checkpoint",
                  "[checkpoint_store][unit]") {
-  const path written = trial / ".reported_checkpoint_1";
-  files.make_directories(written / "sub");
-  files.open_append(written / "sub/a")->append("12345");
-  const CommittedCheckpoint committed = store.adopt(written, trial, header);
-  CHECK(committed.bytes == 5);
-  CHECK(!store.verify(first));
-  CHECK(!files.exists(written));
-  CHECK(!files.exists(aside));
-}
-
-TEST_CASE_METHOD(Fixture, "CheckpointStore adopts from another file system by copying",
-                 "[checkpoint_store][unit]") {
-  files.mount("/scratch");
-  files.put("/scratch/out/sub/a", "12345");
-  files.put("/scratch/out/b", "");
-  SECTION("and removes the original once it is committed") {
-    const CommittedCheckpoint committed = store.adopt("/scratch/out", trial, header);
-    CHECK(committed.files == 2);
-    CHECK(files.read(first / "sub/a") == "12345");
-    CHECK(!store.verify(first));
-    CHECK(files.names("/scratch").empty());
+  save("epochs/1.pt", "12345");
+  files.make_link("epochs/1.pt", aside / "last.pt");
+  files.make_link((aside / "epochs/1.pt").native(), aside / "epochs/best.pt");
+  CHECK(commit().files == 1);
+  CHECK(files.read_link(first / "last.pt") == "epochs/1.pt");
+  CHECK(files.read_link(first / "epochs/best.pt") == "1.pt");
+  CHECK(store.read_manifest(ref)["links"] ==
+        Json::parse(R"([{"path":"epochs/best.pt","target":"1.pt"},
+                        {"path":"last.pt","target":"epochs/1.pt"}])"));
+  CHECK(!store.verify(ref));
+  SECTION("and notices one that is gone") {
+    files.remove_file(first / "last.pt");
+    CHECK(store.verify(ref) == "the link last.pt is missing");
   }
-  SECTION("and leaves the original if that fails") {
-    files.limit_capacity(7);
-    CHECK_THROWS_WITH(store.adopt("/scratch/out", trial, header), Contains("No space left"));
-    CHECK(files.names("/scratch") == Names{"out/", "out/b", "out/sub/", "out/sub/a"});
-    CHECK(files.names(trial) == Names{"stdout.log"});
+  SECTION("and notices one that was replaced by a file") {
+    files.put(first / "last.pt", "12345");
+    CHECK(store.verify(ref) == "the link last.pt is missing");
   }
-  SECTION("and refuses links in it") {
-    files.put_link("/scratch/out/link");
-    CHECK_THROWS_WITH(store.adopt("/scratch/out", trial, header),
-                      Contains("/scratch/out/link is neither"));
+  SECTION("and notices one that leads elsewhere") {
+    files.remove_file(first / "last.pt");
+    files.make_link("/etc/passwd", first / "last.pt");
+    CHECK(store.verify(ref) == "the link last.pt leads to /etc/passwd, not to epochs/1.pt");
   }
 }
 
-TEST_CASE_METHOD(Fixture, "CheckpointStore refuses to adopt what is no directory",
+TEST_CASE_METHOD(Fixture, "CheckpointStore reads a manifest without links",
                  "[checkpoint_store][unit]") {
-  SECTION("nothing") {
-    CHECK_THROWS_WITH(store.adopt("/nowhere", trial, header), Contains("/nowhere"));
-  }
-  SECTION("a file") {
-    files.put("/out", "x");
-    CHECK_THROWS_WITH(store.adopt("/out", trial, header), Contains("is not a directory"));
-  }
-  SECTION("a link") {
-    files.put_link("/out");
-    CHECK_THROWS_WITH(store.adopt("/out", trial, header), Contains("is not a directory"));
-  }
-  CHECK(!files.exists(first));
+  save("a", "x");
+  commit();
+  CHECK(!store.read_manifest(ref).contains("links"));
+  CHECK(!store.verify(ref));
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore sets a damaged checkpoint aside under another name",
                  "[checkpoint_store][unit]") {
   save("a", "x");
   commit();
-  store.set_aside(trial, 1);
-  store.set_aside(trial, 1);
+  store.set_aside(ref);
+  store.set_aside(ref);
   CHECK(files.names(trial) == Names{"checkpoint_000001.corrupt/", "checkpoint_000001.corrupt/a",
                                     "checkpoint_000001.corrupt/manifest.json", "stdout.log"});
   files.crash();
@@ -364,29 +352,80 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore sweeps what no record names and nothi
                  "[checkpoint_store][unit]") {
   save("a", "x");
   commit();
-  store.begin(trial, 2, 2);
+  store.begin({ref.trial, 2}, 2);
   files.put(trial / "checkpoint_000002/a", "");
   files.put(trial / "checkpoint_000003/a", "");
   files.put(trial / "checkpoint_000004.corrupt/a", "");
   files.put(trial / ".reported_checkpoint_7/a", "");
   files.put(trial / "checkpoint_best/a", "of the user");
   files.put(trial / "checkpoint_000005", "a file of the user");
-  CHECK(store.sweep(trial, {1, 3}) ==
-        Names{".checkpoint_000002.tmp-2", ".reported_checkpoint_7", "checkpoint_000002"});
-  CHECK(files.names(trial) == Names{"checkpoint_000001/", "checkpoint_000001/a",
-                                    "checkpoint_000001/manifest.json", "checkpoint_000003/",
-                                    "checkpoint_000003/a", "checkpoint_000004.corrupt/",
-                                    "checkpoint_000004.corrupt/a", "checkpoint_000005",
-                                    "checkpoint_best/", "checkpoint_best/a", "stdout.log"});
-  CHECK(store.sweep(trial, {1, 3}).empty());
-  CHECK(store.sweep("/e/trial_00099", {}).empty());
+  files.put(trial / ".checkpoint_of_mine/a", "of the user");
+  files.put(trial / "work/.reported_checkpoint_8/a", "");
+  files.put(trial / "work/checkpoint_000002/a", "of the user");
+  CHECK(store.sweep(ref.trial, {1, 3}).removed ==
+        Names{".checkpoint_000002.tmp-2", "checkpoint_000002", ".reported_checkpoint_7",
+              ".reported_checkpoint_8"});
+  CHECK(files.names(trial) ==
+        Names{".checkpoint_of_mine/", ".checkpoint_of_mine/a", "checkpoint_000001/",
+              "checkpoint_000001/a", "checkpoint_000001/manifest.json", "checkpoint_000003/",
+              "checkpoint_000003/a", "checkpoint_000004.corrupt/", "checkpoint_000004.corrupt/a",
+              "checkpoint_000005", "checkpoint_best/", "checkpoint_best/a", "stdout.log", "work/",
+              "work/checkpoint_000002/", "work/checkpoint_000002/a"});
+  CHECK(store.sweep(ref.trial, {1, 3}).removed.empty());
+  CHECK(store.sweep(TrialId{99}, {}).problems.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore says what it cannot sweep, and sweeps the rest",
+                 "[checkpoint_store][unit]") {
+  files.put(trial / "checkpoint_000002/a", "");
+  files.put(trial / "checkpoint_000003/a", "");
+  files.fail_operation(1, EACCES);
+  const auto swept = store.sweep(ref.trial, {});
+  CHECK(swept.removed == Names{"checkpoint_000002", "checkpoint_000003"});
+  REQUIRE(swept.problems.size() == 1);
+  CHECK_THAT(swept.problems[0], Contains(aside.native() + ": Permission denied"));
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore sets aside what no record knows, trial by trial",
+                 "[checkpoint_store][unit]") {
+  files.put(trial / "checkpoint_000002/a", "");
+  files.put(trial / "checkpoint_000003/a", "");
+  std::vector<std::string> problems;
+  CHECK(store.set_aside_unknown(ref.trial, {3}, problems) == 1);
+  CHECK(store.set_aside_unknown(TrialId{99}, {}, problems) == 0);
+  CHECK(files.exists(trial / "checkpoint_000002.corrupt/a"));
+  CHECK(files.exists(trial / "checkpoint_000003/a"));
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], Contains("/e/trial_00099"));
+}
+
+TEST_CASE("CheckpointStore gives a trial a working directory, an old one its own",
+          "[checkpoint_store][unit]") {
+  MemoryFileSystem files;
+  CheckpointStore store(files, "/e");
+  const path work = "/e/trial_00003/work";
+  SECTION("a new trial") {
+    CHECK(store.make_working_directory(ref.trial) == work);
+    files.put(trial / "stdout.log", "");
+    CHECK(store.make_working_directory(ref.trial) == work);
+    CHECK(files.exists(work));
+  }
+  SECTION("one that has a directory, but was never launched") {
+    files.put(trial / "params.json", "");
+    CHECK(store.make_working_directory(ref.trial) == work);
+  }
+  SECTION("one that a driver without working directories has launched") {
+    files.put(trial / "stdout.log", "");
+    CHECK(store.make_working_directory(ref.trial) == trial);
+    CHECK(!files.exists(work));
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore discards what was written aside",
                  "[checkpoint_store][unit]") {
   save("a/b", "x");
-  store.discard(aside);
-  store.discard(aside);
+  store.discard(ref, 2);
+  store.discard(ref, 2);
   CHECK(files.names(trial) == Names{"stdout.log"});
 }
 
@@ -394,8 +433,8 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore removes a checkpoint, also one that i
                  "[checkpoint_store][unit]") {
   save("a", "x");
   commit();
-  store.remove(trial, 1);
-  store.remove(trial, 1);
+  store.remove(ref);
+  store.remove(ref);
   CHECK(files.names(trial) == Names{"stdout.log"});
 }
 

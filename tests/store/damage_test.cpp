@@ -198,29 +198,28 @@ TEST_CASE("A damaged CURRENT is refused, or what it should say is found", "[dama
 TEST_CASE("A manifest cut or with any bit flipped never makes a damaged checkpoint look whole",
           "[damage]") {
   MemoryFileSystem files;
-  CheckpointStore store(files);
+  CheckpointStore store(files, "/exp");
+  const CheckpointRef ref{TrialId{0}, 1};
   const std::filesystem::path trial = "/exp/trial_00000";
   const auto checkpoint = trial / "checkpoint_000001";
   const auto manifest = checkpoint / "manifest.json";
   files.make_directories(trial);
-  const auto aside = store.begin(trial, 1, 1);
+  const auto aside = store.begin(ref, 1);
   files.put(aside / "weights", "0123456789");
   files.put(aside / "layers" / "bias", "abc");
-  (void)store.commit(aside, trial,
-                     {.trial_id = "trial_00000",
-                      .index = 1,
+  (void)store.commit({.checkpoint = ref,
                       .attempt = 1,
                       .iteration = 10,
                       .metrics = R"({"loss":0.25})",
                       .config = R"({"lr":0.1})"});
-  REQUIRE_FALSE(store.verify(checkpoint));
+  REQUIRE_FALSE(store.verify(ref));
   const std::string text = files.read(manifest);
-  const Json listed = store.read_manifest(checkpoint)["files"];
+  const Json listed = store.read_manifest(ref)["files"];
 
   const auto is_noticed = [&](const std::string& content) {
     files.put(manifest, content);
     try {
-      return store.verify(checkpoint).has_value();
+      return store.verify(ref).has_value();
     } catch (const Error&) {
       return true;  // of a newer program
     }
@@ -245,7 +244,7 @@ TEST_CASE("A manifest cut or with any bit flipped never makes a damaged checkpoi
       continue;
     }
     // Then what it says of the files is what it said before: only they are restored from.
-    CHECK(store.read_manifest(checkpoint)["files"] == listed);
+    CHECK(store.read_manifest(ref)["files"] == listed);
     ++elsewhere;
   }
   CHECK(noticed + elsewhere == 8 * text.size());

@@ -115,15 +115,16 @@ TEST_CASE("The lock in the reference is what is written and understood", "[forma
 
 TEST_CASE("The manifest in the reference is what is written, byte for byte", "[formats][golden]") {
   MemoryFileSystem files;
-  CheckpointStore store(files);
-  const std::filesystem::path trial = directory / "trial_00003";
-  const auto aside = store.begin(trial, 1, 1);
+  CheckpointStore store(files, directory);
+  const CheckpointRef ref{TrialId{3}, 1};
+  const auto aside = store.begin(ref, 1);
   files.make_directories(aside / "layers");
   files.open_append(aside / "layers/bias")->append("abc");
   files.open_append(aside / "weights")->append("0123456789");
-  store.commit(aside, trial,
-               {"trial_00003", 1, 1, 10, R"({"loss":0.25,"val":{"acc":"NaN"}})", R"({"lr":0.1})"});
-  CHECK(files.read(trial / "checkpoint_000001/manifest.json") == example("manifest"));
+  files.make_link("layers/bias", aside / "last");
+  store.commit({ref, 1, 10, R"({"loss":0.25,"val":{"acc":"NaN"}})", R"({"lr":0.1})"});
+  CHECK(files.read(directory / "trial_00003/checkpoint_000001/manifest.json") ==
+        example("manifest"));
 }
 
 }  // namespace

@@ -37,10 +37,23 @@ TEST_CASE("Only the name of a committed checkpoint parses as one", "[paths][unit
 
 TEST_CASE("A checkpoint being written is known by its name", "[paths][unit]") {
   CHECK(paths::is_checkpoint_aside(paths::checkpoint_aside("", 7, 1).native()));
-  CHECK(paths::is_checkpoint_aside(".reported_checkpoint_3"));
+  CHECK(!paths::is_checkpoint_aside(".checkpoint_of_mine"));
+  CHECK(!paths::is_checkpoint_aside(".checkpoint_000007.tmp-"));
+  CHECK(!paths::is_checkpoint_aside(".checkpoint_7.tmp-1"));
   CHECK(!paths::is_checkpoint_aside("checkpoint_000007"));
   CHECK(!paths::is_checkpoint_aside("checkpoint_000007.corrupt"));
   CHECK(!paths::is_checkpoint_aside("stdout.log"));
+  CHECK(paths::is_reported_checkpoint(".reported_checkpoint_3"));
+  CHECK(!paths::is_reported_checkpoint("reported_checkpoint_3"));
+}
+
+TEST_CASE("All names that the driver gives to checkpoints are known", "[paths][unit]") {
+  CHECK(paths::is_of_checkpoint(paths::checkpoint("", 7).native()));
+  CHECK(paths::is_of_checkpoint(paths::checkpoint_aside("", 7, 1).native()));
+  CHECK(paths::is_of_checkpoint(paths::checkpoint_corrupt("", 7).native()));
+  CHECK(!paths::is_of_checkpoint("checkpoint_7"));
+  CHECK(!paths::is_of_checkpoint("work"));
+  CHECK(!paths::is_of_checkpoint(".corrupt"));
 }
 
 }  // namespace

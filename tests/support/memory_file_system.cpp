@@ -133,10 +133,10 @@ void MemoryFileSystem::put(const path& file, std::string_view content) {
   directory->entries[name] = directory->synced_entries[name] = node;
 }
 
-void MemoryFileSystem::put_link(const path& name) {
+void MemoryFileSystem::put_socket(const path& name) {
   put(name, "");
   const std::lock_guard lock(mutex_);
-  find(name)->kind = Kind::link;
+  find(name)->kind = Kind::socket;
 }
 
 std::vector<std::string> MemoryFileSystem::names(const path& directory) const {
@@ -238,12 +238,74 @@ bool MemoryFileSystem::exists(const path& path) {
   return find(path) != nullptr;
 }
 
+DirectoryEntry MemoryFileSystem::entry_of(const std::string& name, const Node& node) {
+  return {name, node.kind == Kind::directory, node.kind == Kind::file, node.content.size(),
+          node.kind == Kind::link};
+}
+
+std::optional<DirectoryEntry> MemoryFileSystem::entry(const path& path) {
+  const auto lock = enter();
+  const auto name = path.filename();
+  const bool is_dots = name.empty() || name == "." || name == "..";
+  const auto directory = follow(is_dots ? path : path.parent_path());
+  const NodePtr node = directory ? find(is_dots ? *directory : *directory / name) : nullptr;
+  if (!node) return std::nullopt;
+  return entry_of(name.native(), *node);
+}
+
+path MemoryFileSystem::real_path(const path& name) {
+  const auto lock = enter();
+  if (auto real = follow(name)) return *real;
+  throw file_error("cannot look at", name.native(), ENOENT);
+}
+
+/// Where a kernel comes to; nothing if that is not there.
+std::optional<path> MemoryFileSystem::follow(const path& name) const {
+  path real = "/";
+  std::vector<path> ahead(name.begin(), name.end());
+  std::reverse(ahead.begin(), ahead.end());
+  while (!ahead.empty()) {
+    const path part = std::move(ahead.back());
+    ahead.pop_back();
+    if (part.empty() || part == "." || part == "/") continue;
+    if (part == "..") {
+      real = real.parent_path();
+      continue;
+    }
+    const NodePtr node = find(real / part);
+    if (!node) return std::nullopt;
+    if (node->kind != Kind::link) {
+      real /= part;
+      continue;
+    }
+    const path target = node->content;
+    if (target.is_absolute()) real = "/";
+    const std::vector<path> parts(target.begin(), target.end());
+    ahead.insert(ahead.end(), parts.rbegin(), parts.rend());
+  }
+  return real;
+}
+
+path MemoryFileSystem::read_link(const path& link) {
+  const auto lock = enter();
+  return require(link, Kind::link)->content;
+}
+
+void MemoryFileSystem::make_link(const path& target, const path& link) {
+  const auto lock = enter();
+  if (find(link)) throw file_error("cannot create", link.native(), EEXIST);
+  const NodePtr directory = parent_of(link);
+  operation(link);
+  const auto node = std::make_shared<Node>(Kind::link);
+  node->content = node->synced_content = target.native();
+  directory->entries[link.filename().native()] = node;
+}
+
 std::vector<DirectoryEntry> MemoryFileSystem::list(const path& directory) {
   const auto lock = enter();
   std::vector<DirectoryEntry> entries;
   for (const auto& [name, node] : require(directory, Kind::directory)->entries) {
-    entries.push_back(
-        {name, node->kind == Kind::directory, node->kind == Kind::file, node->content.size()});
+    entries.push_back(entry_of(name, *node));
   }
   return entries;
 }

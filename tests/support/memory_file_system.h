@@ -51,7 +51,7 @@ class MemoryFileSystem : public FileSystem {
 
   /// Writes the file as somebody else would, with its directories, all on disk. Not counted.
   void put(const std::filesystem::path& file, std::string_view content);
-  void put_link(const std::filesystem::path& name);  ///< something neither file nor directory
+  void put_socket(const std::filesystem::path& name);  ///< neither file, directory nor link
   /// All names below `directory`, sorted; those of directories end with a slash.
   std::vector<std::string> names(const std::filesystem::path& directory = "/") const;
 
@@ -63,6 +63,10 @@ class MemoryFileSystem : public FileSystem {
   void replace(const std::filesystem::path& file, std::string_view content) override;
   bool create_exclusive(const std::filesystem::path& file, std::string_view content) override;
   bool exists(const std::filesystem::path& path) override;
+  std::optional<DirectoryEntry> entry(const std::filesystem::path& path) override;
+  std::filesystem::path real_path(const std::filesystem::path& path) override;
+  std::filesystem::path read_link(const std::filesystem::path& link) override;
+  void make_link(const std::filesystem::path& target, const std::filesystem::path& link) override;
   std::optional<FileStamp> stamp(const std::filesystem::path& file) override;
   std::vector<DirectoryEntry> list(const std::filesystem::path& directory) override;
   void make_directories(const std::filesystem::path& directory) override;
@@ -74,7 +78,7 @@ class MemoryFileSystem : public FileSystem {
   std::uint64_t free_bytes(const std::filesystem::path& path) override;
 
  private:
-  enum class Kind { file, directory, link };
+  enum class Kind { file, directory, link, socket };
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
   class OpenFile;
@@ -90,6 +94,8 @@ class MemoryFileSystem : public FileSystem {
   void operation(const std::filesystem::path& path);
   void append(Node& node, const std::filesystem::path& file, std::string_view bytes);
   void remove_quietly(const std::filesystem::path& file);
+  std::optional<std::filesystem::path> follow(const std::filesystem::path& name) const;
+  static DirectoryEntry entry_of(const std::string& name, const Node& node);
   std::filesystem::path write_aside(const std::filesystem::path& file, std::string_view content);
   NodePtr find(const std::filesystem::path& path) const;
   NodePtr require(const std::filesystem::path& path, Kind kind) const;

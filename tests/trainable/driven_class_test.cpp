@@ -265,6 +265,26 @@ TEST_CASE("A reset trainable is another trial, in another place", "[process][cla
   CHECK_FALSE(std::filesystem::exists(toy.dir / "cleaned_up"));
 }
 
+TEST_CASE("After a reset output goes on in the files that the driver names", "[process][class]") {
+  Toy toy;
+  const auto other = toy.scratch.make("other");
+  const auto work = toy.scratch.make("other/work");
+  toy.process.start_and_step({});
+  toy.process.send(
+      toy.process.start({{"fail_in", "step"}}, {{"type", "reset"},
+                                                {"trial_dir", work.string()},
+                                                {"stdout", (other / "stdout.log").string()},
+                                                {"stderr", (other / "stderr.log").string()}}) +
+      step);
+  CHECK(toy.process.receive()["type"] == "hello");
+  CHECK(toy.process.receive()["type"] == "error");
+  CHECK(toy.process.wait() == 1);
+  CHECK(read_text(other / "stderr.log").find("told to fail") != std::string::npos);
+  CHECK(std::filesystem::exists(other / "stdout.log"));
+  CHECK_FALSE(std::filesystem::exists(work / "stdout.log"));
+  CHECK_FALSE(std::filesystem::exists(work / "stderr.log"));
+}
+
 TEST_CASE("Output that went into one file goes into one file after a reset", "[process][class]") {
   ScratchDir scratch;
   const auto other = scratch.make("other");

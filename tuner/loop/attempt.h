@@ -40,13 +40,12 @@ struct Attempt {
   Allocation allocation;
   Phase phase = Phase::preparing;
   std::optional<LaunchId> process;
-  int restored_checkpoint = 0;  ///< pinned until the first result; 0: none
-  TrialId restored_from{};      ///< the trial whose checkpoint that is
-  Seconds told_at = 0;          ///< steady; when it was last told to do something
-  bool has_result = false;      ///< in this attempt
-  bool said_start = false;      ///< its process knows config and checkpoint
-  bool save_failed = false;     ///< the last one
-  bool save_asked = false;      ///< by hand, at the next result
+  Saver::Source source;      ///< its checkpoint is pinned until the first result, then none
+  Seconds told_at = 0;       ///< steady; when it was last told to do something
+  bool has_result = false;   ///< in this attempt
+  bool said_start = false;   ///< its process knows config and checkpoint
+  bool save_failed = false;  ///< the last one
+  bool save_asked = false;   ///< by hand, at the next result
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;
   bool gives_back_process = false;  ///< to the next trial, when it ends (`reuse_processes`)

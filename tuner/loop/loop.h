@@ -111,6 +111,7 @@ class Loop {
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
   void begin_save(Attempt& attempt);
+  void take_over(Attempt& attempt, std::string reported);
   void commit_save(Attempt& attempt, Save save);
   void carry_out(Attempt& attempt);
   void step(Attempt& attempt);

@@ -147,9 +147,10 @@ void Loop::close(Attempt& attempt) {
     resources_.release(attempt.allocation);
   }
   // Its process is gone, so nobody writes there any more.
-  if (!attempt.save.directory.empty()) saver_.discard(attempt.save.directory);
-  const int restored = attempt.restored_checkpoint;
-  const TrialId owner = attempt.restored_from;
+  if (!attempt.save.directory.empty()) {
+    saver_.discard({id, attempt.save.checkpoint.index}, attempt.number);
+  }
+  const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
   attempts_.erase(id);
   ledger_.commit(ended);

@@ -212,8 +212,8 @@ void Loop::start_attempt(TrialId id, Allocation allocation, std::optional<Launch
   saver_.prepare(
       id, [this, id, number, idle, was_started](Saver::Source source, const std::string& error) {
         if (was_started) {
-          tell("on_trial_restore", [this, id, source](Callback& callback) {
-            callback.on_trial_restore(trial(id), trial(source.owner).checkpoint(source.index));
+          tell("on_trial_restore", [this, id, from = source.checkpoint](Callback& callback) {
+            callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));
           });
         }
         prepared(id, number, idle, source, error);
@@ -225,13 +225,13 @@ void Loop::prepared(TrialId id, int number, std::optional<LaunchId> idle, Saver:
   Attempt* const attempt = find_attempt(id);
   if (attempt == nullptr || attempt->number != number || attempt->ending) {
     // It was ended meanwhile; the process that it would have had is nobody's.
-    if (source.index != 0) saver_.unpin(source.owner, source.index);
+    const auto [owner, index] = source.checkpoint;
+    if (index != 0) saver_.unpin(owner, index);
     if (idle && find_process(*idle) != nullptr)
       leave(*find_process(*idle), TrialProcess::Leaving::asked);
     return;
   }
-  attempt->restored_checkpoint = source.index;
-  attempt->restored_from = source.owner;
+  attempt->source = std::move(source);
   attempt->phase = Attempt::Phase::starting;
   if (!error.empty()) {
     if (idle && find_process(*idle) != nullptr)
@@ -272,10 +272,10 @@ void Loop::launch(Attempt& attempt) {
 LaunchSpec Loop::launch_spec(const Attempt& attempt) const {
   LaunchSpec launch;
   launch.argv = spec_.command;
-  launch.directory = paths::trial(options_.experiment_dir, attempt.trial);
-  launch.stdout_path = paths::standard_output(launch.directory);
-  launch.stderr_path =
-      spec_.merge_output ? launch.stdout_path : paths::standard_error(launch.directory);
+  const auto own = paths::trial(options_.experiment_dir, attempt.trial);
+  launch.directory = attempt.source.work;
+  launch.stdout_path = paths::standard_output(own);
+  launch.stderr_path = spec_.merge_output ? launch.stdout_path : paths::standard_error(own);
   const auto add = [&launch](const std::string& name, const std::string& value) {
     launch.environment.push_back(name + "=" + value);
   };
@@ -303,16 +303,19 @@ LaunchSpec Loop::launch_spec(const Attempt& attempt) const {
 
 void Loop::say_start(Attempt& attempt, bool reset) {
   const Trial& started = trial(attempt.trial);
-  const auto directory = paths::trial(options_.experiment_dir, attempt.trial);
   protocol::Start start;
   start.reset = reset;
   start.trial_id = to_string(attempt.trial);
-  start.trial_dir = directory.string();
+  start.trial_dir = attempt.source.work.string();
+  if (reset) {
+    const LaunchSpec own = launch_spec(attempt);
+    start.stdout_log = own.stdout_path.string();
+    start.stderr_log = own.stderr_path.string();
+  }
   start.config = Json::parse(started.config.text());
   start.iteration = started.iteration;
-  if (attempt.restored_checkpoint != 0) {
-    const auto owner = paths::trial(options_.experiment_dir, attempt.restored_from);
-    start.checkpoint = paths::checkpoint(owner, attempt.restored_checkpoint).string();
+  if (!attempt.source.directory.empty()) {
+    start.checkpoint = attempt.source.directory.string();
   } else if (!started.start_checkpoint.empty()) {
     start.checkpoint = started.start_checkpoint;
   }

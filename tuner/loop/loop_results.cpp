@@ -110,8 +110,7 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   if (told_result_.should_checkpoint && !result.should_checkpoint && can_save) {
     met.add(Trigger::callback);
   }
-  if (handed_over && exploits) saver_.discard(*std::exchange(handed_over, std::nullopt));
-  if (handed_over) met.add(Trigger::result);
+  if (handed_over && !exploits) met.add(Trigger::result);
   decision.checkpoint = met.any();
 
   Checkpoint& checkpoint = attempt.save.checkpoint;
@@ -129,21 +128,20 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   ledger_.commit(
       ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
   if (exploits) after_exploit(attempt.trial, donor);
+  if (exploits && handed_over) {
+    after_write([this, id = attempt.trial, handed_over] { saver_.discard(id, *handed_over); });
+    handed_over.reset();
+  }
 
-  if (!attempt.has_result && attempt.restored_checkpoint != 0) {
-    saver_.unpin(attempt.restored_from, attempt.restored_checkpoint);
-    attempt.restored_checkpoint = 0;
+  if (!attempt.has_result && attempt.source.checkpoint.index != 0) {
+    const auto [owner, index] = std::exchange(attempt.source.checkpoint, {});
+    saver_.unpin(owner, index);
   }
   attempt.has_result = true;
   attempt.save_failed = false;
   attempt.save_asked = false;
   if (handed_over) {
-    Save save = attempt.save;
-    save.directory = *handed_over;
-    save.handed_over = true;
-    save.checkpoint.index = saver_.take_index(attempt.trial);
-    commit_save(attempt, std::move(save));
-    carry_out(attempt);
+    take_over(attempt, std::move(*handed_over));
   } else if (met.any()) {
     begin_save(attempt);
   } else {
@@ -151,31 +149,52 @@ void Loop::take_in(Attempt& attempt, Result result, std::optional<std::string> h
   }
 }
 
+/// The function goes on once its directory is out of its hands: it may use the name again.
+void Loop::take_over(Attempt& attempt, std::string reported) {
+  attempt.phase = Attempt::Phase::saving;
+  Save save = attempt.save;
+  save.checkpoint.index = saver_.take_index(attempt.trial);
+  ++attempt.pending_work;
+  saver_.take_over(std::move(save), std::move(reported),
+                   [this, id = attempt.trial](std::optional<Save> taken) {
+                     Attempt& reporting = *find_attempt(id);  // it cannot end before this
+                     --reporting.pending_work;
+                     reporting.save_failed = !taken;
+                     if (taken) commit_save(reporting, std::move(*taken));
+                     if (reporting.phase == Attempt::Phase::saving) {
+                       carry_out(reporting);
+                     } else {
+                       try_to_close(reporting);
+                     }
+                   });
+}
+
 void Loop::begin_save(Attempt& attempt) {
   attempt.phase = Attempt::Phase::saving;
   attempt.save.checkpoint.index = saver_.take_index(attempt.trial);
   const TrialId id = attempt.trial;
   tell("on_trial_save", [this, id](Callback& callback) { callback.on_trial_save(trial(id)); });
-  saver_.begin(id, attempt.number, attempt.save.checkpoint.index,
-               [this, id, number = attempt.number](std::optional<std::filesystem::path> directory) {
-                 Attempt* const saving = find_attempt(id);
-                 if (saving == nullptr || saving->number != number || saving->ending) {
-                   if (directory) saver_.discard(*directory);
-                   return;
-                 }
-                 if (!directory) {
-                   saving->save_failed = true;
-                   carry_out(*saving);
-                   return;
-                 }
-                 saving->save.directory = *directory;
-                 send(*saving->process, protocol::Save{directory->string()});
-                 saving->told_at = ledger_.steady();
-                 if (spec_.trial_timeout_s) {
-                   set_deadline(*find_process(*saving->process),
-                                saving->told_at + *spec_.trial_timeout_s);
-                 }
-               });
+  saver_.begin(
+      id, attempt.number, attempt.save.checkpoint.index,
+      [this, id, number = attempt.number,
+       index = attempt.save.checkpoint.index](std::optional<std::filesystem::path> directory) {
+        Attempt* const saving = find_attempt(id);
+        if (saving == nullptr || saving->number != number || saving->ending) {
+          if (directory) saver_.discard({id, index}, number);
+          return;
+        }
+        if (!directory) {
+          saving->save_failed = true;
+          carry_out(*saving);
+          return;
+        }
+        saving->save.directory = *directory;
+        send(*saving->process, protocol::Save{directory->string()});
+        saving->told_at = ledger_.steady();
+        if (spec_.trial_timeout_s) {
+          set_deadline(*find_process(*saving->process), saving->told_at + *spec_.trial_timeout_s);
+        }
+      });
 }
 
 void Loop::commit_save(Attempt& attempt, Save save) {

@@ -5,7 +5,6 @@
 
 #include "tuner/core/byte_size.h"
 #include "tuner/core/error.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 
@@ -18,20 +17,16 @@ constexpr std::uint64_t most_prompt_bytes = 16 << 20;
 
 }  // namespace
 
-Saver::Saver(Ledger& ledger, Workers& pool, FileSystem& files, CheckpointKeeper& store,
-             CallbackList& callbacks, path experiment_dir, const CheckpointConfig& config)
+Saver::Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
+             const CheckpointConfig& config)
     : ledger_(ledger),
       pool_(pool),
-      files_(files),
       store_(store),
       callbacks_(callbacks),
-      experiment_dir_(std::move(experiment_dir)),
       config_(config),
       retention_(make_retention(config)) {
   if (config_.max_checkpoint_bytes) budget_.emplace(config_, ledger_.experiment().trials());
 }
-
-path Saver::trial_dir(TrialId trial) const { return paths::trial(experiment_dir_, trial); }
 
 int Saver::take_index(TrialId trial) {
   int& last = indices_[trial];
@@ -49,7 +44,7 @@ void Saver::begin(TrialId trial, int attempt, int index,
       Lane::prompt,
       [this, trial, attempt, index]() -> Begun {
         try {
-          return {store_.begin(trial_dir(trial), index, attempt), ""};
+          return {store_.begin({trial, index}, attempt), ""};
         } catch (const Error& error) {
           return {{}, error.what()};
         }
@@ -64,67 +59,127 @@ void Saver::begin(TrialId trial, int attempt, int index,
       });
 }
 
-void Saver::commit(Save save, std::function<void(bool)> then) {
-  struct Committed {
+void Saver::take_over(Save save, std::string reported,
+                      std::function<void(std::optional<Save>)> then) {
+  struct Taken {
     Save save;
     std::string error;
   };
-  ManifestHeader header{.trial_id = to_string(save.trial),
-                        .index = save.checkpoint.index,
+  pool_.post(
+      Lane::restores,
+      [this, save = std::move(save), reported = std::move(reported)]() mutable -> Taken {
+        Taken taken{std::move(save), ""};
+        try {
+          const CheckpointRef checkpoint{taken.save.trial, taken.save.checkpoint.index};
+          taken.save.origin = store_.take_over(checkpoint, taken.save.attempt, reported);
+        } catch (const Error& error) {
+          taken.error = error.what();
+        }
+        return taken;
+      },
+      [this, then = std::move(then)](Taken taken) {
+        if (taken.error.empty()) {
+          then(std::move(taken.save));
+        } else {
+          record_failure(taken.save.trial, taken.save.checkpoint.index, taken.error);
+          then(std::nullopt);
+        }
+      });
+}
+
+void Saver::commit(Save save, std::function<void(bool)> then) {
+  const TrialId trial = save.trial;
+  auto& queue = commits_[trial];
+  queue.push_back({std::move(save), std::move(then)});
+  if (queue.size() == 1) begin_commit(trial);
+}
+
+/// The first of the trial's queue. Of two under way at once the later one might be recorded first,
+/// and a driver that died just then would go on from the wrong one.
+void Saver::begin_commit(TrialId trial) {
+  struct Committed {
+    std::uint64_t bytes = 0;
+    Seconds took_s = 0;
+    std::string error;
+  };
+  const Save& save = commits_.at(trial).front().save;
+  ManifestHeader header{.checkpoint = {trial, save.checkpoint.index},
                         .attempt = save.attempt,
                         .iteration = save.checkpoint.iteration,
                         .metrics = save.metrics,
-                        .config = ledger_.experiment().trial(save.trial).config.text()};
-  const Seconds posted = ledger_.steady();
+                        .config = ledger_.experiment().trial(trial).config.text()};
   pool_.post(
       Lane::commits,
-      [this, header = std::move(header), save = std::move(save), posted]() mutable -> Committed {
-        Committed committed{std::move(save), ""};
-        const path directory = trial_dir(committed.save.trial);
+      [this, header = std::move(header), origin = save.origin, posted = ledger_.steady()] {
+        Committed committed;
         try {
-          const auto commit =
-              committed.save.handed_over ? &CheckpointKeeper::adopt : &CheckpointKeeper::commit;
-          const auto done = (store_.*commit)(committed.save.directory, directory, header);
-          committed.save.checkpoint.bytes = done.bytes;
-          committed.save.checkpoint.commit_s = ledger_.steady() - posted;
+          committed.bytes = store_.commit(header, origin).bytes;
+          committed.took_s = ledger_.steady() - posted;
         } catch (const Error& error) {
           committed.error = error.what();
         }
         return committed;
       },
-      [this, then = std::move(then)](const Committed& committed) {
-        const Save& done = committed.save;
-        if (!committed.error.empty()) {
-          record_failure(done.trial, done.checkpoint.index, committed.error);
-          then(false);
-          return;
+      [this, trial](const Committed& committed) {
+        auto& queue = commits_.at(trial);
+        Commit done = std::move(queue.front());
+        queue.pop_front();
+        done.save.checkpoint.bytes = committed.bytes;
+        done.save.checkpoint.commit_s = committed.took_s;
+        if (queue.empty()) {
+          commits_.erase(trial);
+        } else {
+          begin_commit(trial);
         }
-        const auto donor = ledger_.experiment().trial(done.trial).donor;
-        ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
-        ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
-          callbacks_.call("on_checkpoint", [&](Callback& callback) {
-            callback.on_checkpoint(ledger_.experiment().trial(trial), checkpoint);
-          });
-        });
-        apply_retention(done.trial);
-        release(done.trial, donor);
-        then(true);
+        end_commit(std::move(done), committed.error);
       });
+}
+
+void Saver::end_commit(Commit commit, const std::string& error) {
+  const Save& done = commit.save;
+  if (!error.empty()) {
+    record_failure(done.trial, done.checkpoint.index, error);
+    commit.then(false);
+    return;
+  }
+  const auto donor = ledger_.experiment().trial(done.trial).donor;
+  ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
+  ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
+    callbacks_.call("on_checkpoint", [&](Callback& callback) {
+      callback.on_checkpoint(ledger_.experiment().trial(trial), checkpoint);
+    });
+  });
+  apply_retention(done.trial);
+  release(done.trial, donor);
+  commit.then(true);
 }
 
 void Saver::fail(const Save& save, const std::string& reason) {
   record_failure(save.trial, save.checkpoint.index, reason);
-  discard(save.directory);
+  discard({save.trial, save.checkpoint.index}, save.attempt);
 }
 
-void Saver::discard(const path& directory) {
+void Saver::discard(CheckpointRef checkpoint, int attempt) {
   pool_.post(
       Lane::deletions,
-      [this, directory] {
+      [this, checkpoint, attempt] {
         try {
-          store_.discard(directory);
+          store_.discard(checkpoint, attempt);
         } catch (const Error&) {
           // Recovery sweeps what stays behind.
+        }
+      },
+      [] {});
+}
+
+void Saver::discard(TrialId trial, const std::string& reported) {
+  pool_.post(
+      Lane::deletions,
+      [this, trial, reported] {
+        try {
+          store_.discard(trial, reported);
+        } catch (const Error&) {
+          // It is left alone.
         }
       },
       [] {});
@@ -226,7 +281,7 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
         Lane::deletions,
         [this, trial, indices]() -> std::string {
           try {
-            for (const int index : indices) store_.remove(trial_dir(trial), index);
+            for (const int index : indices) store_.remove({trial, index});
           } catch (const Error& error) {
             return error.what();
           }
@@ -240,44 +295,47 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
 
 void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> then) {
   struct Prepared {
+    Source source;
     std::string error;
-    std::optional<std::string> damage;
+    std::optional<Damage> damage;
   };
   const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
-  const Source source{owner, checkpoint != nullptr ? checkpoint->index : 0};
-  if (source.index != 0) pin(source.owner, source.index);
+  const CheckpointRef wanted{owner, checkpoint != nullptr ? checkpoint->index : 0};
+  if (wanted.index != 0) pin(wanted.trial, wanted.index);
   // What is large may have to be read as a whole, and nothing small is to wait for that.
   const bool is_large = checkpoint != nullptr && checkpoint->bytes > most_prompt_bytes;
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, source]() -> Prepared {
-        Prepared prepared;
+      [this, id, wanted]() -> Prepared {
+        Prepared prepared{{wanted, {}, {}}, "", std::nullopt};
         try {
-          files_.make_directories(trial_dir(id));
-          if (source.index == 0) return prepared;
-          const path owner_dir = trial_dir(source.owner);
-          prepared.damage = store_.verify(paths::checkpoint(owner_dir, source.index));
-          if (prepared.damage) store_.set_aside(owner_dir, source.index);
+          prepared.source.work = store_.make_working_directory(id);
+          if (wanted.index == 0) return prepared;
+          if (const auto damage = store_.verify(wanted)) {
+            prepared.damage = {*damage, store_.set_aside(wanted)};
+          } else {
+            prepared.source.directory = store_.locate(wanted);
+          }
         } catch (const Error& error) {
           prepared.error = error.what();
         }
         return prepared;
       },
-      [this, id, source, then = std::move(then)](const Prepared& prepared) {
+      [this, id, then = std::move(then)](const Prepared& prepared) {
         if (!prepared.damage) {
-          then(source, prepared.error);
+          then(prepared.source, prepared.error);
           return;
         }
-        record_damage(id, source, *prepared.damage);
+        record_damage(id, prepared.source.checkpoint, *prepared.damage);
         prepare(id, then);
       });
 }
 
-void Saver::record_damage(TrialId id, Source source, const std::string& damage) {
+void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage) {
   const auto [owner, index] = source;
   const auto clone = owner == id ? std::nullopt : std::optional(id);
-  ledger_.commit(CheckpointDamaged{owner, index, damage, clone});
+  ledger_.commit(CheckpointDamaged{owner, index, damage.reason, clone});
   unpin(owner, index);
   keep_to_budget(owner);
   const auto [next_owner, next] = ledger_.experiment().restore_point(id);
@@ -291,9 +349,8 @@ void Saver::record_damage(TrialId id, Source source, const std::string& damage) 
     instead = "NO OTHER IS LEFT, it starts from " + start;
   }
   callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(owner) +
-                    " cannot be trusted and is kept as " +
-                    paths::checkpoint_corrupt(trial_dir(owner), index).native() + "; " + instead +
-                    ": " + damage);
+                    " cannot be trusted and is kept as " + damage.kept_as.native() + "; " +
+                    instead + ": " + damage.reason);
 }
 
 }  // namespace tune

@@ -1,8 +1,11 @@
 // Checkpoints on their way: a directory aside, the commit beside the loop, the record, retention
-// with pins, deletion after the record is on disk.
-// Knows no process: who writes the directory is the loop's business.
+// with pins, deletion after the record is on disk. Commits of one trial are made and recorded in
+// the order of its saves.
+// Knows no process and no path of a checkpoint: who writes into a directory is the loop's business,
+// where it is the keeper's.
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -18,7 +21,6 @@
 #include "tuner/loop/ledger.h"
 #include "tuner/loop/workers.h"
 #include "tuner/store/checkpoint_keeper.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 
@@ -26,8 +28,8 @@ namespace tune {
 struct Save {
   TrialId trial{};
   int attempt = 0;
-  std::filesystem::path directory;  ///< aside, or the one that a function trainable handed over
-  bool handed_over = false;
+  std::filesystem::path directory;  ///< aside, until the trainable has answered
+  std::filesystem::path origin;     ///< where what a function handed over lay; empty: nowhere
   Checkpoint checkpoint;       ///< index, iteration, times, score, save_s; the rest comes at commit
   std::string metrics = "{}";  ///< of the result that it belongs to
 };
@@ -35,8 +37,7 @@ struct Save {
 class Saver {
  public:
   /// All parts outlive it.
-  Saver(Ledger& ledger, Workers& pool, FileSystem& files, CheckpointKeeper& store,
-        CallbackList& callbacks, std::filesystem::path experiment_dir,
+  Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
         const CheckpointConfig& config);
 
   /// The index of the trial's next save, and from now on used.
@@ -47,14 +48,21 @@ class Saver {
   void begin(TrialId trial, int attempt, int index,
              std::function<void(std::optional<std::filesystem::path>)> then);
 
-  /// Makes it a checkpoint, records that and what retention drops; `then` gets whether it worked.
+  /// Takes over what a function says it hands over, before it goes on; `then` gets the save to
+  /// commit, or nothing if it was refused, which has then been recorded as a failed save.
+  void take_over(Save save, std::string reported, std::function<void(std::optional<Save>)> then);
+
+  /// Makes it a checkpoint once those that the trial has saved before are, records that and what
+  /// retention drops; `then` gets whether it worked.
   void commit(Save save, std::function<void(bool)> then);
 
   /// The trainable could not write it: records the failed save, throws the directory away.
   void fail(const Save& save, const std::string& reason);
 
   /// Throws away what was written aside for a save that nobody waits for any more.
-  void discard(const std::filesystem::path& directory);
+  void discard(CheckpointRef checkpoint, int attempt);
+  /// The same for what a function says it hands over, if its name is reserved for that.
+  void discard(TrialId trial, const std::string& reported);
 
   /// A pinned checkpoint is not dropped. Pins count.
   void pin(TrialId trial, int index);
@@ -67,14 +75,15 @@ class Saver {
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
 
-  /// What a trial is restored from.
+  /// What a trial starts with.
   struct Source {
-    TrialId owner{};  ///< the trial itself, or its donor
-    int index = 0;    ///< 0: there is no checkpoint
+    CheckpointRef checkpoint;         ///< of the trial itself or its donor; index 0: there is none
+    std::filesystem::path directory;  ///< where that can be read
+    std::filesystem::path work;       ///< the working directory of its program
   };
-  /// Before a launch: makes the trial's directory and finds the newest checkpoint that it may start
-  /// from and that is whole; damaged ones are recorded and set aside. `then` gets it, and why the
-  /// directory cannot be made, which is empty if it can.
+  /// Before a launch: makes the trial's directories and finds the newest checkpoint that it may
+  /// start from and that is whole; damaged ones are recorded and set aside. `then` gets it, and why
+  /// the directories cannot be made, which is empty if they can.
   void prepare(TrialId trial, std::function<void(Source, const std::string&)> then);
 
   /// Applies retention to a donor whose clone no longer needs it; `before` is what the clone had
@@ -82,22 +91,30 @@ class Saver {
   void release(TrialId clone, const std::optional<DonorCheckpoint>& before);
 
  private:
-  std::filesystem::path trial_dir(TrialId trial) const;
+  struct Commit {
+    Save save;
+    std::function<void(bool)> then;
+  };
+  void begin_commit(TrialId trial);
+  void end_commit(Commit commit, const std::string& error);
   bool is_pinned(TrialId trial, int index) const;
   void keep_to_budget(TrialId changed);
   void remove_when_durable(TrialId trial, std::vector<int> indices);
-  void record_damage(TrialId trial, Source source, const std::string& damage);
+  struct Damage {
+    std::string reason;
+    std::filesystem::path kept_as;
+  };
+  void record_damage(TrialId trial, CheckpointRef source, const Damage& damage);
   void record_failure(TrialId trial, int index, const std::string& reason);
 
   Ledger& ledger_;
   Workers& pool_;
-  FileSystem& files_;
   CheckpointKeeper& store_;
   CallbackList& callbacks_;
-  std::filesystem::path experiment_dir_;
   CheckpointConfig config_;
   std::unique_ptr<Retention> retention_;
   std::map<TrialId, int> indices_;  ///< the last one taken, for trials with saves under way
+  std::map<TrialId, std::deque<Commit>> commits_;  ///< the first of each is under way
   std::map<TrialId, std::multiset<int>> pins_;
   std::optional<CheckpointBudget> budget_;
   bool said_over_budget_ = false;

@@ -27,7 +27,8 @@ namespace tune {
 /// Each has threads of its own.
 enum class Lane {
   prompt,     ///< short: what a device, a launch or a save waits for
-  restores,   ///< reads large checkpoints before they are trusted
+  restores,   ///< what a trial waits for and may take long: reading a large checkpoint before it
+              ///< is trusted, taking over what a function hands over
   commits,    ///< hashes, copies and syncs checkpoints
   deletions,  ///< of checkpoints and of what was left behind
   snapshots,  ///< of the state; one thread: one call at a time

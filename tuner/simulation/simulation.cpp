@@ -22,31 +22,38 @@ using std::filesystem::path;
 /// What simulated programs save, by directory; no directory is made.
 class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage {
  public:
-  path begin(const path& trial_dir, int index, int attempt) override {
-    return paths::checkpoint_aside(trial_dir, index, attempt);
+  explicit MemoryCheckpoints(path experiment) : experiment_(std::move(experiment)) {}
+
+  path make_working_directory(TrialId trial) override { return paths::trial(experiment_, trial); }
+  path begin(CheckpointRef checkpoint, int attempt) override {
+    return paths::checkpoint_aside(paths::trial(experiment_, checkpoint.trial), checkpoint.index,
+                                   attempt);
   }
-  CommittedCheckpoint commit(const path& aside, const path& trial_dir,
-                             const ManifestHeader& header) override {
-    auto written = contents_.extract(aside.native());
-    if (written.empty()) throw machine_error(aside.native() + " is empty: nothing was saved");
-    const std::uint64_t bytes = written.mapped().size();
-    written.key() = paths::checkpoint(trial_dir, header.index).native();
-    contents_.insert(std::move(written));
-    return {bytes, 1};
+  path take_over(CheckpointRef checkpoint, int attempt, const std::string& reported) override {
+    move(reported, begin(checkpoint, attempt));
+    return reported;
   }
-  CommittedCheckpoint adopt(const path& written, const path& trial_dir,
-                            const ManifestHeader& header) override {
-    return commit(written, trial_dir, header);
+  CommittedCheckpoint commit(const ManifestHeader& header, const path&) override {
+    const path to = locate(header.checkpoint);
+    move(begin(header.checkpoint, header.attempt), to);
+    return {contents_.at(to.native()).size(), 1};
   }
-  std::optional<std::string> verify(const path& checkpoint) override {
-    if (contents_.contains(checkpoint.native())) return std::nullopt;
-    return checkpoint.native() + " does not exist";
+  void discard(CheckpointRef checkpoint, int attempt) override {
+    contents_.erase(begin(checkpoint, attempt).native());
   }
-  void set_aside(const path& trial_dir, int index) override { remove(trial_dir, index); }
-  void remove(const path& trial_dir, int index) override {
-    contents_.erase(paths::checkpoint(trial_dir, index).native());
+  void discard(TrialId, const std::string& reported) override { contents_.erase(reported); }
+  std::optional<std::string> verify(CheckpointRef checkpoint) override {
+    if (contents_.contains(locate(checkpoint).native())) return std::nullopt;
+    return locate(checkpoint).native() + " does not exist";
   }
-  void discard(const path& aside) override { contents_.erase(aside.native()); }
+  path locate(CheckpointRef checkpoint) override {
+    return paths::checkpoint(experiment_, checkpoint);
+  }
+  path set_aside(CheckpointRef checkpoint) override {
+    remove(checkpoint);
+    return paths::checkpoint_corrupt(paths::trial(experiment_, checkpoint.trial), checkpoint.index);
+  }
+  void remove(CheckpointRef checkpoint) override { contents_.erase(locate(checkpoint).native()); }
 
   void write(const std::string& directory, std::string content) override {
     contents_[directory] = std::move(content);
@@ -58,6 +65,14 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
   }
 
  private:
+  void move(const path& from, const path& to) {
+    auto written = contents_.extract(from.native());
+    if (written.empty()) throw machine_error(from.native() + " is empty: nothing was saved");
+    written.key() = to.native();
+    contents_.insert(std::move(written));
+  }
+
+  path experiment_;
   std::unordered_map<std::string, std::string> contents_;
 };
 
@@ -88,13 +103,12 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
         Suggester(std::move(options.searcher), spec.objectives, constraints_of(spec));
   }
 
-  const auto nowhere = make_null_file_system();
   const auto disk = options.directory.empty() ? make_null_file_system() : make_posix_file_system();
   const path directory = options.directory.empty() ? path("/simulation") : options.directory;
   VirtualClock clock;
   const LockOwner self = this_process(clock.now());
   auto store = ExperimentStore::create(*disk, directory, recorded, self);
-  MemoryCheckpoints checkpoints;
+  MemoryCheckpoints checkpoints(directory);
   SimulatedExecutor executor(clock, checkpoints, std::move(program));
   Experiment experiment;
   CallbackList callbacks(std::move(options.callbacks));
@@ -109,7 +123,7 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   // Without threads all work is done where it is posted, and takes no virtual time.
   Workers workers(Workers::Threads::none, [&executor] { executor.wake(); });
   Ledger ledger(experiment, policies, store, workers, clock);
-  Saver saver(ledger, workers, *nowhere, checkpoints, callbacks, directory, spec.checkpoint_config);
+  Saver saver(ledger, workers, checkpoints, callbacks, spec.checkpoint_config);
   Snapshots snapshots(ledger, policies, store, workers, callbacks, recorded, std::nullopt);
   snapshots.stop();
   ledger.commit(SessionStarted{self.host, self.pid, version()});

@@ -1,5 +1,5 @@
-// The seam for what becomes of checkpoint directories. Implementations: checkpoint_store (a disk),
-// memory in simulations.
+// The seam for what becomes of checkpoints. Implementations: checkpoint_store (a disk), memory in
+// simulations. Checkpoints are named by trial and index; paths come from here and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "tuner/core/checkpoint_ref.h"
+
 namespace tune {
 
 /// What the manifest says besides the files.
 struct ManifestHeader {
-  std::string trial_id;
-  int index = 0;
+  CheckpointRef checkpoint;
   int attempt = 0;
   std::int64_t iteration = 0;
   std::string metrics = "{}";  ///< JSON text of the result that it belongs to; empty: none
@@ -29,29 +30,40 @@ class CheckpointKeeper {
  public:
   virtual ~CheckpointKeeper() = default;
 
+  /// Makes the directory that the trial's program works in, and the trial's own, if they are not
+  /// there; answers the former.
+  virtual std::filesystem::path make_working_directory(TrialId trial) = 0;
+
   /// An empty directory aside, for a trainable to write into; what a dead attempt left there is
   /// removed.
-  virtual std::filesystem::path begin(const std::filesystem::path& trial_dir, int index,
-                                      int attempt) = 0;
+  virtual std::filesystem::path begin(CheckpointRef checkpoint, int attempt) = 0;
+
+  /// Takes a directory that a function trainable says it hands over to where `begin` would have
+  /// made one. Answers where it lay if it was moved, nothing if it was copied. After an Error it is
+  /// where it was, as it was.
+  virtual std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
+                                          const std::string& reported) = 0;
 
   /// Makes what was written aside a checkpoint, whole or not at all. When it returns, power may
-  /// fail. After an Error there is no checkpoint and nothing aside.
-  virtual CommittedCheckpoint commit(const std::filesystem::path& aside,
-                                     const std::filesystem::path& trial_dir,
-                                     const ManifestHeader& header) = 0;
+  /// fail. After an Error there is no checkpoint and nothing aside: it is removed or, if it was
+  /// moved from `origin`, given back.
+  virtual CommittedCheckpoint commit(const ManifestHeader& header,
+                                     const std::filesystem::path& origin = {}) = 0;
 
-  /// Takes over a directory that a function trainable wrote, then commits.
-  virtual CommittedCheckpoint adopt(const std::filesystem::path& written,
-                                    const std::filesystem::path& trial_dir,
-                                    const ManifestHeader& header) = 0;
+  /// Removes what was written aside for a save that nobody waits for any more.
+  virtual void discard(CheckpointRef checkpoint, int attempt) = 0;
+  /// The same for what a function says it hands over: if it would be moved and has a name that is
+  /// reserved for that. Everything else is left alone.
+  virtual void discard(TrialId trial, const std::string& reported) = 0;
 
-  /// Why `checkpoint` cannot be trusted, as a sentence; nothing if it is whole.
-  virtual std::optional<std::string> verify(const std::filesystem::path& checkpoint) = 0;
+  /// Why the checkpoint cannot be trusted, as a sentence; nothing if it is whole.
+  virtual std::optional<std::string> verify(CheckpointRef checkpoint) = 0;
+  /// Where it can be read, on this machine. Only what `verify` found whole can be relied on.
+  virtual std::filesystem::path locate(CheckpointRef checkpoint) = 0;
 
-  /// Renames a damaged one to checkpoint_000001.corrupt, for its owner to look at. Absent is fine.
-  virtual void set_aside(const std::filesystem::path& trial_dir, int index) = 0;
-  virtual void remove(const std::filesystem::path& trial_dir, int index) = 0;
-  virtual void discard(const std::filesystem::path& aside) = 0;
+  /// Renames a damaged one, for its owner to look at; answers the new place. Absent is fine.
+  virtual std::filesystem::path set_aside(CheckpointRef checkpoint) = 0;
+  virtual void remove(CheckpointRef checkpoint) = 0;
 };
 
 }  // namespace tune

@@ -27,50 +27,17 @@ struct FileFacts {
   std::string xxh3;
 };
 
-/// What a directory holds, at any depth; names are relative to it.
-struct Tree {
-  struct File {
-    path name;
-    std::uint64_t bytes = 0;
-  };
-  std::vector<File> files;
-  std::vector<path> directories;  ///< each after the one it is in; without the top
-};
-
-void walk(FileSystem& files, const path& top, const path& below, Tree& tree) {
-  for (const DirectoryEntry& entry : files.list(top / below)) {
-    const path name = below / entry.name;
-    if (entry.is_directory) {
-      tree.directories.push_back(name);
-      walk(files, top, name, tree);
-    } else if (entry.is_regular) {
-      tree.files.push_back({name, entry.bytes});
-    } else {
-      throw machine_error("not a checkpoint: " + (top / name).native() +
-                          " is neither a file nor a directory, and only those can be kept");
-    }
-  }
-}
-
-Tree walk(FileSystem& files, const path& top) {
-  Tree tree;
-  walk(files, top, "", tree);
-  std::sort(tree.files.begin(), tree.files.end(),
-            [](const Tree::File& a, const Tree::File& b) { return a.name < b.name; });
-  return tree;
-}
-
 const std::string& or_empty_object(const std::string& json) {
   static const std::string empty = "{}";
   return json.empty() ? empty : json;
 }
 
 /// One line per file, so that two manifests can be compared by eye.
-std::string manifest_text(const path& aside, const ManifestHeader& header,
-                          const std::vector<FileFacts>& files, std::uint64_t bytes) {
+std::string manifest_text(const ManifestHeader& header, const std::vector<FileFacts>& files,
+                          const std::vector<CheckpointTree::Link>& links, std::uint64_t bytes) {
   std::string text = "{\"manifest\":" + std::to_string(manifest_version) +
-                     ",\"trial_id\":" + Json(header.trial_id).dump() +
-                     ",\"index\":" + std::to_string(header.index) +
+                     ",\"trial_id\":" + Json(to_string(header.checkpoint.trial)).dump() +
+                     ",\"index\":" + std::to_string(header.checkpoint.index) +
                      ",\"attempt\":" + std::to_string(header.attempt) +
                      ",\"iteration\":" + std::to_string(header.iteration) +
                      ",\n\"metrics\":" + or_empty_object(header.metrics) +
@@ -78,24 +45,17 @@ std::string manifest_text(const path& aside, const ManifestHeader& header,
                      ",\n\"bytes\":" + std::to_string(bytes) + ",\"files\":[";
   const char* separator = "\n";
   for (const FileFacts& file : files) {
-    try {
-      text += separator + ("{\"path\":" + Json(file.name.native()).dump());
-    } catch (const Json::exception&) {
-      throw machine_error("not a checkpoint: a file's name in " +
-                          (aside / file.name).parent_path().native() + " is not UTF-8");
-    }
-    text += ",\"bytes\":" + std::to_string(file.bytes) + ",\"xxh3\":\"" + file.xxh3 + "\"}";
+    text += separator + ("{\"path\":" + Json(file.name.native()).dump()) +
+            ",\"bytes\":" + std::to_string(file.bytes) + ",\"xxh3\":\"" + file.xxh3 + "\"}";
+    separator = ",\n";
+  }
+  separator = "\n],\"links\":[\n";
+  for (const auto& link : links) {
+    text += separator + ("{\"path\":" + Json(link.name.native()).dump()) +
+            ",\"target\":" + Json(link.target.native()).dump() + "}";
     separator = ",\n";
   }
   return text + "\n]}\n";
-}
-
-/// Refuses what a trainable may not leave at the place of the directory that it was given.
-void check_is_directory(FileSystem& files, const path& directory) {
-  for (const DirectoryEntry& entry : files.list(directory.parent_path())) {
-    if (entry.name == directory.filename().native() && entry.is_directory) return;
-  }
-  throw machine_error("not a checkpoint: " + directory.native() + " is not a directory");
 }
 
 /// For what is nobody's any more: recovery sweeps what stays behind.
@@ -106,99 +66,178 @@ void remove_quietly(FileSystem& files, const path& directory) noexcept {
   }
 }
 
-void copy_tree(FileSystem& files, const path& from, const path& to) {
-  const Tree tree = walk(files, from);
+void copy_tree(FileSystem& files, const path& from, const CheckpointTree& tree, const path& to) {
   files.make_directories(to);
   for (const path& name : tree.directories) files.make_directories(to / name);
   for (const auto& [name, bytes] : tree.files) {
     const auto out = files.open_append(to / name);
     files.read_pieces(from / name, [&](std::string_view piece) { out->append(piece); });
   }
+  for (const auto& link : tree.links) files.make_link(link.target, to / link.name);
+}
+
+/// What is renamed takes no notice of links that name its place from the root on.
+void make_links_relative(FileSystem& files, const CheckpointTree& tree, const path& top) {
+  for (const auto& link : tree.links) {
+    if (link.is_written_so) continue;
+    files.remove_file(top / link.name);
+    files.make_link(link.target, top / link.name);
+  }
+}
+
+/// The name of something in a checkpoint, from its manifest.
+path name_in(const Json& entry) {
+  path name = entry.at("path").get<std::string>();
+  if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
+    throw machine_error("its manifest names " + name.native() + ", which is not in it");
+  }
+  return name;
 }
 
 }  // namespace
 
-path CheckpointStore::begin(const path& trial_dir, int index, int attempt) {
-  const path aside = paths::checkpoint_aside(trial_dir, index, attempt);
-  files_.remove_tree(aside);
-  files_.make_directories(aside);
-  return aside;
+path CheckpointStore::trial_dir(TrialId trial) const { return paths::trial(experiment_, trial); }
+
+path CheckpointStore::aside(CheckpointRef checkpoint, int attempt) const {
+  return paths::checkpoint_aside(trial_dir(checkpoint.trial), checkpoint.index, attempt);
 }
 
-CommittedCheckpoint CheckpointStore::commit(const path& aside, const path& trial_dir,
-                                            const ManifestHeader& header) {
+path CheckpointStore::locate(CheckpointRef checkpoint) {
+  return paths::checkpoint(experiment_, checkpoint);
+}
+
+path CheckpointStore::working_directory(TrialId trial) {
+  const path own = trial_dir(trial);
+  const path work = paths::work(own);
+  return files_.exists(work) ? work : own;
+}
+
+path CheckpointStore::make_working_directory(TrialId trial) {
+  const bool was_started = files_.exists(paths::standard_output(trial_dir(trial)));
+  if (!was_started) files_.make_directories(paths::work(trial_dir(trial)));
+  return working_directory(trial);
+}
+
+path CheckpointStore::begin(CheckpointRef checkpoint, int attempt) {
+  path directory = aside(checkpoint, attempt);
+  files_.remove_tree(directory);
+  files_.make_directories(directory);
+  return directory;
+}
+
+HandedOver CheckpointStore::judge(TrialId trial, const std::string& reported) {
+  return HandedOver::judge(files_, {experiment_, trial_dir(trial), working_directory(trial)},
+                           reported);
+}
+
+path CheckpointStore::take_over(CheckpointRef checkpoint, int attempt,
+                                const std::string& reported) {
+  return adopt(judge(checkpoint.trial, reported), checkpoint, attempt);
+}
+
+path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, int attempt) {
+  const path& from = given.directory();
+  const path to = aside(checkpoint, attempt);
+  files_.remove_tree(to);
+  bool is_copy = !given.is_moved();
+  if (!is_copy) {
+    try {
+      files_.rename(from, to);
+    } catch (const CrossDeviceError&) {
+      is_copy = true;
+    }
+  }
   try {
-    return publish(aside, trial_dir, header);
+    if (is_copy) {
+      copy_tree(files_, from, given.tree(), to);
+    } else {
+      make_links_relative(files_, given.tree(), to);
+    }
   } catch (const Error&) {
-    remove_quietly(files_, aside);  // the disk may be full
+    is_copy ? remove_quietly(files_, to) : give_back(to, from);
+    throw;
+  }
+  if (!given.is_moved()) return {};
+  if (is_copy) remove_quietly(files_, from);
+  return from;
+}
+
+/// Under another name if something has its own by now: it is never lost.
+void CheckpointStore::give_back(const path& aside, const path& origin) {
+  path to = origin;
+  for (int n = 1; files_.exists(to); ++n) {
+    to = origin.native() + ".not_saved-" + std::to_string(n);
+  }
+  try {
+    files_.rename(aside, to);
+  } catch (const CrossDeviceError&) {
+    copy_tree(files_, aside, read_tree(files_, aside), to);
+    remove_quietly(files_, aside);
+  }
+}
+
+CommittedCheckpoint CheckpointStore::commit(const ManifestHeader& header, const path& origin) {
+  try {
+    return publish(header);
+  } catch (const Error& error) {
+    const path written = aside(header.checkpoint, header.attempt);
+    if (origin.empty()) {
+      remove_quietly(files_, written);  // the disk may be full
+      throw;
+    }
+    try {
+      files_.remove_file(paths::manifest(written));
+      give_back(written, origin);
+    } catch (const Error& kept) {
+      throw machine_error(std::string(error.what()) + "; nor can it be given back: " + kept.what());
+    }
     throw;
   }
 }
 
-CommittedCheckpoint CheckpointStore::publish(const path& aside, const path& trial_dir,
-                                             const ManifestHeader& header) {
-  check_is_directory(files_, aside);
-  const Tree tree = walk(files_, aside);
-  if (tree.files.empty()) {
-    throw machine_error("not a checkpoint: nothing was saved in " + aside.native());
+CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
+  const path directory = aside(header.checkpoint, header.attempt);
+  const path trial = trial_dir(header.checkpoint.trial);
+  const auto found = files_.entry(directory);
+  if (!found || !found->is_directory) {
+    throw machine_error("not a checkpoint: " + directory.native() + " is not a directory");
   }
-  const path manifest = paths::manifest(aside);
+  const CheckpointTree tree = read_tree(files_, directory, {files_.real_path(directory)});
+  make_links_relative(files_, tree, directory);
   CommittedCheckpoint committed;
   std::vector<FileFacts> facts;
   for (const auto& [name, listed_bytes] : tree.files) {
-    if (name == manifest.filename()) {
-      throw machine_error("not a checkpoint: the trainable has saved a file " + manifest.native() +
-                          ", and that name is taken: save it under another, or in a subdirectory");
-    }
-    auto [bytes, xxh3] = content_of(aside / name, listed_bytes);
+    auto [bytes, xxh3] = content_of(directory / name, listed_bytes);
     facts.push_back({name, bytes, std::move(xxh3)});
-    files_.sync_file(aside / name);
+    files_.sync_file(directory / name);
     committed.bytes += facts.back().bytes;
     ++committed.files;
   }
-  for (const path& name : tree.directories) files_.sync_directory(aside / name);
-  files_.replace(manifest, manifest_text(aside, header, facts, committed.bytes));
+  for (const path& name : tree.directories) files_.sync_directory(directory / name);
+  files_.replace(paths::manifest(directory),
+                 manifest_text(header, facts, tree.links, committed.bytes));
 
-  const path checkpoint = paths::checkpoint(trial_dir, header.index);
-  files_.rename(aside, checkpoint);
+  const path checkpoint = locate(header.checkpoint);
+  files_.rename(directory, checkpoint);
   try {
-    files_.sync_directory(trial_dir);
-    files_.sync_directory(trial_dir.parent_path());  // the trial's first: its directory is new too
+    files_.sync_directory(trial);
+    files_.sync_directory(trial.parent_path());  // the trial's first: its directory is new too
   } catch (const Error&) {
-    files_.rename(checkpoint, aside);
+    files_.rename(checkpoint, directory);
     throw;
   }
   return committed;
 }
 
-CommittedCheckpoint CheckpointStore::adopt(const path& written, const path& trial_dir,
-                                           const ManifestHeader& header) {
-  const path aside = paths::checkpoint_aside(trial_dir, header.index, header.attempt);
-  files_.remove_tree(aside);
-  bool copied = false;
+std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
+  const path checkpoint = locate(ref);
   try {
-    files_.rename(written, aside);
-  } catch (const CrossDeviceError&) {
-    copied = true;
-  }
-  if (copied) {
-    try {
-      copy_tree(files_, written, aside);
-    } catch (const Error&) {
-      remove_quietly(files_, aside);
-      throw;
-    }
-  }
-  const CommittedCheckpoint committed = commit(aside, trial_dir, header);
-  if (copied) remove_quietly(files_, written);
-  return committed;
-}
-
-std::optional<std::string> CheckpointStore::verify(const path& checkpoint) {
-  try {
-    const Json manifest = read_manifest(checkpoint);
+    const Json manifest = read_manifest(ref);
     for (const Json& entry : manifest.at("files")) {
-      if (auto damage = damage_of(checkpoint, entry)) return damage;
+      if (auto damage = file_damage(checkpoint, entry)) return damage;
+    }
+    for (const Json& entry : manifest.value("links", Json::array())) {
+      if (auto damage = link_damage(checkpoint, entry)) return damage;
     }
     return std::nullopt;
   } catch (const Json::exception&) {
@@ -209,11 +248,8 @@ std::optional<std::string> CheckpointStore::verify(const path& checkpoint) {
   }
 }
 
-std::optional<std::string> CheckpointStore::damage_of(const path& checkpoint, const Json& entry) {
-  const path name = entry.at("path").get<std::string>();
-  if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
-    return "its manifest names " + name.native() + ", which is not in it";
-  }
+std::optional<std::string> CheckpointStore::file_damage(const path& checkpoint, const Json& entry) {
+  const path name = name_in(entry);
   // A float would be squeezed into an integer, whatever comes out.
   if (!entry.at("bytes").is_number_unsigned()) {
     return "its manifest gives no number of bytes for " + name.native();
@@ -229,6 +265,17 @@ std::optional<std::string> CheckpointStore::damage_of(const path& checkpoint, co
     return "the file " + name.native() + " has changed: its checksum is another";
   }
   return std::nullopt;
+}
+
+std::optional<std::string> CheckpointStore::link_damage(const path& checkpoint, const Json& entry) {
+  const path name = name_in(entry);
+  const path target = entry.at("target").get<std::string>();
+  const auto found = files_.entry(checkpoint / name);
+  if (!found || !found->is_link) return "the link " + name.native() + " is missing";
+  const path leads_to = files_.read_link(checkpoint / name);
+  if (leads_to == target) return std::nullopt;
+  return "the link " + name.native() + " leads to " + leads_to.native() + ", not to " +
+         target.native();
 }
 
 /// By reading it, or from memory: then not even a file of many gigabytes keeps anybody waiting.
@@ -256,8 +303,8 @@ CheckpointStore::Content CheckpointStore::content_of(const path& file,
   return content;
 }
 
-Json CheckpointStore::read_manifest(const path& checkpoint) {
-  const path file = paths::manifest(checkpoint);
+Json CheckpointStore::read_manifest(CheckpointRef checkpoint) {
+  const path file = paths::manifest(locate(checkpoint));
   const Json manifest = Json::parse(files_.read(file), nullptr, false);
   const auto version = manifest.is_object() ? manifest.find("manifest") : manifest.end();
   if (version == manifest.end() || !version->is_number_unsigned()) {
@@ -271,32 +318,76 @@ Json CheckpointStore::read_manifest(const path& checkpoint) {
   return manifest;
 }
 
-void CheckpointStore::set_aside(const path& trial_dir, int index) {
-  const path checkpoint = paths::checkpoint(trial_dir, index);
-  if (!files_.exists(checkpoint)) return;
-  const path corrupt = paths::checkpoint_corrupt(trial_dir, index);
+path CheckpointStore::set_aside(CheckpointRef ref) {
+  const path checkpoint = locate(ref);
+  const path corrupt = paths::checkpoint_corrupt(trial_dir(ref.trial), ref.index);
+  if (!files_.exists(checkpoint)) return corrupt;
   files_.remove_tree(corrupt);
   files_.rename(checkpoint, corrupt);
-  files_.sync_directory(trial_dir);
+  files_.sync_directory(trial_dir(ref.trial));
+  return corrupt;
 }
 
-void CheckpointStore::remove(const path& trial_dir, int index) {
-  files_.remove_tree(paths::checkpoint(trial_dir, index));
+void CheckpointStore::remove(CheckpointRef checkpoint) { files_.remove_tree(locate(checkpoint)); }
+
+void CheckpointStore::discard(CheckpointRef checkpoint, int attempt) {
+  files_.remove_tree(aside(checkpoint, attempt));
 }
 
-void CheckpointStore::discard(const path& aside) { files_.remove_tree(aside); }
+void CheckpointStore::discard(TrialId trial, const std::string& reported) {
+  const HandedOver given = judge(trial, reported);
+  if (given.is_made_for_this()) files_.remove_tree(given.directory());
+}
 
-std::vector<std::string> CheckpointStore::sweep(const path& trial_dir, const std::set<int>& known) {
-  std::vector<std::string> removed;
-  if (!files_.exists(trial_dir)) return removed;
-  for (const DirectoryEntry& entry : files_.list(trial_dir)) {
-    const std::optional<int> index = paths::parse_checkpoint(entry.name);
-    const bool unknown = index && !known.contains(*index);
-    if (!entry.is_directory || !(unknown || paths::is_checkpoint_aside(entry.name))) continue;
-    files_.remove_tree(trial_dir / entry.name);
-    removed.push_back(entry.name);
+/// One directory that cannot be removed does not keep the others.
+void CheckpointStore::sweep(const path& directory, Swept& swept,
+                            const std::function<bool(const DirectoryEntry&)>& is_unknown) {
+  std::vector<DirectoryEntry> entries;
+  try {
+    if (!files_.exists(directory)) return;
+    entries = files_.list(directory);
+  } catch (const Error& error) {
+    swept.problems.emplace_back(error.what());
   }
-  return removed;
+  for (const DirectoryEntry& entry : entries) {
+    if (!entry.is_directory || !is_unknown(entry)) continue;
+    try {
+      files_.remove_tree(directory / entry.name);
+      swept.removed.push_back(entry.name);
+    } catch (const Error& error) {
+      swept.problems.emplace_back(error.what());
+    }
+  }
+}
+
+CheckpointStore::Swept CheckpointStore::sweep(TrialId trial, const std::set<int>& known) {
+  Swept swept;
+  const path own = trial_dir(trial);
+  sweep(own, swept, [&](const DirectoryEntry& entry) {
+    const std::optional<int> index = paths::parse_checkpoint(entry.name);
+    return (index && !known.contains(*index)) || paths::is_checkpoint_aside(entry.name);
+  });
+  const auto is_reported = [](const DirectoryEntry& entry) {
+    return paths::is_reported_checkpoint(entry.name);
+  };
+  for (const path& directory : {own, paths::work(own)}) sweep(directory, swept, is_reported);
+  return swept;
+}
+
+std::size_t CheckpointStore::set_aside_unknown(TrialId trial, const std::set<int>& known,
+                                               std::vector<std::string>& problems) {
+  std::size_t count = 0;
+  try {
+    for (const DirectoryEntry& entry : files_.list(trial_dir(trial))) {
+      const auto index = paths::parse_checkpoint(entry.name);
+      if (!index || known.contains(*index)) continue;
+      set_aside({trial, *index});
+      ++count;
+    }
+  } catch (const Error& error) {
+    problems.emplace_back(error.what());
+  }
+  return count;
 }
 
 }  // namespace tune

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,62 +14,89 @@
 
 #include "trainable/values.h"
 #include "tuner/store/checkpoint_keeper.h"
+#include "tuner/store/checkpoint_tree.h"
 #include "tuner/store/file_system.h"
+#include "tuner/store/handed_over.h"
 
 namespace tune {
 
 /// All calls block on the disk: run them beside the loop. Errors are Error (machine).
 class CheckpointStore final : public CheckpointKeeper {
  public:
-  explicit CheckpointStore(FileSystem& files) : files_(files) {}
+  /// `experiment`: its directory, absolute. `files` outlives it.
+  CheckpointStore(FileSystem& files, std::filesystem::path experiment)
+      : files_(files), experiment_(std::move(experiment)) {}
 
-  std::filesystem::path begin(const std::filesystem::path& trial_dir, int index,
-                              int attempt) override;
+  /// `work` in the trial's directory. A trial that a driver without such directories has started
+  /// goes on in its own directory, where its files are.
+  std::filesystem::path make_working_directory(TrialId trial) override;
+
+  std::filesystem::path begin(CheckpointRef checkpoint, int attempt) override;
+
+  std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
+                                  const std::string& reported) override;
+
+  /// What a reported path means; see HandedOver.
+  HandedOver judge(TrialId trial, const std::string& reported);
+  /// Moves it aside (copies and removes if it lies on another file system), or copies what is not
+  /// to be moved. Links from the root on into it become relative ones.
+  std::filesystem::path adopt(const HandedOver& given, CheckpointRef checkpoint, int attempt);
 
   /// Makes what was written aside a checkpoint: checksums, manifest, sync of every file and
-  /// directory, rename, sync of the parent. When it returns, power may fail. An empty directory is
-  /// an Error: nothing was saved. Links and devices in it are refused, and a file manifest.json of
-  /// the trainable's own at the top. After an Error there is no checkpoint and nothing aside.
-  CommittedCheckpoint commit(const std::filesystem::path& aside,
-                             const std::filesystem::path& trial_dir,
-                             const ManifestHeader& header) override;
+  /// directory, rename, sync of the parent. What read_tree refuses is an Error.
+  CommittedCheckpoint commit(const ManifestHeader& header,
+                             const std::filesystem::path& origin = {}) override;
 
-  /// Takes over a directory that a function trainable wrote: moves it aside first (renames; copies
-  /// and removes if it lies on another file system), then commits. A link is refused.
-  CommittedCheckpoint adopt(const std::filesystem::path& written,
-                            const std::filesystem::path& trial_dir,
-                            const ManifestHeader& header) override;
+  void discard(CheckpointRef checkpoint, int attempt) override;
+  void discard(TrialId trial, const std::string& reported) override;
 
-  /// Why `checkpoint` cannot be trusted (manifest missing or unreadable, a file missing, of another
-  /// size or checksum), as a sentence; nothing if it is whole. Files that the manifest does not
-  /// name are no damage. A manifest of a newer program is an Error (user). A large file that this
-  /// object has read before, for a commit or a verification, is read again only if it has been
-  /// written to since.
-  std::optional<std::string> verify(const std::filesystem::path& checkpoint) override;
+  /// Why it cannot be trusted (manifest missing or unreadable, a file missing, of another size or
+  /// checksum, a link missing or leading elsewhere), as a sentence; nothing if it is whole. Files
+  /// that the manifest does not name are no damage. A manifest of a newer program is an Error
+  /// (user). A large file that this object has read before, for a commit or a verification, is read
+  /// again only if it has been written to since.
+  std::optional<std::string> verify(CheckpointRef checkpoint) override;
+
+  std::filesystem::path locate(CheckpointRef checkpoint) override;
 
   /// The manifest's whole JSON.
-  Json read_manifest(const std::filesystem::path& checkpoint);
+  Json read_manifest(CheckpointRef checkpoint);
 
-  void set_aside(const std::filesystem::path& trial_dir, int index) override;
-  void remove(const std::filesystem::path& trial_dir, int index) override;
-  void discard(const std::filesystem::path& aside) override;
+  std::filesystem::path set_aside(CheckpointRef checkpoint) override;
+  void remove(CheckpointRef checkpoint) override;
 
+  struct Swept {
+    std::vector<std::string> removed;   ///< names
+    std::vector<std::string> problems;  ///< sentences: what is still there, and why
+  };
   /// Removes what no record names: checkpoint directories whose index is not in `known`, and
-  /// everything written aside. Answers the names. For recovery only.
-  std::vector<std::string> sweep(const std::filesystem::path& trial_dir,
-                                 const std::set<int>& known);
+  /// everything written aside or to be handed over. For recovery only. Throws nothing.
+  Swept sweep(TrialId trial, const std::set<int>& known);
+  /// Sets aside those whose index is not in `known`, where a record of them may have been lost;
+  /// answers how many. Problems are added to `problems`.
+  std::size_t set_aside_unknown(TrialId trial, const std::set<int>& known,
+                                std::vector<std::string>& problems);
 
  private:
-  CommittedCheckpoint publish(const std::filesystem::path& aside,
-                              const std::filesystem::path& trial_dir, const ManifestHeader& header);
+  std::filesystem::path trial_dir(TrialId trial) const;
+  std::filesystem::path working_directory(TrialId trial);
+  std::filesystem::path aside(CheckpointRef checkpoint, int attempt) const;
+  CommittedCheckpoint publish(const ManifestHeader& header);
+  void give_back(const std::filesystem::path& aside, const std::filesystem::path& origin);
+  void sweep(const std::filesystem::path& directory, Swept& swept,
+             const std::function<bool(const DirectoryEntry&)>& is_unknown);
   struct Content {
     std::uint64_t bytes = 0;
     std::string xxh3;
   };
   Content content_of(const std::filesystem::path& file, std::uint64_t expected_bytes);
-  std::optional<std::string> damage_of(const std::filesystem::path& checkpoint, const Json& entry);
+  std::optional<std::string> file_damage(const std::filesystem::path& checkpoint,
+                                         const Json& entry);
+  std::optional<std::string> link_damage(const std::filesystem::path& checkpoint,
+                                         const Json& entry);
 
   FileSystem& files_;
+  std::filesystem::path experiment_;
   std::mutex mutex_;
   std::map<FileStamp, std::string> read_;  ///< large files: the checksums of what was read
 };

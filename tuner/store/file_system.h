@@ -37,8 +37,9 @@ class AppendFile {
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
-  bool is_regular = false;  ///< neither: a link, a socket, ...
+  bool is_regular = false;
   std::uint64_t bytes = 0;
+  bool is_link = false;  ///< none of the three: a socket, a device, ...
 };
 
 /// What tells that a file has been written to without reading it: who writes changes it, also with
@@ -73,17 +74,26 @@ class FileSystem {
 
   /// Whether something has that name, be it a link that leads nowhere.
   virtual bool exists(const std::filesystem::path& path) = 0;
-  /// Sorted by name. Links are not followed.
+  /// What has that name, without following it if it is a link; nothing if nothing has.
+  virtual std::optional<DirectoryEntry> entry(const std::filesystem::path& path) = 0;
+  /// Absolute, with every link followed. Error if nothing is there.
+  virtual std::filesystem::path real_path(const std::filesystem::path& path) = 0;
+  virtual std::filesystem::path read_link(const std::filesystem::path& link) = 0;
+  /// Error if something has that name.
+  virtual void make_link(const std::filesystem::path& target,
+                         const std::filesystem::path& link) = 0;
   /// Nothing if the next write might leave the stamp as it is: if the last one is too recent for
   /// the clock of the file system, or in the future. Waits a few milliseconds before it says so.
   virtual std::optional<FileStamp> stamp(const std::filesystem::path& file) = 0;
+  /// Sorted by name. Links are not followed.
   virtual std::vector<DirectoryEntry> list(const std::filesystem::path& directory) = 0;
   /// Those that are missing; not synced.
   virtual void make_directories(const std::filesystem::path& directory) = 0;
   /// CrossDeviceError if the two lie on different file systems; then nothing is changed.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   virtual void remove_file(const std::filesystem::path& file) = 0;  ///< absent is fine
-  /// Absent is fine. Links in it are removed, not followed.
+  /// Absent is fine. Links in it are removed, not followed; directories in it that may not be
+  /// written to are made writable. As deep as you like.
   virtual void remove_tree(const std::filesystem::path& directory) = 0;
   virtual void sync_file(const std::filesystem::path& file) = 0;
   virtual void sync_directory(const std::filesystem::path& directory) = 0;

@@ -30,6 +30,12 @@ class NullFileSystem final : public FileSystem {
   void replace(const path&, std::string_view) override {}
   bool create_exclusive(const path&, std::string_view) override { return true; }
   bool exists(const path&) override { return false; }
+  std::optional<DirectoryEntry> entry(const path&) override { return std::nullopt; }
+  path real_path(const path& name) override { return name; }
+  path read_link(const path& link) override {
+    throw file_error("cannot read", link.native(), ENOENT);
+  }
+  void make_link(const path&, const path&) override {}
   std::vector<DirectoryEntry> list(const path&) override { return {}; }
   void make_directories(const path&) override {}
   void rename(const path&, const path&) override {}

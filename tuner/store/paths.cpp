@@ -10,11 +10,21 @@ namespace tune::paths {
 namespace {
 
 constexpr std::string_view checkpoint_prefix = "checkpoint_";
+constexpr std::string_view aside_mark = ".tmp-";
+constexpr std::string_view corrupt_mark = ".corrupt";
 
 std::string checkpoint_name(int index) {
   char name[32];
   std::snprintf(name, sizeof name, "checkpoint_%06d", index);
   return name;
+}
+
+std::optional<int> parse_number(std::string_view digits) {
+  int number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, number);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -36,32 +46,47 @@ path trials(const path& experiment, int number) {
 }
 
 path trial(const path& experiment, TrialId trial) { return experiment / to_string(trial); }
+path work(const path& trial) { return trial / "work"; }
 path standard_output(const path& trial) { return trial / "stdout.log"; }
 path standard_error(const path& trial) { return trial / "stderr.log"; }
 path checkpoint(const path& trial, int index) { return trial / checkpoint_name(index); }
 
+path checkpoint(const path& experiment, const CheckpointRef& ref) {
+  return checkpoint(trial(experiment, ref.trial), ref.index);
+}
+
 path checkpoint_aside(const path& trial, int index, int attempt) {
-  return trial / ("." + checkpoint_name(index) + ".tmp-" + std::to_string(attempt));
+  return trial / ("." + checkpoint_name(index) + std::string(aside_mark) + std::to_string(attempt));
 }
 
 path checkpoint_corrupt(const path& trial, int index) {
-  return trial / (checkpoint_name(index) + ".corrupt");
+  return trial / (checkpoint_name(index) + std::string(corrupt_mark));
 }
 
 path manifest(const path& checkpoint) { return checkpoint / "manifest.json"; }
 
 std::optional<int> parse_checkpoint(std::string_view name) {
   if (!name.starts_with(checkpoint_prefix)) return std::nullopt;
-  const std::string_view digits = name.substr(checkpoint_prefix.size());
-  int index = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  const auto index = parse_number(name.substr(checkpoint_prefix.size()));
   // Only what `checkpoint` writes: neither "checkpoint_7" nor "checkpoint_000007.corrupt".
-  if (error != std::errc() || index < 1 || name != checkpoint_name(index)) return std::nullopt;
+  if (!index || *index < 1 || name != checkpoint_name(*index)) return std::nullopt;
   return index;
 }
 
 bool is_checkpoint_aside(std::string_view name) {
-  return name.starts_with(".checkpoint_") || name.starts_with(".reported_checkpoint_");
+  const auto at = name.find(aside_mark);
+  return name.starts_with('.') && at != std::string_view::npos &&
+         parse_checkpoint(name.substr(1, at - 1)) &&
+         parse_number(name.substr(at + aside_mark.size()));
+}
+
+bool is_reported_checkpoint(std::string_view name) {
+  return name.starts_with(".reported_checkpoint_");
+}
+
+bool is_of_checkpoint(std::string_view name) {
+  if (name.ends_with(corrupt_mark)) name.remove_suffix(corrupt_mark.size());
+  return parse_checkpoint(name) || is_checkpoint_aside(name);
 }
 
 }  // namespace tune::paths

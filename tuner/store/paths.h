@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tuner/core/checkpoint_ref.h"
 #include "tuner/core/trial.h"
 
 namespace tune::paths {
@@ -20,17 +21,23 @@ path journal(const path& experiment, int generation);   ///< journal-1.jsonl
 path snapshot(const path& experiment, int generation);  ///< snapshot-2.json
 path trials(const path& experiment, int number);        ///< trials-1.jsonl
 path trial(const path& experiment, TrialId trial);      ///< trial_00012
+path work(const path& trial);                           ///< work, see CheckpointKeeper
 path standard_output(const path& trial);                ///< stdout.log
 path standard_error(const path& trial);
-path checkpoint(const path& trial, int index);                     ///< checkpoint_000001
+path checkpoint(const path& trial, int index);  ///< checkpoint_000001
+path checkpoint(const path& experiment, const CheckpointRef& checkpoint);
 path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpoint_000001.tmp-2
 path checkpoint_corrupt(const path& trial, int index);             ///< checkpoint_000001.corrupt
 path manifest(const path& checkpoint);                             ///< manifest.json
 
 /// The index if `name` is a committed checkpoint's directory name.
 std::optional<int> parse_checkpoint(std::string_view name);
-/// Whether `name` is that of a checkpoint being written: by a trainable on our behalf
-/// (`checkpoint_aside`), or by a function trainable (.reported_checkpoint_3).
+/// Whether `name` is that of a checkpoint being written on our behalf (`checkpoint_aside`).
 bool is_checkpoint_aside(std::string_view name);
+/// Whether `name` is reserved for what a function trainable writes to hand it over:
+/// .reported_checkpoint_3.
+bool is_reported_checkpoint(std::string_view name);
+/// Whether the driver gives such a name to a checkpoint, in whatever state.
+bool is_of_checkpoint(std::string_view name);
 
 }  // namespace tune::paths

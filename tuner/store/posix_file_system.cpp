@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <thread>
 
 #include "tuner/core/error.h"
 #include "tuner/store/file_system.h"
+#include "tuner/store/remove_tree.h"
 
 namespace tune {
 
@@ -160,6 +162,11 @@ void throw_if(const std::error_code& error, std::string_view what, const path& f
   if (error) throw machine_error(std::string(what) + " " + file.native() + ": " + error.message());
 }
 
+DirectoryEntry entry_of(const std::string& name, const struct stat& status) {
+  return {name, S_ISDIR(status.st_mode), S_ISREG(status.st_mode),
+          static_cast<std::uint64_t>(status.st_size), S_ISLNK(status.st_mode)};
+}
+
 class PosixFileSystem : public FileSystem {
  public:
   std::unique_ptr<AppendFile> open_append(const path& file) override {
@@ -222,11 +229,32 @@ class PosixFileSystem : public FileSystem {
     return true;
   }
 
-  bool exists(const path& file) override {
+  bool exists(const path& file) override { return entry(file).has_value(); }
+
+  std::optional<DirectoryEntry> entry(const path& file) override {
     struct stat status {};
-    if (::lstat(file.c_str(), &status) == 0) return true;
-    if (errno == ENOENT || errno == ENOTDIR) return false;
+    if (::lstat(file.c_str(), &status) == 0) return entry_of(file.filename().native(), status);
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     throw file_error("cannot look at", file.native(), errno);
+  }
+
+  path real_path(const path& file) override {
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(file.c_str(), nullptr),
+                                                           &std::free);
+    if (!real) throw file_error("cannot look at", file.native(), errno);
+    return real.get();
+  }
+
+  path read_link(const path& link) override {
+    std::error_code error;
+    path target = std::filesystem::read_symlink(link, error);
+    throw_if(error, "cannot read", link);
+    return target;
+  }
+
+  void make_link(const path& target, const path& link) override {
+    if (::symlink(target.c_str(), link.c_str()) == 0) return;
+    throw file_error("cannot create", link.native(), errno);
   }
 
   std::vector<DirectoryEntry> list(const path& directory) override {
@@ -247,8 +275,7 @@ class PosixFileSystem : public FileSystem {
         if (errno == ENOENT) continue;  // gone since
         throw file_error("cannot look at", (directory / name).native(), errno);
       }
-      entries.push_back({name, S_ISDIR(status.st_mode), S_ISREG(status.st_mode),
-                         static_cast<std::uint64_t>(status.st_size)});
+      entries.push_back(entry_of(name, status));
     }
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -275,11 +302,7 @@ class PosixFileSystem : public FileSystem {
     }
   }
 
-  void remove_tree(const path& directory) override {
-    std::error_code error;
-    std::filesystem::remove_all(directory, error);
-    throw_if(error, "cannot remove", directory);
-  }
+  void remove_tree(const path& directory) override { tune::remove_tree(directory); }
 
   void sync_file(const path& file) override {
     sync_all(Descriptor(file, O_RDONLY | O_NOFOLLOW, "cannot open"));

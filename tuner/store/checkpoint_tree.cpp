@@ -1,0 +1,153 @@
+// Lists a directory to its depths without a stack, and follows links on paper.
+#include "tuner/store/checkpoint_tree.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "trainable/values.h"
+#include "tuner/core/error.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+using std::filesystem::path;
+
+Error not_a_checkpoint(const std::string& why) { return machine_error("not a checkpoint: " + why); }
+
+/// nlohmann refuses to write what is not UTF-8.
+bool is_utf8(const std::string& text) {
+  try {
+    (void)Json(text).dump();
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+/// `target` of a link in the directory `from` of `top`, as if it had been written relative to that.
+std::optional<path> relative_target(const path& target, const path& from,
+                                    const std::vector<path>& tops) {
+  if (target.is_relative()) return target;
+  const path normal = target.lexically_normal();
+  for (const path& top : tops) {
+    if (is_within(top, normal)) return normal.lexically_relative(top / from);
+  }
+  return std::nullopt;
+}
+
+using Targets = std::map<path, path>;
+
+/// Follows what a kernel would follow, on paper: also through links in the middle of a target.
+bool stays_inside(const Targets& links, const path& name) {
+  constexpr int most_links = 40;  // the kernel's own limit
+  std::vector<path> at;           // the directory that has been come to, from the top
+  std::deque<path> ahead(name.begin(), name.end());
+  for (int followed = 0; !ahead.empty();) {
+    const path part = std::move(ahead.front());
+    ahead.pop_front();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      if (at.empty()) return false;
+      at.pop_back();
+      continue;
+    }
+    path here;
+    for (const path& above : at) here /= above;
+    here /= part;
+    const auto link = links.find(here);
+    if (link == links.end()) {
+      at.push_back(part);
+    } else if (++followed > most_links) {
+      return true;  // in a circle: it leads nowhere
+    } else {
+      ahead.insert(ahead.begin(), link->second.begin(), link->second.end());
+    }
+  }
+  return true;
+}
+
+void check_links(const path& top, const CheckpointTree& tree) {
+  Targets targets;
+  for (const auto& link : tree.links) targets.emplace(link.name, link.target);
+  for (const auto& link : tree.links) {
+    if (stays_inside(targets, link.name)) continue;
+    throw not_a_checkpoint("the link " + (top / link.name).native() + " leads to " +
+                           link.target.native() +
+                           ", out of the directory, and only links that stay in it can be kept");
+  }
+}
+
+void check_name(const path& top, const path& name) {
+  if (!is_utf8(name.filename().native())) {
+    throw not_a_checkpoint("a file's name in " + (top / name).parent_path().native() +
+                           " is not UTF-8");
+  }
+  if (name == paths::manifest("")) {
+    throw not_a_checkpoint("the trainable has saved " + (top / name).native() +
+                           ", and that name is taken: save it under another, or in a subdirectory");
+  }
+}
+
+CheckpointTree::Link read_link(FileSystem& files, const path& top, const path& name,
+                               const std::vector<path>& tops) {
+  const path target = files.read_link(top / name);
+  const auto relative = relative_target(target, name.parent_path(), tops);
+  if (relative && is_utf8(relative->native())) return {name, *relative, *relative == target};
+  throw not_a_checkpoint(
+      "the link " + (top / name).native() +
+      (relative ? " leads to a name that is not UTF-8"
+                : " leads to " + target.native() +
+                      ", out of the directory, and only links that stay in it can be kept"));
+}
+
+template <class Entry>
+void sort_by_name(std::vector<Entry>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.name < b.name; });
+}
+
+}  // namespace
+
+bool is_within(const path& directory, const path& name) {
+  const auto [end, rest] =
+      std::mismatch(directory.begin(), directory.end(), name.begin(), name.end());
+  return end == directory.end();
+}
+
+CheckpointTree read_tree(FileSystem& files, const path& top, const std::vector<path>& also_called) {
+  std::vector<path> tops = also_called;
+  tops.push_back(top);
+  CheckpointTree tree;
+  std::vector<path> unread = {""};
+  while (!unread.empty()) {
+    const path below = std::move(unread.back());
+    unread.pop_back();
+    for (const DirectoryEntry& entry : files.list(below.empty() ? top : top / below)) {
+      path name = below / entry.name;
+      check_name(top, name);
+      if (entry.is_directory) {
+        tree.directories.push_back(name);
+        unread.push_back(std::move(name));
+      } else if (entry.is_regular) {
+        tree.files.push_back({std::move(name), entry.bytes});
+      } else if (entry.is_link) {
+        tree.links.push_back(read_link(files, top, name, tops));
+      } else {
+        throw not_a_checkpoint((top / name).native() +
+                               " is neither a file, a directory nor a link, and only those can be "
+                               "kept");
+      }
+    }
+  }
+  if (tree.files.empty()) throw not_a_checkpoint("nothing was saved in " + top.native());
+  sort_by_name(tree.files);
+  sort_by_name(tree.links);
+  check_links(top, tree);
+  return tree;
+}
+
+}  // namespace tune
