@@ -135,7 +135,7 @@ Measured run_engine(const std::string& program, const Plan& plan,
   measured.state_s = outcome.cost.write_s;
   require_good_end(outcome, plan);
   if (plan.measure_latency) {
-    measured.latency_s = read_latencies(outcome.results[0].path / "latencies.txt");
+    measured.latency_s = read_latencies(outcome.results[0].path / "work" / "latencies.txt");
   }
   return measured;
 }

@@ -99,7 +99,7 @@ class Run(Case):
                                    "--env", "LOOKER=" + TUNE], cwd=self.dir,
                                   stdout=subprocess.DEVNULL)
         self.assertEqual(driver.wait(LIMIT_S), 0)
-        seen = json.loads(self.read("results/spec/trial_00000/seen.json"))
+        seen = json.loads(self.read("results/spec/trial_00000/work/seen.json"))
         for command in ["status", "ls", "best"]:
             self.assertEqual(seen[command][0], 0, seen[command])
         status, trials = json.loads(seen["status"][1]), json.loads(seen["ls"][1])

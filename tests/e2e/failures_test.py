@@ -107,7 +107,7 @@ class OneTrialsFault(Case):
         self.write("spec.json", {"trainable": {"command": TROUBLED},
                                  "param_space": {"trouble": "grandchild"}})
         self.tune("run", "spec.json")
-        pid = int(self.read("results/spec/trial_00000/grandchild"))
+        pid = int(self.read("results/spec/trial_00000/work/grandchild"))
         try:
             process = os.pidfd_open(pid)
         except ProcessLookupError:

@@ -15,7 +15,7 @@ class Interrupts(DriverCase):
         self.spec({"iterations": 40, "child": True})
         driver = self.start("run", "spec.json", "--progress", "none")
         self.wait_for_iteration(3)
-        children = [os.pidfd_open(int(self.read("results/spec", f"trial_{t:05}", "child")))
+        children = [os.pidfd_open(int(self.read("results/spec", f"trial_{t:05}", "work", "child")))
                     for t in (0, 1)]
         driver.kill()
         driver.wait()

@@ -75,8 +75,9 @@ def trouble(kind):
         sys.exit(7)
     elif kind == "loses_directory":
         # The driver may be writing there.
-        while os.path.exists(os.environ["TUNE_TRIAL_DIR"]):
-            shutil.rmtree(os.environ["TUNE_TRIAL_DIR"], ignore_errors=True)
+        directory = os.path.dirname(os.environ["TUNE_TRIAL_DIR"])
+        while os.path.exists(directory):
+            shutil.rmtree(directory, ignore_errors=True)
     elif kind == "loses_journal":
         if os.environ["TUNE_ATTEMPT"] != "1":
             return
