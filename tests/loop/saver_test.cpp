@@ -1,0 +1,120 @@
+// The saver with a disk in memory: in which order saves of one trial are committed.
+#include "tuner/loop/saver.h"
+
+#include "tests/loop/harness.h"
+#include "tests/support/catch.h"
+#include "tuner/core/stopper_catalogue.h"
+#include "tuner/store/checkpoint_store.h"
+
+using namespace tune;
+
+namespace {
+
+class AnyOrder : public Scheduler {
+ public:
+  Decision on_result(const Trial&, const Result&) override { return {}; }
+};
+
+/// Two trials that run, and work that is done where it is posted; what follows from it waits for
+/// `workers.run_completions`.
+struct Desk {
+  Desk() {
+    for (const std::uint32_t i : {0U, 1U}) {
+      ledger.commit(TrialAdded{TrialId{i}, "{}", "", ""});
+      ledger.commit(AttemptStarted{TrialId{i}, 1, 0, {}, std::nullopt});
+    }
+  }
+
+  Save written(TrialId trial) {
+    Save save;
+    save.trial = trial;
+    save.attempt = 1;
+    save.checkpoint.index = saver.take_index(trial);
+    files.put(checkpoints.begin({trial, save.checkpoint.index}, 1) / "state", "x");
+    return save;
+  }
+  void commit(Save save) {
+    saver.commit(std::move(save), [this](bool whole) { committed += whole ? 1 : 0; });
+  }
+  bool is_on_disk(TrialId trial, int index) {
+    return files.exists(checkpoints.locate({trial, index}));
+  }
+  std::vector<int> recorded(std::size_t trial) {
+    std::vector<int> indices;
+    for (const auto& checkpoint : experiment.trials()[trial].checkpoints) {
+      indices.push_back(checkpoint.index);
+    }
+    return indices;
+  }
+
+  VirtualClock clock;
+  MemoryFileSystem files;
+  Experiment experiment;
+  Policies policies{Suggester(make_counting_searcher(2), {{"loss", Mode::min}}),
+                    std::make_unique<AnyOrder>(), make_max_iteration(9)};
+  ExperimentStore store =
+      ExperimentStore::create(files, "/exp", Json::object(), LockOwner{"host", 1, 1, 0});
+  Workers workers{Workers::Threads::none, [] {}};
+  Ledger ledger{experiment, policies, store, workers, clock};
+  CheckpointStore checkpoints{files, "/exp"};
+  std::vector<std::string> told;
+  CallbackList callbacks{[this] {
+    std::vector<std::unique_ptr<Callback>> all;
+    all.push_back(std::make_unique<Recorder>(told));
+    return all;
+  }()};
+  Saver saver{ledger, workers, checkpoints, callbacks, CheckpointConfig{}};
+  int committed = 0;
+};
+
+constexpr TrialId one{0};
+constexpr TrialId other{1};
+
+}  // namespace
+
+TEST_CASE("A later save of a trial is not committed before the earlier one is recorded",
+          "[saver][checkpoint]") {
+  Desk desk;
+  desk.commit(desk.written(one));
+  desk.commit(desk.written(one));
+  desk.commit(desk.written(other));
+  CHECK(desk.is_on_disk(one, 1));
+  CHECK_FALSE(desk.is_on_disk(one, 2));
+  CHECK(desk.is_on_disk(other, 1));  // nobody waits for another trial
+  while (desk.workers.run_completions() > 0) {
+  }
+  CHECK(desk.recorded(0) == std::vector{1, 2});
+  CHECK(desk.recorded(1) == std::vector{1});
+  CHECK(desk.committed == 3);
+}
+
+TEST_CASE("A save that fails holds up none after it", "[saver][checkpoint]") {
+  Desk desk;
+  const Save first = desk.written(one);
+  desk.files.put_socket("/exp/trial_00000/.checkpoint_000001.tmp-1/socket");
+  desk.commit(first);
+  desk.commit(desk.written(one));
+  while (desk.workers.run_completions() > 0) {
+  }
+  CHECK(desk.recorded(0) == std::vector{2});
+  CHECK(desk.committed == 1);
+  CHECK(desk.experiment.trials()[0].failed_saves == 1);
+}
+
+TEST_CASE("What is refused of a hand-over is a save that failed, and a number used up",
+          "[saver][checkpoint]") {
+  Desk desk;
+  desk.files.put("/exp/trial_00000/work/note", "");
+  Save save;
+  save.trial = one;
+  save.attempt = 1;
+  save.checkpoint.index = desk.saver.take_index(one);
+  int refused = 0;
+  desk.saver.take_over(save, "note", [&](const std::optional<Save>& taken) { refused += !taken; });
+  while (desk.workers.run_completions() > 0) {
+  }
+  CHECK(refused == 1);
+  CHECK(desk.experiment.trials()[0].failed_saves == 1);
+  CHECK(desk.saver.take_index(one) == 2);
+  CHECK(desk.files.exists("/exp/trial_00000/work/note"));
+}
