@@ -315,7 +315,7 @@ class Experiment:
 
     def check_checkpoints(self, trial, record, listed):
         on_disk = {entry.name for entry in os.scandir(self.dir / trial)
-                   if entry.is_dir(follow_symlinks=False)}
+                   if entry.is_dir(follow_symlinks=False) and entry.name != "work"}
         there = {os.path.basename(c["path"]): c for c in listed}
         require(on_disk == set(there), trial, "has", sorted(on_disk), "listed are", sorted(there))
         by_index = {int(name.split("_")[1]): c for name, c in there.items()}
