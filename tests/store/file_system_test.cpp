@@ -46,6 +46,11 @@ std::vector<std::string> names_in(FileSystem& files, const path& directory) {
 }
 using Names = std::vector<std::string>;
 
+TEST_CASE("A file whose times this machine's clock does not keep has no stamp", "[file_system]") {
+  // As on a server's or a camera's disk, a second write may leave the times as they are.
+  CHECK_FALSE(make_posix_file_system()->stamp("/proc/version").has_value());
+}
+
 TEST_CASE("A file system, real or in memory, keeps its contract", "[file_system][contract]") {
   const TemporaryDirectory temporary;
   const bool real = GENERATE(true, false);

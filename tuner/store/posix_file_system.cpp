@@ -2,8 +2,10 @@
 // Knows nothing of journals and checkpoints.
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -167,6 +169,17 @@ DirectoryEntry entry_of(const std::string& name, const struct stat& status) {
           static_cast<std::uint64_t>(status.st_size), S_ISLNK(status.st_mode)};
 }
 
+/// Whether times of the file are kept by this machine's clock, and finer than a second. Others are
+/// those of a server, or of a format with coarse ones: two writes may have the same.
+bool keeps_fine_times(const path& file) {
+  constexpr unsigned own_disks[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,      BTRFS_SUPER_MAGIC,
+                                    TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
+  struct statfs status {};
+  if (uninterrupted([&] { return ::statfs(file.c_str(), &status); }) == -1) return false;
+  return std::find(std::begin(own_disks), std::end(own_disks),
+                   static_cast<unsigned>(status.f_type)) != std::end(own_disks);
+}
+
 class PosixFileSystem : public FileSystem {
  public:
   std::unique_ptr<AppendFile> open_append(const path& file) override {
@@ -321,6 +334,7 @@ class PosixFileSystem : public FileSystem {
     if (::stat(file.c_str(), &status) == -1) {
       throw file_error("cannot look at", file.native(), errno);
     }
+    if (!keeps_fine_times(file) || status.st_ctim.tv_nsec == 0) return std::nullopt;
     constexpr std::int64_t ns_in_s = 1'000'000'000;
     const std::int64_t changed_ns = status.st_ctim.tv_sec * ns_in_s + status.st_ctim.tv_nsec;
     // Times of files are those of the last tick, and ticks are at most 10 ms apart: a write in the
