@@ -71,7 +71,7 @@ Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec
   }
   result.timestamp = now;
   result.time_this_iter_s =
-      result.metrics.find("time_this_iter_s").value_or(std::max(0.0, now - trial.started));
+      Result::iteration_time(result.metrics, std::max(0.0, now - trial.started));
   result.time_total_s = trial.time_total_s + result.time_this_iter_s;
   result.time_since_restore = result.time_total_s - trial.restored_time_s;
   result.iterations_since_restore = result.training_iteration - trial.restored_iteration;
@@ -228,7 +228,7 @@ AskSession::Answered AskSession::suggest() {
   if (std::holds_alternative<NothingNow>(*answer)) return NothingNow{};
   if (std::holds_alternative<Exhausted>(*answer)) return Exhausted{};
   auto& suggestion = std::get<Suggestion>(*answer);
-  const std::string config = encode_numbers(std::move(suggestion.config)).dump();
+  const std::string config = config_of(next, suggestion);
   state.ledger->commit(TrialAdded{next, config, std::move(suggestion.tag), ""});
   state.ledger->commit(AttemptStarted{next, 1, 0, {}});
   return Suggested{next, config};

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
@@ -13,6 +14,7 @@
 #include "apps/tune/warm_start.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {
@@ -164,8 +166,18 @@ class Conversation {
   bool has_errors() const { return has_errors_; }
 
  private:
+  static Json read(std::string_view line) {
+    try {
+      return parse_unambiguous(quote_non_finite(line));
+    } catch (const std::invalid_argument& error) {
+      throw user_error(std::string("a line must be a JSON object like ") +
+                       "{\"trial_id\": 3, \"value\": 0.5}, got " + std::string(line.substr(0, 80)) +
+                       ": " + error.what());
+    }
+  }
+
   std::string answer(std::string_view line) {
-    const Json json = Json::parse(quote_non_finite(line), nullptr, false);
+    const Json json = read(line);
     if (!json.is_object()) {
       throw user_error("a line must be a JSON object like {\"trial_id\": 3, \"value\": 0.5}, got " +
                        std::string(line.substr(0, 80)));

@@ -2,6 +2,8 @@
 #include "tuner/core/checkpoint_budget.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "tests/support/catch.h"
 #include "tuner/math/random.h"
@@ -60,6 +62,32 @@ TEST_CASE("What is there from an earlier session is older than all that comes",
   CheckpointBudget budget({}, {late, early});
   CHECK(budget.bytes() == 4);
   CHECK(budget.expendable(nothing_pinned) == Name{TrialId{1}, 1});
+}
+
+TEST_CASE("A time that is no number, of an old journal, leaves the others in their order",
+          "[checkpoint_budget][unit]") {
+  Trials trials;
+  for (std::uint32_t id = 0; id < 60; ++id) {
+    trials.push_back(trial_with(id, {{.index = 1, .time_total_s = 50, .bytes = 1},
+                                     {.index = 2, .time_total_s = 60, .bytes = 1}}));
+    trials.back().started = 1000 - id;
+    if (id % 3 == 1) trials.back().checkpoints.front().time_total_s = std::nan("");
+  }
+  CheckpointBudget budget({}, trials);
+  CHECK(budget.bytes() == 120);
+  std::set<Name> given_up;
+  const auto next = [&] {
+    const auto name = *budget.expendable([&](TrialId id, int index) {
+      return given_up.contains({id, index});
+    });
+    given_up.insert(name);
+    return name;
+  };
+  // Those without a time count from their trial's start.
+  CHECK(next() == Name{TrialId{58}, 1});
+  for (int i = 1; i < 60; ++i) next();
+  CHECK(given_up.size() == 60);
+  CHECK(!budget.expendable([&](TrialId id, int index) { return given_up.contains({id, index}); }));
 }
 
 TEST_CASE(

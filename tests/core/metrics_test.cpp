@@ -5,8 +5,27 @@
 #include <stdexcept>
 
 #include "tests/support/catch.h"
+#include "tuner/core/result.h"
 
 using namespace tune;
+
+namespace {
+
+/// Why the metrics are refused; empty if they are not.
+std::string refusal(const std::string& text) {
+  try {
+    parse_metrics(text);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
 
 TEST_CASE("Metrics are flattened with slashes, and only numbers are taken", "[metrics]") {
   const Metrics metrics = parse_metrics(
@@ -49,7 +68,75 @@ TEST_CASE("Nesting has a limit", "[metrics]") {
     for (int i = 0; i < depth; ++i) text += "{\"a\":";
     return text + "1" + std::string(static_cast<std::size_t>(depth), '}');
   };
-  CHECK(parse_metrics(nested(60)).numbers.size() == 1);
-  CHECK_THROWS_AS(parse_metrics(nested(100)), std::invalid_argument);
+  CHECK(parse_metrics(nested(63)).numbers.size() == 1);
+  for (const int depth : {64, 65, 66, 67, 100}) {
+    CAPTURE(depth);
+    CHECK(holds(refusal(nested(depth)), "too deep"));
+  }
   CHECK_THROWS_AS(parse_metrics(nested(200000)), std::invalid_argument);
+}
+
+TEST_CASE("A name that stands twice is refused, whatever it stands for", "[metrics]") {
+  for (const std::string text :
+       {R"({"a":1,"a":1})", R"({"a":1,"b":2,"a":"x"})", R"({"a":"x","a":[]})",
+        R"({"a":{"b":1},"a":{"c":2}})", R"({"a":{},"a":1})", R"({"v":{"a":1,"a":2}})",
+        R"({"v/a":1,"v":{"a":1}})", R"({"v":{"a":{"b":1}},"v/a":null})", R"({"\u0061":1,"a":2})"}) {
+    CAPTURE(text);
+    CHECK(holds(refusal(text), "is in it twice"));
+  }
+  CHECK(parse_metrics(R"({"a":1,"b":{"a":2,"b":{"a":3}},"l":[{"a":1},{"a":2}]})").numbers.size() ==
+        3);
+  std::string many = "{";
+  for (int i = 0; i < 1'000; ++i) many += "\"m" + std::to_string(i) + "\":1,";
+  CHECK(parse_metrics(many + "\"last\":1}").numbers.size() == 1'001);
+  CHECK(holds(refusal(many + "\"m500\":1}"), "'m500'"));
+}
+
+TEST_CASE("The number of names has a limit", "[metrics]") {
+  const auto wide = [](std::size_t names) {
+    std::string text = "{";
+    for (std::size_t i = 0; i < names; ++i) {
+      text += (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + (i % 2 == 0 ? "\":1" : "\":\"x\"");
+    }
+    return text + "}";
+  };
+  CHECK(parse_metrics(wide(most_metric_names)).numbers.size() == most_metric_names / 2);
+  CHECK(holds(refusal(wide(most_metric_names + 1)), "more than 10000 names"));
+  CHECK(
+      parse_metrics("{\"l\":[0" + std::string(2 * most_metric_names, ' ') + "]}").numbers.empty());
+}
+
+TEST_CASE("What was sent over several lines is kept in one", "[metrics]") {
+  const Metrics metrics = parse_metrics("{\n\t\"a\":\r\n1, \"b\": NaN\n}");
+  CHECK(metrics.text.find_first_of("\r\n") == std::string::npos);
+  CHECK(metrics.find("a") == 1);
+  CHECK(metrics.find("b").has_value());
+}
+
+TEST_CASE("An iteration's time is the reported one, unless that cannot be", "[metrics]") {
+  const auto time = [](const std::string& text) {
+    return Result::iteration_time(parse_metrics(text), 0.25);
+  };
+  CHECK(time("{}") == 0.25);
+  CHECK(time(R"({"time_this_iter_s":0})") == 0);
+  CHECK(time(R"({"time_this_iter_s":7.5})") == 7.5);
+  for (const std::string impossible :
+       {"-1e-9", "NaN", "Infinity", "-Infinity", "1e308", "1000000001", "\"long\""}) {
+    CAPTURE(impossible);
+    CHECK(time(R"({"time_this_iter_s":)" + impossible + "}") == 0.25);
+  }
+}
+
+TEST_CASE("Whole numbers beyond 64 bits are numbers like others", "[metrics]") {
+  const Metrics metrics = parse_metrics(
+      R"({"a":18446744073709551616,"b":-9223372036854775809,"c":{"d":[123456789012345678901234567890,
+      "123456789012345678901234567890",0.123456789012345678901]},"e":1e-00000000000000000000001,
+      "f":123456789012345678901234567890.5,"g":18446744073709551615,"h":1E19})");
+  CHECK(metrics.find("a") == 18446744073709551616.0);
+  CHECK(metrics.find("b") == -9223372036854775809.0);
+  CHECK(metrics.find("e") == 0.1);
+  CHECK(metrics.find("f") == 123456789012345678901234567890.5);
+  CHECK(metrics.find("g") == 18446744073709551615.0);
+  CHECK(holds(metrics.text, R"([123456789012345678901234567890e0,)"));
+  CHECK(holds(metrics.text, R"("123456789012345678901234567890",0.123456789012345678901])"));
 }

@@ -131,6 +131,35 @@ TEST_CASE("Nesting beyond the limit is a fault, and not a crash", "[unit][protoc
   CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","a":)" + nested + "}").error);
 }
 
+TEST_CASE("Metrics may use all levels of a message that its own object leaves",
+          "[unit][protocol]") {
+  const auto message_of = [](std::size_t levels) {  // the message's own among them
+    return R"({"type":"result","metrics":{"x":)" + std::string(levels - 2, '[') + "1" +
+           std::string(levels - 2, ']') + "}}";
+  };
+  CHECK(read_as<Reported>(message_of(64)).metrics->text.size() == 7 + 2 * 62);
+  for (const std::size_t levels : {65, 66, 67, 68}) {
+    CHECK(fault_of(message_of(levels)).find("too deep") != std::string::npos);
+  }
+}
+
+TEST_CASE("A name that stands twice is a fault that says which", "[unit][protocol]") {
+  CHECK(fault_of(R"({"type":"result","metrics":{"loss":1,"loss":5}})")
+            .find("'loss' is in it twice") != std::string::npos);
+}
+
+TEST_CASE("Of an error that is too long to be kept for good, the beginning is kept",
+          "[unit][protocol]") {
+  std::string text;
+  while (text.size() < 1'000'000) text += "\xC3\xA9";
+  const auto kept = fault_of(protocol::format(protocol::Failure{"x" + text, ""}));
+  CHECK(kept.size() < 70'000);
+  CHECK(kept.ends_with(" more bytes)"));
+  CHECK(Json(kept).dump().size() > 60'000);  // throws if it is not UTF-8
+  const auto answer = read_as<SaveAnswered>(protocol::format(protocol::Saved{text}));
+  CHECK(answer.error->size() < 70'000);
+}
+
 TEST_CASE("A fault quotes at most 100 characters, and only printable ones", "[unit][protocol]") {
   const auto reason = fault_of("\x01\xC3\xA9" + std::string(97, 'x') + "YZ");
   CHECK(reason.find("'???" + std::string(97, 'x') + "'...") != reason.npos);

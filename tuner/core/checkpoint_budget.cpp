@@ -1,6 +1,7 @@
 #include "tuner/core/checkpoint_budget.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace tune {
@@ -11,7 +12,9 @@ CheckpointBudget::CheckpointBudget(const CheckpointConfig& config, const Trials&
   std::vector<std::tuple<double, TrialId, const Checkpoint*>> all;
   for (const Trial& trial : trials) {
     for (const Checkpoint& checkpoint : trial.checkpoints) {
-      all.emplace_back(trial.started + checkpoint.time_total_s, trial.id, &checkpoint);
+      // Journals of old may hold a time that is no number, which has no place in an order.
+      const double at_work_s = std::isnan(checkpoint.time_total_s) ? 0 : checkpoint.time_total_s;
+      all.emplace_back(trial.started + at_work_s, trial.id, &checkpoint);
     }
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {

@@ -291,7 +291,7 @@ void append_json(std::string& out, const Event& event) {
 
 Event parse_event(std::string_view text) {
   simdjson::dom::object object;
-  const auto error = json_parser().parse(text.data(), text.size()).get(object);
+  const auto error = parse_record(text).get(object);
   if (error != simdjson::SUCCESS) {
     throw std::invalid_argument(std::string("not a JSON object: ") +
                                 simdjson::error_message(error));

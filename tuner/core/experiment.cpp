@@ -23,16 +23,6 @@ void take_in(MetricSummary& summary, double value) {
   ++summary.count;
 }
 
-/// Where the summary of `metric` is, or will be; results mostly repeat their order, so `hint` is
-/// tried first.
-std::size_t position_of(const Trial& trial, std::string_view metric, std::size_t hint) {
-  const auto& summaries = trial.summaries;
-  if (hint < summaries.size() && summaries[hint].name == metric) return hint;
-  std::size_t i = 0;
-  while (i < summaries.size() && summaries[i].name != metric) ++i;
-  return i;
-}
-
 /// A search may keep very many trials that have ended: what only a running one needs goes.
 void make_small(Trial& trial) {
   for (auto& summary : trial.summaries) {
@@ -126,6 +116,7 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
     trial.ended = time;
     set_donor(trial, std::nullopt);
     make_small(trial);
+    positions_.erase(trial.id);
   }
   take_its_place(trial, last_event_ + 1);
 }
@@ -241,14 +232,40 @@ void Experiment::on(const ResultReported& event, Seconds time) {
 void Experiment::take_in(Trial& trial, const Metrics& metrics) {
   trial.summaries.reserve(metrics.numbers.size());
   trial.recent.reserve(metrics.numbers.size());
-  std::size_t hint = 0;
+  std::size_t next = 0;  // results mostly repeat their order
   for (const auto& metric : metrics.numbers) {
-    const std::size_t i = position_of(trial, metric.name, hint++);
-    if (i == trial.summaries.size()) trial.summaries.push_back({.name = metric_name(metric.name)});
+    const std::size_t i = position_of(trial, metric.name, next);
+    if (i == trial.summaries.size()) {
+      if (i >= most_summaries) continue;
+      trial.summaries.push_back({.name = metric_name(metric.name)});
+      const auto wide = positions_.find(trial.id);
+      if (wide != positions_.end()) wide->second.emplace(trial.summaries.back().name, i);
+    }
     if (i >= trial.recent.size()) trial.recent.resize(trial.summaries.size());
     tune::take_in(trial.summaries[i], metric.value);
     trial.recent[i].take_in(metric.value);
+    next = i + 1;
   }
+}
+
+/// Where the summary of `metric` is, tried at `hint` first, or will be.
+std::size_t Experiment::position_of(const Trial& trial, std::string_view metric, std::size_t hint) {
+  constexpr std::size_t few = 64;  ///< are looked at one by one
+  const auto& summaries = trial.summaries;
+  if (hint < summaries.size() && summaries[hint].name == metric) return hint;
+  if (summaries.size() <= few) {
+    std::size_t i = 0;
+    while (i < summaries.size() && summaries[i].name != metric) ++i;
+    return i;
+  }
+  auto& positions = positions_[trial.id];
+  if (positions.size() != summaries.size()) {
+    positions.clear();
+    positions.reserve(2 * summaries.size());
+    for (std::size_t i = 0; i < summaries.size(); ++i) positions.emplace(summaries[i].name, i);
+  }
+  const auto found = positions.find(metric);
+  return found != positions.end() ? found->second : summaries.size();
 }
 
 const std::string& Experiment::metric_name(std::string_view name) {

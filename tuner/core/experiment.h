@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,18 @@ struct SaveStatistics {
   double commit_s = 0;      ///< beside training
   double max_save_s = 0;
   double max_commit_s = 0;
+};
+
+/// So many metrics a trial has a summary of, those that it reported first; what is named anew all
+/// the time is in its results only.
+constexpr std::size_t most_summaries = most_metric_names;
+
+/// For sets of texts that are asked with views.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
 };
 
 /// Moves, but does not copy: names of metrics, and what texts have in common, are kept once, and
@@ -111,6 +125,7 @@ class Experiment {
   void take_in(Trial& trial, const Metrics& metrics);
   /// The same name, kept here.
   const std::string& metric_name(std::string_view name);
+  std::size_t position_of(const Trial& trial, std::string_view metric, std::size_t hint);
   /// Puts it into the queue or the count of its state; `place`: in a queue.
   void take_its_place(const Trial& trial, std::uint64_t place);
   void on(const SessionStarted& event, Seconds time);
@@ -138,7 +153,9 @@ class Experiment {
   void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
   Trials trials_;
-  std::set<std::string, std::less<>> metric_names_;
+  std::unordered_set<std::string, TextHash, std::equal_to<>> metric_names_;
+  /// Of running trials with many metrics: where in its summaries each is, once that was asked for.
+  std::map<TrialId, std::unordered_map<std::string_view, std::size_t>> positions_;
   TextShapes shapes_;
   std::set<std::pair<std::uint64_t, TrialId>> pending_;
   std::set<std::pair<std::uint64_t, TrialId>> paused_;

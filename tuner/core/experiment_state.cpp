@@ -286,7 +286,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
 
 void Experiment::load_trial(std::string_view text) {
   simdjson::dom::object object;
-  if (json_parser().parse(text.data(), text.size()).get(object) != simdjson::SUCCESS) {
+  if (parse_record(text).get(object) != simdjson::SUCCESS) {
     throw std::invalid_argument("the trial's line is no JSON object");
   }
   const JsonFields fields(text, object);

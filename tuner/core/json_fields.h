@@ -34,14 +34,11 @@ class JsonFields {
     return static_cast<int>(integer(name, otherwise));
   }
   double number(const char* name) const {
-    double value = 0;
-    if (object_[name].get(value) == simdjson::SUCCESS) return value;
-    std::vector<Metric> numbers;
-    flatten(object_, numbers);
-    for (const auto& metric : numbers) {
-      if (metric.name == name) return metric.value;
-    }
-    fail(name);
+    simdjson::dom::element element;
+    if (object_[name].get(element) != simdjson::SUCCESS) fail(name);
+    const auto value = number_in(element);
+    if (!value) fail(name);
+    return *value;
   }
   std::optional<double> number_if(const char* name) const {
     if (!has(name)) return std::nullopt;

@@ -48,7 +48,14 @@ void append_number(std::string& out, double value) {
     out += value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
   } else {
     char buffer[32];
-    out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+    char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+    // Above 2^63 the shortest text may be a whole number, which parsers want to fit 64 bits.
+    constexpr double two_to_63 = 9223372036854775808.0;
+    if (std::abs(value) >= two_to_63) {
+      end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific).ptr;
+    }
+    out.append(buffer, end);
+    if (value == 0 && std::signbit(value)) out += ".0";  // "-0" reads back as the integer 0
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tuner/core/experiment.h"
+#include "tuner/core/json_limits.h"
 
 namespace tune {
 
@@ -40,6 +41,12 @@ std::optional<std::string> Experiment::objection(TrialId id, const Exploit& expl
   if (exploit.donor == id && state == TrialState::running) return "it cannot be its own donor";
   const Json config = Json::parse(exploit.config, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return "its config is no JSON object: " + exploit.config;
+  if (levels_of(exploit.config) > most_config_levels) {
+    return "its config is nested deeper than " + std::to_string(most_config_levels) + " levels";
+  }
+  if (exploit.config.size() > most_config_bytes) {
+    return "its config has more than " + std::to_string(most_config_bytes) + " bytes";
+  }
   return std::nullopt;
 }
 

@@ -1,10 +1,15 @@
 #include "tuner/core/metrics.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "trainable/protocol.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/metrics_dom.h"
 
 namespace tune {
@@ -34,38 +39,170 @@ std::optional<double> number_in(simdjson::dom::element element) {
 
 namespace {
 
-void flatten_below(simdjson::dom::object object, std::string& prefix,
-                   std::vector<Metric>& numbers) {
-  for (const auto [key, value] : object) {
-    const std::size_t length = prefix.size();
-    if (value.is_object()) {
-      prefix.append(key).push_back('/');
-      flatten_below(simdjson::dom::object(value), prefix, numbers);
-    } else if (const auto number = number_in(value)) {
-      prefix.append(key);
-      numbers.push_back({prefix, *number});
-    }
-    prefix.resize(length);
+/// Twice what the deepest writer makes (json_limits).
+constexpr std::size_t most_record_levels = 1024;
+
+static_assert(most_metric_levels == protocol::max_depth - 1, "the message's own level is one");
+static_assert(most_config_levels == protocol::max_depth - 1, "the message's own level is one");
+static_assert(most_config_bytes < protocol::max_line_bytes);
+static_assert(2 * most_state_levels <= most_record_levels);
+
+/// Buffers of longer texts take many times their length, and are not worth keeping.
+constexpr std::size_t kept_parser_bytes = 1 << 20;
+
+simdjson::dom::parser new_parser(std::size_t levels) {
+  simdjson::dom::parser parser;
+  // simdjson counts one more than there are brackets.
+  ensure(parser.allocate(4096, levels + 1) == simdjson::SUCCESS, "a parser can be made");
+  return parser;
+}
+
+/// This thread's parser of so many levels.
+template <std::size_t levels>
+simdjson::dom::parser& parser_of() {
+  thread_local simdjson::dom::parser parser = new_parser(levels);
+  if (parser.capacity() > kept_parser_bytes) parser = new_parser(levels);
+  return parser;
+}
+
+/// Finds a name that comes twice, in time that grows with the number of names only. Keeps its
+/// memory.
+class NamesSeen {
+ public:
+  void clear() {
+    text_.clear();
+    ends_.assign(1, 0);
+    table_.clear();
   }
+  std::size_t size() const { return ends_.size() - 1; }
+
+  /// False if it was there.
+  bool insert(std::string_view name) {
+    if (size() >= few && table_.size() < 2 * (size() + 1)) grow();
+    if (table_.empty()) {
+      for (std::size_t i = 0; i < size(); ++i) {
+        if (this->name(i) == name) return false;
+      }
+    } else {
+      std::uint32_t& place = find(name);
+      if (place != free) return false;
+      place = static_cast<std::uint32_t>(size());
+    }
+    text_ += name;
+    ends_.push_back(text_.size());
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t few = 16;  ///< are compared one by one
+  static constexpr std::uint32_t free = 0xffffffff;
+
+  std::string_view name(std::size_t i) const {
+    return std::string_view(text_).substr(ends_[i], ends_[i + 1] - ends_[i]);
+  }
+
+  /// Where it stands in the table, or would.
+  std::uint32_t& find(std::string_view name) {
+    std::size_t at = std::hash<std::string_view>()(name) % table_.size();
+    while (table_[at] != free && this->name(table_[at]) != name) at = (at + 1) % table_.size();
+    return table_[at];
+  }
+
+  void grow() {
+    table_.assign(4 * (size() + 1), free);
+    for (std::uint32_t i = 0; i < size(); ++i) find(name(i)) = i;
+  }
+
+  std::string text_;               ///< all names, one behind the other
+  std::vector<std::size_t> ends_;  ///< of each in `text_`, after a 0
+  std::vector<std::uint32_t> table_;
+};
+
+/// Takes numbers out of an object, under names like "val/loss".
+class Flattener {
+ public:
+  /// `seen`: of metrics that come in; they are held to what `parse_metrics` promises.
+  Flattener(std::vector<Metric>& numbers, NamesSeen* seen) : numbers_(numbers), seen_(seen) {}
+
+  void take(simdjson::dom::object object) {
+    const std::size_t length = path_.size();
+    for (const auto [key, value] : object) {
+      path_ += key;
+      if (seen_ != nullptr) check();
+      if (value.is_object()) {
+        path_ += '/';
+        take(simdjson::dom::object(value));
+      } else if (const auto number = number_in(value)) {
+        numbers_.push_back({path_, *number});
+      }
+      path_.resize(length);
+    }
+  }
+
+ private:
+  void check() {
+    if (seen_->size() >= most_metric_names) {
+      throw std::invalid_argument("there are more than " + std::to_string(most_metric_names) +
+                                  " names in it; a list counts as one");
+    }
+    if (!seen_->insert(path_)) throw std::invalid_argument("'" + path_ + "' is in it twice");
+  }
+
+  std::vector<Metric>& numbers_;
+  NamesSeen* seen_;
+  std::string path_;
+};
+
+/// `json` with an exponent at whole numbers that 64 bits may not hold: not every reader takes them
+/// for fractions by itself.
+std::string with_short_integers(std::string_view json) {
+  constexpr std::size_t digits_of_64_bits = 18;  // surely
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  out.reserve(json.size() + 16);
+  for (std::size_t i = 0; i < json.size();) {
+    std::size_t end = i + 1;
+    if (json[i] == '"') {
+      while (end < json.size() && json[end] != '"') end += json[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, json.size());
+      out += json.substr(i, end - i);
+    } else if (is_digit(json[i])) {
+      while (end < json.size() && is_digit(json[end])) ++end;
+      out += json.substr(i, end - i);
+      const char next = end < json.size() ? json[end] : ' ';
+      // The sign of an exponent, or what may be one, stands behind its letter.
+      const std::size_t before =
+          i > 1 && (json[i - 1] == '-' || json[i - 1] == '+') ? i - 2 : i - 1;
+      const bool is_part = i > 0 && std::string_view(".eE").find(json[before]) != json.npos;
+      const bool is_whole = !is_part && next != '.' && next != 'e' && next != 'E';
+      if (is_whole && end - i > digits_of_64_bits) out += "e0";
+    } else {
+      out += json[i];
+    }
+    i = end;
+  }
+  return out;
+}
+
+void put_in_one_line(std::string& text) {
+  if (text.find('\n') == text.npos && text.find('\r') == text.npos) return;
+  // Inside of strings they are escaped.
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
 }
 
 }  // namespace
 
 void flatten(simdjson::dom::object object, std::vector<Metric>& numbers) {
   numbers.reserve(numbers.size() + object.size());
-  std::string prefix;
-  flatten_below(object, prefix, numbers);
+  Flattener(numbers, nullptr).take(object);
 }
 
-simdjson::dom::parser& json_parser() {
-  // A record wraps metrics in one more level, and a message in one.
-  constexpr std::size_t depth = protocol::max_depth + 2;
-  thread_local simdjson::dom::parser parser = [] {
-    simdjson::dom::parser fresh;
-    ensure(fresh.allocate(4096, depth) == simdjson::SUCCESS, "a parser can be made");
-    return fresh;
-  }();
-  return parser;
+simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view text) {
+  auto& parser = parser_of<most_record_levels>();
+  const auto root = parser.parse(text.data(), text.size());
+  if (root.error() != simdjson::NUMBER_ERROR) return root.get_object();
+  return parser.parse(with_short_integers(text)).get_object();
 }
 
 std::optional<double> Metrics::find(std::string_view name) const {
@@ -76,21 +213,40 @@ std::optional<double> Metrics::find(std::string_view name) const {
 }
 
 Metrics parse_metrics(std::string_view text) {
-  auto& parser = json_parser();
+  auto& parser = parser_of<most_metric_levels>();
   simdjson::dom::element root;
   Metrics metrics;
   metrics.text.assign(text);
+  put_in_one_line(metrics.text);
   auto error = parser.parse(metrics.text).get(root);
   if (error == simdjson::TAPE_ERROR || error == simdjson::N_ATOM_ERROR ||
       error == simdjson::NUMBER_ERROR) {
-    metrics.text = quote_non_finite(text);
+    metrics.text = quote_non_finite(metrics.text);
+    error = parser.parse(metrics.text).get(root);
+  }
+  if (error == simdjson::NUMBER_ERROR) {
+    metrics.text = with_short_integers(metrics.text);
     error = parser.parse(metrics.text).get(root);
   }
   if (error != simdjson::SUCCESS) {
     throw std::invalid_argument(std::string("not JSON: ") + simdjson::error_message(error));
   }
   if (!root.is_object()) throw std::invalid_argument("metrics must be a JSON object");
-  flatten(simdjson::dom::object(root), metrics.numbers);
+  thread_local NamesSeen seen;
+  seen.clear();
+  metrics.numbers.reserve(simdjson::dom::object(root).size());
+  Flattener(metrics.numbers, &seen).take(simdjson::dom::object(root));
+  return metrics;
+}
+
+Metrics read_metrics(std::string_view text) {
+  Metrics metrics;
+  metrics.text.assign(text);
+  simdjson::dom::object object;
+  if (const auto error = parse_record(metrics.text).get(object)) {
+    throw std::invalid_argument(std::string("no JSON object: ") + simdjson::error_message(error));
+  }
+  flatten(object, metrics.numbers);
   return metrics;
 }
 

@@ -2,6 +2,7 @@
 // Knows no trial, no file and no meaning of a metric.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,10 +17,19 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
+/// So many levels metrics may have: they come in a message of their own, whose limit is one more,
+/// and go into records, whose readers understand far deeper ones.
+constexpr std::size_t most_metric_levels = 63;
+
+/// So many names one result may have, strings and lists among them. All of them are looked at for
+/// each result, by the one thread that decides for everybody.
+constexpr std::size_t most_metric_names = 10'000;
+
 /// What a trainable reported in one iteration.
 struct Metrics {
   /// The trainable's JSON object, in one line, as it sent it (bare NaN and Infinity tokens made
-  /// into strings). The journal and result.json keep this, strings and lists included.
+  /// into strings, line breaks into blanks, whole numbers of more than 64 bits with an exponent).
+  /// The journal and result.json keep this, strings and lists included.
   std::string text = "{}";
   /// The numbers in it, in its order. Lists and strings other than "NaN", "Infinity", "-Infinity"
   /// are not here.
@@ -28,9 +38,15 @@ struct Metrics {
   std::optional<double> find(std::string_view name) const;
 };
 
-/// Parses one JSON object. Throws std::invalid_argument, saying what is wrong, on anything else:
-/// no object, nesting deeper than 64, no UTF-8.
+/// Takes in one JSON object from outside. Throws std::invalid_argument, saying what is wrong, on
+/// all that could not be kept and read again with one meaning: no object, no UTF-8, more than
+/// `most_metric_levels` or `most_metric_names`, a name that stands twice, be it that {"a/b": 1} and
+/// {"a": {"b": 1}} are the same one.
 Metrics parse_metrics(std::string_view text);
+
+/// Reads what was taken in once, be it in a row with other fields, and whatever was allowed then.
+/// Throws std::invalid_argument if it is no JSON object.
+Metrics read_metrics(std::string_view text);
 
 /// `text` with the bare tokens NaN, Infinity, -Infinity outside of strings, as Python's json writes
 /// them, put in quotes.

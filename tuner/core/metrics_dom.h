@@ -5,20 +5,23 @@
 #include <simdjson.h>
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tuner/core/metrics.h"
 
 namespace tune {
 
-/// Appends the numbers in `object`, flattened, to `numbers`.
+/// Appends the numbers in `object`, flattened, to `numbers`: of metrics that were taken in once.
 void flatten(simdjson::dom::object object, std::vector<Metric>& numbers);
 
 /// The number that `element` stands for: booleans are 0 and 1, "NaN" and the infinities are
 /// strings. Nothing for all else.
 std::optional<double> number_in(simdjson::dom::element element);
 
-/// This thread's parser: its buffers are worth keeping between lines.
-simdjson::dom::parser& json_parser();
+/// The object in `text`, which we wrote, until this thread parses the next one. It may have more
+/// levels than any writer makes, and whole numbers of any length, as snapshots once had them: what
+/// was accepted can be read back, whatever wraps it.
+simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view text);
 
 }  // namespace tune

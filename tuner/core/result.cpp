@@ -2,6 +2,12 @@
 
 namespace tune {
 
+double Result::iteration_time(const Metrics& metrics, double measured_s) {
+  constexpr double longest_s = 1e9;
+  const auto reported = metrics.find("time_this_iter_s");
+  return reported && *reported >= 0 && *reported <= longest_s ? *reported : measured_s;
+}
+
 std::optional<double> Result::find(std::string_view name) const {
   if (name == "training_iteration") return static_cast<double>(training_iteration);
   if (name == "time_total_s") return time_total_s;

@@ -23,6 +23,10 @@ struct Result {
   bool should_checkpoint = false;         ///< the trainable wants a checkpoint of this iteration
   Metrics metrics;
 
+  /// Seconds that an iteration took: as reported, or `measured_s` if that is missing or cannot be
+  /// (it is NaN, negative, or more than a billion), since all times are sums of these.
+  static double iteration_time(const Metrics& metrics, double measured_s);
+
   /// A reported metric, or one of the numeric fields above by its name.
   std::optional<double> find(std::string_view name) const;
 };

@@ -12,6 +12,8 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t quoted_bytes = 100;
+/// Of a trainable's error: it is kept for good, with the trial and in the journal.
+constexpr std::size_t error_bytes = 64 * 1024;
 constexpr std::size_t kept_buffer_bytes = 1024 * 1024;
 
 static_assert(MessageParser::padding_bytes >= simdjson::SIMDJSON_PADDING);
@@ -40,6 +42,16 @@ T checked(simdjson::simdjson_result<T> result) {
   return value;
 }
 
+/// At most `error_bytes` of it, cut between characters.
+std::string shortened(std::string text) {
+  if (text.size() <= error_bytes) return text;
+  std::size_t end = error_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  const std::size_t left_out = text.size() - end;
+  text.resize(end);
+  return text + "... (" + std::to_string(left_out) + " more bytes)";
+}
+
 /// The value of one field, of the type that the protocol wants.
 class Field {
  public:
@@ -63,7 +75,8 @@ class Field {
     try {
       return parse_metrics(raw.substr(0, raw.rfind('}') + 1));
     } catch (const std::invalid_argument& error) {
-      throw NotJson(std::string("\"metrics\": ") + error.what());
+      // They have been looked at with NaN in quotes already.
+      throw Violation(std::string("\"metrics\": ") + error.what());
     }
   }
 
@@ -144,6 +157,7 @@ Wakeup save_answered(LaunchId launch, ondemand::object& message) {
   for_each_field(message, [&](Field& field) {
     if (field.name() == "error") answer.error = field.text_or_null();
   });
+  if (answer.error) answer.error = shortened(std::move(*answer.error));
   return answer;
 }
 
@@ -156,7 +170,7 @@ Wakeup failed(LaunchId launch, ondemand::object& message) {
   });
   if (text.empty()) text = "the trainable reported an error without a message";
   if (!trace.empty()) text.append("\n").append(trace);
-  return Faulted{launch, std::move(text)};
+  return Faulted{launch, shortened(std::move(text))};
 }
 
 Wakeup read_message(ondemand::parser& parser, LaunchId launch, std::string_view line) {

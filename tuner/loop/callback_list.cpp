@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "tuner/core/json_limits.h"
+
 namespace tune {
 
 void CallbackList::notice(const std::string& sentence) {
@@ -27,7 +29,9 @@ CallbackList::States CallbackList::save() {
   States states;
   call("save", [&](Callback& callback) {
     Json state = callback.save();
-    if (!state.empty()) states.emplace_back(callback.name(), std::move(state));
+    if (state.empty()) return;
+    state_text(state);  // throws if it could not be read again
+    states.emplace_back(callback.name(), std::move(state));
   });
   return states;
 }

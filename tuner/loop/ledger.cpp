@@ -21,7 +21,11 @@ Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& stor
 Seconds Ledger::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
 
 void Ledger::commit(EventBody body) {
-  const Event event{experiment_.last_event() + 1, now(), std::move(body)};
+  // A result's own time is when it was taken in, a little earlier: the record has one time only,
+  // and policies are to see the same again in a replay.
+  const auto* const reported = std::get_if<ResultReported>(&body);
+  const Seconds time = reported != nullptr ? reported->result.timestamp : now();
+  const Event event{experiment_.last_event() + 1, time, std::move(body)};
   store_.append(event);
   experiment_.apply(event);
   policies_.learn(experiment_, event);

@@ -132,8 +132,8 @@ std::optional<TrialId> Loop::choose_trial() {
   auto answer = policies_.searcher.answer(id);
   if (!answer) return std::nullopt;
   if (auto* const suggestion = std::get_if<Suggestion>(&*answer)) {
-    ledger_.commit(TrialAdded{id, encode_numbers(std::move(suggestion->config)).dump(),
-                              std::move(suggestion->tag), spec_.resume_from_checkpoint.string()});
+    ledger_.commit(TrialAdded{id, config_of(id, *suggestion), std::move(suggestion->tag),
+                              spec_.resume_from_checkpoint.string()});
     carry_out_orders();  // the scheduler may want another config for it
     return is_final(trial(id).state) ? choose_trial() : id;
   }

@@ -55,7 +55,7 @@ Result Loop::make_result(const Attempt& attempt, Reported& reported) const {
   }
   result.timestamp = ledger_.now();
   result.time_this_iter_s =
-      result.metrics.find("time_this_iter_s").value_or(ledger_.steady() - attempt.told_at);
+      Result::iteration_time(result.metrics, ledger_.steady() - attempt.told_at);
   result.time_total_s = before.time_total_s + result.time_this_iter_s;
   result.time_since_restore = result.time_total_s - before.restored_time_s;
   result.iterations_since_restore = result.training_iteration - before.restored_iteration;

@@ -1,6 +1,9 @@
 #include "tuner/loop/policies.h"
 
+#include <stdexcept>
+
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 
 namespace tune {
 
@@ -18,7 +21,9 @@ std::string name_of(const Decision& decision) {
 std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
   const auto answer = policies.searcher.answer_at_once(recorded.trial);
   const auto* const suggestion = std::get_if<Suggestion>(&answer);
-  if (suggestion != nullptr && suggestion->config == Json::parse(recorded.config)) return {};
+  if (suggestion != nullptr && encode_numbers(suggestion->config) == Json::parse(recorded.config)) {
+    return {};
+  }
   return "the searcher would now suggest " +
          (suggestion != nullptr ? encode_numbers(suggestion->config).dump() : "nothing") + " for " +
          to_string(recorded.trial) + ", recorded was " + recorded.config;
@@ -114,6 +119,16 @@ void Policies::learn_end(const Trial& trial) {
   if (stopper != nullptr) stopper->on_trial_end(trial);
   scheduler->on_trial_end(trial);
   searcher.on_trial_end(trial);
+}
+
+std::string config_of(TrialId trial, const Suggestion& suggestion) {
+  try {
+    return config_text(suggestion.config);
+  } catch (const std::invalid_argument& error) {
+    throw user_error("the config that the searcher suggests for " + to_string(trial) +
+                     " cannot be used: " + error.what() +
+                     "; the run was ended, and what was recorded before is kept");
+  }
 }
 
 std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event) {

@@ -49,6 +49,10 @@ struct Policies {
   void learn_end(const Trial& trial);
 };
 
+/// The config that was suggested for the trial, as it is recorded and as trainables get it. Error
+/// (user), naming the trial, if it could not be read again or sent.
+std::string config_of(TrialId trial, const Suggestion& suggestion);
+
 /// Takes in a recorded event: asks the policies what they would have answered, applies the record,
 /// tells the policies. Where their answer differs the record wins; the first difference is returned
 /// as a sentence, so that the user can be warned that a policy or the spec has changed.

@@ -15,7 +15,7 @@ Result last_result(const Trial& trial) {
   result.time_total_s = trial.time_total_s;
   result.timesteps_total = trial.timesteps_total;
   result.episodes_total = trial.episodes_total;
-  if (!trial.last_metrics.empty()) result.metrics = parse_metrics(trial.last_metrics.text());
+  if (!trial.last_metrics.empty()) result.metrics = read_metrics(trial.last_metrics.text());
   return result;
 }
 

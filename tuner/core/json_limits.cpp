@@ -1,0 +1,73 @@
+#include "tuner/core/json_limits.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace tune {
+
+namespace {
+
+std::string kept_text(Json value, std::size_t most_levels) {
+  if (!value.is_object()) throw std::invalid_argument("it is no JSON object");
+  std::string text;
+  try {
+    text = encode_numbers(std::move(value)).dump();
+  } catch (const Json::type_error&) {
+    throw std::invalid_argument("it holds text that is not UTF-8");
+  }
+  if (levels_of(text) <= most_levels) return text;
+  throw std::invalid_argument("it is nested deeper than " + std::to_string(most_levels) +
+                              " levels");
+}
+
+}  // namespace
+
+Json parse_unambiguous(std::string_view text) {
+  std::vector<std::set<std::string>> keys;  // of the objects that are open, outermost first
+  const auto watch = [&keys](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event != Json::parse_event_t::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (keys.back().insert(key).second) return true;
+    throw std::invalid_argument("'" + key + "' is in it twice");
+  };
+  try {
+    return Json::parse(text, watch);
+  } catch (const Json::exception&) {
+    throw std::invalid_argument("it is no JSON");
+  }
+}
+
+std::size_t levels_of(std::string_view json) {
+  std::size_t levels = 0;
+  std::size_t deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '{' || c == '[')) {
+      deepest = std::max(deepest, ++levels);
+    } else if (!in_string && (c == '}' || c == ']') && levels > 0) {
+      --levels;
+    }
+  }
+  return deepest;
+}
+
+std::string config_text(Json config) {
+  std::string text = kept_text(std::move(config), most_config_levels);
+  if (text.size() <= most_config_bytes) return text;
+  throw std::invalid_argument("it has " + std::to_string(text.size()) + " bytes, and may have " +
+                              std::to_string(most_config_bytes));
+}
+
+std::string state_text(Json state) { return kept_text(std::move(state), most_state_levels); }
+
+}  // namespace tune

@@ -1,0 +1,33 @@
+// What policies, callbacks and plugins make up, as text that can surely be read again, by the
+// driver and by trainables. Knows no meaning of it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "trainable/values.h"
+
+namespace tune {
+
+/// So many levels a config may have: it goes to trainables in a message with one more.
+constexpr std::size_t most_config_levels = 63;
+/// And so many bytes: half of what a message may have.
+constexpr std::size_t most_config_bytes = 8 << 20;
+/// So many levels the saved state of a callback may have. Readers of records take twice as many.
+constexpr std::size_t most_state_levels = 512;
+
+/// `text`, which somebody else wrote, as JSON. Throws std::invalid_argument if it is none, or if a
+/// key stands twice in an object: readers differ in which of the two they take.
+Json parse_unambiguous(std::string_view text);
+
+/// How deep objects and lists are nested in `json`, which is valid; 0: there are none.
+std::size_t levels_of(std::string_view json);
+
+/// The config in one line, non-finite numbers as strings. Throws std::invalid_argument, saying what
+/// is wrong, if it is no object, nested too deeply, too long, or holds text that is not UTF-8.
+std::string config_text(Json config);
+/// The same for the state of a callback.
+std::string state_text(Json state);
+
+}  // namespace tune

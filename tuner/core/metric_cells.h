@@ -1,0 +1,27 @@
+// Everything that is in a result's metrics, flat and in its order, as text for tables: the numbers,
+// and what is none.
+// Knows no table's format.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tune {
+
+struct MetricCell {
+  enum class Kind {
+    number,  ///< as JSON writes it; "NaN", "Infinity" and "-Infinity" are numbers
+    text,    ///< the string itself
+    json,    ///< a list
+    none,    ///< null
+  };
+  std::string name;  ///< nested ones with "/"
+  Kind kind = Kind::none;
+  std::string text;
+};
+
+/// Of metrics that were taken in once; of others, nothing.
+std::vector<MetricCell> cells_of(std::string_view metrics);
+
+}  // namespace tune
