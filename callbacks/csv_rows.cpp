@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <unordered_set>
 
 #include "callbacks/csv_text.h"
-#include "trainable/values.h"
 #include "tuner/core/json_text.h"
+#include "tuner/core/metric_cells.h"
 
 namespace tune {
 
@@ -24,30 +24,22 @@ void append_csv_number(std::string& out, double value) {
   }
 }
 
-std::string cell_text(const nlohmann::ordered_json& value) {
-  if (value.is_null()) return {};
-  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
-  if (!value.is_string()) return value.dump();
-  const auto& text = value.get_ref<const std::string&>();
-  if (const auto number = decode_number(text)) {
-    std::string cell;
-    append_csv_number(cell, *number);
-    return cell;
+/// As a table program reads it, in one line.
+void append_csv_cell(std::string& out, const MetricCell& cell) {
+  const std::string& text = cell.text;
+  if (cell.kind == MetricCell::Kind::number) {
+    csv::append_cell(out, text == "Infinity" ? "inf" : text == "-Infinity" ? "-inf" : text, false);
+    return;
   }
   const bool plain =
       std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
-  return plain ? text : value.dump();
-}
-
-template <class Cells>
-void flatten(const nlohmann::ordered_json& object, const std::string& prefix, Cells& cells) {
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_object()) {
-      flatten(value, prefix + key + '/', cells);
-    } else {
-      cells.push_back({prefix + key, cell_text(value)});
-    }
+  if (plain) {
+    csv::append_cell(out, text, false);
+    return;
   }
+  std::string escaped;
+  append_string(escaped, text);
+  csv::append_cell(out, escaped, false);
 }
 
 }  // namespace
@@ -55,7 +47,8 @@ void flatten(const nlohmann::ordered_json& object, const std::string& prefix, Ce
 CsvRows::Layout CsvRows::make_layout(FieldSet fields, std::vector<std::string> names) {
   Layout layout{fields, std::move(names), fields, {}, {}};
   layout.shown.assign(layout.names.size(), true);
-  std::set<std::string_view> seen;
+  std::unordered_set<std::string_view> seen;
+  seen.reserve(layout.names.size());
   for (std::size_t i = layout.names.size(); i-- > 0;) {
     const auto& name = layout.names[i];
     layout.shown[i] = name != driver_fields[0] && seen.insert(name).second;
@@ -65,10 +58,12 @@ CsvRows::Layout CsvRows::make_layout(FieldSet fields, std::vector<std::string> n
     if (layout.shown_fields[i]) csv::append_cell(layout.header, driver_fields[i], i == 0);
   }
   for (std::size_t i = 0; i < layout.names.size(); ++i) {
-    std::string name = layout.names[i];
+    if (!layout.shown[i]) continue;
+    const std::size_t begin = layout.header.size();
+    csv::append_cell(layout.header, layout.names[i], false);
     std::replace_if(
-        name.begin(), name.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    if (layout.shown[i]) csv::append_cell(layout.header, name, false);
+        layout.header.begin() + static_cast<std::ptrdiff_t>(begin), layout.header.end(),
+        [](char c) { return c == '\n' || c == '\r'; }, ' ');
   }
   return layout;
 }
@@ -119,11 +114,8 @@ CsvRows::Row CsvRows::make(TrialId trial, const Result& result) {
       append_csv_number(row_, metric.value);
     });
   } else {
-    std::vector<Cell> cells;
-    const auto parsed =
-        nlohmann::ordered_json::parse(metrics.text, nullptr, /*allow_exceptions=*/false);
-    if (parsed.is_object()) flatten(parsed, "", cells);
-    append_row(cells, [&](const Cell& cell) { csv::append_cell(row_, cell.text, false); });
+    append_row(cells_of(metrics.text),
+               [&](const MetricCell& cell) { append_csv_cell(row_, cell); });
   }
   return {layout_->header, row_};
 }

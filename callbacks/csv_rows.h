@@ -27,10 +27,6 @@ class CsvRows {
   Row make(TrialId trial, const Result& result);
 
  private:
-  struct Cell {
-    std::string name;
-    std::string text;
-  };
   /// Which cells results of one shape have, and in which column they stand.
   struct Layout {
     FieldSet fields;                 ///< that the results have

@@ -14,6 +14,9 @@ namespace {
 /// What an operation takes besides its bytes, roughly: queues of many small ones count too.
 constexpr std::size_t operation_bytes = 256;
 constexpr std::size_t max_reported_files = 20;
+/// A failing file is tried again at once, and given up, when this part of what may wait for it
+/// does.
+constexpr std::size_t part_that_may_wait = 4;
 
 std::chrono::steady_clock::duration duration(Seconds seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -21,6 +24,12 @@ std::chrono::steady_clock::duration duration(Seconds seconds) {
 }
 
 }  // namespace
+
+std::string stand_in_of(const std::string& path) {
+  std::string stand_in = path;
+  stand_in[stand_in.rfind('/')] = '.';
+  return stand_in;
+}
 
 FileWriter::FileWriter(FileWriterOptions options)
     : options_(std::move(options)), files_(options_.format) {
@@ -43,6 +52,8 @@ FileWriter::~FileWriter() {
          " files could not be written, among them " + queues_.begin()->first);
   }
 }
+
+void FileWriter::give_up(const std::string& path) { given_up_.insert(path); }
 
 void FileWriter::append(const std::string& path, std::string_view header, std::string_view row) {
   put(path, Kind::append, 0, header, row);
@@ -70,6 +81,11 @@ bool FileWriter::has_room(const std::string& path, Kind kind, std::size_t bytes)
   return queues_[path].bytes + bytes <= options_.memory_limit_of_failing_file_bytes;
 }
 
+bool FileWriter::is_pressing(std::size_t bytes) const {
+  return options_.has_stand_ins &&
+         bytes > options_.memory_limit_of_failing_file_bytes / part_that_may_wait;
+}
+
 void FileWriter::put(const std::string& path, Kind kind, std::int64_t iteration,
                      std::string_view header, std::string_view bytes) {
   bool wake = false;
@@ -94,7 +110,11 @@ void FileWriter::put(const std::string& path, Kind kind, std::int64_t iteration,
           last != nullptr && last->kind == kind && last->header == header &&
           (kind == Kind::append || (kind == Kind::mend && last->iteration < iteration));
       std::size_t more = bytes.size();
-      if (joins) {
+      if (kind == Kind::replace && last != nullptr && last->kind == kind) {
+        bytes_ -= last->bytes.size();
+        queue.bytes -= last->bytes.size();
+        last->bytes = bytes;
+      } else if (joins) {
         last->bytes += bytes;
         last->iteration = iteration;
         ++last->rows;
@@ -109,6 +129,11 @@ void FileWriter::put(const std::string& path, Kind kind, std::int64_t iteration,
              (new_bytes_ < options_.flush_bytes && new_bytes_ + more >= options_.flush_bytes);
       new_bytes_ += more;
       bytes_ += more;
+      const auto retry = retries_.find(path);
+      if (retry != retries_.end() && is_pressing(queue.bytes)) {
+        retry->second = {};
+        wake = true;
+      }
     }
   }
   if (wake) work_.notify_one();
@@ -117,15 +142,18 @@ void FileWriter::put(const std::string& path, Kind kind, std::int64_t iteration,
   }
 }
 
-void FileWriter::flush() {
+void FileWriter::flush() { flush(false); }
+
+void FileWriter::flush(bool settling) {
   std::unique_lock lock(mutex_);
+  settling_ = settling_ || settling;
   const auto wanted = ++flushes_wanted_;
   work_.notify_one();
   progress_.wait(lock, [&] { return flushes_done_ >= wanted; });
 }
 
 void FileWriter::settle() {
-  flush();
+  flush(true);
   std::unordered_set<std::string> written;
   {
     const std::lock_guard lock(mutex_);
@@ -162,20 +190,25 @@ void FileWriter::run() {
                    [&] { return urgent() || new_bytes_ >= options_.flush_bytes; });
     const bool last_turn = ending_;
     const auto flushes = flushes_wanted_;
+    const bool completes = urgent();
+    const bool settles = std::exchange(settling_, false) || ending_;
     Queues due;
     take_due(due);
     new_bytes_ = 0;
     lock.unlock();
     std::vector<std::string> failed;
+    std::vector<std::string> written;
     for (auto& [path, queue] : due) {
-      if (!carry_out(path, queue)) failed.push_back(path);
+      if (!carry_out(path, queue, settles || is_pressing(queue.bytes))) failed.push_back(path);
+      written.push_back(given_up_.contains(path) ? stand_in_of(path) : path);
     }
+    if (completes) complete(written);
     lock.lock();
     for (auto& [path, queue] : due) {
       bytes_ -= queue.bytes;
       retries_.erase(path);
-      unsynced_.insert(path);
     }
+    unsynced_.insert(written.begin(), written.end());
     for (const auto& path : failed) put_back(path, std::move(due[path]));
     flushes_done_ = flushes;
     ++turns_;
@@ -200,33 +233,81 @@ void FileWriter::take_due(Queues& due) {
 }
 
 /// Without the lock. If the file fails, `queue` keeps what is still to do.
-bool FileWriter::carry_out(const std::string& path, Queue& queue) {
-  std::size_t done = 0;
+bool FileWriter::carry_out(const std::string& path, Queue& queue, bool may_give_up) {
+  auto& operations = queue.operations;
+  const bool is_given_up = given_up_.contains(path);
   try {
-    for (auto& operation : queue.operations) {
+    carry_out_in(is_given_up ? stand_in_of(path) : path, operations);
+    return true;
+  } catch (const Error& error) {
+    if (!is_given_up && may_give_up && options_.has_stand_ins &&
+        turn_to_stand_in(path, operations, error.what())) {
+      return operations.empty();
+    }
+    report(path, error.what());
+  }
+  return false;
+}
+
+/// Takes out of `operations` what is done.
+void FileWriter::carry_out_in(const std::string& file, std::vector<Operation>& operations) {
+  std::size_t done = 0;
+  const auto take_out = [&] {
+    operations.erase(operations.begin(), operations.begin() + static_cast<std::ptrdiff_t>(done));
+  };
+  try {
+    for (auto& operation : operations) {
       switch (operation.kind) {
         case Kind::append:
-          files_.append(path, operation.header, operation.bytes);
+          files_.append(file, operation.header, operation.bytes);
           break;
         case Kind::mend:
-          files_.mend(path, operation.header, operation.bytes);
+          files_.mend(file, operation.header, operation.bytes);
           break;
         case Kind::cut:
-          files_.cut(path, operation.iteration);
+          files_.cut(file, operation.iteration);
           break;
         case Kind::replace:
-          files_.replace(path, operation.bytes);
+          files_.replace(file, operation.bytes);
           break;
       }
       ++done;
     }
-    return true;
-  } catch (const Error& error) {
-    report(path, error.what());
+  } catch (...) {
+    take_out();
+    throw;
   }
-  auto& operations = queue.operations;
-  operations.erase(operations.begin(), operations.begin() + static_cast<std::ptrdiff_t>(done));
-  return false;
+  take_out();
+}
+
+/// True if the file is given up. If its stand-in cannot be written either, nothing has changed.
+bool FileWriter::turn_to_stand_in(const std::string& path, std::vector<Operation>& operations,
+                                  const std::string& reason) {
+  const std::string stand_in = stand_in_of(path);
+  const auto before = operations;
+  try {
+    carry_out_in(stand_in, operations);
+  } catch (const Error&) {
+    if (RowFiles::remove_if_empty(stand_in)) {
+      operations = before;
+      return false;
+    }
+  }
+  given_up_.insert(path);
+  tell(reason + "; the run goes on, and from now on what belongs there goes to " + stand_in);
+  return true;
+}
+
+/// What rows still wait for columns of their own gets them.
+void FileWriter::complete(std::vector<std::string>& written) {
+  for (const auto& path : files_.incomplete()) {
+    try {
+      files_.complete(path);
+      written.push_back(path);
+    } catch (const Error& error) {
+      report(path, error.what());
+    }
+  }
 }
 
 /// With the lock held.

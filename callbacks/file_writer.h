@@ -25,12 +25,20 @@ struct FileWriterOptions {
   std::function<void(std::string)> notice;
   /// Rows that would make the queue longer than this are left out, with one notice.
   std::size_t memory_limit_bytes = 64 << 20;
-  /// The same for one file that cannot be written.
+  /// A file that cannot be written when it has to be settled, or when its rows would be left out,
+  /// is given up for another one, `stand_in_of`. One notice says so.
+  bool has_stand_ins = false;
+  /// A limit like that of memory, for one file that cannot be written.
   std::size_t memory_limit_of_failing_file_bytes = 1 << 20;
   Seconds flush_period_s = 0.1;       ///< rows reach the kernel at most this much later
   std::size_t flush_bytes = 1 << 20;  ///< or when this many wait
   Seconds retry_period_s = 1;         ///< of a file that could not be written
 };
+
+/// What takes the place of a file in a trial's directory that cannot be written, beside that
+/// directory: /e/trial_00003.result.json that of /e/trial_00003/result.json. If both have a row of
+/// an iteration, this one's counts.
+std::string stand_in_of(const std::string& path);
 
 /// Operations on one file are carried out in their order. A file that cannot be written (a full
 /// disk, no permission) is named in one notice, its rows are kept and tried again; all other files
@@ -43,6 +51,9 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
+  /// An earlier driver has given the file up. Before any operation on it.
+  void give_up(const std::string& path);
+
   // As in RowFiles; `row` is one line with its end.
   void append(const std::string& path, std::string_view header, std::string_view row);
   /// Waits while the queue is full and gets shorter: for the time before a run, when there is no
@@ -54,8 +65,8 @@ class FileWriter {
   /// Returns when all operations before it have been tried.
   void flush();
 
-  /// Returns when all operations before it are on disk. Error (machine) if some cannot be, or rows
-  /// were left out: then the files do not hold what they were given.
+  /// Returns when all operations before it are on disk, be it in a stand-in. Error (machine) if
+  /// some cannot be, or rows were left out: then the files do not hold what they were given.
   void settle();
 
   /// Rows and contents that were left out, so far.
@@ -79,10 +90,17 @@ class FileWriter {
 
   void put(const std::string& path, Kind kind, std::int64_t iteration, std::string_view header,
            std::string_view bytes);
+  void flush(bool settling);
   bool has_room(const std::string& path, Kind kind, std::size_t bytes);
+  /// Whether so much waits for a failing file that it is given up, if it may be.
+  bool is_pressing(std::size_t bytes) const;
   void run();
   void take_due(Queues& due);
-  bool carry_out(const std::string& path, Queue& queue);
+  bool carry_out(const std::string& path, Queue& queue, bool may_give_up);
+  void carry_out_in(const std::string& file, std::vector<Operation>& operations);
+  bool turn_to_stand_in(const std::string& path, std::vector<Operation>& operations,
+                        const std::string& reason);
+  void complete(std::vector<std::string>& written);
   void put_back(const std::string& path, Queue&& queue);
   void report(const std::string& path, const std::string& reason);
   void tell(const std::string& sentence) const;
@@ -90,6 +108,7 @@ class FileWriter {
   const FileWriterOptions options_;
   RowFiles files_;                            ///< the thread's
   std::unordered_set<std::string> reported_;  ///< the thread's
+  std::unordered_set<std::string> given_up_;  ///< the thread's, once there were operations
 
   mutable std::mutex mutex_;
   std::condition_variable work_;
@@ -102,6 +121,7 @@ class FileWriter {
   std::uint64_t turns_ = 0;                        ///< of the thread
   std::uint64_t dropped_ = 0;
   bool overflow_reported_ = false;
+  bool settling_ = false;  ///< the next flush is a settle's
   std::uint64_t flushes_wanted_ = 0;
   std::uint64_t flushes_done_ = 0;
   bool ending_ = false;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,44 +18,59 @@ namespace {
 
 constexpr mode_t directory_mode = 0777;
 
-/// From so many on, one sync of the whole file system is cheaper than one for each.
-constexpr std::size_t many_files = 32;
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-void sync_one(const std::string& path, int descriptor, int (*sync)(int)) {
-  if (descriptor < 0) {
-    if (errno == ENOENT) return;
-    throw file_error("cannot open", path, errno);
-  }
+void sync_and_close(const std::string& path, int descriptor, int (*sync)(int)) {
+  if (descriptor < 0 && errno == ENOENT) return;
+  if (descriptor < 0) throw file_error("cannot open", path, errno);
   const int answer = sync(descriptor);
   const int reason = errno;
   ::close(descriptor);
   if (answer != 0) throw file_error("cannot sync", path, reason);
 }
 
-void sync_file(const std::string& path) { sync_one(path, open_regular(path, O_RDONLY), ::fsync); }
-
 void sync_directory(const std::string& path, int (*sync)(int)) {
-  sync_one(path, ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), sync);
+  sync_and_close(path, ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), sync);
 }
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+/// Nothing if a trial has put something else there, or has taken the permission away.
+std::optional<int> try_to_open(const std::string& path) {
+  try {
+    return open_regular(path, O_RDONLY);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 }  // namespace
 
 void sync_files(const std::vector<std::string>& paths) {
-  if (paths.empty()) return;
-  if (paths.size() >= many_files) {
-    // All of them lie below one directory, that of the experiment.
-    sync_directory(directory_of(directory_of(paths.front())), ::syncfs);
-    return;
+  for (const auto& path : paths) {
+    // Under way all at once: then each has little left to wait for.
+    const int descriptor = try_to_open(path).value_or(-1);
+    if (descriptor < 0) continue;
+    ::sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+    ::close(descriptor);
   }
   std::set<std::string> directories;
+  std::string lost;
   for (const auto& path : paths) {
-    sync_file(path);
+    const auto descriptor = try_to_open(path);
+    if (descriptor) {
+      sync_and_close(path, *descriptor, ::fsync);
+    } else {
+      lost = path;
+    }
     directories.insert(directory_of(path));
     directories.insert(directory_of(directory_of(path)));
   }
-  for (const auto& directory : directories) sync_directory(directory, ::fsync);
+  for (const auto& directory : directories) {
+    struct stat status {};
+    const bool is_there = ::stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    if (is_there) sync_directory(directory, ::fsync);
+  }
+  // What was written there may be elsewhere now, or may not be opened any more.
+  if (!lost.empty()) sync_directory(directory_of(directory_of(lost)), ::syncfs);
 }
 
 PosixFile::PosixFile(std::string path, Mode mode) : path_(std::move(path)) {

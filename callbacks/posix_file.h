@@ -9,7 +9,9 @@
 
 namespace tune {
 
-/// All members throw Error (machine) with path and reason. Descriptors are close-on-exec.
+/// All members throw Error (machine) with path and reason. Descriptors are close-on-exec. The name
+/// is that of a regular file: where a trial has put a link, a FIFO or a device, that is an error,
+/// so that nobody else's file is written and nothing is waited for.
 class PosixFile {
  public:
   enum class Mode {
@@ -36,7 +38,8 @@ class PosixFile {
   int descriptor_ = -1;
 };
 
-/// Puts files and their names on disk; of those that somebody has deleted there is nothing to do.
+/// Puts files and their names on disk; of those that somebody has deleted, or has put something
+/// else in the place of, there is nothing to do.
 void sync_files(const std::vector<std::string>& paths);
 
 }  // namespace tune

@@ -1,5 +1,7 @@
 #include "callbacks/result_log.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace tune {
@@ -12,12 +14,23 @@ ResultLog::ResultLog(std::string name, std::string file_name, RowFormat format, 
       writer_({.format = format,
                .notice = options.notice,
                .memory_limit_bytes = options.memory_limit_bytes,
+               .has_stand_ins = true,
                .flush_period_s = options.flush_period_s}) {}
 
 void ResultLog::setup(const RunInfo& info, const Experiment&) {
   directory_ = info.directory.string() + '/';
   resumed_ = info.resumed;
   settled_ = !resumed_;
+  if (!resumed_) return;
+  // What an earlier driver has given up stays so: later rows do not stand before earlier ones.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(info.directory, error)) {
+    const std::string name = entry.path().filename().string();
+    const auto dot = name.find('.');
+    if (dot == std::string::npos || !parse_trial_id(name.substr(0, dot))) continue;
+    const std::string path = directory_ + name.substr(0, dot) + file_name_;
+    if (stand_in_of(path) == directory_ + name) writer_.give_up(path);
+  }
 }
 
 const std::string& ResultLog::path_of(TrialId trial) {

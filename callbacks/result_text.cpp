@@ -68,10 +68,15 @@ void DriverFields::fill(TrialId trial, const Result& result) {
 MetricsShape shape_of(std::string_view metrics) {
   MetricsShape shape;
   std::size_t depth = 0;
+  std::size_t lists = 0;
   std::size_t keys = 0;
   std::size_t objects = 0;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const char c = metrics[i];
+    const bool ends_member = depth == 1 && lists == 0 && (c == ',' || c == '}');
+    if (ends_member && shape.iteration_begin > 0 && shape.iteration_end == 0) {
+      shape.iteration_end = i;
+    }
     if (c == '{') {
       ++depth;
       ++objects;
@@ -79,6 +84,9 @@ MetricsShape shape_of(std::string_view metrics) {
       --depth;
     } else if (c == '[') {
       shape.has_lists = true;
+      ++lists;
+    } else if (c == ']') {
+      --lists;
     } else if (c == '"') {
       const std::size_t start = i + 1;
       bool escapes = false;
@@ -88,15 +96,21 @@ MetricsShape shape_of(std::string_view metrics) {
         ++i;
       }
       auto next = i + 1;
-      while (next < metrics.size() && metrics[next] == ' ') ++next;
+      while (next < metrics.size() && (metrics[next] == ' ' || metrics[next] == '\t')) ++next;
       if (next >= metrics.size() || metrics[next] != ':') continue;
       ++keys;
-      if (depth != 1) continue;
-      shape.has_escapes = shape.has_escapes || escapes;
-      const auto key = metrics.substr(start, i - start);
+      if (depth != 1 || lists > 0) continue;
+      std::string unescaped;
+      std::string_view key = metrics.substr(start, i - start);
+      if (escapes) {
+        const Json parsed = Json::parse(metrics.substr(start - 1, i + 2 - start), nullptr, false);
+        if (parsed.is_string()) key = unescaped = parsed.get<std::string>();
+      }
       const auto field = std::find(driver_fields.begin(), driver_fields.end(), key);
-      if (field != driver_fields.end()) {
-        shape.reported.set(static_cast<std::size_t>(field - driver_fields.begin()));
+      if (field == driver_fields.end()) continue;
+      shape.reported.set(static_cast<std::size_t>(field - driver_fields.begin()));
+      if (field == driver_fields.begin() && shape.iteration_begin == 0) {
+        shape.iteration_begin = start - 1;
       }
     }
   }
@@ -105,19 +119,22 @@ MetricsShape shape_of(std::string_view metrics) {
 }
 
 void append_json_row(std::string& out, const DriverFields& fields, const Result& result) {
+  const MetricsShape shape = shape_of(result.metrics.text);
+  FieldSet reported = shape.reported;
   std::string own_text;
   std::string_view text = result.metrics.text;
-  const MetricsShape shape = shape_of(text);
-  FieldSet reported = shape.reported;
-  // The driver's own iteration is the one that counts: the reported one has to be taken out.
-  if (shape.has_escapes || reported[iteration_field]) {
-    auto metrics = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!metrics.is_object()) metrics = nlohmann::ordered_json::object();
-    metrics.erase(std::string(driver_fields[iteration_field]));
-    for (std::size_t i = 0; i < driver_fields.size(); ++i) {
-      reported[i] = metrics.contains(driver_fields[i]);
+  // The driver's own iteration is the one that counts: the reported one is taken out, with the
+  // comma behind it, or, if it is the last one, before it.
+  if (reported[iteration_field]) {
+    reported.reset(iteration_field);
+    std::size_t begin = shape.iteration_begin;
+    std::size_t end = shape.iteration_end;
+    if (text[end] == ',') {
+      ++end;
+    } else if (const auto comma = text.find_last_not_of(" \t", begin - 1); text[comma] == ',') {
+      begin = comma;
     }
-    own_text = metrics.dump();
+    own_text.append(text.substr(0, begin)).append(text.substr(end));
     text = own_text;
   }
   out += '{';

@@ -42,10 +42,13 @@ class DriverFields {
 
 /// What a look at the text of metrics tells without parsing it.
 struct MetricsShape {
-  std::size_t values = 0;    ///< members that are no objects, at any depth
-  bool has_lists = false;    ///< then `values` may count members of objects in lists too
-  FieldSet reported;         ///< driver fields whose names are keys of the outermost object
-  bool has_escapes = false;  ///< in a key of the outermost object, which may be such a name too
+  std::size_t values = 0;  ///< members that are no objects, at any depth
+  bool has_lists = false;  ///< then `values` may count members of objects in lists too
+  FieldSet reported;       ///< driver fields whose names are keys of the outermost object
+  /// Where the outermost object's training_iteration stands, from its key to the comma or brace
+  /// behind it; nowhere: both are 0.
+  std::size_t iteration_begin = 0;
+  std::size_t iteration_end = 0;
 };
 MetricsShape shape_of(std::string_view metrics);
 

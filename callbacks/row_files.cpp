@@ -16,6 +16,10 @@ namespace {
 constexpr std::size_t block_bytes = 64 << 10;
 constexpr std::size_t piece_bytes = 1 << 20;
 constexpr std::size_t max_known = 4096;
+/// So often columns are added to a file as soon as they come.
+constexpr int prompt_additions = 8;
+/// What may wait of one file for columns.
+constexpr std::size_t most_late_bytes = 1 << 20;
 
 std::string aside(const std::string& path) { return path + ".tmp"; }
 
@@ -37,28 +41,6 @@ std::optional<std::string> first_line(const PosixFile& file) {
     if (line.size() == from) break;
   }
   return std::nullopt;
-}
-
-/// Copies the file with another first line and `commas` at the end of every other one.
-void widen(const std::string& path, const PosixFile& file, std::size_t old_header_bytes,
-           std::string_view header, const std::string& commas) {
-  PosixFile wide(aside(path), PosixFile::Mode::fresh);
-  std::string piece(header);
-  piece += '\n';
-  std::uint64_t offset = old_header_bytes + 1;
-  for (;;) {
-    const std::string old = file.read(offset, piece_bytes);
-    if (old.empty()) break;
-    for (const char c : old) {
-      if (c == '\n') piece += commas;
-      piece += c;
-    }
-    wide.append(piece);
-    piece.clear();
-    offset += old.size();
-  }
-  wide.append(piece);
-  publish(path);
 }
 
 std::string limited(const std::string& header) {
@@ -90,8 +72,69 @@ RowFiles::Known& RowFiles::known(const std::string& path) {
   return known_[path];
 }
 
-/// Sees to it that the csv file has all columns of `header`; `rows` as they stand in it.
-std::string RowFiles::fit(const std::string& path, std::string_view header, std::string_view rows) {
+bool RowFiles::Late::is_due(std::uint64_t file_size) const {
+  return additions < prompt_additions || file_size >= 2 * size || bytes > most_late_bytes;
+}
+
+void RowFiles::keep_late(Late& late, std::string_view header, std::string_view rows) const {
+  while (!rows.empty()) {
+    const auto end = std::min(rows.find('\n'), rows.size() - 1) + 1;
+    const std::string_view row = rows.substr(0, end);
+    if (const auto iteration = row_iteration(format_, row)) {
+      late.rows.push_back({*iteration, std::string(header), std::string(row)});
+      late.bytes += header.size() + row.size();
+    }
+    rows.remove_prefix(end);
+  }
+}
+
+/// Writes the file anew under `header`, which has more columns at its end. Late rows come in whole.
+void RowFiles::widen(const std::string& path, const PosixFile& file, std::string_view old_header,
+                     const std::string& header, Late& late) const {
+  const std::string commas(csv::split(header).size() - csv::split(old_header).size(), ',');
+  PosixFile wide(aside(path), PosixFile::Mode::fresh);
+  std::string out = header + '\n';
+  auto next = late.rows.begin();
+  const auto add_line = [&](std::string_view line) {
+    const auto iteration = next != late.rows.end() ? row_iteration(format_, line) : std::nullopt;
+    while (iteration && next != late.rows.end() && next->iteration < *iteration) ++next;
+    if (iteration && next != late.rows.end() && next->iteration == *iteration) {
+      out += csv::moved(next->text, next->header, header);
+      ++next;
+    } else {
+      out += line.substr(0, line.size() - 1);
+      out += commas;
+      out += '\n';
+    }
+  };
+  std::string rest;  // of a line that goes on in the next piece
+  for (std::uint64_t offset = old_header.size() + 1;;) {
+    const std::string piece = file.read(offset, piece_bytes);
+    if (piece.empty()) break;
+    offset += piece.size();
+    std::string_view left = piece;
+    for (auto end = left.find('\n'); end != std::string_view::npos; end = left.find('\n')) {
+      rest += left.substr(0, end + 1);
+      add_line(rest);
+      rest.clear();
+      left.remove_prefix(end + 1);
+    }
+    rest += left;
+    wide.append(out);
+    out.clear();
+  }
+  wide.append(out + rest);
+  publish(path);
+  late.size = wide.size();
+  late.rows.clear();
+  late.bytes = 0;
+  ++late.additions;
+}
+
+/// `rows` as they stand in the csv file, which gets the columns of `header` before, if it lacks
+/// any: if that may not wait, or need not.
+std::string RowFiles::fit(const std::string& path, std::string_view header, std::string_view rows,
+                          bool at_once) {
   Known& file_known = known(path);
   PosixFile file(path, PosixFile::Mode::create);
   std::optional<std::string> line;
@@ -106,16 +149,42 @@ std::string RowFiles::fit(const std::string& path, std::string_view header, std:
     file.append(*line + '\n');
   }
   if (*line != header) {
-    const std::string wide = limited(csv::widened(*line, header));
-    if (wide != *line) {
-      const auto added = csv::split(wide).size() - csv::split(*line).size();
-      widen(path, file, line->size(), wide, std::string(added, ','));
+    Late& late = late_[path];
+    const bool has_late = !late.rows.empty();
+    const std::string wide = limited(csv::widened(has_late ? late.columns : *line, header));
+    if (wide == *line) {
+      // They stand in another order only.
+    } else if (at_once || late.is_due(file.size())) {
+      widen(path, file, *line, wide, late);
       file_known.mended_size = 0;
       line = wide;
+    } else if (!has_late || wide != late.columns || csv::widened(*line, header) != *line) {
+      keep_late(late, header, rows);
+      late.columns = wide;
     }
   }
   file_known.header = *line;
   return *line == header ? std::string(rows) : csv::moved(rows, header, *line);
+}
+
+std::vector<std::string> RowFiles::incomplete() {
+  std::erase_if(late_, [](const auto& entry) { return entry.second.rows.empty(); });
+  std::vector<std::string> paths;
+  for (const auto& [path, late] : late_) paths.push_back(path);
+  return paths;
+}
+
+void RowFiles::complete(const std::string& path) {
+  const auto found = late_.find(path);
+  if (found == late_.end()) return;
+  const PosixFile file(path, PosixFile::Mode::existing);
+  const auto line = file.is_open() ? first_line(file) : std::nullopt;
+  if (line) {
+    const std::string wide = limited(csv::widened(*line, found->second.columns));
+    if (wide != *line) widen(path, file, *line, wide, found->second);
+    known_.erase(path);
+  }
+  late_.erase(found);
 }
 
 void RowFiles::append(const std::string& path, std::string_view header, std::string_view rows) {
@@ -131,7 +200,7 @@ void RowFiles::append(const std::string& path, std::string_view header, std::str
       return;
     }
   }
-  const std::string fitted = fit(path, header, rows);
+  const std::string fitted = fit(path, header, rows, false);
   PosixFile(path, PosixFile::Mode::create).append(fitted);
 }
 
@@ -171,6 +240,12 @@ void RowFiles::cut(const std::string& path, std::int64_t last_kept) {
   if (!file.is_open()) return;
   const auto keep = start_of_rows_after(file, last_kept);
   if (keep < file.size()) file.truncate(keep);
+  const auto found = late_.find(path);
+  if (found == late_.end()) return;
+  Late& late = found->second;
+  std::erase_if(late.rows, [&](const auto& row) { return row.iteration > last_kept; });
+  late.columns = first_line(file).value_or("");
+  for (const auto& row : late.rows) late.columns = csv::widened(late.columns, row.header);
 }
 
 void RowFiles::mend(const std::string& path, std::string_view header, std::string_view rows) {
@@ -182,7 +257,7 @@ void RowFiles::mend(const std::string& path, std::string_view header, std::strin
 
   std::string fitted;
   if (format_ == RowFormat::csv) {
-    fitted = fit(path, header, rows);
+    fitted = fit(path, header, rows, true);
     rows = fitted;
   }
   Known& file_known = known(path);
@@ -201,6 +276,16 @@ void RowFiles::mend(const std::string& path, std::string_view header, std::strin
   }
   file_known.mended_size = start + rows.size();
   file_known.mended_iteration = last.value_or(*first);
+}
+
+bool RowFiles::remove_if_empty(const std::string& path) {
+  try {
+    const PosixFile file(path, PosixFile::Mode::existing);
+    if (file.is_open() && file.size() > 0) return false;
+    if (file.is_open()) std::remove(path.c_str());
+  } catch (const Error&) {
+  }
+  return true;
 }
 
 void RowFiles::replace(const std::string& path, std::string_view content) {

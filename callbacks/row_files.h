@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "callbacks/posix_file.h"
 
@@ -32,8 +33,16 @@ class RowFiles {
   explicit RowFiles(RowFormat format) : format_(format) {}
 
   /// Adds whole lines. `header` (csv only): the line, without its end, under which they were made;
-  /// where the file has other columns, they are moved, and columns the file lacks are added to it.
+  /// where the file has other columns, they are moved. Columns the file lacks are added to it: at
+  /// once if there were few such additions, else whenever the file has doubled, or at `complete`,
+  /// so that names that change all the time do not rewrite a long file each time. Until then their
+  /// cells are left out.
   void append(const std::string& path, std::string_view header, std::string_view rows);
+
+  /// The csv files that lack columns.
+  std::vector<std::string> incomplete();
+  /// Adds to the file what columns it lacks, with their cells.
+  void complete(const std::string& path);
 
   /// Makes sure that `rows`, whose iterations grow, stand in the file once, after all rows of
   /// earlier iterations. If they do already, the file is not touched; otherwise all rows from the
@@ -46,6 +55,9 @@ class RowFiles {
   /// Gives the file this content unless it has it already; at no moment half of it.
   void replace(const std::string& path, std::string_view content);
 
+  /// Whether there is nothing in the file, which is then not there any more.
+  static bool remove_if_empty(const std::string& path);
+
  private:
   /// What is remembered of a file to spare looking; right as long as nobody else writes it.
   struct Known {
@@ -54,12 +66,32 @@ class RowFiles {
     std::int64_t mended_iteration = 0;
   };
 
+  /// Of a file that columns were added to: rows with cells that have no column yet.
+  struct Late {
+    struct Row {
+      std::int64_t iteration;
+      std::string header;
+      std::string text;
+    };
+    std::vector<Row> rows;  ///< in the file's order
+    std::string columns;    ///< those of the file and of `rows`, if there are any
+    std::size_t bytes = 0;
+    int additions = 0;
+    std::uint64_t size = 0;  ///< of the file after the last one
+    bool is_due(std::uint64_t file_size) const;
+  };
+
   Known& known(const std::string& path);
-  std::string fit(const std::string& path, std::string_view header, std::string_view rows);
+  std::string fit(const std::string& path, std::string_view header, std::string_view rows,
+                  bool at_once);
+  void keep_late(Late& late, std::string_view header, std::string_view rows) const;
+  void widen(const std::string& path, const PosixFile& file, std::string_view old_header,
+             const std::string& header, Late& late) const;
   std::uint64_t start_of_rows_after(const PosixFile& file, std::int64_t last_kept) const;
 
   RowFormat format_;
   std::unordered_map<std::string, Known> known_;
+  std::unordered_map<std::string, Late> late_;
 };
 
 }  // namespace tune

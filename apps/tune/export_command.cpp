@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "callbacks/csv_text.h"
+#include "callbacks/file_writer.h"
 #include "callbacks/result_text.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
@@ -74,7 +76,7 @@ Points read_result_log(const std::filesystem::path& file) {
     if (in.eof()) break;  // just being written
     Metrics row;
     try {
-      row = parse_metrics(line);
+      row = read_metrics(line);
     } catch (const std::invalid_argument& error) {
       throw machine_error(file.native() + ":" + std::to_string(number) + ": " + error.what());
     }
@@ -87,6 +89,22 @@ Points read_result_log(const std::filesystem::path& file) {
     point.clear();
     for (auto& metric : row.numbers) point[metric.name] = metric.value;
   }
+  return points;
+}
+
+/// All that is left of a trial's results, nothing if there is no file of them.
+std::optional<Points> read_result_logs(const std::filesystem::path& file) {
+  const std::filesystem::path stand_in = stand_in_of(file.native());
+  std::optional<Points> points;
+  // Something else may stand there, which is why there is the other one.
+  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) {
+    points = read_result_log(file);
+  }
+  if (!std::filesystem::exists(stand_in)) return points;
+  Points later = read_result_log(stand_in);
+  if (!points) points.emplace();
+  if (!later.empty()) points->erase(points->lower_bound(later.begin()->first), points->end());
+  points->merge(later);
   return points;
 }
 
@@ -117,7 +135,7 @@ struct Exported {
 /// All that a trial has which somebody else has run: one result.
 Point last_point(const Trial& trial) {
   Point point;
-  for (auto& metric : parse_metrics(trial.last_metrics.text()).numbers) {
+  for (auto& metric : read_metrics(trial.last_metrics.text()).numbers) {
     point[metric.name] = metric.value;
   }
   if (trial.timesteps_total) point["timesteps_total"] = *trial.timesteps_total;
@@ -146,8 +164,8 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory) {
     Exported& one = exported.emplace_back();
     one.trial = to_string(trial.id);
     const auto file = paths::trial(directory, trial.id) / "result.json";
-    if (std::filesystem::exists(file)) {
-      one.points = read_result_log(file);
+    if (auto points = read_result_logs(file)) {
+      one.points = std::move(*points);
     } else if (is_told) {
       one.points = {{trial.iteration, last_point(trial)}};
     } else if (journal.is_whole) {

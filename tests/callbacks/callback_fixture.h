@@ -1,6 +1,9 @@
 // A directory that vanishes, files as text, and experiments built from events.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -52,6 +55,26 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   }
   return lines;
 }
+
+/// While it lives, files of this process cannot grow beyond so many bytes, as on a full disk.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
 
 /// Changes whenever the file is written, even with the same content.
 inline auto identity(const std::filesystem::path& file) {

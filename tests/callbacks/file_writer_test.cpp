@@ -1,6 +1,8 @@
 // Writing beside the loop: order, limits, and files that fail while others go on.
 #include "callbacks/file_writer.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/callbacks/callback_fixture.h"
@@ -121,7 +123,7 @@ TEST_CASE("FileWriter names a file that fails once, keeps its rows, and goes on 
 TEST_CASE("FileWriter tells at its end what it could not write", "[callbacks][writer]") {
   const TemporaryDirectory directory;
   const std::string file = directory / "result.json";
-  std::filesystem::create_symlink("/dev/full", file);
+  std::filesystem::create_directory(file);
   Notices notices;
   {
     FileWriter writer(options_with(notices));
@@ -137,7 +139,7 @@ TEST_CASE("FileWriter keeps what waits for a failing file within its limit",
   const TemporaryDirectory directory;
   const std::string bad = directory / "bad.json";
   const std::string good = directory / "good.json";
-  std::filesystem::create_symlink("/dev/full", bad);
+  std::filesystem::create_directory(bad);
   Notices notices;
   auto options = options_with(notices);
   options.memory_limit_of_failing_file_bytes = 10000;
@@ -212,4 +214,84 @@ TEST_CASE("FileWriter takes a flood of rows for many files in bounded memory",
   }
   CHECK(written + writer.dropped() == rows);
   CHECK(written > 0);
+}
+
+TEST_CASE(
+    "FileWriter settles though one trial's file is spoilt, whose rows go beside its directory",
+    "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string good = directory / "trial_00000/result.json";
+  const std::string bad = directory / "trial_00001/result.json";
+  const std::string stand_in = directory / "trial_00001.result.json";
+  Notices notices;
+  FileWriterOptions options = options_with(notices);
+  options.has_stand_ins = true;
+  FileWriter writer(options);
+  writer.append(bad, "", row(1));
+  writer.flush();
+  std::filesystem::rename(bad, bad + ".old");
+  SECTION("a directory") { std::filesystem::create_directory(bad); }
+  SECTION("a FIFO") { REQUIRE(::mkfifo(bad.c_str(), 0600) == 0); }
+  SECTION("a link") { std::filesystem::create_symlink("/dev/null", bad); }
+  SECTION("all of its directory") {
+    std::filesystem::remove_all(directory / "trial_00001");
+    write(directory / "trial_00001", "a file");
+  }
+  for (int i = 2; i <= 3; ++i) {
+    writer.append(bad, "", row(i));
+    writer.append(good, "", row(i));
+    writer.settle();
+  }
+  CHECK(read(good) == row(2) + row(3));
+  CHECK(read(stand_in) == row(2) + row(3));
+  CHECK(notices.all().size() == 1);
+  CHECK(notices.all()[0].ends_with("from now on what belongs there goes to " + stand_in));
+  writer.cut(bad, 2);
+  writer.append(bad, "", row(3));
+  writer.settle();
+  CHECK(read(stand_in) == row(2) + row(3));
+  CHECK(writer.dropped() == 0);
+}
+
+TEST_CASE("FileWriter leaves nothing out where much waits for a spoilt file",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string bad = directory / "trial_00001/result.json";
+  std::filesystem::create_directories(bad);
+  Notices notices;
+  FileWriterOptions options = options_with(notices);
+  options.has_stand_ins = true;
+  options.flush_period_s = 0;
+  options.memory_limit_of_failing_file_bytes = 100'000;
+  FileWriter writer(options);
+  writer.append(bad, "", row(1));
+  writer.flush();
+  for (int i = 2; i <= 2000; ++i) {
+    writer.append(bad, "", row(i));
+    if (i % 100 == 0) writer.flush();
+  }
+  writer.settle();
+  CHECK(writer.dropped() == 0);
+  CHECK(lines_of(read(stand_in_of(bad))).size() == 2000);
+}
+
+TEST_CASE("FileWriter gives no file up while the disk is full, and is whole once it is not",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "trial_00000/result.json";
+  Notices notices;
+  FileWriterOptions options = options_with(notices);
+  options.has_stand_ins = true;
+  FileWriter writer(options);
+  writer.append(file, "", row(1));
+  writer.settle();
+  {
+    const FileLimit limit(1);
+    writer.cut(file, 1);
+    writer.append(file, "", row(2));
+    CHECK_THROWS_WITH(writer.settle(), Catch::Matchers::EndsWith("among them " + file));
+  }
+  CHECK_FALSE(std::filesystem::exists(stand_in_of(file)));
+  writer.settle();
+  CHECK(read(file) == row(1) + row(2));
 }

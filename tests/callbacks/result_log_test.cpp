@@ -277,3 +277,45 @@ TEST_CASE("The csv log keeps a metric that appears late", "[callbacks][log]") {
   CHECK(lines[2].ends_with(",false,2,\"a,b\""));
   CHECK(lines[3].ends_with(",false,3,"));
 }
+
+TEST_CASE("A trial that has spoilt its file costs no snapshot, and all its rows are kept",
+          "[callbacks][log]") {
+  const Log log = GENERATE(from_range(std::begin(logs), std::end(logs)));
+  const TemporaryDirectory directory;
+  const std::string file = directory / ("trial_00000/" + log.file);
+  Story story;
+  story.add();
+  story.add();
+  {
+    Driver driver(story, log, directory, false);
+    for (const TrialId id : {TrialId{0}, TrialId{1}}) driver.start(id);
+    for (const TrialId id : {TrialId{0}, TrialId{1}}) driver.report(id, 1, 0.5);
+    driver.callback->settle()();
+    std::filesystem::remove(file);
+    std::filesystem::create_directory(file);
+    for (int i = 2; i <= 3; ++i) {
+      for (const TrialId id : {TrialId{0}, TrialId{1}}) driver.report(id, i, 0.5 * i);
+      driver.callback->settle()();
+    }
+  }
+  CHECK(rows_of(directory, log.file, "trial_00001") == "1=0.5 2=1 3=1.5 ");
+  const auto rows_beside = [&] {
+    std::filesystem::create_directory(directory / "beside");
+    std::filesystem::copy_file(directory / ("trial_00000." + log.file),
+                               directory / ("beside/" + log.file),
+                               std::filesystem::copy_options::overwrite_existing);
+    return rows_of(directory, log.file, "beside");
+  };
+  CHECK(rows_beside() == "2=1 3=1.5 ");
+  // The next driver goes on there, even if the file could be written again.
+  std::filesystem::remove(file);
+  story.resume();
+  Driver driver(story, log, directory, true);
+  driver.callback->on_step_begin(story.experiment);
+  driver.start(TrialId{0});
+  driver.callback->on_trial_restore(story.experiment.trial(TrialId{0}), nullptr);
+  driver.report(TrialId{0}, 1, 0.25);
+  driver.callback->settle()();
+  CHECK(rows_beside() == "1=0.25 ");
+  CHECK_FALSE(std::filesystem::exists(file));
+}

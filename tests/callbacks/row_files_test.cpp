@@ -1,12 +1,11 @@
 // Rows stand once: appending, cutting and mending, at every length that a crash can leave.
 #include "callbacks/row_files.h"
 
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
+#include "callbacks/csv_text.h"
 #include "tests/callbacks/callback_fixture.h"
 #include "tests/support/catch.h"
 #include "tuner/core/error.h"
@@ -15,26 +14,6 @@ using namespace tune;
 using namespace tune::testing;
 
 namespace {
-
-/// Writing beyond so many bytes of a file fails meanwhile, as on a full disk.
-class SmallFiles {
- public:
-  explicit SmallFiles(rlim_t bytes) : action_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &small);
-  }
-  ~SmallFiles() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, action_);
-  }
-  SmallFiles(const SmallFiles&) = delete;
-  SmallFiles& operator=(const SmallFiles&) = delete;
-
- private:
-  rlimit before_{};
-  void (*action_)(int);
-};
 
 const std::string header = "training_iteration,a";
 
@@ -214,7 +193,7 @@ TEST_CASE("RowFiles names path and reason of what cannot be written", "[callback
   const std::string file = directory / "result.json";
   RowFiles files(RowFormat::json);
   {
-    const SmallFiles limit(64);
+    const FileLimit limit(64);
     CHECK_THROWS_WITH(files.append(file, "", std::string(100, 'x') + "\n"),
                       "cannot write " + file + ": File too large");
   }
@@ -235,7 +214,7 @@ TEST_CASE("RowFiles neither follows nor waits for what a trial has put in place 
     CHECK_THROWS_WITH(files.mend(file, "", row(RowFormat::json, 1)), sentence);
     CHECK_THROWS_WITH(files.cut(file, 1), sentence);
     CHECK_THROWS_WITH(files.replace(file, "{}\n"), sentence);
-    CHECK_THROWS_WITH(sync_files({file}), sentence);
+    sync_files({file});  // what was written is nobody's any more
     std::filesystem::remove(file);
   };
   REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
@@ -247,4 +226,95 @@ TEST_CASE("RowFiles neither follows nor waits for what a trial has put in place 
   std::filesystem::create_directory(file);
   refuses("a directory");
   CHECK(read(kept) == "{}\n");
+}
+
+namespace {
+
+/// As RowFiles is told of a result with one metric that all have, and one of its own.
+void append_named(RowFiles& files, const std::string& file, int iteration) {
+  const std::string number = std::to_string(iteration);
+  files.append(file, "training_iteration,loss,at_" + number, number + ",0.5," + number + "\n");
+}
+
+std::uint64_t bytes_written() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::uint64_t bytes = 0;
+  while (io >> name >> bytes) {
+    if (name == "wchar:") return bytes;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("RowFiles gives every new name its column in the end, and rewrites a file seldom",
+          "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "progress.csv";
+  constexpr int iterations = 500;
+  RowFiles files(RowFormat::csv);
+  const std::uint64_t before = bytes_written();
+  for (int i = 1; i <= iterations; ++i) {
+    append_named(files, file, i);
+    // At any moment it is a table.
+    if (i % 50 != 0) continue;
+    const auto lines = lines_of(read(file));
+    REQUIRE(lines.size() == static_cast<std::size_t>(i) + 1);
+    for (const auto& line : lines) {
+      REQUIRE(csv::split(line).size() == csv::split(lines[0]).size());
+    }
+  }
+  REQUIRE(files.incomplete() == std::vector<std::string>{file});
+  files.complete(file);
+  CHECK(files.incomplete().empty());
+  const std::string content = read(file);
+  if (before > 0) CHECK(bytes_written() - before < 6 * content.size());
+  const auto lines = lines_of(content);
+  REQUIRE(lines.size() == iterations + 1);
+  const auto names = csv::split(lines[0]);
+  REQUIRE(names.size() == iterations + 2);
+  for (int i = 1; i <= iterations; ++i) {
+    const auto cells = csv::split(lines[static_cast<std::size_t>(i)]);
+    REQUIRE(cells.size() == names.size());
+    for (std::size_t k = 2; k < names.size(); ++k) {
+      const bool is_own = names[k] == "at_" + std::to_string(i);
+      REQUIRE(cells[k] == (is_own ? std::to_string(i) : ""));
+    }
+  }
+}
+
+TEST_CASE("RowFiles forgets late columns of rows that are cut, and mends a file that lacks some",
+          "[callbacks][rows]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "progress.csv";
+  RowFiles files(RowFormat::csv);
+  for (int i = 1; i <= 30; ++i) append_named(files, file, i);
+  SECTION("cut") {
+    REQUIRE(!files.incomplete().empty());
+    files.cut(file, 25);
+    files.append(file, "training_iteration,loss", "26,0.25\n");
+    files.complete(file);
+    const auto lines = lines_of(read(file));
+    REQUIRE(lines.size() == 27);
+    CHECK(lines[26].starts_with("26,0.25,"));
+    CHECK(lines[0].ends_with(",at_25"));
+    CHECK(lines[25].ends_with(",25"));
+  }
+  SECTION("mended after a crash") {
+    RowFiles after(RowFormat::csv);
+    for (int i = 11; i <= 30; ++i) {
+      const std::string number = std::to_string(i);
+      after.mend(file, "training_iteration,loss,at_" + number, number + ",0.5," + number + "\n");
+    }
+    const auto lines = lines_of(read(file));
+    REQUIRE(lines.size() == 31);
+    const auto names = csv::split(lines[0]);
+    for (std::size_t i = 11; i <= 30; ++i) {
+      const auto cells = csv::split(lines[i]);
+      const auto own = std::find(names.begin(), names.end(), "at_" + std::to_string(i));
+      REQUIRE(own != names.end());
+      REQUIRE(cells[static_cast<std::size_t>(own - names.begin())] == std::to_string(i));
+    }
+  }
 }
