@@ -1,0 +1,127 @@
+// What comes in from trainables, searchers and callbacks, and what is remembered of it.
+#include <cmath>
+#include <limits>
+
+#include "tests/loop/harness.h"
+#include "tests/support/catch.h"
+#include "tuner/core/error.h"
+
+using namespace tune;
+
+namespace {
+
+/// Decides nothing, and notes the times of the results that it is told.
+class Watching : public Scheduler {
+ public:
+  explicit Watching(std::vector<double>& seen) : seen_(seen) {}
+  Decision on_result(const Trial&, const Result& result) override {
+    seen_.push_back(result.timestamp);
+    return {};
+  }
+
+ private:
+  std::vector<double>& seen_;
+};
+
+/// Takes its time, as far as the clock is concerned.
+class Slow : public Callback {
+ public:
+  explicit Slow(VirtualClock& clock) : clock_(clock) {}
+  std::string name() const override { return "slow"; }
+  void on_trial_result(const Trial&, Result&) override { clock_.time += 0.125; }
+
+ private:
+  VirtualClock& clock_;
+};
+
+class Suggesting : public Searcher {
+ public:
+  explicit Suggesting(Json config) : config_(std::move(config)) {}
+  Answer suggest(TrialId) override { return Suggestion{config_, ""}; }
+  Json save() const override { return {}; }
+  void load(const Json&) override {}
+
+ private:
+  Json config_;
+};
+
+class Remembering : public Callback {
+ public:
+  explicit Remembering(Json state) : state_(std::move(state)) {}
+  std::string name() const override { return "remembering"; }
+  Json save() const override { return state_; }
+
+ private:
+  Json state_;
+};
+
+Json nested(int levels) {
+  Json json = 1;
+  for (int i = 0; i < levels; ++i) json = Json{{"a", json}};
+  return json;
+}
+
+}  // namespace
+
+TEST_CASE("A policy sees the same times of results live and in a replay", "[loop][values]") {
+  Harness harness;
+  harness.trials = 1;
+  std::vector<double> live;
+  std::vector<double> replayed;
+  harness.scheduler = std::make_unique<Watching>(live);
+  harness.callbacks.push_back(std::make_unique<Slow>(harness.clock));
+  (void)harness.run();
+  harness.scheduler = std::make_unique<Watching>(replayed);
+  (void)harness.run();
+  REQUIRE(live.size() == 2);  // the stopper has the last one
+  CHECK(replayed == live);
+}
+
+TEST_CASE("An iteration's time that cannot be is the driver's own, and totals stay numbers",
+          "[loop][values]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 4;
+  harness.program.step = [](const Json&, std::int64_t iteration) {
+    static const std::vector<std::string> times = {"NaN", "-5", "1e308", "2.5"};
+    return FakeStep{.metrics = R"({"loss":1,"time_this_iter_s":)" +
+                               times.at(static_cast<std::size_t>(iteration - 1)) + "}"};
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).time_total_s == Approx(1 + 1 + 1 + 2.5));
+  CHECK(harness.journal().find(R"("time_this_iter_s":"NaN")") != std::string::npos);
+}
+
+TEST_CASE("A config that could not be read back or sent ends the run before it is recorded",
+          "[loop][values]") {
+  const auto& [config, why] = GENERATE(table<Json, std::string>(
+      {{nested(64), "nested deeper than 63"}, {Json{{"a", "\xff"}}, "not UTF-8"}}));
+  Harness harness;
+  harness.make_searcher = [&config = config](int) { return std::make_unique<Suggesting>(config); };
+  std::string said;
+  try {
+    (void)harness.run();
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  CHECK(said.find("the searcher suggests for trial_00000 cannot be used") != std::string::npos);
+  CHECK(said.find(why) != std::string::npos);
+  harness.make_searcher = make_counting_searcher;
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+}
+
+TEST_CASE("A callback's state that could not be read back costs that callback only",
+          "[loop][values]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.snapshot_period_s = 1;
+  harness.callbacks.push_back(std::make_unique<Remembering>(nested(1000)));
+  (void)harness.run();
+  CHECK(harness.trial(0).iteration == 3);
+  CHECK(std::any_of(harness.told.begin(), harness.told.end(), [](const auto& line) {
+    return line.starts_with("notice callback 'remembering' failed in save");
+  }));
+  CHECK(harness.snapshots_taken > 0);
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+}
