@@ -144,10 +144,10 @@ struct Engine {
     listen(executor);
     DiskGuard disk_guard(*files, workers, *ledger, callbacks, directory, spec.min_free_bytes);
     Loop loop(spec,
-              {.experiment_dir = directory,
-               .session_mark = to_text(session_mark(this_process(clock->now()))),
+              {.launch = {.experiment_dir = directory,
+                          .session_mark = to_text(session_mark(this_process(clock->now()))),
+                          .gpu_names = gpu_names(spec, detected)},
                .resources = total_resources(spec, detected),
-               .gpu_names = gpu_names(spec, detected),
                .interrupt_grace_s = options.interrupt_grace_s,
                .only = std::move(only),
                .disk = &disk_guard,

@@ -47,13 +47,14 @@ std::vector<EventBody> one_of_each() {
       CheckpointsDropped{TrialId{1}, {1, 2}},
       CheckpointDamaged{TrialId{1}, 3, "a\nb"},
       AttemptEnded{TrialId{1}, 2, Outcome::failed, "it died", true, 1700000001.5},
-      StopRequested{"enough"},
+      StopRequested{"enough", true},
       CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
       SessionEnded{"finished"},
       TrialRequeued{TrialId{1}, true},
       TrialStopRequested{TrialId{1}, "stopped by the user"},
       TrialExploited{TrialId{1}, {TrialId{0}, R"({"metrics":{"lr":1}})", "lr=1"}},
       SuggestionAsked{TrialId{1}},
+      ClockStepped{-3600.5},
   };
 }
 

@@ -19,16 +19,19 @@ class Control(DriverCase):
         with open(self.go, "w", encoding="ascii"):
             pass
 
-    def test_stop_ends_the_experiment_as_a_rule_would(self):
-        driver = self.run_blocked(num_samples=5, checkpoint_config={"checkpoint_at_end": True})
+    def test_stop_saves_what_runs_and_a_resume_goes_on(self):
+        driver = self.run_blocked(num_samples=5)
         done = self.tune("stop", "results/spec")
         self.assertIn("trial_00000, trial_00001", done.out)
         self.let_go()
         self.assertIn("stopped by the user", self.finish(driver, expect=0))
-        self.assertEqual(self.states(), ["TERMINATED"] * 2)
-        self.assertEqual([c["training_iteration"] for c in
-                          self.json("checkpoints", "results/spec", "--verify")], [5, 5])
+        self.assertEqual(self.states(), ["PENDING"] * 2)
+        latest = [c for c in self.json("checkpoints", "results/spec", "--verify") if c["is_latest"]]
+        self.assertEqual([c["training_iteration"] for c in latest], [5, 5])
         self.assertFalse(os.path.exists(self.path("results/spec/control.sock")))
+        self.tune("resume", "results/spec", "--progress", "none")
+        self.assertEqual(self.states(), ["TERMINATED"] * 5)
+        self.assertEqual(self.iterations(0), list(range(1, 21)))
 
     def test_stop_ends_one_trial_and_the_others_go_on(self):
         driver = self.run_blocked()

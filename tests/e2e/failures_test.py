@@ -116,14 +116,14 @@ class OneTrialsFault(Case):
         os.close(process)
         self.assertTrue(ended, f"process {pid} still runs")
 
-    def test_a_program_that_the_kernel_refuses_fails_every_trial(self):
+    def test_a_program_that_the_kernel_refuses_ends_the_search_and_costs_no_trial(self):
         self.write("program", "\x7fELF but not really")
         os.chmod(self.path("program"), 0o755)
         run = self.tune("run", "--num-samples", "2", "--progress", "none", "--", "./program",
-                        expect=1)
-        for trial in self.json("ls", "results/experiment"):
-            self.assertIn("cannot run", trial["error"])
-            self.assertIn(trial["error"], run.err)
+                        expect=130)
+        self.assertIn("cannot run './program': Exec format error", run.err)
+        self.assertEqual({trial["state"] for trial in self.json("ls", "results/experiment")},
+                         {"PENDING"})
 
     def test_a_program_that_cannot_be_run_is_refused_before_anything_is_touched(self):
         self.write("program", "#!/bin/sh\n")

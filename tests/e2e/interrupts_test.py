@@ -83,6 +83,13 @@ class Interrupts(DriverCase):
         self.assertEqual([c["training_iteration"] for c in latest], [4, 4])
         self.assert_finishes(12)
 
+    def insist(self, driver):
+        """Interrupts until the driver is gone: what comes at once is an echo of the first."""
+        def left():
+            driver.send_signal(signal.SIGTERM)
+            return driver.poll() is not None
+        self.wait_until(left, "the driver's end")
+
     def test_a_second_interrupt_leaves_at_once_and_loses_nothing(self):
         self.spec({"iterations": 12, "block_at": 6})
         driver = self.start("run", "spec.json", "--progress", "lines", "--grace", "10000")
@@ -90,7 +97,7 @@ class Interrupts(DriverCase):
         driver.send_signal(signal.SIGINT)
         while b"asked for a last save" not in (line := driver.stdout.readline()):
             self.assertTrue(line)
-        driver.send_signal(signal.SIGTERM)
+        self.insist(driver)
         out = self.finish(driver, expect=130)
         self.assertIn("tune resume", out)
         self.assertEqual(self.states(), ["PENDING"] * 2)

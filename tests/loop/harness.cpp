@@ -119,9 +119,8 @@ LoopEnd Harness::run() {
   const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
   for (const auto& requeued : plan.requeued) saver.requeue(requeued);
   Loop loop(spec,
-            {.experiment_dir = directory,
+            {.launch = {.experiment_dir = directory},
              .resources = resources,
-             .gpu_names = {},
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
              .disk = &disk},

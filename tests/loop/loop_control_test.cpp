@@ -29,8 +29,10 @@ ControlRequest ask(Kind kind, std::optional<int> trial = std::nullopt) {
 
 }  // namespace
 
-TEST_CASE("A stop by hand ends running trials with their next result and starts no others",
-          "[loop][control]") {
+TEST_CASE(
+    "A stop by hand saves what runs with its next result, starts no others, and can be gone on "
+    "from",
+    "[loop][control]") {
   SlowHarness harness;
   harness.spec.checkpoint_config = {.checkpoint_at_end = true};
   harness.wishes = {{25, ask(Kind::stop)}, {26, ask(Kind::stop)}};
@@ -43,12 +45,15 @@ TEST_CASE("A stop by hand ends running trials with their next result and starts 
   CHECK(harness.answers[1].accepted);
   REQUIRE(harness.experiment.trials().size() == 2);
   for (const auto& trial : harness.experiment.trials()) {
-    CHECK(trial.state == TrialState::terminated);
+    CHECK(trial.state == TrialState::pending);
     CHECK(trial.iteration == 3);
     REQUIRE(trial.checkpoints.size() == 1);
-    CHECK(trial.checkpoints[0].triggers.has(Trigger::at_end));
+    CHECK(trial.checkpoints[0].triggers.has(Trigger::interrupt));
     CHECK(trial.checkpoints[0].iteration == 3);
   }
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).restored_iteration == 3);
 }
 
 TEST_CASE("A stopped trial ends with its next result, and the others go on", "[loop][control]") {

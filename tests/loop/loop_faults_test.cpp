@@ -1,11 +1,14 @@
 // The loop in virtual time: trials that fail, disks that fill, drivers that die.
+#include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
 #include "tuner/core/error.h"
 
 using namespace tune;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -59,22 +62,92 @@ TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure
   CHECK(harness.experiment.count(TrialState::terminated) == 3);
 }
 
-TEST_CASE("A failed launch is that trial's failure", "[loop][failure]") {
+TEST_CASE(
+    "A machine that cannot start processes costs no trial: launches pause, then the run leaves",
+    "[loop][failure][breaker]") {
+  const bool worked_once = GENERATE(false, true);
   Harness harness;
+  if (worked_once) {
+    harness.signals = {{1.5, SIGTERM}};
+    (void)harness.run();
+    REQUIRE(harness.experiment.results() > 0);
+  }
   harness.program.cannot_launch = true;
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::interrupted);
+  CHECK_THAT(end.reason, Contains("cannot start a process (cannot run the simulated program)"));
+  CHECK((harness.clock.time > 300) == worked_once);  // then it is patient
+  CHECK(harness.launches < 20);
+  CHECK(harness.experiment.count(TrialState::error) == 0);
+  CHECK(harness.trial(0).failures == 0);
+  harness.program.cannot_launch = false;
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 4);
+}
+
+TEST_CASE(
+    "What lies in a trial's directory and keeps it from being launched is that trial's failure",
+    "[loop][failure]") {
+  Harness harness;
+  harness.program.cannot_launch = harness.program.is_trials_fault = true;
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.experiment.count(TrialState::error) == 4);
   CHECK(harness.trial(0).error.starts_with("cannot run the simulated program"));
 }
 
-TEST_CASE("An endless search over a program that never works ends", "[loop][failure]") {
+TEST_CASE("A search whose first trials all fail before any result ends early and says why",
+          "[loop][failure][breaker]") {
+  const int samples = GENERATE(400, -1);
   Harness harness;
-  harness.trials = 1000000;
-  harness.spec.num_samples = -1;
-  harness.program.cannot_launch = true;
+  harness.trials = 400;
+  harness.spec.num_samples = samples;
+  harness.program.step = [](const Json&, std::int64_t) { return FakeStep{.exits = 3}; };
   const LoopEnd end = harness.run();
-  CHECK(end.kind == LoopEnd::Kind::stopped);
-  CHECK(end.reason.starts_with("20 attempts in a row have failed"));
+  CHECK(end.kind == LoopEnd::Kind::interrupted);
+  CHECK_THAT(end.reason, Contains("the first 5 trials that were started have all failed alike: "
+                                  "it exited with code 3"));
+  CHECK_THAT(end.reason, Contains("there is no result yet"));
+  CHECK(harness.experiment.trials().size() <= 6);
+  CHECK(harness.experiment.count(TrialState::error) == 0);  // they are tried again at a resume
+}
+
+TEST_CASE("A machine that breaks in the middle of a search costs it no trial",
+          "[loop][failure][breaker]") {
+  const bool recovers = GENERATE(false, true);
+  Harness harness;
+  harness.trials = 100;
+  bool is_broken = false;
+  harness.program.step = [&](const Json&, std::int64_t) {
+    if (harness.clock.time > 20) is_broken = !recovers || harness.clock.time < 40;
+    if (is_broken) return FakeStep{.takes_s = 0.1, .exits = 1};
+    return FakeStep{.metrics = R"({"loss":1})"};
+  };
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == (recovers ? LoopEnd::Kind::finished : LoopEnd::Kind::interrupted));
+  CHECK(harness.experiment.count(TrialState::error) == 0);
+  const auto is_explained = [](const std::string& line) {
+    return line.starts_with("notice 8 trials that were started have all failed alike: it exited");
+  };
+  CHECK(std::any_of(harness.told.begin(), harness.told.end(), is_explained));
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})"};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 100);
+}
+
+TEST_CASE("Configs that cannot work are tried once more, and do not end a search that works",
+          "[loop][failure][breaker]") {
+  Harness harness;
+  harness.trials = 40;
+  harness.program.step = [](const Json& config, std::int64_t) {
+    const int x = config.at("x");
+    if (x >= 10 && x < 25) return FakeStep{.takes_s = 0.1, .exits = 1};
+    return FakeStep{.metrics = R"({"loss":1})"};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::error) == 15);
+  CHECK(harness.experiment.count(TrialState::terminated) == 25);
 }
 
 TEST_CASE("A failed trial is retried from its latest checkpoint, as often as allowed",
@@ -182,7 +255,7 @@ TEST_CASE("fail_fast ends the others in good order", "[loop][failure]") {
   const LoopEnd end = harness.run();
   CHECK(end.kind == LoopEnd::Kind::stopped);
   CHECK(end.reason.starts_with("trial_00001 failed (fail_fast)"));
-  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).state == TrialState::pending);  // not at fault
   CHECK(harness.experiment.trials().size() < 10);
 }
 
@@ -292,7 +365,85 @@ TEST_CASE("A time budget ends the experiment, and only running time counts", "[l
   const LoopEnd end = harness.run();
   CHECK(end.kind == LoopEnd::Kind::stopped);
   CHECK(harness.experiment.running_s(harness.clock.now()) == Approx(11).margin(1));
+  CHECK(harness.trial(0).state == TrialState::pending);
+}
+
+TEST_CASE("A time budget saves what runs, however long its iteration, and can be gone on from",
+          "[loop][stop]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 3;
+  harness.spec.time_budget_s = 150;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 100};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::stopped);
+  CHECK(harness.trial(0).state == TrialState::pending);
+  REQUIRE(harness.trial(0).checkpoints.size() == 1);
+  CHECK(harness.trial(0).checkpoints[0].iteration == 2);
+  harness.spec.time_budget_s = 1000;
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.experiment.results() == 3);
+}
+
+TEST_CASE(
+    "Whoever does not come to a result within the grace of a stop is ended, and goes on later",
+    "[loop][stop]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 2;
+  harness.spec.time_budget_s = 150;
+  harness.spec.last_result_grace_s = 20;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 100};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::stopped);
+  CHECK(harness.clock.time == Approx(170).margin(1));
+  CHECK(harness.trial(0).state == TrialState::pending);
+}
+
+TEST_CASE("A clock that is set changes neither a time budget nor what is remembered of it",
+          "[loop][stop][clock]") {
+  const Seconds step = GENERATE(90000.0, -90000.0);
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 10;
+  harness.spec.time_budget_s = 3600;
+  bool has_stepped = false;
+  harness.program.step = [&](const Json&, std::int64_t iteration) {
+    if (iteration == 3 && !std::exchange(has_stepped, true)) harness.clock.is_ahead_s += step;
+    return FakeStep{.metrics = R"({"loss":1})"};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.experiment.running_s(harness.clock.now()) == Approx(10).margin(1));
+  Experiment folded;
+  for (const auto& event : harness.events()) folded.apply(event);
+  CHECK(folded.save() == harness.experiment.save());
+}
+
+TEST_CASE("A clock that is set back does not keep a retry waiting", "[loop][failure][clock]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.failure_config.max_failures = 1;
+  bool has_failed = false;
+  harness.program.step = [&](const Json&, std::int64_t) {
+    if (std::exchange(has_failed, true)) return FakeStep{.metrics = R"({"loss":1})"};
+    harness.clock.is_ahead_s += 3600;
+    return FakeStep{.exits = 1};
+  };
+  std::vector<std::unique_ptr<Callback>> callbacks;
+  struct SetsBack : Callback {
+    explicit SetsBack(VirtualClock& the_clock) : clock(the_clock) {}
+    std::string name() const override { return "sets back"; }
+    void on_trial_recover(const Trial&) override { clock.is_ahead_s -= 3600; }
+    VirtualClock& clock;
+  };
+  harness.callbacks.push_back(std::make_unique<SetsBack>(harness.clock));
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.clock.time < 100);
 }
 
 TEST_CASE("Killed at any disk operation, a run recovers and ends with each iteration once",

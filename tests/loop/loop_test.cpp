@@ -272,10 +272,25 @@ TEST_CASE("A second interrupt leaves at once, with what was recorded", "[loop][i
   harness.program.step = [](const Json&, std::int64_t) {
     return FakeStep{.metrics = R"({"loss":1})", .takes_s = 1000};
   };
-  harness.signals = {{1.5, SIGTERM}, {2, SIGTERM}};
+  harness.signals = {{1.5, SIGTERM}, {4, SIGTERM}};
   CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
   CHECK(harness.clock.time < 10);
   CHECK(harness.experiment.count(TrialState::pending) == 2);
+}
+
+TEST_CASE("One wish to leave that is told several times is one interrupt", "[loop][interrupt]") {
+  const auto signals =
+      GENERATE(std::vector<std::pair<Seconds, int>>{{1.5, SIGHUP}, {8, SIGHUP}},
+               std::vector<std::pair<Seconds, int>>{{1.5, SIGTERM}, {1.6, SIGTERM}});
+  Harness harness;
+  harness.trials = 2;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 10};
+  };
+  harness.signals = signals;
+  CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
+  CHECK(harness.trial(0).checkpoints.size() == 1);
+  CHECK(harness.trial(1).checkpoints.size() == 1);
 }
 
 TEST_CASE("An interrupted trial that does not answer is ended when the grace is over",

@@ -47,6 +47,7 @@ const std::map<std::string, Json> other_values = {
     {"/checkpoint_config/max_checkpoint_bytes", "1GB"},
     {"/failure_config/max_failures", 2},
     {"/failure_config/fail_fast", true},
+    {"/failure_config/max_failures_in_a_row", 3},
     {"/failure_config/retry_on", Json::array({"lost_device"})},
     {"/failure_config/never_retry_on", Json::array({"lost_device"})},
     {"/callbacks", Json::array({Json{{"type", "csv"}}})},
@@ -56,6 +57,7 @@ const std::map<std::string, Json> other_values = {
     {"/launch_timeout_s", 5},
     {"/trial_timeout_s", 5},
     {"/stop_grace_s", 5},
+    {"/last_result_grace_s", 5},
     {"/resume_from_checkpoint", "/"},
 };
 

@@ -76,6 +76,8 @@ TEST_CASE("A spec of a command alone gets the documented defaults", "[spec][defa
   CHECK(spec.launch_timeout_s == 60);
   CHECK_FALSE(spec.trial_timeout_s);
   CHECK(spec.stop_grace_s == 10);
+  CHECK(spec.last_result_grace_s == 300);
+  CHECK(spec.failure_config.max_failures_in_a_row == 8);
   CHECK(spec.resume_from_checkpoint.empty());
 }
 
@@ -301,6 +303,7 @@ Json draw_spec(Random& random) {
       {"min_free_bytes", some() - 1},
       {"failure_config",
        {{"max_failures", retries ? some() : 0},
+        {"max_failures_in_a_row", some()},
         {"fail_fast", retries ? Json(false) : pick({false, true, "raise"})},
         {"retry_on", retries ? maybe(rules()) : Json()},
         {"never_retry_on", rules()}}},
@@ -310,6 +313,7 @@ Json draw_spec(Random& random) {
       {"launch_timeout_s", seconds()},
       {"trial_timeout_s", maybe(seconds())},
       {"stop_grace_s", seconds()},
+      {"last_result_grace_s", seconds()},
       {"resume_from_checkpoint", maybe(fs::current_path().string())},
   };
 }

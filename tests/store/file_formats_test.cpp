@@ -57,13 +57,14 @@ std::vector<Event> some_of_each() {
       CheckpointDamaged{trial, 1, "the file weights is missing"},
       CheckpointsDropped{trial, {1}},
       AttemptEnded{trial, 1, Outcome::failed, "killed by signal 9", true, 1795255205},
-      StopRequested{"time_budget_s is over"},
+      StopRequested{"time_budget_s is over", true},
       CallbackSaved{"mine", R"({"best":0.25})"},
       SessionEnded{"finished", {.events = 12, .bytes = 2048, .writes = 9, .syncs = 3}},
       TrialRequeued{trial, true},
       TrialStopRequested{trial, "stopped by the user"},
       TrialExploited{trial, {TrialId{1}, R"({"lr":0.12})", "lr=0.12"}},
       SuggestionAsked{TrialId{1}},
+      ClockStepped{3600},
   };
   std::vector<Event> events;
   for (EventBody& body : bodies) {
@@ -95,7 +96,8 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   const auto& kinds = reader.kinds;
   CHECK(notices.empty());
   CHECK(kinds ==
-        std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15, 16});
+        std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15, 16,
+                                 17});
 }
 
 TEST_CASE("The lock in the reference is what is written and understood", "[formats][golden]") {

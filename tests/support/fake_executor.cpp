@@ -29,6 +29,7 @@ SimulatedProgram simulated(FakeProgram fake) {
   program.is_function = fake.is_function;
   program.can_reset = fake.can_reset;
   program.cannot_launch = fake.cannot_launch;
+  program.is_trials_fault = fake.is_trials_fault;
   program.refuses_reset = fake.refuses_reset;
   program.hangs_in_save = fake.hangs_in_save;
   program.save_error = std::move(fake.save_error);

@@ -35,6 +35,7 @@ struct FakeProgram {
   bool can_reset = false;
   bool refuses_reset = false;
   bool cannot_launch = false;
+  bool is_trials_fault = false;
   bool hangs_in_save = false;
   std::function<std::optional<std::string>()> save_error;
 };

@@ -143,7 +143,10 @@ void write(std::string& out, const AttemptEnded& event) {
   put_if(out, "retry", event.retry);
   if (event.not_before != 0) put_number(out, "not_before", event.not_before);
 }
-void write(std::string& out, const StopRequested& event) { put(out, "reason", event.reason); }
+void write(std::string& out, const StopRequested& event) {
+  put(out, "reason", event.reason);
+  put_if(out, "keeps", event.keeps);
+}
 void write(std::string& out, const CallbackSaved& event) {
   put(out, "callback", event.callback);
   put_raw(out, "state", event.state);
@@ -169,10 +172,12 @@ void write(std::string& out, const TrialExploited& event) {
 
 void write(std::string& out, const SuggestionAsked& event) { put(out, event.next); }
 
+void write(std::string& out, const ClockStepped& event) { put_number(out, "by_s", event.by_s); }
+
 constexpr std::string_view type_names[] = {
     "session",           "trial",    "attempt",    "process", "result", "checkpoint",
     "checkpoint_failed", "dropped",  "damaged",    "end",     "stop",   "callback",
-    "session_end",       "requeued", "trial_stop", "exploit", "ask",
+    "session_end",       "requeued", "trial_stop", "exploit", "ask",    "clock",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -259,12 +264,13 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
                         read_outcome(f), f.text_if("reason"),
                         f.flag("retry"), f.number_if("not_before").value_or(0)};
   }
-  if (type == "stop") return StopRequested{f.text("reason")};
+  if (type == "stop") return StopRequested{f.text("reason"), f.flag("keeps")};
   if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};
   if (type == "session_end") return read_session_end(f);
   if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
   if (type == "trial_stop") return TrialStopRequested{f.trial(), f.text("reason")};
   if (type == "ask") return SuggestionAsked{f.trial()};
+  if (type == "clock") return ClockStepped{f.number("by_s")};
   if (type == "exploit") return TrialExploited{f.trial(), read_exploit(f)};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }

@@ -115,6 +115,9 @@ struct TrialRequeued {
 /// No new trials; those that run are ended. Says why.
 struct StopRequested {
   std::string reason;
+  /// What runs is saved and waits, PENDING, for a resume; else it is TERMINATED with its next
+  /// result (records of before version 0.2).
+  bool keeps = false;
 };
 
 /// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
@@ -142,11 +145,17 @@ struct SessionEnded {
   StateCost cost;      ///< of this session
 };
 
+/// The machine's clock was set, or stood still with the machine, so that times before and after are
+/// so far apart without that time having been spent.
+struct ClockStepped {
+  Seconds by_s = 0;
+};
+
 using EventBody =
     std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
                  CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
                  AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued,
-                 TrialStopRequested, TrialExploited, SuggestionAsked>;
+                 TrialStopRequested, TrialExploited, SuggestionAsked, ClockStepped>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

@@ -154,6 +154,7 @@ void Experiment::on(const SessionStarted& event, Seconds time) {
   ++sessions_;
   // Whatever made an earlier session end does not bind this one.
   stop_reason_.clear();
+  stop_keeps_ = false;
   session_end_.clear();
 }
 
@@ -371,7 +372,14 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
   }
 }
 
-void Experiment::on(const StopRequested& event, Seconds) { stop_reason_ = event.reason; }
+void Experiment::on(const StopRequested& event, Seconds) {
+  stop_reason_ = event.reason;
+  stop_keeps_ = event.keeps;
+}
+
+void Experiment::on(const ClockStepped& event, Seconds) {
+  if (session_started_ != 0) session_started_ += event.by_s;
+}
 
 void Experiment::on(const TrialStopRequested& event, Seconds time) {
   Trial& trial = find(event.trial);

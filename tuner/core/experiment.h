@@ -63,6 +63,10 @@ class Experiment {
   const std::set<std::pair<std::uint64_t, TrialId>>& paused() const { return paused_; }
   const std::set<TrialId>& running() const { return running_; }
 
+  /// A trial that has failed waits at most so long. One that would wait longer has a time from
+  /// before the clock was set back, and waits no more.
+  static constexpr Seconds longest_backoff_s = 60;
+
   /// Whether a waiting trial may run at `now`: its backoff is over, and its donor has something to
   /// go on from, or never will.
   bool may_start(TrialId id, Seconds now) const;
@@ -83,11 +87,15 @@ class Experiment {
 
   /// Why the whole experiment is ending; empty if it is not.
   const std::string& stop_reason() const { return stop_reason_; }
+  /// It is, and what runs is to be TERMINATED with its next result, not kept.
+  bool stop_ends_trials() const { return !stop_reason_.empty() && !stop_keeps_; }
 
   /// Unix time of the first session, and running time of all sessions up to `now` (the last event
   /// if the driver of the last session is gone).
   Seconds started() const { return started_; }
   Seconds running_s(Seconds now) const;
+  /// Running time of all sessions but the one under way.
+  Seconds earlier_sessions_s() const { return earlier_sessions_s_; }
   /// Unix time of the last event.
   Seconds last_time() const { return last_time_; }
   int sessions() const { return sessions_; }
@@ -142,6 +150,7 @@ class Experiment {
   void on(const TrialStopRequested& event, Seconds time);
   void on(const CallbackSaved&, Seconds) {}    // the callback's own business
   void on(const SuggestionAsked&, Seconds) {}  // the searcher's
+  void on(const ClockStepped& event, Seconds time);
   void on(const SessionEnded& event, Seconds time);
   void on(const TrialRequeued& event, Seconds time);
   void on(const TrialExploited& event, Seconds time);
@@ -169,6 +178,7 @@ class Experiment {
   std::uint64_t last_event_ = 0;
   std::uint64_t results_ = 0;
   std::string stop_reason_;
+  bool stop_keeps_ = false;
   Seconds started_ = 0;
   Seconds session_started_ = 0;
   Seconds earlier_sessions_s_ = 0;

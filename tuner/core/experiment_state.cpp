@@ -370,6 +370,7 @@ Json Experiment::save_totals(const StateCost& session) const {
           {"last_event", last_event_},
           {"results", results_},
           {"stop_reason", stop_reason_},
+          {"stop_keeps", stop_keeps_},
           {"started", started_},
           {"session_started", session_started_},
           {"earlier_sessions_s", earlier_sessions_s_},
@@ -399,6 +400,7 @@ void Experiment::load_totals(const Json& totals) {
     last_event_ = load_whole<std::uint64_t>(totals.at("last_event"));
     results_ = load_whole<std::uint64_t>(totals.at("results"));
     stop_reason_ = totals.at("stop_reason").get<std::string>();
+    stop_keeps_ = totals.value("stop_keeps", false);
     started_ = totals.at("started").get<Seconds>();
     session_started_ = totals.at("session_started").get<Seconds>();
     earlier_sessions_s_ = totals.at("earlier_sessions_s").get<Seconds>();

@@ -119,7 +119,7 @@ void Experiment::set_donor(Trial& trial, std::optional<DonorCheckpoint> donor) {
 
 bool Experiment::may_start(TrialId id, Seconds now) const {
   const Trial& trial = this->trial(id);
-  if (trial.not_before > now) return false;
+  if (trial.not_before > now && trial.not_before <= now + longest_backoff_s) return false;
   if (!trial.donor) return true;
   const Trial& donor = this->trial(trial.donor->trial);
   return trial.donor->index != 0 || has_saved_itself(donor) || is_final(donor.state);

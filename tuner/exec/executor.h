@@ -44,6 +44,8 @@ struct Launched {
 struct LaunchFailed {
   LaunchId launch{};
   std::string reason;  ///< a sentence: which program, why
+  /// Because of what lies in the trial's directory; else it is a fault of the machine's.
+  bool is_trials_fault = false;
 };
 
 /// The trainable said hello.

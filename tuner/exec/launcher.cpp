@@ -46,8 +46,10 @@ void Launcher::run() {
     std::optional<LaunchOutcome> outcome;
     try {
       outcome.emplace(spawner_.spawn(spec));
+    } catch (const DirectoryFault& error) {
+      outcome.emplace(NotLaunched{error.what(), true});
     } catch (const std::exception& error) {
-      outcome.emplace(std::string(error.what()));
+      outcome.emplace(NotLaunched{error.what()});
     }
     on_launched_(launch, std::move(*outcome));
   }

@@ -16,8 +16,12 @@
 
 namespace tune {
 
-/// The process, or a sentence why there is none.
-using LaunchOutcome = std::variant<Spawned, std::string>;
+struct NotLaunched {
+  std::string reason;            ///< a sentence
+  bool is_trials_fault = false;  ///< see LaunchFailed
+};
+/// The process, or why there is none.
+using LaunchOutcome = std::variant<Spawned, NotLaunched>;
 
 /// Launches in the order of the calls. The thread lives as long as the Launcher: the kernel kills
 /// children when the thread that started them ends.

@@ -161,7 +161,7 @@ class ProcessExecutor::Loop {
       if (auto* spawned = std::get_if<Spawned>(&outcome)) {
         on_spawned(launch, std::move(*spawned));
       } else {
-        on_launch_failed(launch, std::move(std::get<std::string>(outcome)));
+        on_launch_failed(launch, std::move(std::get<NotLaunched>(outcome)));
       }
     });
   }
@@ -172,7 +172,8 @@ class ProcessExecutor::Loop {
     try {
       state.child = std::make_shared<Child>(shared_, launch, std::move(spawned));
     } catch (const std::exception& error) {
-      return on_launch_failed(launch, std::string("cannot watch the process: ") + error.what());
+      return on_launch_failed(
+          launch, NotLaunched{std::string("cannot watch the process: ") + error.what()});
     }
     const auto child = state.child;
     shared_.adopted.began(launch, child->pid());
@@ -187,10 +188,11 @@ class ProcessExecutor::Loop {
     if (watchdog_ != nullptr) watchdog_->groups().remove(launch);
   }
 
-  void on_launch_failed(LaunchId launch, std::string reason) {
+  void on_launch_failed(LaunchId launch, NotLaunched outcome) {
     forget(launch);
     shared_.adopted.forget(launch);
-    shared_.happened.emplace_back(LaunchFailed{launch, std::move(reason)});
+    shared_.happened.emplace_back(
+        LaunchFailed{launch, std::move(outcome.reason), outcome.is_trials_fault});
   }
 
   void wait_for_signals() {

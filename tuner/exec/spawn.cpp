@@ -128,9 +128,15 @@ FileDescriptor above_standard(int fd) {
 }
 
 FileDescriptor open_log(const std::filesystem::path& path) {
-  auto fd = above_standard(open_regular(path.string(), O_WRONLY | O_CREAT | O_APPEND));
-  if (!fd) throw file_error("cannot open", path.string(), errno);
-  return fd;
+  try {
+    auto fd = above_standard(open_regular(path.string(), O_WRONLY | O_CREAT | O_APPEND));
+    if (fd) return fd;
+  } catch (const NotRegular& something_else) {
+    throw DirectoryFault(something_else);
+  }
+  const Error error = file_error("cannot open", path.string(), errno);
+  if (errno == ENOENT) throw DirectoryFault(error);
+  throw error;
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
@@ -193,6 +199,10 @@ Process Spawner::start(const Program& program, const std::filesystem::path& dire
   const Error error = sentence_of(plan, name);
   if (plan.error == ENOENT && plan.failed_call == std::string_view("execve")) {
     throw NoSuchProgram(error);
+  }
+  const bool is_about_directory = plan.failed_call == std::string_view("chdir");
+  if (is_about_directory && (plan.error == ENOENT || plan.error == ENOTDIR)) {
+    throw DirectoryFault(error);
   }
   throw error;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/core/error.h"
 #include "tuner/exec/executor.h"
 #include "tuner/exec/file_descriptor.h"
 #include "tuner/exec/process.h"
@@ -25,6 +26,13 @@ struct Spawned {
   std::uint64_t stderr_begin = 0;  ///< bytes in that file before it ran
 };
 
+/// What lies in the directories of the launch, or is gone from there, keeps it from being made: no
+/// fault of the machine's.
+class DirectoryFault : public Error {
+ public:
+  explicit DirectoryFault(const Error& error) : Error(error) {}
+};
+
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread
 /// that spawned it (PR_SET_PDEATHSIG), has default signal dispositions, an empty mask, a limit of
 /// descriptors that is given, and the descriptors 0 (/dev/null), 1, 2 and 3 (its end of a stream
@@ -37,7 +45,8 @@ class Spawner {
 
   /// Blocks until the program runs or could not be started, usually below a millisecond. Throws
   /// Error with a sentence that names program or file and the reason; nothing is left then.
-  /// To be called with all signals blocked. A log that is there and is no regular file is an Error.
+  /// To be called with all signals blocked. A log that is there and is no regular file, or a
+  /// directory that is gone, is a DirectoryFault.
   Spawned spawn(const LaunchSpec& spec);
 
   /// Starts a program that does nothing, as any other. Error (machine) with a sentence that names

@@ -23,9 +23,9 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
-Error no_file(const std::string& path, mode_t mode) {
-  return machine_error("cannot use " + path + ": it is " + kind_of(mode) +
-                       " where a file of the driver's belongs");
+NotRegular no_file(const std::string& path, mode_t mode) {
+  return NotRegular("cannot use " + path + ": it is " + kind_of(mode) +
+                    " where a file of the driver's belongs");
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ int open_regular(const std::string& path, int flags) {
   if (fd < 0) {
     if (reason == ENOENT) return -1;
     const bool is_other = ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-    throw is_other ? no_file(path, status.st_mode) : file_error("cannot open", path, reason);
+    if (is_other) throw no_file(path, status.st_mode);
+    throw file_error("cannot open", path, reason);
   }
   const bool is_known = ::fstat(fd, &status) == 0;
   if (is_known && S_ISREG(status.st_mode)) {
@@ -49,10 +50,10 @@ int open_regular(const std::string& path, int flags) {
     ::fcntl(fd, F_SETFL, now & ~O_NONBLOCK);
     return fd;
   }
-  const Error error =
-      is_known ? no_file(path, status.st_mode) : file_error("cannot look at", path, errno);
+  const int why = errno;
   ::close(fd);
-  throw error;
+  if (is_known) throw no_file(path, status.st_mode);
+  throw file_error("cannot look at", path, why);
 }
 
 }  // namespace tune

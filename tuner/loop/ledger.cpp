@@ -15,12 +15,33 @@ Ledger::Ledger(Experiment& experiment, Policies& policies, ExperimentStore& stor
       store_(store),
       workers_(workers),
       clock_(clock),
+      began_(clock.steady()),
+      clock_is_ahead_(clock.now() - clock.steady()),
       synced_(store.written()),
       changes_(std::move(changes)) {}
 
 Seconds Ledger::now() const { return std::round(clock_.now() * 1e6) / 1e6; }
 
+Seconds Ledger::running_s() const {
+  return experiment_.earlier_sessions_s() + clock_.steady() - began_;
+}
+
 void Ledger::commit(EventBody body) {
+  note_clock();
+  add(std::move(body));
+}
+
+/// Before a record that would have a time from another clock than the one before.
+void Ledger::note_clock() {
+  constexpr Seconds unnoticeable_s = 2;  // clocks are trimmed all the time
+  const Seconds ahead = clock_.now() - clock_.steady();
+  const Seconds by_s = ahead - clock_is_ahead_;
+  if (std::abs(by_s) < unnoticeable_s) return;
+  clock_is_ahead_ = ahead;
+  add(ClockStepped{by_s});
+}
+
+void Ledger::add(EventBody body) {
   // A result's own time is when it was taken in, a little earlier: the record has one time only,
   // and policies are to see the same again in a replay.
   const auto* const reported = std::get_if<ResultReported>(&body);

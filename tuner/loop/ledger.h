@@ -61,8 +61,13 @@ class Ledger {
   const Experiment& experiment() const { return experiment_; }
   Seconds now() const;  ///< Unix time in whole microseconds, as records have it
   Seconds steady() const { return clock_.steady(); }  ///< from any thread
+  const Clock& clock() const { return clock_; }
+  /// Running time of all sessions, this one by its steady time: no clock that is set changes it.
+  Seconds running_s() const;
 
  private:
+  void note_clock();
+  void add(EventBody body);
   void write_beside();
   void finish_write(Seconds took_s);
   void start_sync();
@@ -72,6 +77,8 @@ class Ledger {
   ExperimentStore& store_;
   Workers& workers_;
   const Clock& clock_;
+  const Seconds began_;     ///< steady
+  Seconds clock_is_ahead_;  ///< Unix time minus steady time, as records have it
 
   struct Waiting {
     std::uint64_t event;

@@ -46,7 +46,7 @@ std::optional<std::string> differs(Policies& policies, const Experiment& experim
 
 Decision Policies::decide(const Experiment& experiment, const Trial& trial, const Result& result) {
   const bool stop = stopper != nullptr && stopper->should_stop(trial, result);
-  const bool all_stop = !experiment.stop_reason().empty();
+  const bool all_stop = experiment.stop_ends_trials();
   if (stop || all_stop || result.done) return {Action::stop, false, stop && !result.done};
   const Decision decision = scheduler->on_result(trial, result);
   if (decision.action != Action::stop) searcher.on_result(trial, result);

@@ -32,7 +32,8 @@ Wakeup SimulatedExecutor::take_next() {
 
 void SimulatedExecutor::launch(LaunchId launch, LaunchSpec) {
   if (program_.cannot_launch) {
-    after(program_.launch_s, LaunchFailed{launch, "cannot run the simulated program"});
+    after(program_.launch_s,
+          LaunchFailed{launch, "cannot run the simulated program", program_.is_trials_fault});
     return;
   }
   children_[launch] = {};

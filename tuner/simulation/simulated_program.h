@@ -47,6 +47,7 @@ struct SimulatedProgram {
   bool can_reset = false;
   // What may go wrong:
   bool cannot_launch = false;
+  bool is_trials_fault = false;  ///< that it cannot be launched
   bool refuses_reset = false;
   bool hangs_in_save = false;
   std::function<std::optional<std::string>()> save_error;  ///< why a save fails now

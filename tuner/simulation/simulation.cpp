@@ -128,8 +128,8 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   snapshots.stop();
   ledger.commit(SessionStarted{self.host, self.pid, version()});
   ledger.write();
-  Loop loop(spec, {.experiment_dir = directory, .resources = spec.resources}, ledger, policies,
-            executor, workers, saver, snapshots, callbacks);
+  Loop loop(spec, {.launch = {.experiment_dir = directory}, .resources = spec.resources}, ledger,
+            policies, executor, workers, saver, snapshots, callbacks);
   LoopEnd end = loop.run();
   return {std::move(end), ResultGrid(std::move(experiment), std::move(spec), directory),
           store.cost()};

@@ -52,6 +52,7 @@ constexpr ChangeRule rules[] = {
     {"/checkpoint_config/max_checkpoint_bytes", ""},
     {"/failure_config/max_failures", ""},
     {"/failure_config/fail_fast", ""},
+    {"/failure_config/max_failures_in_a_row", ""},
     {"/failure_config/retry_on", ""},
     {"/failure_config/never_retry_on", ""},
     {"/callbacks", ""},
@@ -61,6 +62,7 @@ constexpr ChangeRule rules[] = {
     {"/launch_timeout_s", ""},
     {"/trial_timeout_s", ""},
     {"/stop_grace_s", ""},
+    {"/last_result_grace_s", ""},
     {"/resume_from_checkpoint", ""},
 };
 

@@ -185,6 +185,7 @@ class SpecParser {
     top_.read("launch_timeout_s", seconds, to_seconds, spec_.launch_timeout_s);
     top_.read("trial_timeout_s", seconds, to_seconds, spec_.trial_timeout_s);
     top_.read("stop_grace_s", seconds, to_seconds, spec_.stop_grace_s);
+    top_.read("last_result_grace_s", seconds, to_seconds, spec_.last_result_grace_s);
     top_.read("min_free_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"", to_bytes,
               spec_.min_free_bytes);
     top_.read("seed", "an integer from 0 to 18446744073709551615", to_seed, spec_.seed);
@@ -370,6 +371,7 @@ Json to_json(const ExperimentSpec& spec) {
       {"launch_timeout_s", spec.launch_timeout_s},
       {"trial_timeout_s", or_null(spec.trial_timeout_s)},
       {"stop_grace_s", spec.stop_grace_s},
+      {"last_result_grace_s", spec.last_result_grace_s},
       {"resume_from_checkpoint", start.empty() ? Json() : Json(start.string())},
   };
 }

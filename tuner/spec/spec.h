@@ -25,6 +25,9 @@ enum class FailFast {
 struct FailureConfig {
   int max_failures = 0;  ///< retries per trial; -1: forever
   FailFast fail_fast = FailFast::no;
+  /// So many different trials that fail, without a result of any between, are taken for a fault of
+  /// the machine; -1: however many fail.
+  int max_failures_in_a_row = 8;
   std::optional<std::vector<FailureRule>> retry_on;  ///< none: whatever max_failures allows
   /// These win over retry_on.
   std::vector<FailureRule> never_retry_on = {FailureRule{.name = "out_of_memory"}};
@@ -58,6 +61,8 @@ struct ExperimentSpec {
   Seconds launch_timeout_s = 60;           ///< from launch to hello
   std::optional<Seconds> trial_timeout_s;  ///< silence of a trial that was told to do something
   Seconds stop_grace_s = 10;               ///< from "stop" to SIGTERM, and from there to SIGKILL
+  /// After the time budget or `tune stop`: from then to the end by force of what runs.
+  Seconds last_result_grace_s = 300;
   std::filesystem::path resume_from_checkpoint;  ///< every trial starts from it; empty: none
 };
 

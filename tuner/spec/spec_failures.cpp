@@ -9,6 +9,11 @@ namespace tune {
 
 namespace {
 
+std::optional<int> to_streak(const Json& json) {
+  const auto number = to_int(json, -1);
+  return number && *number != 0 ? number : std::nullopt;
+}
+
 std::optional<FailFast> to_fail_fast(const Json& json) {
   if (json.is_boolean()) return json.get<bool>() ? FailFast::yes : FailFast::no;
   if (json.is_string() && json.get_ref<const std::string&>() == "raise") return FailFast::raise;
@@ -147,6 +152,8 @@ void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Pr
   const auto to_retries = [](const Json& value) { return to_int(value, -1); };
   fields.read("max_failures", "an integer from 0, or -1 (forever)", to_retries,
               config.max_failures);
+  fields.read("max_failures_in_a_row", "an integer from 1, or -1 (however many)", to_streak,
+              config.max_failures_in_a_row);
   fields.read("fail_fast", "false, true or \"raise\"", to_fail_fast, config.fail_fast);
   if (const Json* const rules = fields.find("retry_on"); rules && !rules->is_null()) {
     config.retry_on = RuleReader("/failure_config/retry_on", problems).read(*rules);
@@ -170,6 +177,7 @@ void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Pr
 Json failures_to_json(const FailureConfig& config) {
   return {{"max_failures", config.max_failures},
           {"fail_fast", from_fail_fast(config.fail_fast)},
+          {"max_failures_in_a_row", config.max_failures_in_a_row},
           {"retry_on", config.retry_on ? from_rules(*config.retry_on) : Json()},
           {"never_retry_on", from_rules(config.never_retry_on)}};
 }

@@ -68,12 +68,14 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "launch_timeout_s",
         "trial_timeout_s",
         "stop_grace_s",
+        "last_result_grace_s",
         "resume_from_checkpoint"}},
       {"/trainable", {"command", "env", "merge_output"}},
       {"/checkpoint_config",
        {"num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order",
         "checkpoint_frequency", "checkpoint_at_end", "max_checkpoint_bytes"}},
-      {"/failure_config", {"max_failures", "fail_fast", "retry_on", "never_retry_on"}},
+      {"/failure_config",
+       {"max_failures", "fail_fast", "max_failures_in_a_row", "retry_on", "never_retry_on"}},
   };
   return fields;
 }

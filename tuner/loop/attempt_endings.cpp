@@ -1,0 +1,178 @@
+// Attempts: how they end.
+#include "tuner/loop/attempts.h"
+#include "tuner/loop/failures.h"
+
+namespace tune {
+
+void Attempts::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
+  end(attempt, Ending{outcome, reason});
+}
+
+/// Decides how the attempt ends and gets its processes out of the way. May erase the attempt.
+void Attempts::end(Attempt& attempt, Ending ending) {
+  if (attempt.ending) return;
+  using State = Conversation::State;
+  Conversation& conversation = *attempt.conversation;
+  const State state = conversation.state();
+  const bool has_begun = state != State::launching && state != State::resetting;
+  const bool is_at_fault = ending.outcome == Outcome::failed;
+  const bool goes_away =
+      is_at_fault || ending.outcome == Outcome::interrupted || winding_ || !spec_.reuse_processes;
+  attempt.ending = std::move(ending);
+  attempt.waits = false;
+  if (state == State::ready && conversation.can_reset() && !goes_away) {
+    conversation.park();
+  } else {
+    conversation.leave(is_at_fault || !has_begun ? Conversation::Urge::terminated
+                                                 : Conversation::Urge::asked);
+  }
+  try_to_close(attempt);
+}
+
+void Attempts::stop(TrialId id, const std::string& reason) {
+  Attempt* const attempt = find(id);
+  const auto donor = trial(id).donor;
+  ledger_.commit(TrialStopRequested{id, reason});
+  if (attempt == nullptr) {
+    saver_.apply_retention(id);
+    saver_.release(id, donor);
+    tell("on_trial_complete",
+         [this, id](Callback& callback) { callback.on_trial_complete(trial(id)); });
+    return;
+  }
+  attempt->stop_asked = reason;
+  if (!attempt->has_result) {
+    // In the middle of its work: nothing that another trial could take over.
+    attempt->conversation->leave(Conversation::Urge::asked);
+    end(*attempt, Outcome::completed, reason);
+  } else if (attempt->waits) {
+    carry_out(*attempt);
+  } else if (!attempt->ending) {
+    attempt->conversation->hurry(spec_.stop_grace_s);
+  }
+}
+
+/// Records the end once its processes are out of the way and its checkpoints are committed.
+void Attempts::try_to_close(Attempt& attempt) {
+  if (!attempt.ending || attempt.pending_work > 0) return;
+  const Conversation& conversation = *attempt.conversation;
+  const bool is_out_of_the_way = !conversation.has_processes() ||
+                                 conversation.state() == Conversation::State::idle ||
+                                 conversation.state() == Conversation::State::lost;
+  if (!is_out_of_the_way) return;
+  if (attempt.ending->outcome == Outcome::failed && !attempt.ending->looked_into) {
+    look_into_failure(attempt);
+  } else {
+    close(attempt);
+  }
+}
+
+/// What the program itself said last is mostly what the user wants to know, and decides whether it
+/// is worth another try.
+void Attempts::look_into_failure(Attempt& attempt) {
+  // It may have failed before it had a log.
+  auto log = attempt.conversation->log();
+  if (log.empty()) {
+    log = launch_spec(spec_, launch_, attempt.trial, attempt.number, {}, {}).stderr_path;
+  }
+  FailureFacts facts = std::move(attempt.failure);
+  facts.said = attempt.ending->reason;
+  ++attempt.pending_work;
+  workers_.post(
+      Lane::prompt,
+      [this, log, begin = attempt.conversation->log_begin(), facts = std::move(facts)] {
+        return look_into(judge_, log, begin, facts);
+      },
+      [this, id = attempt.trial, log](Insight insight) {
+        Attempt& failed = *find(id);
+        --failed.pending_work;
+        add(*failed.ending, std::move(insight), log);
+        try_to_close(failed);
+      });
+}
+
+void Attempts::close(Attempt& attempt) {
+  const TrialId id = attempt.trial;
+  const AttemptEnded ended =
+      end_record(attempt, trial(id), spec_.failure_config, !winding_.raises, ledger_.now());
+  // Its processes are out of the way, so nobody writes there any more.
+  if (!attempt.save.directory.empty()) {
+    saver_.discard({id, attempt.save.checkpoint.index}, attempt.number);
+  }
+  const auto [owner, restored] = attempt.source.checkpoint;
+  const auto donor = trial(id).donor;
+  const Seconds lived_s = ledger_.steady() - attempt.began_at;
+  put_away(*attempt.conversation);
+  attempts_.erase(id);
+  ledger_.commit(ended);
+  if (ended.retry) next_.delay(id, ended.not_before);
+  if (restored != 0) saver_.unpin(owner, restored);
+  saver_.apply_retention(id);
+  saver_.release(id, donor);
+  tell_end(id, ended);
+  if (ended.outcome != Outcome::failed) {
+    breaker_.on_end(id);
+    return;
+  }
+  breaker_.on_failure(id, ended.reason, lived_s, ledger_.steady());
+  if (spec_.failure_config.fail_fast == FailFast::no) return;
+  if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + trial(id).error;
+}
+
+void Attempts::let_go() {
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    Attempt& attempt = (at++)->second;  // ending one may erase it
+    const bool trains = attempt.conversation->state() == Conversation::State::stepping;
+    if (!attempt.has_result && !trains) {
+      end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+    } else if (attempt.waits) {
+      carry_out(attempt);
+    }
+  }
+}
+
+void Attempts::end_all(Conversation::Urge urge) {
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    end((at++)->second, Outcome::interrupted, winding_.why_attempts_end());  // may erase it
+  }
+  for (Conversation& each : conversations_.all()) each.leave(urge);
+}
+
+void Attempts::dismiss_idle() {
+  for (Conversation* const idle : std::exchange(idle_, {})) idle->leave(Conversation::Urge::asked);
+}
+
+/// What its processes held is free once they are gone; idle ones wait for another trial with it,
+/// and what cannot be ended keeps it.
+void Attempts::put_away(Conversation& conversation) {
+  conversation.trial.reset();
+  if (conversation.state() == Conversation::State::idle) {
+    idle_.push_back(&conversation);
+  } else if (!conversation.has_processes()) {
+    resources_.release(conversation.allocation());
+    conversations_.close(conversation);
+  }
+}
+
+void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
+  if (ended.outcome == Outcome::failed) {
+    if (ended.retry) {
+      tell("on_trial_recover", [this, id](Callback& c) { c.on_trial_recover(trial(id)); });
+    } else {
+      tell("on_trial_error", [this, id](Callback& c) { c.on_trial_error(trial(id)); });
+    }
+  } else if (trial(id).state == TrialState::terminated) {
+    tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
+  }
+}
+
+Attempt* Attempts::find(TrialId trial) {
+  const auto found = attempts_.find(trial);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+void Attempts::tell(const char* hook_name, std::function<void(Callback&)> hook) {
+  after_write_.add([this, hook_name, hook = std::move(hook)] { callbacks_.call(hook_name, hook); });
+}
+
+}  // namespace tune

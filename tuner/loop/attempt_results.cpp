@@ -1,0 +1,270 @@
+// Attempts: what conversations come to, a result, and what follows from it. Stopper, scheduler,
+// searcher and callbacks are asked, the record is committed, then the save and the decision are
+// carried out.
+#include <stdexcept>
+#include <utility>
+
+#include "tuner/core/error.h"
+#include "tuner/loop/attempts.h"
+#include "tuner/loop/failures.h"
+#include "tuner/loop/take_in.h"
+
+namespace tune {
+
+void Attempts::look_at_deadlines() {
+  while (Conversation* const late = conversations_.late()) follow(*late, late->be_late());
+}
+
+void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
+  Attempt* const attempt = conversation.trial ? find(*conversation.trial) : nullptr;
+  if (attempt != nullptr) {
+    std::visit([&](auto& what) { on(*attempt, what); }, heard);
+  } else if (!conversation.has_processes()) {
+    std::erase(idle_, &conversation);
+    put_away(conversation);
+  } else if (conversation.state() != Conversation::State::idle) {
+    std::erase(idle_, &conversation);
+  }
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Started& started) {
+  ledger_.commit(ProcessStarted{attempt.trial, attempt.number, started.pid, started.start_ticks});
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
+  const CheckpointConfig& config = spec_.checkpoint_config;
+  const bool saves_by_hooks = config.checkpoint_frequency > 0 || config.checkpoint_at_end;
+  if (attempt.conversation->is_function() && saves_by_hooks) {
+    throw user_error(
+        "checkpoint_frequency and checkpoint_at_end need a trainable with save and load hooks; "
+        "this one is a function, which saves by giving a directory to report(): remove both from "
+        "checkpoint_config");
+  }
+  if (!attempt.ending) step(attempt);
+}
+
+void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
+  Reported& reported = stepped.reported;
+  if (!reported.metrics) {
+    if (reported.done) {
+      end(attempt, Outcome::completed, "");
+    } else {
+      end(attempt, Outcome::failed, "it reported neither metrics nor that it is done");
+    }
+    return;
+  }
+  Result result;
+  try {
+    result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
+                         std::move(*reported.metrics), ledger_.now(),
+                         ledger_.steady() - attempt.conversation->told_at());
+  } catch (const std::invalid_argument& bad_result) {
+    end(attempt, Outcome::failed, bad_result.what());
+    return;
+  }
+  result.done = reported.done;
+  result.should_checkpoint = reported.should_checkpoint;
+  take_in(attempt, std::move(result), std::move(reported.checkpoint));
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
+  Save& save = attempt.save;
+  save.checkpoint.save_s = ledger_.steady() - attempt.conversation->told_at();
+  if (saved.error) {
+    attempt.save_failed = true;
+    saver_.fail(save, *saved.error);
+  } else {
+    commit_save(attempt, save);
+  }
+  save.directory.clear();
+  carry_out(attempt);
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Failed& failed) {
+  end(attempt, Outcome::failed, failed.reason);
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Overdue& overdue) {
+  if (attempt.stop_asked) {
+    attempt.conversation->leave(Conversation::Urge::terminated);
+    end(attempt, Outcome::completed, *attempt.stop_asked);
+  } else {
+    end(attempt, Outcome::failed, overdue.reason);
+  }
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
+  if (attempt.ending) {
+    if (gone.how == Conversation::Gone::How::lost) callbacks_.notice(gone.reason);
+    try_to_close(attempt);
+    return;
+  }
+  const bool is_machines_fault =
+      gone.how == Conversation::Gone::How::not_launched && !gone.is_trials_fault;
+  if (is_machines_fault) {
+    breaker_.on_launch_failed(attempt.trial, gone.reason, ledger_.steady());
+  }
+  end(attempt, ending_of(gone, attempt.has_result, attempt.failure));
+}
+
+Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
+                            const Decision& decision) const {
+  Triggers met;
+  // A function saves by itself, at its reports only; what is about to be replaced is not saved.
+  if (attempt.conversation->is_function()) return met;
+  if (decision.action == Action::exploit) return met;
+  const CheckpointConfig& config = spec_.checkpoint_config;
+  const bool is_end = decision.action == Action::stop || attempt.stop_asked;
+  if (config.checkpoint_frequency > 0 &&
+      result.training_iteration % config.checkpoint_frequency == 0) {
+    met.add(Trigger::frequency);
+  }
+  if (is_end && config.checkpoint_at_end) met.add(Trigger::at_end);
+  if (result.should_checkpoint) met.add(Trigger::result);
+  if (decision.checkpoint) met.add(Trigger::scheduler);
+  const bool fails_its_clones =
+      attempt.save_failed && ledger_.experiment().is_waited_for(attempt.trial);
+  if (attempt.save_asked || fails_its_clones) met.add(Trigger::user);
+  if (decision.action == Action::pause) met.add(Trigger::pause);
+  if (!is_end && winding_) met.add(Trigger::interrupt);
+  return met;
+}
+
+void Attempts::take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over) {
+  breaker_.on_result();
+  const Trial& before = trial(attempt.trial);
+  Decision decision = policies_.decide(ledger_.experiment(), before, result);
+  if (decision.action == Action::exploit) {
+    require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));
+  }
+  Triggers met = triggers(attempt, result, decision);
+  told_result_ = result;
+  callbacks_.call("on_trial_result",
+                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
+  const bool exploits = decision.action == Action::exploit;
+  const bool can_save = !attempt.conversation->is_function() && !exploits;
+  if (told_result_.should_checkpoint && !result.should_checkpoint && can_save) {
+    met.add(Trigger::callback);
+  }
+  if (handed_over && !exploits) met.add(Trigger::result);
+  decision.checkpoint = met.any();
+
+  Checkpoint& checkpoint = attempt.save.checkpoint;
+  checkpoint = Checkpoint{};
+  checkpoint.triggers = met;
+  checkpoint.iteration = result.training_iteration;
+  checkpoint.time_total_s = result.time_total_s;
+  checkpoint.timesteps_total = result.timesteps_total;
+  checkpoint.episodes_total = result.episodes_total;
+  if (const auto& attribute = spec_.checkpoint_config.checkpoint_score_attribute) {
+    checkpoint.score = result.find(*attribute).value_or(checkpoint.score);
+  }
+  attempt.next = decision.action;
+  const auto donor = before.donor;
+  ledger_.commit(
+      ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
+  if (exploits) after_exploit(attempt.trial, donor);
+
+  if (exploits && handed_over) {
+    after_write_.add([this, id = attempt.trial, handed_over] { saver_.discard(id, *handed_over); });
+    handed_over.reset();
+  }
+  if (!attempt.has_result && attempt.source.checkpoint.index != 0) {
+    const auto [owner, index] = std::exchange(attempt.source.checkpoint, {});
+    saver_.unpin(owner, index);
+  }
+  attempt.has_result = true;
+  attempt.save_failed = false;
+  attempt.save_asked = false;
+  if (handed_over) {
+    take_over(attempt, std::move(*handed_over));
+  } else if (met.any()) {
+    begin_save(attempt);
+  } else {
+    carry_out(attempt);
+  }
+}
+
+/// The function goes on once its directory is out of its hands: it may use the name again.
+void Attempts::take_over(Attempt& attempt, std::string reported) {
+  Save save = attempt.save;
+  save.checkpoint.index = saver_.take_index(attempt.trial);
+  ++attempt.pending_work;
+  saver_.take_over(std::move(save), std::move(reported),
+                   [this, id = attempt.trial](std::optional<Save> taken) {
+                     Attempt& reporting = *find(id);  // it cannot end before this
+                     --reporting.pending_work;
+                     reporting.save_failed = !taken;
+                     if (taken) commit_save(reporting, std::move(*taken));
+                     reporting.ending ? try_to_close(reporting) : carry_out(reporting);
+                   });
+}
+
+void Attempts::begin_save(Attempt& attempt) {
+  const int index = saver_.take_index(attempt.trial);
+  attempt.save.checkpoint.index = index;
+  const TrialId id = attempt.trial;
+  tell("on_trial_save", [this, id](Callback& callback) { callback.on_trial_save(trial(id)); });
+  saver_.begin(
+      id, attempt.number, index,
+      [this, id, number = attempt.number, index](std::optional<std::filesystem::path> directory) {
+        Attempt* const saving = find(id);
+        if (saving == nullptr || saving->number != number || saving->ending) {
+          if (directory) saver_.discard({id, index}, number);
+        } else if (!directory) {
+          saving->save_failed = true;
+          carry_out(*saving);
+        } else {
+          saving->save.directory = *directory;
+          saving->conversation->save(*directory);
+        }
+      });
+}
+
+void Attempts::commit_save(Attempt& attempt, Save save) {
+  save.metrics = trial(attempt.trial).last_metrics.text();
+  ++attempt.pending_work;
+  saver_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
+    Attempt& saved = *find(id);  // it cannot end before its commits
+    --saved.pending_work;
+    if (!committed) saved.save_failed = true;
+    if (saved.waits) {
+      carry_out(saved);
+    } else {
+      try_to_close(saved);
+    }
+  });
+}
+
+/// What was decided with the last result, once its save is out of the trainable's hands.
+void Attempts::carry_out(Attempt& attempt) {
+  attempt.waits = false;
+  if (attempt.next == Action::stop) {
+    end(attempt, Outcome::completed, "");
+  } else if (attempt.stop_asked) {
+    end(attempt, Outcome::completed, *attempt.stop_asked);
+  } else if (attempt.next == Action::exploit) {
+    end(attempt, Outcome::exploiting, "");
+  } else if (winding_) {
+    end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+  } else if (attempt.next == Action::pause && attempt.pending_work > 0) {
+    attempt.waits = true;  // only what is committed can be gone back to
+  } else if (attempt.next == Action::pause && !attempt.save_failed) {
+    end(attempt, Outcome::paused, "");
+  } else {
+    step(attempt);
+  }
+}
+
+void Attempts::step(Attempt& attempt) {
+  // Where the disk is slower than the training, training waits: saves must not pile up.
+  constexpr int max_commits_under_way = 2;
+  if (attempt.pending_work >= max_commits_under_way) {
+    attempt.next = Action::proceed;
+    attempt.waits = true;
+    return;
+  }
+  attempt.conversation->step();
+}
+
+}  // namespace tune

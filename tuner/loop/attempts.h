@@ -1,0 +1,151 @@
+// The attempts that are under way, from a chosen trial to the record of its end: what their
+// conversations come to, results, saves, exploits, endings. For each result stopper, scheduler,
+// searcher and callbacks are asked, the record is committed, then follows what was decided.
+// Knows not which trial comes next, nor when the run ends.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tuner/loop/after_write.h"
+#include "tuner/loop/attempt.h"
+#include "tuner/loop/breaker.h"
+#include "tuner/loop/callback_list.h"
+#include "tuner/loop/conversations.h"
+#include "tuner/loop/launch.h"
+#include "tuner/loop/ledger.h"
+#include "tuner/loop/next_trial.h"
+#include "tuner/loop/saver.h"
+#include "tuner/loop/winding.h"
+#include "tuner/loop/workers.h"
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+class Attempts {
+ public:
+  /// The parts of a run that attempts work with. All outlive them.
+  struct Parts {
+    const ExperimentSpec& spec;
+    const LaunchContext& launch;
+    Ledger& ledger;
+    Policies& policies;
+    Workers& workers;
+    Saver& saver;
+    CallbackList& callbacks;
+    AfterWrite& after_write;
+    Breaker& breaker;
+    NextTrial& next;  ///< is told which trials wait for a retry
+    const Winding& winding;
+  };
+
+  Attempts(Parts parts, Executor& executor, Resources totals);
+
+  /// Room for one more: processes that wait, with what they hold, or what such a trial takes. A
+  /// place that is not used is given back.
+  struct Place {
+    Conversation* idle = nullptr;
+    std::optional<Allocation> allocation;
+    explicit operator bool() const { return idle != nullptr || allocation.has_value(); }
+  };
+  Place find_place();
+  void give_back(const Place& place);
+  /// False: the trial takes something else than the place has, and there is none of that now.
+  bool start(TrialId trial, Place place);
+
+  // What happened to processes.
+  template <class Wakeup>
+  requires requires(Wakeup& wakeup) { wakeup.launch; }
+  void on(Wakeup& wakeup) {
+    Conversation* const speaking = conversations_.of(wakeup.launch);
+    if (speaking != nullptr) follow(*speaking, speaking->hear(wakeup));
+  }
+  /// Whoever has taken longer than it may.
+  void look_at_deadlines();
+
+  /// A waiting trial goes on as a copy of another one. Error if that is not possible.
+  void exploit(TrialId trial, Exploit exploit);
+  /// Ends one trial that has not reported just now: at once, or with its next result.
+  void stop(TrialId trial, const std::string& reason);
+  /// The run winds down: those that have nothing to save go now, the others with what they answer
+  /// next.
+  void let_go();
+  /// Ends all. They have not come to their next result: they go on from their last checkpoint.
+  void end_all(Conversation::Urge urge);
+  /// Processes that wait for another trial leave.
+  void dismiss_idle();
+  void forgive(Seconds seconds) { conversations_.forgive(seconds); }
+  /// Nothing more is recorded: see Conversations.
+  void abandon() { conversations_.abandon(spec_.stop_grace_s); }
+
+  /// Why the run is to end, since a trial has failed; empty if it is not.
+  std::string take_failure() { return std::exchange(failure_, {}); }
+  bool any_lives() const { return conversations_.any_lives(); }
+  Seconds deadline() const { return conversations_.deadline(); }
+  std::map<TrialId, Attempt>& all() { return attempts_; }
+  const std::map<TrialId, Attempt>& all() const { return attempts_; }
+
+ private:
+  // attempt_starts.cpp
+  Resources resources_of(TrialId trial) const;
+  void require_possible(TrialId trial, const Exploit& exploit) const;
+  void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
+  void begin(TrialId trial, Conversation& conversation);
+  void prepared(TrialId trial, int number, Saver::Source source, const std::string& error);
+
+  // attempt_results.cpp
+  void follow(Conversation& conversation, Conversation::Heard heard);
+  void on(Attempt&, const std::monostate&) {}
+  void on(Attempt& attempt, const Conversation::Started& started);
+  void on(Attempt& attempt, const Conversation::Ready&);
+  void on(Attempt& attempt, Conversation::Stepped& stepped);
+  void on(Attempt& attempt, const Conversation::Saved& saved);
+  void on(Attempt& attempt, const Conversation::Failed& failed);
+  void on(Attempt& attempt, const Conversation::Overdue& overdue);
+  void on(Attempt& attempt, const Conversation::Gone& gone);
+  Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
+  void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
+  void take_over(Attempt& attempt, std::string reported);
+  void begin_save(Attempt& attempt);
+  void commit_save(Attempt& attempt, Save save);
+  void carry_out(Attempt& attempt);
+  void step(Attempt& attempt);
+
+  // attempt_endings.cpp
+  void end(Attempt& attempt, Outcome outcome, const std::string& reason);
+  void end(Attempt& attempt, Ending ending);
+  void try_to_close(Attempt& attempt);
+  void look_into_failure(Attempt& attempt);
+  void close(Attempt& attempt);
+  void put_away(Conversation& conversation);
+  void tell_end(TrialId trial, const AttemptEnded& ended);
+
+  Attempt* find(TrialId trial);
+  void tell(const char* hook_name, std::function<void(Callback&)> hook);
+  const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
+
+  const ExperimentSpec& spec_;
+  const LaunchContext& launch_;
+  Ledger& ledger_;
+  Policies& policies_;
+  Workers& workers_;
+  Saver& saver_;
+  CallbackList& callbacks_;
+  AfterWrite& after_write_;
+  Breaker& breaker_;
+  NextTrial& next_;
+  const Winding& winding_;
+
+  const std::vector<Constraint> constraints_;
+  const FailureJudge judge_;
+  ResourcePool resources_;
+  Conversations conversations_;
+  std::map<TrialId, Attempt> attempts_;
+  std::vector<Conversation*> idle_;
+  Result told_result_;   ///< the copy that callbacks may write to
+  std::string failure_;  ///< see take_failure
+};
+
+}  // namespace tune

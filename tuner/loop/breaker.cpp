@@ -1,0 +1,125 @@
+#include "tuner/loop/breaker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace tune {
+
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Without what is each trial's own: where its files lie, numbers of processes.
+std::string kind_of(const std::string& reason) {
+  std::string kind = first_line(reason);
+  kind.resize(std::min(kind.size(), kind.find("; see ")));
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
+}  // namespace
+
+bool Breaker::allows_launch(Seconds now) {
+  if (given_up_) return false;
+  if (!is_open_) return true;
+  const Seconds life_s = std::max(shortest_life_s, 2 * longest_life_s_);
+  if (probe_ && now >= probed_at_ + life_s) close();
+  return !is_open_ || (!probe_ && now >= until_);
+}
+
+void Breaker::on_launch(TrialId trial, Seconds now) {
+  if (!is_open_) return;
+  probe_ = trial;
+  probed_at_ = now;
+}
+
+void Breaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds now) {
+  last_reason_ = reason;
+  if (is_open_ && probe_ != trial) return;  // launched before, and no news
+  open("the machine cannot start a process (" + first_line(reason) + ")", now);
+}
+
+void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds lived_s, Seconds now) {
+  const bool was_probe = probe_ == trial;
+  if (was_probe) probe_.reset();
+  if (given_up_) {
+    blameless_.insert(trial);
+    return;
+  }
+  // It has failed before, and on a machine that worked.
+  if (limit_ < 0 || forgiven_.contains(trial)) return;
+  is_one_reason_ = streak_.empty() || (is_one_reason_ && kind_of(reason) == kind_of(last_reason_));
+  last_reason_ = reason;
+  longest_life_s_ = std::max(longest_life_s_, lived_s);
+  streak_.insert(trial);
+  const auto limit = static_cast<std::size_t>(limit_);
+  if (!has_results_ && streak_.size() >= std::min(limit, most_failures_before_any_result)) {
+    give_up("the first " + streak_text() + ", and there is no result yet");
+  } else if (is_open_ ? was_probe : streak_.size() >= limit) {
+    open(streak_text(), now);
+  }
+}
+
+void Breaker::on_result() {
+  has_results_ = true;
+  if (is_open_) {
+    close();
+  } else if (!streak_.empty()) {
+    streak_.clear();
+    longest_life_s_ = 0;
+  }
+}
+
+void Breaker::on_end(TrialId trial) {
+  if (probe_ == trial) probe_.reset();
+}
+
+Seconds Breaker::deadline() const {
+  if (!is_open_ || given_up_) return std::numeric_limits<Seconds>::infinity();
+  return probe_ ? probed_at_ + std::max(shortest_life_s, 2 * longest_life_s_) : until_;
+}
+
+std::vector<std::string> Breaker::take_notices() { return std::exchange(notices_, {}); }
+
+std::set<TrialId> Breaker::take_blameless() { return std::exchange(blameless_, {}); }
+
+void Breaker::open(const std::string& reason, Seconds now) {
+  if (given_up_) return;
+  probe_.reset();
+  if (pauses_ == (has_results_ ? most_pauses : most_pauses_before_any_result)) {
+    give_up(reason);
+    return;
+  }
+  const Seconds pause_s = std::min(longest_pause_s, first_pause_s * std::exp2(pauses_));
+  ++pauses_;
+  is_open_ = true;
+  until_ = now + pause_s;
+  notices_.push_back(reason + ": that looks like a fault of the machine, so the next is tried in " +
+                     std::to_string(static_cast<int>(pause_s)) + " s, alone");
+}
+
+void Breaker::close() {
+  notices_.push_back("trials run again: launches go on");
+  for (const TrialId trial : streak_) {
+    if (forgiven_.insert(trial).second) blameless_.insert(trial);
+  }
+  streak_.clear();
+  longest_life_s_ = 0;
+  is_open_ = false;
+  pauses_ = 0;
+  probe_.reset();
+}
+
+void Breaker::give_up(const std::string& reason) {
+  given_up_ = reason;
+  blameless_ = streak_;
+}
+
+std::string Breaker::streak_text() const {
+  return std::to_string(streak_.size()) + " trials that were started have all failed" +
+         (is_one_reason_ ? " alike: " : ", the last: ") + first_line(last_reason_);
+}
+
+}  // namespace tune

@@ -1,0 +1,82 @@
+// Tells a fault of the machine from faults of trials, so that the first costs no trial: it holds up
+// launches while nothing that is launched comes to anything, tries one now and then, and gives up
+// after a while.
+// Knows no process and reads no clock.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tuner/core/clock.h"
+#include "tuner/core/trial.h"
+
+namespace tune {
+
+/// States: closed (all may be launched), open (none), probing (one has been, and shows how things
+/// are), given up. Times are steady.
+class Breaker {
+ public:
+  /// So many different trials that fail before the first result of all: the program cannot run.
+  static constexpr std::size_t most_failures_before_any_result = 5;
+  /// Pauses between tries: 1 s, 2 s, 4 s ...
+  static constexpr Seconds first_pause_s = 1;
+  static constexpr Seconds longest_pause_s = 120;
+  static constexpr int most_pauses = 10;
+  static constexpr int most_pauses_before_any_result = 3;
+  /// Who lives so long, and twice as long as those that have failed, shows that it can.
+  static constexpr Seconds shortest_life_s = 10;
+
+  /// `max_failures_in_a_row`: so many different trials that fail, without a result between, are no
+  /// accident; -1: however many are one. `has_results`: some trial has reported one, be it in an
+  /// earlier session.
+  Breaker(int max_failures_in_a_row, bool has_results)
+      : limit_(max_failures_in_a_row), has_results_(has_results) {}
+
+  /// Whether one more may be launched.
+  bool allows_launch(Seconds now);
+  void on_launch(TrialId trial, Seconds now);
+  /// The machine could not start a process, for a reason that is not the trial's.
+  void on_launch_failed(TrialId trial, const std::string& reason, Seconds now);
+  /// An attempt has failed before its first result.
+  void on_failure(TrialId trial, const std::string& reason, Seconds lived_s, Seconds now);
+  void on_result();
+  /// A trial ended otherwise: it shows nothing.
+  void on_end(TrialId trial);
+
+  /// When it may think otherwise without being told anything.
+  Seconds deadline() const;
+
+  /// Sentences for the user since the last call.
+  std::vector<std::string> take_notices();
+  /// Trials that have failed while it looked as if the machine had: each gets one more try.
+  std::set<TrialId> take_blameless();
+  /// Why the run is to end; nothing while there is hope.
+  const std::optional<std::string>& given_up() const { return given_up_; }
+
+ private:
+  void open(const std::string& reason, Seconds now);
+  void close();
+  void give_up(const std::string& reason);
+  std::string streak_text() const;
+
+  const int limit_;
+  bool has_results_;
+  std::set<TrialId> streak_;    ///< that have failed in a row
+  std::set<TrialId> forgiven_;  ///< that have had one more try
+  std::set<TrialId> blameless_;
+  bool is_one_reason_ = true;
+  std::string last_reason_;
+  Seconds longest_life_s_ = 0;
+  bool is_open_ = false;  ///< or probing
+  int pauses_ = 0;
+  Seconds until_ = 0;  ///< of the pause
+  std::optional<TrialId> probe_;
+  Seconds probed_at_ = 0;
+  std::optional<std::string> given_up_;
+  std::vector<std::string> notices_;
+};
+
+}  // namespace tune

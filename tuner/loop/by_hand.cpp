@@ -1,0 +1,103 @@
+#include "tuner/loop/by_hand.h"
+
+namespace tune {
+
+namespace {
+
+constexpr const char* stopped_by_hand = "stopped by the user (tune stop)";
+
+ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}}; }
+
+std::string trials(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " running trial" : " running trials");
+}
+
+}  // namespace
+
+ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
+  const bool is_granted = request.kind != ControlRequest::Kind::checkpoint && !request.trial;
+  return {is_granted, "no trial runs; the driver is leaving", {}};
+}
+
+ControlAnswer ByHand::obey(const ControlRequest& request) {
+  using Kind = ControlRequest::Kind;
+  if (request.kind == Kind::pause) return pause();
+  const Winding& winding = run_.winding();
+  if (winding.kind == Winding::Kind::interrupted) {
+    return refused("the driver is leaving already (" + winding.reason +
+                   "): its trials are being saved");
+  }
+  const Trials& all = run_.experiment().trials();
+  if (request.trial && index_of(*request.trial) >= all.size()) {
+    return refused("there is no " + to_string(*request.trial) + " yet");
+  }
+  if (request.trial && is_final(all[index_of(*request.trial)].state)) {
+    return refused(to_string(*request.trial) + " has ended already: it is " +
+                   to_string(all[index_of(*request.trial)].state));
+  }
+  if (request.kind == Kind::checkpoint) return save(request.trial);
+  return request.trial ? stop(*request.trial) : stop();
+}
+
+std::vector<TrialId> ByHand::running() const {
+  std::vector<TrialId> ids;
+  for (const auto& [id, attempt] : run_.attempts()) ids.push_back(id);
+  return ids;
+}
+
+ControlAnswer ByHand::stop() {
+  if (run_.winding())
+    return {true, "the experiment is ending already: " + run_.winding().reason, {}};
+  ControlAnswer answer{true, {}, running()};
+  answer.sentence = "the experiment ends: " + trials(answer.trials.size()) +
+                    (answer.trials.empty() ? "" : ", each saved with its next result");
+  run_.request_stop(stopped_by_hand);
+  return answer;
+}
+
+ControlAnswer ByHand::stop(TrialId id) {
+  const auto found = run_.attempts().find(id);
+  const bool runs = found != run_.attempts().end();
+  if (runs && found->second.stop_asked) {
+    return {true, to_string(id) + " is ending already", {id}};
+  }
+  const char* const what = !runs                      ? " has ended; it was not running"
+                           : found->second.has_result ? " ends with its next result"
+                                                      : " ends";
+  run_.stop_trial(id, stopped_by_hand);
+  return {true, to_string(id) + what, {id}};
+}
+
+ControlAnswer ByHand::pause() {
+  if (run_.winding().kind == Winding::Kind::stopping) {
+    return refused("the experiment is ending: " + run_.winding().reason);
+  }
+  ControlAnswer answer{true, {}, running()};
+  answer.sentence = "the driver leaves once " + trials(answer.trials.size()) + " are saved";
+  if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
+  return answer;
+}
+
+ControlAnswer ByHand::save(std::optional<TrialId> only) {
+  ControlAnswer answer{true, {}, {}};
+  bool has_functions = false;
+  for (auto& [id, attempt] : run_.attempts()) {
+    if ((only && id != *only) || attempt.ending) continue;
+    if (attempt.conversation->is_function()) {
+      has_functions = true;
+      continue;
+    }
+    attempt.save_asked = true;
+    answer.trials.push_back(id);
+  }
+  if (!answer.trials.empty()) {
+    answer.sentence = trials(answer.trials.size()) + " saved at the next result";
+    return answer;
+  }
+  if (has_functions) {
+    return refused("the trainable is a function, which saves by itself and cannot be asked to");
+  }
+  return refused(only ? to_string(*only) + " does not run" : "no trial runs");
+}
+
+}  // namespace tune

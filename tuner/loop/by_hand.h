@@ -1,0 +1,51 @@
+// What somebody asks of the running driver by hand: tune stop, pause, checkpoint. What is answered
+// has been recorded or will happen without further doubt.
+// Knows no socket.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tuner/core/experiment.h"
+#include "tuner/exec/executor.h"
+#include "tuner/loop/attempt.h"
+#include "tuner/loop/winding.h"
+
+namespace tune {
+
+/// How a run is steered from outside.
+class Steering {
+ public:
+  virtual ~Steering() = default;
+  /// Ends the experiment: what runs is saved with its next result.
+  virtual void request_stop(const std::string& reason) = 0;
+  /// Ends one trial that has not reported just now: at once, or with its next result.
+  virtual void stop_trial(TrialId trial, const std::string& reason) = 0;
+  /// Has all saved, and leaves.
+  virtual void interrupt(const std::string& reason) = 0;
+  virtual const Winding& winding() const = 0;
+  virtual std::map<TrialId, Attempt>& attempts() = 0;
+  virtual const Experiment& experiment() const = 0;
+};
+
+class ByHand {
+ public:
+  explicit ByHand(Steering& run) : run_(run) {}
+
+  ControlAnswer obey(const ControlRequest& request);
+
+  /// All trials have ended, and what is left to do (deleting, say) may take a while.
+  static ControlAnswer answer_on_leaving(const ControlRequest& request);
+
+ private:
+  ControlAnswer stop();
+  ControlAnswer stop(TrialId trial);
+  ControlAnswer pause();
+  ControlAnswer save(std::optional<TrialId> only);
+  std::vector<TrialId> running() const;
+
+  Steering& run_;
+};
+
+}  // namespace tune

@@ -1,0 +1,196 @@
+// What the driver and the processes of one attempt say to each other: who may say what when, how
+// long each may take, and the way out. One object owns the processes, what they hold of the
+// machine, and the one state machine that they are in; docs/architecture.md has its table.
+// Knows no policy and no record; what it does to the world goes through a Link.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tuner/core/resources.h"
+#include "tuner/core/trial.h"
+#include "tuner/exec/executor.h"
+
+namespace tune {
+
+inline constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
+
+/// How long its processes may take.
+struct Patience {
+  Seconds launch_s = 60;                 ///< until they say hello, also after a reset
+  std::optional<Seconds> answer_s = {};  ///< to a step or a save; nothing: for ever
+  /// From being asked to leave to SIGTERM, from that to SIGKILL, and with the connection closed.
+  Seconds leave_s = 10;
+  /// After SIGKILL: then they are given up, as a process that waits in the kernel cannot be ended.
+  Seconds kill_s = 60;
+};
+
+class Conversation {
+ public:
+  enum class State {
+    none,       ///< no process: not launched yet, or all gone
+    launching,  ///< launched, and not all have said hello
+    resetting,  ///< told to go on as another trial, and not all have said hello
+    replacing,  ///< one cannot be reset: on their way out, others are launched in their place
+    ready,      ///< nothing is asked of them
+    stepping,   ///< told to train until the next result
+    saving,     ///< told to save
+    idle,       ///< kept for another attempt, with what they hold of the machine
+    leaving,    ///< on their way out; what they say is not heard any more
+    lost,       ///< killed, and not gone: nothing more can be done
+  };
+  /// How far they have been urged to leave.
+  enum class Urge { none, asked, terminated, killed };
+
+  /// What it does to the world. What is called comes to pass later, in the order of the calls.
+  class Link {
+   public:
+    virtual ~Link() = default;
+    /// A launch of one process of `conversation`; the id is new.
+    virtual LaunchId launch(Conversation& conversation, LaunchSpec spec) = 0;
+    virtual void send(LaunchId launch, protocol::Command command) = 0;
+    virtual void signal(LaunchId launch, int signal) = 0;
+    /// The process is gone.
+    virtual void forget(LaunchId launch) = 0;
+    /// Its deadline is another.
+    virtual void remind(Conversation& conversation, Seconds before) = 0;
+    virtual Seconds steady() const = 0;
+  };
+
+  // What its processes have come to, as one.
+  /// A process runs: to be recorded.
+  struct Started {
+    std::int64_t pid = 0;
+    std::uint64_t start_ticks = 0;
+  };
+  /// All have said hello and know what they are to train.
+  struct Ready {};
+  /// All have taken the step; this is what the first has reported.
+  struct Stepped {
+    Reported reported;
+  };
+  /// All have answered the save; the first error, if there was one.
+  struct Saved {
+    std::optional<std::string> error;
+  };
+  /// One said that it failed, or what it must not say now. They have not been asked to leave.
+  struct Failed {
+    std::string reason;  ///< a sentence
+  };
+  /// They took longer than they may. They have not been asked to leave.
+  struct Overdue {
+    std::string reason;  ///< a sentence
+  };
+  /// All are gone, or given up: how the first one ended, which took the others with it.
+  struct Gone {
+    enum class How { exited, not_launched, lost };
+    How how = How::exited;
+    int exit_code = 0;  ///< valid if `signal` is 0
+    int signal = 0;
+    std::string reason;            ///< not_launched: a sentence; lost: which process
+    bool is_trials_fault = false;  ///< not_launched: because of what lies in the trial's directory
+    bool was_told = false;         ///< it had said hello, and knew what to train
+  };
+  using Heard = std::variant<std::monostate, Started, Ready, Stepped, Saved, Failed, Overdue, Gone>;
+
+  /// `link` outlives it.
+  Conversation(Link& link, Patience patience, Allocation allocation)
+      : link_(link), patience_(patience), allocation_(std::move(allocation)) {}
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  // What a process did. A message that must not come now is Failed; of processes that are idle it
+  // makes them leave, of those that leave it is ignored.
+  Heard hear(const Launched& wakeup);
+  Heard hear(const LaunchFailed& wakeup);
+  Heard hear(const Greeted& wakeup);
+  Heard hear(Reported& wakeup);
+  Heard hear(const SaveAnswered& wakeup);
+  Heard hear(const Faulted& wakeup);
+  Heard hear(const Disconnected& wakeup);
+  Heard hear(const Exited& wakeup);
+  /// Its deadline is over.
+  Heard be_late();
+
+  /// Launches the processes, one for each of `specs`, or resets those that are idle: each then
+  /// gets `start`. State none, idle, or leaving of processes that were idle: then others are
+  /// launched when these are gone.
+  void begin(std::vector<LaunchSpec> specs, protocol::Start start);
+  /// State ready.
+  void step();
+  void save(const std::filesystem::path& directory);
+  /// Keeps the processes for another attempt. State ready.
+  void park();
+  /// Urges them to leave, at least so much. No attempt that they were to begin follows.
+  void leave(Urge urge);
+  /// The deadline is at most `seconds` from now.
+  void hurry(Seconds seconds);
+  /// Time in which the driver did not run is nobody's silence.
+  void forgive(Seconds seconds);
+
+  State state() const { return state_; }
+  Urge urge() const { return urge_; }
+  bool has_processes() const { return !members_.empty(); }
+  bool is_function() const { return is_function_; }
+  bool can_reset() const { return can_reset_; }
+  Seconds deadline() const { return deadline_; }  ///< steady
+  Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
+  const Allocation& allocation() const { return allocation_; }
+  /// What the first process of it says on stderr, and where in that file it begins; also
+  /// afterwards.
+  const std::filesystem::path& log() const { return log_; }
+  std::uint64_t log_begin() const { return log_begin_; }
+  /// The first process; 0 if it does not run.
+  Started first() const;
+
+  /// For whom they work; whoever steers the conversation sets it.
+  std::optional<TrialId> trial;
+
+ private:
+  struct Member {
+    LaunchId id{};
+    std::int64_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    bool has_answered = false;  ///< to what the state waits for
+  };
+
+  Member& member(LaunchId id);
+  bool is_spoken_to() const;
+  Heard out_of_turn(const char* sentence);
+  bool all_have_answered(LaunchId id);
+  void wait_for(State state, Seconds seconds);
+  void set_deadline(Seconds deadline);
+  void say_start(bool reset);
+  void launch();
+  void urge_all(Urge urge);
+  Heard remove(LaunchId id, Gone gone);
+
+  Link& link_;
+  const Patience patience_;
+  const Allocation allocation_;
+  State state_ = State::none;
+  Urge urge_ = Urge::none;
+  std::vector<Member> members_;
+  std::vector<LaunchSpec> specs_;          ///< until they are launched
+  std::optional<protocol::Start> start_;   ///< until it is said
+  std::optional<Reported> reported_;       ///< by the first, until all have
+  std::optional<std::string> save_error_;  ///< the first one
+  std::optional<Gone> first_end_;
+  bool is_function_ = false;
+  bool can_reset_ = false;
+  bool is_disconnected_ = false;
+  bool was_told_ = false;
+  Seconds deadline_ = never_s;
+  Seconds told_at_ = 0;
+  std::filesystem::path log_;
+  std::uint64_t log_begin_ = 0;
+};
+
+const char* to_string(Conversation::State state);
+
+}  // namespace tune

@@ -1,0 +1,80 @@
+#include "tuner/loop/failures.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tuner/store/log_tail.h"
+
+namespace tune {
+
+namespace {
+
+/// A trainable's own message may bring a trace below its first line.
+void add_to_first_line(std::string& text, const std::string& more) {
+  text.insert(std::min(text.find('\n'), text.size()), more);
+}
+
+}  // namespace
+
+Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts) {
+  using How = Conversation::Gone::How;
+  if (gone.how == How::not_launched) {
+    // A fault of the machine's is no trial's.
+    return {gone.is_trials_fault ? Outcome::failed : Outcome::interrupted, gone.reason};
+  }
+  if (gone.how == How::lost) return {Outcome::failed, gone.reason};
+  if (gone.signal != 0) {
+    facts.signal = gone.signal;
+    return {Outcome::failed, "it was killed by signal " + std::to_string(gone.signal) + " (" +
+                                 strsignal(gone.signal) + ")"};
+  }
+  if (gone.exit_code != 0) {
+    facts.exit_code = gone.exit_code;
+    return {Outcome::failed, "it exited with code " + std::to_string(gone.exit_code)};
+  }
+  if (has_result) return {Outcome::completed, ""};
+  return {Outcome::failed, gone.was_told
+                               ? "it exited with code 0 before it reported a result"
+                               : "it exited with code 0 before it said hello: does it speak the "
+                                 "protocol?"};
+}
+
+Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
+                  FailureFacts facts) {
+  const std::string tail = log_tail(log, begin);
+  facts.said = tail + "\n" + facts.said;
+  return {last_line(tail), judge.objection(facts)};
+}
+
+void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
+  ending.looked_into = true;
+  ending.no_retry = std::move(insight.no_retry);
+  const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
+  const bool says_more =
+      !insight.last_line.empty() && insight.last_line.find(first_line) == std::string::npos;
+  add_to_first_line(ending.reason,
+                    (says_more ? "; the last line of its stderr: " + insight.last_line : "") +
+                        "; see " + log.string());
+}
+
+AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
+                        bool may_retry, Seconds now) {
+  AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
+                     attempt.ending->reason};
+  if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
+  const bool is_retried = may_retry && ended.outcome == Outcome::failed && !attempt.stop_asked &&
+                          config.fail_fast == FailFast::no &&
+                          (config.max_failures < 0 || trial.failures < config.max_failures);
+  if (!is_retried) return ended;
+  if (attempt.ending->no_retry) {
+    add_to_first_line(ended.reason, "; not retried: " + *attempt.ending->no_retry);
+    return ended;
+  }
+  // 1, 2, 4 ... 60 s: what is wrong with a machine is rarely over at once.
+  const int doublings = std::min(trial.failures, 6);
+  ended.retry = true;
+  ended.not_before = now + std::min(60.0, static_cast<double>(1 << doublings));
+  return ended;
+}
+
+}  // namespace tune

@@ -1,0 +1,33 @@
+// What the end of a process by itself means for its attempt, and whether a failure is worth another
+// try.
+// Knows no loop; reads a log on request.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tuner/core/trial.h"
+#include "tuner/loop/attempt.h"
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+/// The end of an attempt whose processes were not asked to leave. `facts` gets what the rules of
+/// the spec ask about.
+Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts);
+
+/// What the program itself said last: mostly what the user wants to know.
+struct Insight {
+  std::string last_line;
+  std::optional<std::string> no_retry;  ///< see Ending
+};
+/// Reads the log: for an I/O thread.
+Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
+                  FailureFacts facts);
+void add(Ending& ending, Insight insight, const std::filesystem::path& log);
+
+/// The record of the attempt's end; a failure may be followed by another try.
+AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
+                        bool may_retry, Seconds now);
+
+}  // namespace tune

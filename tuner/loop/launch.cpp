@@ -1,0 +1,58 @@
+#include "tuner/loop/launch.h"
+
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
+                       int attempt, const Allocation& allocation,
+                       const std::filesystem::path& work) {
+  LaunchSpec launch;
+  launch.argv = spec.command;
+  const auto own = paths::trial(context.experiment_dir, trial);
+  launch.directory = work;
+  launch.stdout_path = paths::standard_output(own);
+  launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own);
+  const auto add = [&launch](const std::string& name, const std::string& value) {
+    launch.environment.push_back(name + "=" + value);
+  };
+  for (const auto& [name, value] : spec.env) add(name, value);
+  add(protocol::env_socket_fd, std::to_string(protocol::socket_fd));
+  add(protocol::env_version, std::to_string(protocol::version));
+  add(protocol::env_experiment, spec.name);
+  add(protocol::env_experiment_dir, context.experiment_dir.string());
+  add(protocol::env_trial_id, to_string(trial));
+  add(protocol::env_trial_dir, launch.directory.string());
+  add(protocol::env_attempt, std::to_string(attempt));
+  add(protocol::env_session, context.session_mark);
+  add(protocol::env_resources, text_of_resources(allocation.amounts));
+  // Without gpus on the machine the variable stays as the user has it.
+  if (!context.gpu_names.empty()) {
+    std::string devices;
+    for (const int gpu : allocation.gpus) {
+      if (!devices.empty()) devices += ',';
+      devices += context.gpu_names[static_cast<std::size_t>(gpu)];
+    }
+    add("CUDA_VISIBLE_DEVICES", devices);
+  }
+  return launch;
+}
+
+protocol::Start start_message(const Trial& trial, const LaunchSpec& launch,
+                              const std::filesystem::path& checkpoint) {
+  protocol::Start start;
+  start.trial_id = to_string(trial.id);
+  start.trial_dir = launch.directory.string();
+  start.stdout_log = launch.stdout_path.string();
+  start.stderr_log = launch.stderr_path.string();
+  start.config = Json::parse(trial.config.text());
+  start.iteration = trial.iteration;
+  if (!checkpoint.empty()) {
+    start.checkpoint = checkpoint.string();
+  } else if (!trial.start_checkpoint.empty()) {
+    start.checkpoint = trial.start_checkpoint;
+  }
+  return start;
+}
+
+}  // namespace tune

@@ -1,0 +1,33 @@
+// What a trial's process is started with, and what it is told first.
+// Knows no process.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tuner/core/experiment.h"
+#include "tuner/core/resources.h"
+#include "tuner/exec/executor.h"
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+/// What is the same for all launches of a run.
+struct LaunchContext {
+  std::filesystem::path experiment_dir;  ///< absolute
+  std::string session_mark;              ///< TUNE_SESSION of what is launched
+  std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
+};
+
+/// `work`: the trial's working directory.
+LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
+                       int attempt, const Allocation& allocation,
+                       const std::filesystem::path& work);
+
+/// What the process of `launch` is told first. `checkpoint`: the directory to restore from, or
+/// empty.
+protocol::Start start_message(const Trial& trial, const LaunchSpec& launch,
+                              const std::filesystem::path& checkpoint);
+
+}  // namespace tune

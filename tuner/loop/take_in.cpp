@@ -1,0 +1,70 @@
+#include "tuner/loop/take_in.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace tune {
+
+namespace {
+
+/// A sum that starts when it is first reported; a total that the user reports wins.
+std::optional<double> total(const Metrics& metrics, const char* total_name, const char* this_name,
+                            std::optional<double> before) {
+  if (const auto given = metrics.find(total_name)) return given;
+  const auto more = metrics.find(this_name);
+  return more ? before.value_or(0) + *more : before;
+}
+
+/// Not all of ten thousand.
+std::string names_of(const Metrics& metrics) {
+  constexpr std::size_t most_named = 20;
+  std::string names;
+  std::size_t named = 0;
+  for (const auto& metric : metrics.numbers) {
+    if (named++ == most_named)
+      return names + " and " + std::to_string(metrics.numbers.size() - most_named) + " more";
+    if (!names.empty()) names += ", ";
+    names += metric.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+Result make_result(const ResultRules& rules, const Trial& trial, Metrics metrics, Seconds now,
+                   Seconds took_s) {
+  Result result;
+  result.metrics = std::move(metrics);
+  result.training_iteration = trial.iteration + 1;
+  if (const auto given = result.metrics.find("training_iteration")) {
+    if (!(*given > static_cast<double>(trial.iteration)) || std::floor(*given) != *given ||
+        *given > 9e15) {
+      throw std::invalid_argument("it reported training_iteration " + std::to_string(*given) +
+                                  " after " + std::to_string(trial.iteration) +
+                                  ": expected a larger whole number");
+    }
+    result.training_iteration = static_cast<std::int64_t>(*given);
+  }
+  const auto lacks = [&result](const std::string& what) {
+    return std::invalid_argument("the result of iteration " +
+                                 std::to_string(result.training_iteration) + " lacks the metric " +
+                                 what + "; it has: " + names_of(result.metrics));
+  };
+  for (const auto& [metric, mode] : rules.objectives) {
+    if (!result.find(metric)) throw lacks("'" + metric + "'");
+  }
+  result.timestamp = now;
+  result.time_this_iter_s = Result::iteration_time(result.metrics, took_s);
+  result.time_total_s = trial.time_total_s + result.time_this_iter_s;
+  result.time_since_restore = result.time_total_s - trial.restored_time_s;
+  result.iterations_since_restore = result.training_iteration - trial.restored_iteration;
+  result.timesteps_total =
+      total(result.metrics, "timesteps_total", "timesteps_this_iter", trial.timesteps_total);
+  result.episodes_total =
+      total(result.metrics, "episodes_total", "episodes_this_iter", trial.episodes_total);
+  if (const auto lacking = lacking_metric(rules.constraints, result)) throw lacks(*lacking);
+  return result;
+}
+
+}  // namespace tune
