@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "tuner/core/clean_text.h"
+
 namespace tune {
 
 namespace {
@@ -20,12 +22,11 @@ std::size_t columns_of(std::string_view text) {
 }
 
 std::string clean(std::string_view text, bool utf8) {
+  const std::string harmless = clean_text(text);
+  if (utf8) return harmless;
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < ' ' || byte == 0x7f) {
-      out += ' ';
-    } else if (byte < 0x80 || utf8) {
+  for (const char c : harmless) {
+    if (static_cast<unsigned char>(c) < 0x80) {
       out += c;
     } else if (starts_character(c)) {
       out += '?';

@@ -29,7 +29,7 @@ std::vector<std::string> render_table(const std::vector<TableColumn>& columns,
                                       const std::vector<std::vector<std::string>>& rows,
                                       const TextArea& area);
 
-/// `text` in at most `area.width` columns, without control characters.
+/// `text` in at most `area.width` columns, with nothing in it that a terminal obeys.
 std::string fit(std::string_view text, const TextArea& area);
 
 std::string format_duration(Seconds seconds);  ///< "1:02:03"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "callbacks/quiet_thread.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -338,7 +339,7 @@ void FileWriter::tell(const std::string& sentence) const {
   if (options_.notice) {
     options_.notice(sentence);
   } else {
-    std::fprintf(stderr, "tune: %s\n", sentence.c_str());
+    std::fprintf(stderr, "tune: %s\n", clean_text(sentence).c_str());
   }
 }
 

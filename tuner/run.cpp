@@ -13,6 +13,7 @@
 #include "callbacks/callbacks.h"
 #include "schedulers/schedulers.h"
 #include "searchers/searchers.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
 #include "tuner/exec/orphans.h"
@@ -226,6 +227,8 @@ struct Engine {
   CallbackList callbacks;
   TrialChanges changes;  ///< that no snapshot has yet
   std::unique_ptr<FileSystem> files = make_posix_file_system();
+  /// For what the store keeps: the spec holds the environment of trials, and so perhaps keys.
+  std::unique_ptr<FileSystem> own_files = make_posix_file_system(Access::owner);
   CheckpointStore checkpoints{*files, directory};
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
@@ -243,6 +246,14 @@ std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+/// Why trials cannot be told of a directory: messages are JSON, and so UTF-8.
+std::optional<std::string> cannot_be_told(const std::filesystem::path& directory) {
+  if (is_utf8(directory.native())) return std::nullopt;
+  return "the directory " + directory.native() +
+         " has a name that is no UTF-8: trials could not be told where to save; rename it, or "
+         "choose another storage_path";
 }
 
 /// The stop rules of `spec`, to be asked about trials that have ended.
@@ -303,6 +314,9 @@ Resources total_resources(const ExperimentSpec& spec, const DetectedResources& d
 
 std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected) {
   std::vector<Problem> problems;
+  if (const auto reason = cannot_be_told(experiment_directory(spec))) {
+    problems.push_back({"/storage_path", *reason});
+  }
   if (const auto reason = cannot_run(spec)) problems.push_back({"/trainable/command/0", *reason});
   const auto gpus = spec.resources.find("gpu");
   const std::size_t found = detected.gpus.size();
@@ -321,7 +335,7 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
 RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
                           RunOptions options) {
   Engine engine(spec, catalogue, options, experiment_directory(spec));
-  auto store = ExperimentStore::create(*engine.files, engine.directory, to_json(spec),
+  auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
                                        this_process(engine.clock->now()));
   engine.set_up_callbacks(false);
   if (!spec.searcher_reason.empty()) {
@@ -345,6 +359,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   throw_if_any(problems);
   if (resume.change) resume.change(spec);
   throw_if_any(refuse_changes(recorded, spec, catalogue));
+  if (const auto reason = cannot_be_told(absolute)) throw user_error(*reason);
   Engine engine(spec, catalogue, options, absolute);
   const SearchSpace recorded_space = SearchSpace::parse(recorded.param_space, "", engine.problems);
   const auto make_recorded = [&] {
@@ -356,7 +371,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   Recovery recovery(engine.experiment, replayed, make_recorded);
   std::vector<std::string> notices;
   bool salvaged = false;
-  auto store = ExperimentStore::open(*engine.files, absolute, this_process(engine.clock->now()),
+  auto store = ExperimentStore::open(*engine.own_files, absolute, this_process(engine.clock->now()),
                                      recovery, notices, options.salvage ? &salvaged : nullptr);
   engine.changes = recovery.take_changes();
   engine.set_up_callbacks(true);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -91,7 +90,7 @@ void warm_up(ExperimentSpec& spec, const std::vector<std::string>& others,
 
 void print_notices(AskSession& session) {
   for (const auto& notice : session.take_notices()) {
-    std::fprintf(stderr, "tune: notice: %s\n", notice.c_str());
+    print_notice(notice);
   }
 }
 
@@ -159,7 +158,7 @@ class Conversation {
       }
     }
     session_.commit();
-    print(answers);
+    print_data(answers);
     print_notices(session_);
   }
 
@@ -272,7 +271,7 @@ int suggest_command(const SpecSource& source, const AskRequest& request) {
     if (!spec) return exit_bad_input;
     warm_up(*spec, source.warm_start, directory, catalogue);
   }
-  const auto files = make_posix_file_system();
+  const auto files = make_posix_file_system(Access::owner);
   AskSession session(*files, directory, catalogue, spec ? &*spec : nullptr,
                      {.patience_s = request.wait_s});
   print_notices(session);
@@ -287,15 +286,15 @@ int suggest_command(const SpecSource& source, const AskRequest& request) {
     }
   }
   session.commit();
-  print(lines);
+  print_data(lines);
   print_notices(session);
   if (code == exit_exhausted) {
-    std::fprintf(stderr, "tune: the search is over: all of its %zu trials are suggested\n",
-                 session.experiment().trials().size());
+    complain("the search is over: all of its " +
+             std::to_string(session.experiment().trials().size()) + " trials are suggested");
   } else if (code == exit_nothing_now) {
-    std::fprintf(stderr,
-                 "tune: there is nothing to suggest before one of the %zu running trials is told\n",
-                 session.experiment().count(TrialState::running));
+    complain("there is nothing to suggest before one of the " +
+             std::to_string(session.experiment().count(TrialState::running)) +
+             " running trials is told");
   }
   return lines.empty() ? code : exit_ok;
 }
@@ -314,7 +313,7 @@ int tell_command(const TellRequest& request) {
   std::optional<TrialId> id;
   if (!is_conversation) id = read_trial(request.trial);
   const Catalogue catalogue = catalogue_with(request.plugins);
-  const auto files = make_posix_file_system();
+  const auto files = make_posix_file_system(Access::owner);
   AskSession session(*files, experiment_path(request.directory), catalogue, nullptr,
                      {.patience_s = request.wait_s});
   print_notices(session);
@@ -325,7 +324,7 @@ int tell_command(const TellRequest& request) {
     session.tell(*id, value ? metrics_with(session, *value) : request.metrics);
   }
   session.commit();
-  print(line_of(session, *id));
+  print_data(line_of(session, *id));
   print_notices(session);
   return exit_ok;
 }

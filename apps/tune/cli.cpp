@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "apps/tune/dispatch.h"
+#include "apps/tune/output.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/version.h"
 
@@ -430,7 +431,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> extra = app.remaining(true);
   std::string sentence = error.what();
   if (!extra.empty()) sentence = about_unknown(app, extra.front());
-  std::cerr << "tune: " << sentence << "\nsee: " << help << "\n";
+  complain(sentence + "\nsee: " + help);
   return exit_bad_input;
 }
 

@@ -251,10 +251,10 @@ int export_command(const std::string& directory, const std::string& file) {
   std::set<std::string> partial;
   const std::string text = curves_csv(exported, common_metrics(exported, partial));
   for (const auto& name : partial) {
-    std::fprintf(stderr, "tune: '%s' is left out, because some results lack it\n", name.c_str());
+    complain("'" + name + "' is left out, because some results lack it");
   }
   if (file == "-") {
-    print(text);
+    print_data(text);
     return exit_ok;
   }
   write_new(file, text);

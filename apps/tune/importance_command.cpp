@@ -127,10 +127,9 @@ int importance_command(const ImportanceRequest& request) {
                      Json(request.top).dump() + ": nothing tells them from the others");
   }
   if (best < few_trials) {
-    std::fprintf(stderr,
-                 "tune: notice: only %td of %zu trials are the best ones, which is little to "
-                 "judge by: more of them with a larger --top\n",
-                 best, judged.scores.size());
+    print_notice("only " + std::to_string(best) + " of " + std::to_string(judged.scores.size()) +
+                 " trials are the best ones, which is little to judge by: more of them with a "
+                 "larger --top");
   }
   const auto found = importances(space, judged.points, is_best);
   if (!request.json) {

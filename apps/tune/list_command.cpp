@@ -167,7 +167,7 @@ void print_as_csv(const std::vector<Field>& columns, const std::vector<std::vect
     }
     add_line(cells);
   }
-  print(text);
+  print_data(text);
 }
 
 /// Everything about a trial, for programs.

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "callbacks/terminal.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -27,9 +28,7 @@ std::string formatted(const char* format, Values... values) {
   return buffer;
 }
 
-}  // namespace
-
-void print(std::string_view text) {
+void write_out(std::string_view text) {
   while (!text.empty()) {
     const auto wrote = ::write(STDOUT_FILENO, text.data(), text.size());
     if (wrote >= 0) {
@@ -42,8 +41,26 @@ void print(std::string_view text) {
   }
 }
 
+/// On standard error.
+void say(const std::string& beginning, const std::string& sentence) {
+  const std::string line = "tune: " + beginning + clean_text(sentence, Lines::keep) + "\n";
+  try {
+    OutputPump(STDERR_FILENO).write(line);
+  } catch (const std::exception&) {  // no thread
+    std::fputs(line.c_str(), stderr);
+  }
+}
+
+}  // namespace
+
+void print(std::string_view text) { write_out(clean_text(text, Lines::keep)); }
+
+void print_data(std::string_view text) {
+  ::isatty(STDOUT_FILENO) == 1 ? print(text) : write_out(text);
+}
+
 void print_json(const Json& json) {
-  print(encode_numbers(json).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  print_data(encode_numbers(json).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void print_table(const std::vector<TableColumn>& columns,
@@ -55,9 +72,15 @@ void print_table(const std::vector<TableColumn>& columns,
 
 void complain(const std::string& sentence) noexcept {
   try {
-    OutputPump(STDERR_FILENO).write("tune: " + sentence + "\n");
-  } catch (const std::exception&) {  // no memory, or no thread
-    std::fprintf(stderr, "tune: %s\n", sentence.c_str());
+    say("", sentence);
+  } catch (const std::exception&) {  // no memory
+  }
+}
+
+void print_notice(const std::string& sentence) noexcept {
+  try {
+    say("notice: ", sentence);
+  } catch (const std::exception&) {
   }
 }
 

@@ -13,9 +13,13 @@
 
 namespace tune {
 
-/// Writes all of `text` to standard output. Whoever closed the other end (`tune ls | head`) has
-/// seen enough: that is no error. Error (machine) if it cannot be written for another reason.
+/// Writes all of `text`, lines for people, to standard output, without what a terminal would obey:
+/// it may hold words of trials. Whoever closed the other end (`tune ls | head`) has seen enough:
+/// that is no error. Error (machine) if it cannot be written for another reason.
 void print(std::string_view text);
+
+/// The same for programs, as it is; cleaned only where a terminal gets it.
+void print_data(std::string_view text);
 
 /// `json` indented, with a newline.
 void print_json(const Json& json);
@@ -24,8 +28,10 @@ void print_json(const Json& json);
 void print_table(const std::vector<TableColumn>& columns,
                  const std::vector<std::vector<std::string>>& rows);
 
-/// Says it on standard error, in one line that begins with the program's name.
+/// Says it on standard error, cleaned, in one line that begins with the program's name.
 void complain(const std::string& sentence) noexcept;
+/// The same with "notice: " before it.
+void print_notice(const std::string& sentence) noexcept;
 
 /// "key  value" lines with the values below each other, cut to the terminal's width.
 std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs);

@@ -13,6 +13,7 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/terminal.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/run.h"
 #include "tuner/spec/resume_changes.h"
@@ -29,7 +30,7 @@ class NoticePrinter final : public Callback {
  public:
   std::string name() const override { return "notices"; }
   void on_notice(const std::string& sentence) override {
-    pump_.write("tune: notice: " + sentence + "\n");
+    pump_.write("tune: notice: " + clean_text(sentence, Lines::keep) + "\n");
   }
 
  private:
@@ -110,7 +111,7 @@ std::string failures_text(const ResultGrid& results) {
   std::size_t named = 0;
   for (const auto& failed : results.errors()) {
     if (++named > most_named_failures) break;
-    text += "tune: " + failed.trial_id + " failed: " + failed.error + "\n";
+    text += "tune: " + failed.trial_id + " failed: " + clean_text(failed.error, Lines::keep) + "\n";
   }
   const std::size_t count = results.experiment().count(TrialState::error);
   if (count > most_named_failures) {

@@ -2,7 +2,6 @@
 // Starts no process.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/comparison.h"
@@ -204,7 +203,7 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
                 {space, spec.objectives, spec.num_samples, spec.seed}, problems);
   }
   for (const auto& problem : problems) {
-    std::fprintf(stderr, "tune: %s: %s\n", problem.pointer.c_str(), problem.sentence.c_str());
+    complain(problem.pointer + ": " + problem.sentence);
   }
   if (!problems.empty()) return exit_bad_input;
 
@@ -228,7 +227,7 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   }
 
   if (request.csv) {
-    print(comparison_csv(lines));
+    print_data(comparison_csv(lines));
   } else if (request.json) {
     print_json({{"metric", objective->metric},
                 {"mode", to_string(objective->mode)},

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/run.h"
 
@@ -291,7 +292,7 @@ std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Cat
 
 void print_problems(const SpecDocument& document, const std::vector<Problem>& problems) {
   for (const auto& problem : problems) {
-    std::fprintf(stderr, "%s\n", to_line(document, problem).c_str());
+    std::fputs((clean_text(to_line(document, problem), Lines::keep) + "\n").c_str(), stderr);
   }
 }
 

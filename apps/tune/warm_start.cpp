@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -145,10 +144,10 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
     const Look look = look_at(directory);
     KnownPoints known = known_points(look.grid, space, spec.objectives, constraints);
     for (const auto& notice : known.notices) {
-      std::fprintf(stderr, "tune: notice: %s\n", notice.c_str());
+      print_notice(notice);
     }
-    std::fprintf(stderr, "tune: notice: %s: the searcher starts with %s\n",
-                 look.grid.directory().c_str(), count_of(known.configs.size(), "trial").c_str());
+    print_notice(look.grid.directory().string() + ": the searcher starts with " +
+                 count_of(known.configs.size(), "trial"));
     for (Json& config : known.configs) points.push_back(std::move(config));
     for (const auto& values : known.values) {
       rewards.push_back(values.size() == 1 ? Json(values[0]) : Json(values));

@@ -1,8 +1,8 @@
 """What the machine does to a driver, and what trials do to the machine."""
 import errno
-import json
 import os
 import platform
+import pty
 import stat
 import subprocess
 import sys
@@ -88,6 +88,88 @@ class Files(MachineCase):
         self.assertEqual(self.states(), ["ERROR", "TERMINATED", "TERMINATED"])
         error = self.json("ls", "results/spec")[0]["error"]
         self.assertIn("stdout.log: it is a FIFO where a file of the driver's belongs", error)
+
+    def test_what_holds_the_spec_is_its_owners_alone(self):
+        self.spec([None] * 3, snapshot_period_s=0.01)
+        self.run_it(under=["sh", "-c", 'umask 0 && exec "$@"', "sh"])
+        names = [name for name in os.listdir(self.path("results/spec"))
+                 if name.split("-")[0] in ("experiment.json", "journal", "snapshot", "trials",
+                                           "CURRENT")]
+        self.assertGreaterEqual(len(names), 4, names)
+        for name in names:
+            mode = stat.S_IMODE(os.stat(self.path("results/spec", name)).st_mode)
+            self.assertEqual(oct(mode), oct(0o600), name)
+        # What others are to look at is as open as the user's umask has it.
+        mode = stat.S_IMODE(os.stat(self.path("results/spec/trial_00000/result.json")).st_mode)
+        self.assertEqual(oct(mode), oct(0o666))
+
+    def test_a_directory_that_trials_cannot_be_told_of_is_refused_before_anything_is_touched(self):
+        self.spec([None])
+        odd = os.path.join(os.fsencode(self.dir), b"caf\xe9")
+        os.mkdir(odd)
+        os.rename(self.path("spec.json"), os.path.join(odd, b"spec.json"))
+        run = subprocess.run([TUNE, "run", "spec.json"], cwd=odd, capture_output=True, check=False)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        said = run.stderr.decode()
+        self.assertIn("caf?/results/spec has a name that is no UTF-8", said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        self.assertEqual(os.listdir(odd), [b"spec.json"])
+
+    def test_an_experiment_that_was_moved_to_such_a_directory_is_refused_too(self):
+        self.spec([None])
+        self.run_it()
+        odd = os.path.join(os.fsencode(self.dir), b"caf\xe9")
+        os.rename(self.path("results"), odd)
+        run = subprocess.run([TUNE, "resume", os.path.join(odd, b"spec")], capture_output=True,
+                             check=False)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertIn("has a name that is no UTF-8", run.stderr.decode())
+
+
+class Terminals(MachineCase):
+    """What trials say never makes a terminal do anything."""
+
+    def assert_harmless(self, said):
+        text = said.decode()
+        self.assertIn("harmless", text)
+        self.assertEqual([c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"], [])
+
+    def test_no_command_passes_on_what_a_terminal_would_obey(self):
+        self.spec(["escapes", None], max_concurrent_trials=1)
+        run = self.run_it(expect=1)
+        self.assert_harmless(run.stderr)
+        for style in ["lines", "auto"]:
+            run = self.tune("run", "spec.json", "--progress", style, "--name", style, expect=1)
+            self.assert_harmless(run.stdout)
+            self.assert_harmless(run.stderr)
+        for words in [["ls", "results/spec", "--columns", "trial_id,error"],
+                      ["status", "results/spec"], ["lineage", "results/spec"],
+                      ["best", "results/spec", "--metric", "loss", "--mode", "min"]]:
+            self.assert_no_orders(self.tune(*words).stdout)
+        self.assert_harmless(self.tune("ls", "results/spec", "--columns", "error").stdout)
+
+    def assert_no_orders(self, said):
+        self.assertNotIn(b"\x1b", said)
+        self.assertNotIn(b"\x07", said)
+
+    def test_data_for_programs_is_cleaned_for_a_terminal_only(self):
+        self.spec(["escapes"])
+        self.run_it(expect=1)
+        words = [TUNE, "ls", "results/spec", "--csv", "--columns", "error"]
+        raw = self.tune(*words[1:]).stdout
+        self.assertIn(b"\x1b[2J", raw)
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        subprocess.run(words, cwd=self.dir, stdout=slave, check=True)
+        os.close(slave)
+        shown = b""
+        try:
+            while piece := os.read(master, 4096):
+                shown += piece
+        except OSError:
+            pass
+        self.assertIn(b"harmless", shown)
+        self.assert_no_orders(shown)
 
 
 if __name__ == "__main__":

@@ -193,6 +193,30 @@ TEST_CASE("The real disk: sockets and pipes are neither files nor directories",
   CHECK((!entries[0].is_directory && !entries[0].is_regular));
 }
 
+TEST_CASE("The real disk: what may hold secrets is readable by its owner alone, however it is made",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const path top = temporary.name();
+  const mode_t umask_before = ::umask(0);
+  const auto make = [&](Access access, const std::string& prefix) {
+    const auto files = make_posix_file_system(access);
+    files->replace(top / (prefix + "replaced"), "secret");
+    REQUIRE(files->create_exclusive(top / (prefix + "created"), "secret"));
+    files->open_append(top / (prefix + "appended"))->append("secret");
+  };
+  make(Access::owner, "own-");
+  make(Access::everybody, "open-");
+  ::umask(umask_before);
+  for (const std::string name : {"replaced", "created", "appended"}) {
+    INFO(name);
+    struct stat status {};
+    REQUIRE(::stat((top / ("own-" + name)).c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0600);
+    REQUIRE(::stat((top / ("open-" + name)).c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0666);
+  }
+}
+
 TEST_CASE("The real disk: a full one is an error, and what was there before stays",
           "[file_system][posix]") {
   const TemporaryDirectory temporary;

@@ -2,12 +2,13 @@
 
 #include <iostream>
 
+#include "tuner/core/clean_text.h"
 #include "tuner/core/json_limits.h"
 
 namespace tune {
 
 void CallbackList::notice(const std::string& sentence) {
-  if (callbacks_.empty()) std::cerr << "tune: " << sentence << '\n';
+  if (callbacks_.empty()) std::cerr << "tune: " << clean_text(sentence, Lines::keep) << '\n';
   call("on_notice", [&](Callback& callback) { callback.on_notice(sentence); });
 }
 

@@ -103,7 +103,8 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
         Suggester(std::move(options.searcher), spec.objectives, constraints_of(spec));
   }
 
-  const auto disk = options.directory.empty() ? make_null_file_system() : make_posix_file_system();
+  const auto disk =
+      options.directory.empty() ? make_null_file_system() : make_posix_file_system(Access::owner);
   const path directory = options.directory.empty() ? path("/simulation") : options.directory;
   VirtualClock clock;
   const LockOwner self = this_process(clock.now());

@@ -100,6 +100,12 @@ class FileSystem {
   virtual std::uint64_t free_bytes(const std::filesystem::path& path) = 0;
 };
 
-std::unique_ptr<FileSystem> make_posix_file_system();
+/// Who may read the files that are made.
+enum class Access {
+  everybody,  ///< whom the umask lets
+  owner,      ///< for what may hold secrets: the spec, with the environment that trials get
+};
+
+std::unique_ptr<FileSystem> make_posix_file_system(Access access = Access::everybody);
 
 }  // namespace tune

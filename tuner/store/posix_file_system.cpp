@@ -40,13 +40,13 @@ auto uninterrupted(Call call) {
 
 class Descriptor {
  public:
-  Descriptor(const path& file, int flags, std::string_view purpose)
-      : Descriptor(file, open(file, flags)) {
+  Descriptor(const path& file, int flags, std::string_view purpose, mode_t mode = 0)
+      : Descriptor(file, open(file, flags, mode)) {
     if (!holds()) throw file_error(purpose, file.native(), errno);
   }
   /// Creates `file`; holds nothing if there is one already.
-  static Descriptor create(const path& file) {
-    const int fd = open(file, O_WRONLY | O_CREAT | O_EXCL);
+  static Descriptor create(const path& file, mode_t mode) {
+    const int fd = open(file, O_WRONLY | O_CREAT | O_EXCL, mode);
     if (fd == -1 && errno != EEXIST) throw file_error("cannot create", file.native(), errno);
     return {file, fd};
   }
@@ -62,8 +62,8 @@ class Descriptor {
 
  private:
   Descriptor(const path& file, int fd) : file_(file), fd_(fd) {}
-  static int open(const path& file, int flags) {
-    return uninterrupted([&] { return ::open(file.c_str(), flags | O_CLOEXEC, 0666); });
+  static int open(const path& file, int flags, mode_t mode) {
+    return uninterrupted([&] { return ::open(file.c_str(), flags | O_CLOEXEC, mode); });
   }
 
   path file_;
@@ -104,14 +104,14 @@ void fill_and_sync(const Descriptor& created, std::string_view content) {
 }
 
 /// A new file beside `file`, with `content` on disk.
-path write_aside(const path& file, std::string_view content) {
+path write_aside(const path& file, std::string_view content, mode_t mode) {
   static std::atomic<unsigned> counter = 0;
   for (;;) {
     const path aside =
         parent_of(file) / ("." + file.filename().native() + ".tmp-" + std::to_string(::getpid()) +
                            "-" + std::to_string(counter++));
     // Taken: by a dead process of the same number, or by one of another host.
-    const Descriptor created = Descriptor::create(aside);
+    const Descriptor created = Descriptor::create(aside, mode);
     if (!created.holds()) continue;
     fill_and_sync(created, content);
     return aside;
@@ -133,8 +133,8 @@ Linked link_to(const path& aside, const path& file) {
 
 class PosixAppendFile : public AppendFile {
  public:
-  explicit PosixAppendFile(const path& file)
-      : descriptor_(file, O_WRONLY | O_APPEND | O_CREAT, "cannot open") {}
+  PosixAppendFile(const path& file, mode_t mode)
+      : descriptor_(file, O_WRONLY | O_APPEND | O_CREAT, "cannot open", mode) {}
 
   void append(std::string_view bytes) override { write_all(descriptor_, bytes); }
 
@@ -182,8 +182,10 @@ bool keeps_fine_times(const path& file) {
 
 class PosixFileSystem : public FileSystem {
  public:
+  explicit PosixFileSystem(Access access) : mode_(access == Access::owner ? 0600 : 0666) {}
+
   std::unique_ptr<AppendFile> open_append(const path& file) override {
-    return std::make_unique<PosixAppendFile>(file);
+    return std::make_unique<PosixAppendFile>(file, mode_);
   }
 
   std::string read(const path& file) override {
@@ -207,7 +209,7 @@ class PosixFileSystem : public FileSystem {
   }
 
   void replace(const path& file, std::string_view content) override {
-    const path aside = write_aside(file, content);
+    const path aside = write_aside(file, content, mode_);
     try {
       rename(aside, file);
     } catch (...) {
@@ -218,7 +220,7 @@ class PosixFileSystem : public FileSystem {
   }
 
   bool create_exclusive(const path& file, std::string_view content) override {
-    const path aside = write_aside(file, content);
+    const path aside = write_aside(file, content, mode_);
     Linked linked = Linked::unsupported;
     try {
       linked = link_to(aside, file);
@@ -229,7 +231,7 @@ class PosixFileSystem : public FileSystem {
     ::unlink(aside.c_str());
     if (linked == Linked::exists) return false;
     if (linked == Linked::unsupported) {
-      const Descriptor created = Descriptor::create(file);
+      const Descriptor created = Descriptor::create(file, mode_);
       if (!created.holds()) return false;
       fill_and_sync(created, content);
     }
@@ -358,10 +360,15 @@ class PosixFileSystem : public FileSystem {
     }
     return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
   }
+
+ private:
+  const mode_t mode_;  ///< of files that are made, before the umask
 };
 
 }  // namespace
 
-std::unique_ptr<FileSystem> make_posix_file_system() { return std::make_unique<PosixFileSystem>(); }
+std::unique_ptr<FileSystem> make_posix_file_system(Access access) {
+  return std::make_unique<PosixFileSystem>(access);
+}
 
 }  // namespace tune

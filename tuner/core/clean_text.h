@@ -1,0 +1,22 @@
+// Text of trials and users, as a terminal may get it.
+// Knows no terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tune {
+
+/// Whether `text` is well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
+enum class Lines {
+  join,  ///< a newline becomes a space, too
+  keep,  ///< newlines and tabs stay
+};
+
+/// `text` with nothing in it that a terminal obeys: each control character, of eight bits too, and
+/// each that turns the direction of writing, becomes a space; what is no UTF-8 becomes "?".
+std::string clean_text(std::string_view text, Lines lines = Lines::join);
+
+}  // namespace tune
