@@ -26,7 +26,7 @@ ROOMS = [
     (SPEC, [SPEC, SPACE, CORE, VALUES]),
     (FILES, [FILES, CORE]),
     (r"tuner/store/", [r"tuner/store/", FILES, CORE, VALUES]),
-    (r"tuner/exec/", [r"tuner/exec/", FILES, CORE, WIRE]),
+    (r"tuner/exec/", [r"tuner/exec/", r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),

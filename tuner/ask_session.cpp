@@ -1,9 +1,13 @@
 #include "tuner/ask_session.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -22,7 +26,10 @@ namespace tune {
 
 namespace {
 
-constexpr std::chrono::milliseconds lock_poll{10};
+/// Between two looks at an experiment that another process has: longer from one to the next, and
+/// never the same for two who wait.
+constexpr Seconds shortest_pause_s = 0.002;
+constexpr Seconds longest_pause_s = 0.25;
 /// So often in a row an experiment that nobody has may be refused before that is believed.
 constexpr int most_unexplained = 3;
 
@@ -104,21 +111,26 @@ struct AskSession::State {
   void make_it(const Catalogue& catalogue, const ExperimentSpec& given) {
     use(given);
     policies = make(catalogue);
-    store.emplace(
-        ExperimentStore::create(files, directory, to_json(spec), this_process(clock->now())));
+    store.emplace(ExperimentStore::create(files, directory, to_json(spec), owner(), &watch));
   }
 
   void open_it(const Catalogue& catalogue) {
     notices.clear();
     Recovery recovery(experiment, policies, [&] { return make(catalogue); });
     store.emplace(
-        ExperimentStore::open(files, directory, this_process(clock->now()), recovery, notices));
+        ExperimentStore::open(files, directory, owner(), recovery, notices, nullptr, &watch));
     changes = recovery.take_changes();
     if (const auto& difference = recovery.difference()) {
       notices.push_back(
           "the searcher answers the journal differently than it did, the record wins: " +
           *difference);
     }
+  }
+
+  LockOwner owner() const {
+    LockOwner self = this_process(clock->now());
+    self.lease_s = options.lease_s;
+    return self;
   }
 
   void use(ExperimentSpec the_spec) {
@@ -134,7 +146,8 @@ struct AskSession::State {
     const Seconds until = clock->steady() + options.patience_s;
     int unexplained = 0;
     std::string last_reason;
-    while (true) {
+    std::minstd_rand jitter(static_cast<unsigned>(::getpid()));
+    for (Seconds pause_s = shortest_pause_s;; pause_s = std::min(2 * pause_s, longest_pause_s)) {
       const bool is_there = ExperimentStore::exists(files, directory);
       if (is_there) {
         use(read_spec(files, directory, catalogue));
@@ -160,7 +173,8 @@ struct AskSession::State {
         if (unexplained > most_unexplained) throw;
         last_reason = error.what();
       }
-      std::this_thread::sleep_for(lock_poll);
+      const Seconds this_pause_s = std::uniform_real_distribution(0.5, 1.0)(jitter) * pause_s;
+      std::this_thread::sleep_for(std::chrono::duration<double>(this_pause_s));
     }
   }
 
@@ -192,6 +206,7 @@ struct AskSession::State {
   TrialChanges changes;
   CallbackList callbacks;  ///< none
   std::vector<std::string> notices;
+  LeaseWatch watch;
   std::optional<ExperimentStore> store;
   Workers workers{Workers::Threads::none, nullptr};
   std::optional<Ledger> ledger;

@@ -36,6 +36,8 @@ class AskSession {
     Seconds patience_s = 0;
     /// A snapshot is taken when the next process would have to do more than this once more.
     Seconds long_replay_s = 0.05;
+    /// Other hosts take this process for dead once it has given no sign of life for so long.
+    Seconds lease_s = 60;
   };
 
   /// Takes up the experiment in `directory`, an absolute path; without one, starts it with `*spec`.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "callbacks/callbacks.h"
 #include "schedulers/schedulers.h"
@@ -196,7 +198,14 @@ struct Engine {
 
   /// Once the experiment has started.
   SessionMark session_mark(const LockOwner& self) const {
-    return {std::llround(experiment.started() * 1e6), self.pid, self.start_ticks, self.host};
+    return {std::llround(experiment.started() * 1e6), self};
+  }
+
+  /// This driver, as the lock names it.
+  LockOwner owner() const {
+    LockOwner self = this_process(clock->now());
+    self.lease_s = options.lease_s;
+    return self;
   }
 
   void look_for_orphans(const LockOwner& self) {
@@ -270,6 +279,24 @@ std::set<int> indices_of(const Trial& trial) {
   return indices;
 }
 
+/// Waits for the lease of an earlier driver whose life cannot be seen, before anything is read that
+/// it might still change.
+void wait_for_lease(FileSystem& files, const std::filesystem::path& directory, LeaseWatch& watch,
+                    const RunOptions& options) {
+  constexpr Seconds longest_pause_s = 1;
+  constexpr Seconds say_every_s = 10;
+  Seconds said_at = -say_every_s;
+  await_lease(files, paths::lock(directory), watch, [&](const LeasePending& pending) {
+    const Seconds now = seconds_since_boot();
+    if (options.on_wait && now - said_at >= say_every_s) {
+      options.on_wait(pending.what());
+      said_at = now;
+    }
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::min(longest_pause_s, pending.lease_s / 10)));
+  });
+}
+
 /// Checkpoints that only the damaged part of a journal knew are somebody's work: out of the way of
 /// new ones, and kept.
 void set_aside_unknown(Engine& engine) {
@@ -335,8 +362,10 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
 RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
                           RunOptions options) {
   Engine engine(spec, catalogue, options, experiment_directory(spec));
+  LeaseWatch watch;
+  wait_for_lease(*engine.own_files, engine.directory, watch, options);
   auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
-                                       this_process(engine.clock->now()));
+                                       engine.owner(), &watch);
   engine.set_up_callbacks(false);
   if (!spec.searcher_reason.empty()) {
     engine.callbacks.notice("the searcher is " + spec.searcher.at("type").get<std::string>() +
@@ -349,6 +378,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
                              RunOptions options, const ResumeOptions& resume) {
   const auto absolute = std::filesystem::absolute(directory).lexically_normal();
   const auto files = make_posix_file_system();
+  LeaseWatch watch;
+  wait_for_lease(*files, absolute, watch, options);
   // What is recorded was decided under the spec of that time, which somebody may have edited since.
   const Json given = ExperimentStore::read_spec(*files, absolute);
   const auto snapshot = ExperimentStore::read_snapshot_state(*files, absolute);
@@ -371,8 +402,10 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   Recovery recovery(engine.experiment, replayed, make_recorded);
   std::vector<std::string> notices;
   bool salvaged = false;
-  auto store = ExperimentStore::open(*engine.own_files, absolute, this_process(engine.clock->now()),
-                                     recovery, notices, options.salvage ? &salvaged : nullptr);
+  auto store = ExperimentStore::open(*engine.own_files, absolute, engine.owner(), recovery, notices,
+                                     options.salvage ? &salvaged : nullptr, &watch);
+  // The driver before may not be dead but frozen, or on a host of which nothing is heard.
+  if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();
   engine.set_up_callbacks(true);
   CallbackReplay callback_replay(engine.callbacks, engine.experiment);

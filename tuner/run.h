@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,11 @@ struct RunOptions {
   bool strict = false;         ///< at a resume, a policy that answers differently is an Error
   bool salvage = false;        ///< at a resume, a damaged journal ends where the damage begins
   Seconds interrupt_grace_s = 30;
+  /// Other hosts take this driver for dead once it has given no sign of life for so long.
+  Seconds lease_s = 60;
+  /// Told again and again what a run waits for before it begins: that an earlier driver, whose life
+  /// cannot be seen, gives no sign of life. Nothing: it waits in silence.
+  std::function<void(const std::string& sentence)> on_wait;
 };
 
 struct RunOutcome {

@@ -52,6 +52,12 @@ void add_style(CLI::App& command, RunStyle& style) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  command
+      .add_option("--lease-s", style.lease_s,
+                  "Another host takes over once this driver has been silent for so long")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(5.0, 1e6))
+      ->capture_default_str();
   command.add_flag("--strict", style.strict,
                    "At a resume, a policy that answers differently than it did is an error");
 }

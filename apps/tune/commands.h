@@ -27,6 +27,7 @@ struct RunStyle {
   std::string progress = "auto";  ///< auto, table, lines, none
   bool strict = false;
   double grace_s = 30;
+  double lease_s = 60;  ///< other hosts take a driver for dead that has been silent for so long
 };
 
 /// Starts an experiment and runs it to its end. `resume`: what to do with one that is there already
@@ -123,7 +124,7 @@ int export_command(const std::string& directory, const std::string& file);
 struct AskRequest {
   std::string directory;
   std::int64_t count = 1;
-  double wait_s = 60;  ///< for another process to leave the experiment
+  double wait_s = 90;  ///< for another process to leave the experiment; longer than a lease
 };
 /// Prints new configs, for trials that somebody else runs. `source`: of a new experiment, or as
 /// that was.
@@ -136,7 +137,7 @@ struct TellRequest {
   std::string metrics;  ///< JSON
   bool failed = false;
   std::string reason;
-  double wait_s = 60;
+  double wait_s = 90;
   std::vector<std::string> plugins;
 };
 /// Takes in how a suggested trial has ended.

@@ -29,24 +29,19 @@ const char* verb(ControlRequest::Kind kind) {
   return "";
 }
 
-std::string name_of(const LockOwner& driver) {
-  return "pid " + std::to_string(driver.pid) + " on host " + driver.host;
-}
-
-/// Who drives the experiment here and now; Error (user) if nobody does.
-LockOwner require_driver(FileSystem& files, const std::filesystem::path& directory,
-                         const std::string& what) {
-  const std::string here = this_process(0).host;
+/// Who drives the experiment, on this machine; Error (user) if nobody does.
+Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
+                      const std::string& what) {
   const auto driver = ExperimentStore::driver(files, directory);
   const std::string experiment = "experiment " + directory.string();
-  if (!driver || (driver->host == here && !is_running(*driver, here))) {
+  if (!driver) {
     throw user_error("no driver runs " + experiment + ": there is nothing to " + what +
                      "; tune ls " + shell_word(directory) + " shows its trials, tune resume " +
                      shell_word(directory) + " goes on with it");
   }
-  if (driver->host != here) {
+  if (!driver->is_here) {
     throw user_error(experiment + " is driven by " + name_of(*driver) +
-                     ": give this command on that host (this one is " + here + ")");
+                     ": give this command on that host (this one is " + this_identity().host + ")");
   }
   return *driver;
 }
@@ -57,7 +52,7 @@ ControlClient connect(FileSystem& files, const std::filesystem::path& directory,
   using namespace std::chrono_literals;
   const auto until = std::chrono::steady_clock::now() + 10s;
   for (;;) {
-    const LockOwner driver = require_driver(files, directory, what);
+    const Driver driver = require_driver(files, directory, what);
     if (auto client = ControlClient::connect(directory)) return std::move(*client);
     if (std::chrono::steady_clock::now() > until) {
       throw machine_error("the driver (" + name_of(driver) + ") does not listen on " +
@@ -76,7 +71,7 @@ void wait_for_end(FileSystem& files, const std::filesystem::path& directory,
   for (;;) {
     const auto driver = ExperimentStore::driver(files, directory);
     if (!before || !driver || driver->pid != before->pid ||
-        driver->start_ticks != before->start_ticks || !is_running(*driver, driver->host)) {
+        driver->start_ticks != before->start_ticks) {
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

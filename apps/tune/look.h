@@ -16,7 +16,7 @@ namespace tune {
 struct Look {
   ResultGrid grid;
   std::uint64_t kept_checkpoints = 0;  ///< committed and not deleted since
-  std::optional<LockOwner> driver;     ///< who drives it now
+  std::optional<Driver> driver;        ///< who drives it now
   /// Damage that was made up for, and an unfinished end; none while a driver writes, which has
   /// such an end all the time.
   std::vector<std::string> notices;

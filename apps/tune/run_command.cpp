@@ -41,6 +41,10 @@ RunOptions run_options(const RunStyle& style) {
   RunOptions options;
   options.strict = style.strict;
   options.interrupt_grace_s = style.grace_s;
+  options.lease_s = style.lease_s;
+  options.on_wait = [](const std::string& sentence) {
+    std::fprintf(stderr, "tune: %s\n", sentence.c_str());
+  };
   if (style.progress == "none") {
     options.callbacks.push_back(std::make_unique<NoticePrinter>());
     return options;
@@ -199,8 +203,7 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
   const Experiment& experiment = look.grid.experiment();
   const std::string word = shell_word(directory);
   if (look.driver) {
-    throw user_error(directory.string() + " holds an experiment that process " +
-                     std::to_string(look.driver->pid) + " on host " + look.driver->host +
+    throw user_error(directory.string() + " holds an experiment that " + name_of(*look.driver) +
                      " is running. Either\n"
                      "  look at it:           tune status " +
                      word + "\n  or use another name:  tune run ... --name OTHER");

@@ -99,8 +99,11 @@ Json status_json(const Look& look) {
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
   Json driver;
   if (look.driver) {
-    driver = {
-        {"host", look.driver->host}, {"pid", look.driver->pid}, {"since", look.driver->since}};
+    driver = {{"host", look.driver->host},
+              {"pid", look.driver->pid},
+              {"since", look.driver->since},
+              {"seen", look.driver->is_seen},
+              {"last_sign", look.driver->last_sign}};
   }
   return {{"name", look.grid.spec().name},
           {"directory", look.grid.directory().string()},
@@ -123,8 +126,11 @@ Json status_json(const Look& look) {
 
 std::string driver_text(const Look& look) {
   if (look.driver) {
-    return "process " + std::to_string(look.driver->pid) + " on " + look.driver->host + " since " +
-           format_time(look.driver->since);
+    if (look.driver->pid == 0) return name_of(*look.driver);
+    const std::string text = "process " + std::to_string(look.driver->pid) + " on " +
+                             look.driver->host + " since " + format_time(look.driver->since);
+    if (look.driver->is_seen) return text;
+    return text + ", if it lives: its last sign of life was " + format_time(look.driver->last_sign);
   }
   if (is_told(look.grid.spec())) {
     return "none; its trials are run by whoever asks: tune suggest " +

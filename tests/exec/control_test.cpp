@@ -171,6 +171,22 @@ TEST_CASE("What a dead driver has left is replaced", "[unit][control]") {
   CHECK(works(dir.path()));
 }
 
+TEST_CASE("A driver that takes no connections is given up after a time", "[unit][control]") {
+  TempDir dir;
+  const ControlAddress address(dir.path());
+  const FileDescriptor stopped(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(stopped.get(), address.get(), ControlAddress::size) == 0);
+  REQUIRE(::listen(stopped.get(), 0) == 0);
+  const FileDescriptor waiting = connect_raw(dir.path());
+  std::string refusal;
+  try {
+    ControlClient::connect(dir.path(), 0.05);
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
+  CHECK(refusal.find("has taken no connection") != std::string::npos);
+}
+
 TEST_CASE("A directory that cannot have a socket is an error that names it", "[unit][control]") {
   ProcessExecutor executor(Interrupts::leave_alone);
   CHECK_THROWS_AS(executor.listen("/proc"), Error);

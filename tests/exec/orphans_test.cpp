@@ -30,17 +30,13 @@ bool has_ended(const FileDescriptor& pidfd, Seconds patience = 0) {
 /// A driver that is dead for good: nobody has this start time.
 SessionMark dead_driver(const SessionMark& of) {
   SessionMark mark = of;
-  mark.pid = ::getpid();
-  mark.start_ticks = 1;
+  mark.driver.start_ticks = 1;
   return mark;
 }
 
 /// An experiment that no other test on this machine has.
 SessionMark this_driver() {
-  return {.experiment = 1'000'000'000 + 16 * std::int64_t{::getpid()},
-          .pid = ::getpid(),
-          .start_ticks = read_process_stat(::getpid())->start_ticks,
-          .host = "here"};
+  return {.experiment = 1'000'000'000 + 16 * std::int64_t{::getpid()}, .driver = this_identity()};
 }
 
 struct OrphanSession : Session {
@@ -55,14 +51,25 @@ struct OrphanSession : Session {
 }  // namespace
 
 TEST_CASE("A session's mark can be read back, and a damaged one is none", "[unit][process]") {
-  const SessionMark mark{
-      .experiment = 1'700'000'000'123'456, .pid = 77, .start_ticks = 9'876'543'210, .host = "n:1"};
+  const SessionMark mark{.experiment = 1'700'000'000'123'456,
+                         .driver = {.host = "n:1;boot=x",
+                                    .pid = 77,
+                                    .start_ticks = 9'876'543'210,
+                                    .boot = "c810-6259",
+                                    .pid_namespace = 4'026'531'836}};
   const auto back = parse_session_mark(to_text(mark));
   REQUIRE(back);
   CHECK(back->experiment == mark.experiment);
-  CHECK(back->pid == 77);
-  CHECK(back->start_ticks == 9'876'543'210);
-  CHECK(back->host == "n:1");
+  CHECK(back->driver.pid == 77);
+  CHECK(back->driver.start_ticks == 9'876'543'210);
+  CHECK(back->driver.host == "n:1;boot=x");
+  CHECK(back->driver.boot == "c810-6259");
+  CHECK(back->driver.pid_namespace == 4'026'531'836);
+  const auto older = parse_session_mark("5:77:9:pine");
+  REQUIRE(older);
+  CHECK(older->driver.host == "pine");
+  CHECK(older->driver.boot.empty());
+  CHECK(older->driver.pid_namespace == 0);
   for (const char* text : {"", "1", "1:2", "1:2:3", "a:2:3:host", "1:2:x:host", ":::"}) {
     INFO(text);
     CHECK_FALSE(parse_session_mark(text));
@@ -126,12 +133,19 @@ TEST_CASE("Processes of other experiments, other hosts and living drivers are le
   SessionMark other_experiment = dead_driver(self);
   ++other_experiment.experiment;
   SessionMark other_host = dead_driver(self);
-  other_host.host = "elsewhere";
-  for (const auto& mark : {other_experiment, other_host, self}) {
+  other_host.driver.host = "elsewhere";
+  other_host.driver.boot = "another kernel's";
+  SessionMark other_namespace = dead_driver(self);
+  other_namespace.driver.pid_namespace = 1;  // of which nobody is seen: around this one, perhaps
+  SessionMark older_program = self;
+  older_program.driver.boot.clear();
+  older_program.driver.pid_namespace = 0;
+  for (const auto& mark : {other_experiment, other_host, other_namespace, older_program, self}) {
     session.wait_for<Greeted>(session.launch_marked(mark, {"answer-steps"}));
   }
   CHECK(end_orphans(self, {}).empty());
-  for (const auto launch : {LaunchId(1), LaunchId(2), LaunchId(3)}) {
+  for (int i = 1; i <= 5; ++i) {
+    const auto launch = LaunchId(i);
     session.executor.send(launch, protocol::Step{});
     session.wait_for<Reported>(launch);
   }

@@ -77,7 +77,7 @@ LoopEnd Harness::run() {
                     make_stoppers(iterations, spec.time_budget_s)};
   };
   Policies policies;
-  const LockOwner self{"host", 1, 1, clock.now()};
+  const LockOwner self{{"host", 1, 1}, clock.now()};
   std::vector<std::string> notices;
   const bool is_new = !ExperimentStore::exists(files, directory);
   Recovery recovery(experiment, policies, make_policies);

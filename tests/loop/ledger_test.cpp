@@ -50,7 +50,7 @@ struct Desk {
   Experiment experiment;
   Policies policies;
   ExperimentStore store =
-      ExperimentStore::create(files, "/exp", Json::object(), LockOwner{"host", 1, 1, 0});
+      ExperimentStore::create(files, "/exp", Json::object(), LockOwner{{"host", 1, 1}, 0});
   Workers workers;
   Ledger ledger{experiment, policies, store, workers, clock};
 };

@@ -53,7 +53,7 @@ struct Desk {
   Policies policies{Suggester(make_counting_searcher(2), {{"loss", Mode::min}}),
                     std::make_unique<AnyOrder>(), make_max_iteration(9)};
   ExperimentStore store =
-      ExperimentStore::create(files, "/exp", Json::object(), LockOwner{"host", 1, 1, 0});
+      ExperimentStore::create(files, "/exp", Json::object(), LockOwner{{"host", 1, 1}, 0});
   Workers workers{Workers::Threads::none, [] {}};
   Ledger ledger{experiment, policies, store, workers, clock};
   CheckpointStore checkpoints{files, "/exp"};

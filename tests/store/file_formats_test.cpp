@@ -109,8 +109,13 @@ TEST_CASE("The lock in the reference is what is written and understood", "[forma
   CHECK(owner->pid == 4711);
   CHECK(owner->start_ticks == 123456);
   CHECK(owner->since == 1795255200.5);
+  CHECK(owner->boot == "c8106259-2481-432b-b518-8b11be9984ee");
+  CHECK(owner->pid_namespace == 4026531836);
+  CHECK(owner->place == "66305:131074");
+  CHECK(owner->lease_s == 60);
   std::vector<std::string> notices;
   files.put("/f/other", "");
+  files.allow_holds("66305:131074");
   const DirectoryLock lock(files, "/f/LOCK", *owner, notices);
   CHECK(files.read("/f/LOCK") == example("LOCK"));
 }

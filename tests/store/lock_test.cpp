@@ -61,7 +61,7 @@ TEST_CASE("A lock is there while it is held and gone after", "[lock][unit]") {
     REQUIRE(owner);
     CHECK(owner->pid == ::getpid());
     CHECK(owner->since == ten_o_clock);
-    CHECK(is_running(*owner, owner->host));
+    CHECK(life_of(*owner, *owner) == Life::running);
   }
   CHECK(notices.empty());
   CHECK(files->names("/e") == std::vector<std::string>{"other"});
@@ -76,7 +76,8 @@ TEST_CASE("A second driver is refused by host, pid and time of the first", "[loc
   CHECK(files->read(file) == text_of(self));
 }
 
-TEST_CASE("The lock of another host is never taken over", "[lock][unit]") {
+TEST_CASE("The lock of another host whose program renews none is never taken over",
+          "[lock][unit]") {
   LockOwner other = dead_owner();
   other.host = "elsewhere";
   const auto files = directory(other);
@@ -110,9 +111,9 @@ TEST_CASE("A process that is dead but not yet reaped does not hold a lock", "[lo
   CHECK(!process_start_ticks(child));
   LockOwner owner = this_process(ten_o_clock);
   owner.pid = child;
-  CHECK(!is_running(owner, owner.host));
+  CHECK(life_of(owner, this_identity()) == Life::dead);
   ::waitpid(child, nullptr, 0);
-  CHECK(!is_running(owner, owner.host));
+  CHECK(life_of(owner, this_identity()) == Life::dead);
 }
 
 TEST_CASE("A lock that says nothing is refused with what to do", "[lock][unit]") {
@@ -196,7 +197,7 @@ TEST_CASE("A taker that dies half-way leaves a lock that the next can take", "[l
     }
     REQUIRE(!files->exists(file));
   }
-  CHECK(deaths == 18);
+  CHECK(deaths == 13);
 }
 
 TEST_CASE("What dead takers left beside the lock is swept, what living ones are making is not",
@@ -214,7 +215,7 @@ TEST_CASE("What dead takers left beside the lock is swept, what living ones are 
   files->put("/e/.LOCK.tmp-2-0", text_of(self));
   files->put("/e/.LOCK.tmp-3-0", text_of(other));
   files->put("/e/.LOCKED.tmp-1-0", text_of(dead_owner()));
-  remove_lock_leftovers(*files, file, self.host);
+  remove_lock_leftovers(*files, file, self);
   std::vector<std::string> left = {".LOCK.tmp-2-0",   ".LOCK.tmp-3-0", ".LOCK.tmp-" + living + "-1",
                                    ".LOCKED.tmp-1-0", "LOCK",          "other"};
   std::sort(left.begin(), left.end());
@@ -288,12 +289,12 @@ TEST_CASE("A lock that could not be taken is not left behind", "[lock][crash]") 
     } catch (const Error&) {
       ++failures;
       const auto owner = read_lock(*files, file);
-      REQUIRE((!owner || !is_running(*owner, owner->host)));
+      REQUIRE((!owner || life_of(*owner, this_identity()) == Life::dead));
       REQUIRE(!files->exists("/e/LOCK.takeover"));
     }
     if (files->operations() < k) break;
   }
-  CHECK(failures == (from_the_dead ? 14 : 5));
+  CHECK(failures == (from_the_dead ? 10 : 5));
 }
 
 }  // namespace

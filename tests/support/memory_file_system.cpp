@@ -59,6 +59,19 @@ class MemoryFileSystem::OpenFile : public AppendFile {
   NodePtr node_;
 };
 
+class MemoryFileSystem::Hold : public DirectoryHold {
+ public:
+  Hold(MemoryFileSystem& files, int& count) : files_(files), count_(count) { ++count_; }
+  ~Hold() override {
+    const std::lock_guard lock(files_.mutex_);
+    --count_;
+  }
+
+ private:
+  MemoryFileSystem& files_;
+  int& count_;
+};
+
 MemoryFileSystem::MemoryFileSystem() : root_(std::make_shared<Node>(Kind::directory)) {}
 
 std::uint64_t MemoryFileSystem::operations() const {
@@ -385,6 +398,36 @@ void MemoryFileSystem::sync_directory(const path& directory) {
 std::uint64_t MemoryFileSystem::free_bytes(const path&) {
   const auto lock = enter();
   return capacity_ - std::min(capacity_, used(*root_));
+}
+
+void MemoryFileSystem::allow_holds(std::string place) {
+  const std::lock_guard lock(mutex_);
+  place_ = std::move(place);
+}
+
+HoldAnswer MemoryFileSystem::hold(const path& directory, HoldKind kind) {
+  const auto lock = enter();
+  if (place_.empty()) return {};
+  int& drivers = drivers_[directory];
+  int& lookers = lookers_[directory];
+  const bool is_driving = kind == HoldKind::driving;
+  if (drivers > 0 || (is_driving && lookers > 0)) return {.is_taken = true};
+  return {std::make_unique<Hold>(*this, is_driving ? drivers : lookers), false, place_};
+}
+
+void MemoryFileSystem::touch(const path& file) {
+  const auto lock = enter();
+  const NodePtr node = require(file, Kind::file);
+  operation(file);
+  node->version = Node::next_version();
+}
+
+/// No two are the same. As nanoseconds they mean times soon after 1970: before any boot.
+std::optional<std::int64_t> MemoryFileSystem::modified_ns(const path& file) {
+  const auto lock = enter();
+  const NodePtr node = find(file);
+  if (!node) return std::nullopt;
+  return static_cast<std::int64_t>(node->version);
 }
 
 std::unique_lock<std::mutex> MemoryFileSystem::enter() {

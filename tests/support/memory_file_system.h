@@ -46,6 +46,9 @@ class MemoryFileSystem : public FileSystem {
   /// Called before every call, reads included, except those that it makes itself: what another
   /// process might do just then.
   void on_call(std::function<void()> other);
+  /// From now on directories can be held, each under the name `place`; before, as on a file system
+  /// without locks, they cannot.
+  void allow_holds(std::string place);
   std::uint64_t calls() const;  ///< so far, without those of `other`
   void set_piece_bytes(std::size_t bytes);
 
@@ -76,8 +79,12 @@ class MemoryFileSystem : public FileSystem {
   void sync_file(const std::filesystem::path& file) override;
   void sync_directory(const std::filesystem::path& directory) override;
   std::uint64_t free_bytes(const std::filesystem::path& path) override;
+  HoldAnswer hold(const std::filesystem::path& directory, HoldKind kind) override;
+  void touch(const std::filesystem::path& file) override;
+  std::optional<std::int64_t> modified_ns(const std::filesystem::path& file) override;
 
  private:
+  class Hold;
   enum class Kind { file, directory, link, socket };
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
@@ -115,6 +122,9 @@ class MemoryFileSystem : public FileSystem {
   std::function<void()> other_;
   std::size_t piece_bytes_ = 1 << 20;
   std::uint64_t asides_ = 0;
+  std::string place_;
+  std::map<std::filesystem::path, int> drivers_;
+  std::map<std::filesystem::path, int> lookers_;
 };
 
 }  // namespace tune

@@ -2,10 +2,12 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +18,8 @@ namespace tune {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+
+std::string seconds_text(Seconds seconds) { return std::to_string(std::lround(seconds)) + " s"; }
 
 /// False if nothing came in time.
 bool wait_for_input(int socket, SteadyClock::time_point until) {
@@ -40,16 +44,25 @@ std::string receive(int socket) {
 
 }  // namespace
 
-std::optional<ControlClient> ControlClient::connect(const std::filesystem::path& directory) {
+std::optional<ControlClient> ControlClient::connect(const std::filesystem::path& directory,
+                                                    Seconds patience_s) {
   const ControlAddress address(directory);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) throw file_error("cannot make a socket for", directory.native(), errno);
+  // Otherwise it waits without limit for a stopped driver that has many connections to take.
+  const auto whole_s = static_cast<time_t>(patience_s);
+  const timeval patience{whole_s, static_cast<suseconds_t>((patience_s - whole_s) * 1e6)};
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   int result = -1;
   do {
     result = ::connect(socket.get(), address.get(), ControlAddress::size);
   } while (result != 0 && errno == EINTR);
   if (result == 0) return ControlClient(std::move(socket));
   if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
+  if (errno == EAGAIN) {
+    throw machine_error("the driver has taken no connection for " + seconds_text(patience_s) +
+                        ": is it stopped?");
+  }
   throw file_error("cannot connect to", (directory / control_socket_name).native(), errno);
 }
 
@@ -61,8 +74,8 @@ ControlAnswer ControlClient::ask(const ControlRequest& request, Seconds patience
   std::string answer;
   while (answer.find('\n') == answer.npos) {
     if (!wait_for_input(socket_.get(), until)) {
-      throw machine_error("the driver has not answered for " +
-                          std::to_string(static_cast<long>(patience_s)) + " s: is it stopped?");
+      throw machine_error("the driver has not answered for " + seconds_text(patience_s) +
+                          ": is it stopped?");
     }
     const std::string more = receive(socket_.get());
     if (more.empty()) throw machine_error("the driver has left before it answered");

@@ -13,8 +13,10 @@ namespace tune {
 
 class ControlClient {
  public:
-  /// Nothing if nobody listens in this directory. Throws Error if that cannot be told.
-  static std::optional<ControlClient> connect(const std::filesystem::path& directory);
+  /// Nothing if nobody listens in this directory. Throws Error if that cannot be told, or if the
+  /// driver takes no connection within `patience_s`.
+  static std::optional<ControlClient> connect(const std::filesystem::path& directory,
+                                              Seconds patience_s = 10);
 
   /// Throws Error if there is no answer within `patience_s`, or none that can be understood.
   ControlAnswer ask(const ControlRequest& request, Seconds patience_s = 60);

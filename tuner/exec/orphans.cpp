@@ -44,11 +44,6 @@ bool has_ended(const FileDescriptor& pidfd) {
   return ::poll(&ended, 1, 0) > 0;
 }
 
-bool driver_runs(const SessionMark& mark) {
-  const auto stat = read_process_stat(static_cast<pid_t>(mark.pid));
-  return stat && !stat->is_dead() && stat->start_ticks == mark.start_ticks;
-}
-
 /// An orphan of the experiment, or nothing: somebody else's process, or one whose driver lives (of
 /// a copy of the directory).
 std::optional<Orphan> as_orphan(pid_t pid, const SessionMark& self) {
@@ -60,8 +55,8 @@ std::optional<Orphan> as_orphan(pid_t pid, const SessionMark& self) {
   const auto variables = read_environment(pid);
   const auto value = value_of(variables, protocol::env_session);
   const auto mark = value ? parse_session_mark(*value) : std::nullopt;
-  if (!mark || mark->experiment != self.experiment || mark->host != self.host) return std::nullopt;
-  if (driver_runs(*mark) || has_ended(pidfd)) return std::nullopt;
+  if (!mark || mark->experiment != self.experiment) return std::nullopt;
+  if (life_of(mark->driver, self.driver) != Life::dead || has_ended(pidfd)) return std::nullopt;
   return Orphan{pid, std::move(pidfd),
                 std::string(value_of(variables, protocol::env_trial_id).value_or("a trial"))};
 }
@@ -99,22 +94,39 @@ std::string names_of(const std::map<pid_t, std::string>& processes) {
 }  // namespace
 
 std::string to_text(const SessionMark& mark) {
-  return std::to_string(mark.experiment) + ":" + std::to_string(mark.pid) + ":" +
-         std::to_string(mark.start_ticks) + ":" + mark.host;
+  const ProcessIdentity& driver = mark.driver;
+  std::string text = std::to_string(mark.experiment) + ":" + std::to_string(driver.pid) + ":" +
+                     std::to_string(driver.start_ticks) + ":" + driver.host;
+  if (!driver.boot.empty()) text += ";boot=" + driver.boot;
+  if (driver.pid_namespace != 0) text += ";pid_ns=" + std::to_string(driver.pid_namespace);
+  return text;
 }
 
 std::optional<SessionMark> parse_session_mark(std::string_view text) {
   SessionMark mark;
+  // Without what older programs do not say, the host's name is the rest.
+  const auto take_last = [&text](std::string_view name) {
+    const auto at = text.rfind(name);
+    if (at == text.npos) return std::string_view();
+    const auto value = text.substr(at + name.size());
+    text = text.substr(0, at);
+    return value;
+  };
+  const auto number = take_last(";pid_ns=");
+  std::from_chars(number.data(), number.data() + number.size(), mark.driver.pid_namespace);
+  mark.driver.boot = take_last(";boot=");
   const char* const end = text.data() + text.size();
   const char* at = text.data();
-  const auto take = [&](auto& number) {
-    const auto [stop, error] = std::from_chars(at, end, number);
+  const auto take = [&](auto& value) {
+    const auto [stop, error] = std::from_chars(at, end, value);
     if (error != std::errc() || stop == end || *stop != ':') return false;
     at = stop + 1;
     return true;
   };
-  if (!take(mark.experiment) || !take(mark.pid) || !take(mark.start_ticks)) return std::nullopt;
-  mark.host.assign(at, end);
+  if (!take(mark.experiment) || !take(mark.driver.pid) || !take(mark.driver.start_ticks)) {
+    return std::nullopt;
+  }
+  mark.driver.host.assign(at, end);
   return mark;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tuner/core/clock.h"
+#include "tuner/store/liveness.h"
 
 namespace tune {
 
@@ -17,9 +18,7 @@ namespace tune {
 /// experiment's directory may move.
 struct SessionMark {
   std::int64_t experiment = 0;  ///< microseconds of Unix time at which the experiment first started
-  std::int64_t pid = 0;         ///< of the driver
-  std::uint64_t start_ticks = 0;  ///< of the driver: a pid is used again, this is not
-  std::string host;
+  ProcessIdentity driver;
 };
 
 std::string to_text(const SessionMark& mark);
@@ -35,9 +34,10 @@ struct RecordedProcess {
 
 /// Kills whatever an earlier, dead driver of this experiment has left on this host, and waits until
 /// it is gone, since it may hold devices. Nothing without the mark is touched: not the process that
-/// has got a recorded pid since. Returns sentences for the user: what was ended, what could not be,
+/// has got a recorded pid since; nor what a driver may have started that lives, or of which that
+/// cannot be seen from here. Returns sentences for the user: what was ended, what could not be,
 /// and which recorded process was left alone though it looks like the one that was recorded.
-/// `self`: this driver; its `pid` and `start_ticks` are spared.
+/// `self`: this driver, which lives.
 std::vector<std::string> end_orphans(const SessionMark& self,
                                      const std::vector<RecordedProcess>& recorded,
                                      Seconds patience_s = 30);

@@ -55,9 +55,10 @@ void Ledger::add(EventBody body) {
 
 void Ledger::write() {
   if (!error_.empty()) throw machine_error(error_);
+  store_.refuse_if_lost();
   if (writing_ || store_.written() == experiment_.last_event()) return;
   // Beside a sync of the same file a write may wait for as long as that does.
-  if (syncing_ || disk_is_slow_) {
+  if (syncing_ || disk_is_slow_ || store_.must_renew()) {
     write_beside();
     return;
   }

@@ -121,11 +121,18 @@ void salvage_rest(FileSystem& files, const path& file, std::uint64_t bytes,
 
 struct ExperimentStore::State {
   State(FileSystem& the_files, path the_directory, const LockOwner& self,
-        std::vector<std::string>& notices)
+        std::vector<std::string>& notices, LeaseWatch* watch)
       : files(the_files),
         directory(std::move(the_directory)),
-        lock(files, paths::lock(directory), self, notices),
+        lock(files, paths::lock(directory), self, notices, watch),
         trials(files, directory) {}
+
+  /// Opens the journal that was found.
+  void begin_journal(const path& file) {
+    journal = std::make_unique<Journal>(files, file);
+    if (has_header) return;
+    journal->append(journal_header({.generation = generation, .first = appended + 1}));
+  }
 
   FileSystem& files;
   path directory;
@@ -138,6 +145,8 @@ struct ExperimentStore::State {
   std::uint64_t closed = 0;           // of the last one in the batch that is being written
   std::uint64_t closed_bytes = 0;     // of that batch; of whoever writes it, until it is written
   std::uint64_t written = 0;
+  std::uint64_t opened_bytes = 0;  // of the journal that was found
+  bool has_header = true;          // that one
   StateCost cost;
 
   // Of `publish`.
@@ -149,7 +158,7 @@ struct ExperimentStore::State {
 };
 
 ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const Json& spec,
-                                        const LockOwner& self) {
+                                        const LockOwner& self, LeaseWatch* watch) {
   const auto refuse_existing = [&] {
     if (exists(files, directory)) {
       throw user_error("there already is an experiment in " + directory.native() +
@@ -161,7 +170,7 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
   const std::string content = spec_text(paths::spec(directory), spec);
   make_durable_directories(files, directory);
   std::vector<std::string> notices;  // a dead creator's lock is nobody's concern
-  auto state = std::make_unique<State>(files, directory, self, notices);
+  auto state = std::make_unique<State>(files, directory, self, notices, watch);
   refuse_existing();
   const path journal = paths::journal(directory, 1);
   try {
@@ -185,10 +194,10 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
 
 ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const LockOwner& self,
                                       StateReader& reader, std::vector<std::string>& notices,
-                                      bool* salvaged) {
+                                      bool* salvaged, LeaseWatch* watch) {
   current_generation(files,
                      directory);  // before a lock is left in a directory that is none of ours
-  auto state = std::make_unique<State>(files, directory, self, notices);
+  auto state = std::make_unique<State>(files, directory, self, notices, watch);
   const Generations found =
       read_generations(files, directory, state->trials, reader, salvaged != nullptr);
   notices.insert(notices.end(), found.notices.begin(), found.notices.end());
@@ -220,19 +229,20 @@ ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const L
     }
     break;
   }
-  remove_lock_leftovers(files, paths::lock(directory), self.host);
+  remove_lock_leftovers(files, paths::lock(directory), self);
   state->trials_files = remove_leftovers(files, directory, kept, trials_in_use);
-  state->journal = std::make_unique<Journal>(files, journal);
   state->generation = found.newest;
   state->current = found.base;
   state->oldest = kept.base;
   state->trials_of_current = state->trials.number();
   state->appended = state->written = found.last_event;
-  if (!found.has_header) {
-    state->journal->append(
-        journal_header({.generation = found.newest, .first = found.last_event + 1}));
-  }
-  return ExperimentStore(std::move(state));
+  state->opened_bytes = found.intact_bytes;
+  state->has_header = found.has_header;
+  state->begin_journal(journal);
+  const bool may_have_rival = state->lock.is_from_unseen();
+  ExperimentStore store(std::move(state));
+  if (may_have_rival) store.fence();
+  return store;
 }
 
 void ExperimentStore::read(FileSystem& files, const path& directory, StateReader& reader,
@@ -281,10 +291,8 @@ std::optional<Json> ExperimentStore::read_snapshot_state(FileSystem& files, cons
   }
 }
 
-std::optional<LockOwner> ExperimentStore::driver(FileSystem& files, const path& directory) {
-  std::optional<LockOwner> owner = read_lock(files, paths::lock(directory));
-  if (owner && !is_running(*owner, this_process(0).host)) owner.reset();
-  return owner;
+std::optional<Driver> ExperimentStore::driver(FileSystem& files, const path& directory) {
+  return find_driver(files, paths::lock(directory));
 }
 
 ExperimentStore::ExperimentStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -292,7 +300,22 @@ ExperimentStore::ExperimentStore(ExperimentStore&&) noexcept = default;
 ExperimentStore& ExperimentStore::operator=(ExperimentStore&&) noexcept = default;
 ExperimentStore::~ExperimentStore() = default;
 
+void ExperimentStore::fence() {
+  State& state = *state_;
+  ensure(state.written == state.appended && state.finished == nullptr && state.closed == 0,
+         "an experiment is fenced before anything is written");
+  const path file = paths::journal(state.directory, state.generation);
+  const std::string content = state.files.read(file);
+  state.lock.confirm();
+  state.files.replace(file, std::string_view(content).substr(0, state.opened_bytes));
+  state.begin_journal(file);
+}
+
+void ExperimentStore::refuse_if_lost() const { state_->lock.refuse_if_lost(); }
+bool ExperimentStore::must_renew() const { return state_->lock.is_old(); }
+
 void ExperimentStore::write_spec(const Json& spec) {
+  state_->lock.confirm();
   const path file = paths::spec(state_->directory);
   state_->files.replace(file, spec_text(file, spec));
 }
@@ -320,7 +343,10 @@ void ExperimentStore::close_batch() {
   state_->closed = state_->appended;
 }
 
-void ExperimentStore::write_closed() { state_->closed_bytes = state_->journal->write_closed(); }
+void ExperimentStore::write_closed() {
+  state_->lock.require();
+  state_->closed_bytes = state_->journal->write_closed();
+}
 
 void ExperimentStore::finish_write() {
   const std::uint64_t bytes = std::exchange(state_->closed_bytes, 0);
@@ -336,9 +362,11 @@ void ExperimentStore::sync() {
   // In this order: an event never outlives one before it.
   if (state_->finished != nullptr) state_->finished->sync();
   state_->journal->sync();
+  state_->lock.confirm();
 }
 
 std::unique_ptr<Journal> ExperimentStore::make_next_journal() {
+  state_->lock.confirm();
   const path file = paths::journal(state_->directory, state_->generation + 1);
   auto journal = std::make_unique<Journal>(state_->files, file);
   state_->files.sync_directory(state_->directory);
@@ -359,6 +387,7 @@ void ExperimentStore::finish_generation() { state_->finished.reset(); }
 
 std::uint64_t ExperimentStore::add_trials(const TrialLines& lines) {
   State& state = *state_;
+  state.lock.confirm();
   const std::uint64_t written_before = state.trials.written_bytes();
   state.trials.append(lines);
   state.trials_files.insert(state.trials.number());
@@ -368,6 +397,7 @@ std::uint64_t ExperimentStore::add_trials(const TrialLines& lines) {
 std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
   State& state = *state_;
   const std::uint64_t trials_bytes = add_trials(parts.trials);
+  state.lock.confirm();
   const std::uint64_t bytes =
       write_snapshot(state.files, paths::snapshot(state.directory, parts.generation),
                      {.generation = parts.generation,
@@ -375,6 +405,7 @@ std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
                       .trials_file = state.trials.number(),
                       .trials_bytes = state.trials.bytes(),
                       .state = parts.state});
+  state.lock.confirm();
   state.files.replace(paths::current(state.directory), std::to_string(parts.generation) + "\n");
 
   // From here on nothing can be lost any more; what cannot be removed now is at the next opening.
@@ -396,7 +427,7 @@ std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
 }
 
 bool ExperimentStore::has_failed() const {
-  return state_->journal->is_broken() ||
+  return state_->lock.is_lost() || state_->journal->is_broken() ||
          (state_->finished != nullptr && state_->finished->is_broken());
 }
 std::uint64_t ExperimentStore::written() const { return state_->written; }

@@ -35,16 +35,18 @@ class ExperimentStore {
   /// Makes a new experiment's directory with its spec and an empty journal, and locks it. Error
   /// (user) if the directory already holds an experiment: see `exists`.
   static ExperimentStore create(FileSystem& files, std::filesystem::path directory,
-                                const Json& spec, const LockOwner& self);
+                                const Json& spec, const LockOwner& self,
+                                LeaseWatch* watch = nullptr);
 
   /// Locks an existing experiment and gives its state to `reader`; a torn last line is cut off (and
   /// said in `notices`), damage before it is an Error with file, line and byte. With `salvaged`, a
   /// damaged journal is cut off there instead, what is cut off is kept in a file beside it, and
   /// `*salvaged` says so.
-  /// Refused by name of host and pid if another driver has it.
+  /// Refused by name of host and pid if another driver has it; `watch` as for a DirectoryLock.
   static ExperimentStore open(FileSystem& files, std::filesystem::path directory,
                               const LockOwner& self, StateReader& reader,
-                              std::vector<std::string>& notices, bool* salvaged = nullptr);
+                              std::vector<std::string>& notices, bool* salvaged = nullptr,
+                              LeaseWatch* watch = nullptr);
 
   /// Gives the state to `reader` without locking or changing anything, also while a driver runs.
   static void read(FileSystem& files, const std::filesystem::path& directory, StateReader& reader,
@@ -56,13 +58,22 @@ class ExperimentStore {
   /// The state in the newest snapshot; nothing if there is none, or it is damaged.
   static std::optional<Json> read_snapshot_state(FileSystem& files,
                                                  const std::filesystem::path& directory);
-  /// Who drives the experiment now; nothing if nobody does (a lock of a dead process of this host
-  /// counts as nobody).
-  static std::optional<LockOwner> driver(FileSystem& files, const std::filesystem::path& directory);
+  /// Who drives the experiment now; nothing if nobody does, see `find_driver`.
+  static std::optional<Driver> driver(FileSystem& files, const std::filesystem::path& directory);
 
   ExperimentStore(ExperimentStore&&) noexcept;
   ExperimentStore& operator=(ExperimentStore&&) noexcept;
   ~ExperimentStore();  ///< unlocks
+
+  /// Gives the journal a new file with what it held when it was opened, before anything is written:
+  /// a driver that was wrongly taken for dead writes to the old one, which nobody reads, and finds
+  /// out when it syncs. For the experiment of a driver that has not left in good order.
+  void fence();
+
+  /// Error (machine) if another driver is known to have taken over. Cheap.
+  void refuse_if_lost() const;
+  /// Whether the next write may first have to ask the disk whether this driver still is the one.
+  bool must_renew() const;
 
   /// Replaces experiment.json, durably.
   void write_spec(const Json& spec);

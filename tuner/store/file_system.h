@@ -52,6 +52,22 @@ struct FileStamp {
   auto operator<=>(const FileStamp&) const = default;
 };
 
+/// A lock on a directory that all processes of this kernel see, whatever their namespaces, and none
+/// of another's. It goes with the object, and with the process.
+class DirectoryHold {
+ public:
+  virtual ~DirectoryHold() = default;
+};
+enum class HoldKind {
+  driving,  ///< nobody else may have it
+  looking,  ///< to be given back at once: is somebody driving?
+};
+struct HoldAnswer {
+  std::unique_ptr<DirectoryHold> hold;  ///< nothing if it is taken, or cannot be had here
+  bool is_taken = false;
+  std::string place;  ///< which directory is held, as the kernel names it
+};
+
 /// All errors are thrown as Error (machine), with path and reason. From any thread.
 class FileSystem {
  public:
@@ -98,6 +114,13 @@ class FileSystem {
   virtual void sync_file(const std::filesystem::path& file) = 0;
   virtual void sync_directory(const std::filesystem::path& directory) = 0;
   virtual std::uint64_t free_bytes(const std::filesystem::path& path) = 0;
+
+  virtual HoldAnswer hold(const std::filesystem::path& directory, HoldKind kind) = 0;
+  /// Makes the file look as if it had been written just now.
+  virtual void touch(const std::filesystem::path& file) = 0;
+  /// When it was written or touched last: Unix time in nanoseconds by the file system's clock, as
+  /// other hosts see it too; nothing if it is not there.
+  virtual std::optional<std::int64_t> modified_ns(const std::filesystem::path& file) = 0;
 };
 
 /// Who may read the files that are made.

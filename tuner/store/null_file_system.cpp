@@ -47,6 +47,9 @@ class NullFileSystem final : public FileSystem {
   std::uint64_t free_bytes(const path&) override {
     return std::numeric_limits<std::uint64_t>::max();
   }
+  HoldAnswer hold(const path&, HoldKind) override { return {}; }
+  void touch(const path&) override {}
+  std::optional<std::int64_t> modified_ns(const path&) override { return std::nullopt; }
 };
 
 }  // namespace

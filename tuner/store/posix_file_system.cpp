@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -131,6 +132,26 @@ Linked link_to(const path& aside, const path& file) {
   throw file_error("cannot create", file.native(), error);
 }
 
+class PosixHold : public DirectoryHold {
+ public:
+  explicit PosixHold(const path& directory)
+      : descriptor_(directory, O_RDONLY | O_DIRECTORY, "cannot open") {}
+
+  bool take(HoldKind kind) {
+    const int operation = kind == HoldKind::driving ? LOCK_EX : LOCK_SH;
+    return uninterrupted([&] { return ::flock(descriptor_.get(), operation | LOCK_NB); }) == 0;
+  }
+
+  std::string place() const {
+    struct stat status {};
+    if (::fstat(descriptor_.get(), &status) == -1) return "";
+    return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
+  }
+
+ private:
+  Descriptor descriptor_;
+};
+
 class PosixAppendFile : public AppendFile {
  public:
   PosixAppendFile(const path& file, mode_t mode)
@@ -172,7 +193,7 @@ DirectoryEntry entry_of(const std::string& name, const struct stat& status) {
 /// Whether times of the file are kept by this machine's clock, and finer than a second. Others are
 /// those of a server, or of a format with coarse ones: two writes may have the same.
 bool keeps_fine_times(const path& file) {
-  constexpr unsigned own_disks[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,      BTRFS_SUPER_MAGIC,
+  constexpr unsigned own_disks[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
                                     TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
   struct statfs status {};
   if (uninterrupted([&] { return ::statfs(file.c_str(), &status); }) == -1) return false;
@@ -359,6 +380,41 @@ class PosixFileSystem : public FileSystem {
       throw file_error("cannot ask for the free space of", file.native(), errno);
     }
     return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
+  }
+
+  HoldAnswer hold(const path& directory, HoldKind kind) override {
+    try {
+      auto hold = std::make_unique<PosixHold>(directory);
+      // Who only looks has it for an instant.
+      for (int tries_left = kind == HoldKind::driving ? 20 : 0; !hold->take(kind); --tries_left) {
+        if (errno != EWOULDBLOCK) return {};
+        if (tries_left == 0) return {.is_taken = true};
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      std::string place = hold->place();
+      return {std::move(hold), false, std::move(place)};
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  void touch(const path& file) override {
+    if (::utimensat(AT_FDCWD, file.c_str(), nullptr, 0) == -1) {
+      throw file_error("cannot touch", file.native(), errno);
+    }
+  }
+
+  std::optional<std::int64_t> modified_ns(const path& file) override {
+    // Opened, because then a network file system asks its server and not its cache.
+    const int fd = uninterrupted([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC); });
+    struct stat status {};
+    const bool is_known = fd != -1 && ::fstat(fd, &status) == 0;
+    const int error = errno;
+    if (fd != -1) ::close(fd);
+    if (is_known)
+      return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+    if (error == ENOENT || error == ENOTDIR || error == ESTALE) return std::nullopt;
+    throw file_error("cannot look at", file.native(), error);
   }
 
  private:

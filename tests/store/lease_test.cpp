@@ -1,0 +1,374 @@
+// Locks of owners whose life cannot be seen: of other hosts, other namespaces, or frozen.
+// Time is told, kernels and hosts are made up: a disk in memory without holds is one that two
+// kernels share.
+#include "tuner/store/lease.h"
+
+#include <unistd.h>
+
+#include <ctime>
+
+#include "tests/store/some_events.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+#include "tuner/store/experiment_store.h"
+#include "tuner/store/lock.h"
+
+namespace tune {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::filesystem::path file = "/e/LOCK";
+
+struct World {
+  World() { files.put("/e/other", ""); }
+
+  std::function<Seconds()> clock() {
+    return [this] { return now; };
+  }
+
+  std::unique_ptr<DirectoryLock> take(const LockOwner& owner, LeaseWatch* with = nullptr) {
+    return std::make_unique<DirectoryLock>(files, file, owner, notices, with, clock());
+  }
+
+  /// Empty if the lock was to be had.
+  std::string refusal(const LockOwner& owner, LeaseWatch* with = nullptr) {
+    try {
+      take(owner, with);
+    } catch (const Error& error) {
+      CHECK(error.fault() == Fault::user);
+      return error.what();
+    }
+    return "";
+  }
+
+  MemoryFileSystem files;
+  Seconds now = 1000;
+  std::vector<std::string> notices;
+  LeaseWatch watch{clock()};
+};
+
+LockOwner here() {
+  LockOwner owner = this_process(1795255200);
+  owner.lease_s = 60;
+  return owner;
+}
+
+/// Of a kernel and a host that this process knows nothing of.
+LockOwner elsewhere() {
+  LockOwner owner = here();
+  owner.host = "elsewhere";
+  owner.boot = "another kernel's";
+  return owner;
+}
+
+LockOwner in_other_namespace() {
+  LockOwner owner = here();
+  owner.pid = 1;
+  owner.pid_namespace = 1;  // of which no process is seen
+  return owner;
+}
+
+/// What `owner` writes into its lock.
+std::string text_of(LockOwner owner, const std::string& place = "") {
+  World world;
+  if (!place.empty()) world.files.allow_holds(place);
+  owner.lease_s = 0;  // nobody renews it here
+  const auto lock = world.take(owner);
+  std::string text = world.files.read(file);
+  text.insert(text.find(",\"pid\""), ",\"lease_s\":60");
+  return text;
+}
+
+TEST_CASE(
+    "A lock of another host is taken over once its whole lease has passed in silence, and "
+    "not before",
+    "[lease][unit]") {
+  World world;
+  world.files.put(file, text_of(elsewhere()));
+  for (int silent_s = 0; silent_s < 60; ++silent_s, ++world.now) {
+    REQUIRE_THAT(world.refusal(here(), &world.watch),
+                 Contains("pid " + std::to_string(::getpid()) + " on host elsewhere") &&
+                     Contains("no sign of life for " + std::to_string(silent_s) +
+                              " s, it is taken over after 60 s"));
+  }
+  const auto lock = world.take(here(), &world.watch);
+  CHECK(lock->is_from_unseen());
+  REQUIRE(world.notices.size() == 1);
+  CHECK_THAT(world.notices[0], Contains("has given no sign of life for 60 s"));
+  CHECK(read_lock(world.files, file)->host == this_identity().host);
+}
+
+TEST_CASE("An owner that renews its lease keeps it, however long somebody watches",
+          "[lease][unit]") {
+  World world;
+  const auto lock = world.take(elsewhere());
+  CHECK_THAT(world.refusal(here(), &world.watch), Contains("no sign of life"));
+  for (int i = 0; i < 300; ++i) {
+    world.now += 1;
+    if (i % 10 == 5) lock->renew();
+    const std::string refusal = world.refusal(here(), &world.watch);
+    if (i >= 5) REQUIRE_THAT(refusal, Contains("has just renewed its lock"));
+    REQUIRE(!refusal.empty());
+  }
+  CHECK_NOTHROW(lock->confirm());
+}
+
+TEST_CASE("A watcher that was held up has seen nothing meanwhile, and begins anew",
+          "[lease][unit]") {
+  LeaseWatch::Sign sign{};
+  Seconds now = 0;
+  LeaseWatch watch([&] { return now; });
+  for (; now <= 59; ++now) sign = watch.look(file, "text", 1, 60);
+  CHECK(sign == LeaseWatch::Sign::none);
+  now += LeaseWatch::longest_gap_s + 1;
+  CHECK(watch.look(file, "text", 1, 60) == LeaseWatch::Sign::none);
+  CHECK(watch.silent_s(file) == 0);
+  for (int i = 0; i < 60; ++i, ++now) sign = watch.look(file, "text", 1, 60);
+  CHECK(sign == LeaseWatch::Sign::none);
+  CHECK(watch.look(file, "text", 1, 60) == LeaseWatch::Sign::over);
+  // Another owner has a lease of its own.
+  CHECK(watch.look(file, "other", 1, 60) == LeaseWatch::Sign::none);
+}
+
+TEST_CASE("Who waits for a lease goes on as soon as the lock can be had, or is refused",
+          "[lease][unit]") {
+  World world;
+  int pauses = 0;
+  const auto wait = [&](const std::function<void()>& meanwhile) {
+    pauses = 0;
+    await_lease(world.files, file, world.watch, [&](const LeasePending& pending) {
+      CHECK(pending.lease_s == 60);
+      ++pauses;
+      world.now += 1;
+      meanwhile();
+    });
+  };
+  SECTION("when there is no lock") {
+    wait([] {});
+    CHECK(pauses == 0);
+  }
+  SECTION("when the lease is over") {
+    world.files.put(file, text_of(elsewhere()));
+    wait([] {});
+    CHECK(pauses == 60);
+    CHECK(world.refusal(here(), &world.watch).empty());
+  }
+  SECTION("when the owner gives a sign of life") {
+    world.files.put(file, text_of(elsewhere()));
+    wait([&] {
+      if (pauses == 7) world.files.touch(file);
+    });
+    CHECK(pauses == 7);
+    CHECK_THAT(world.refusal(here(), &world.watch), Contains("has just renewed"));
+  }
+  SECTION("when the owner leaves") {
+    world.files.put(file, text_of(elsewhere()));
+    wait([&] {
+      if (pauses == 3) world.files.remove_file(file);
+    });
+    CHECK(pauses == 3);
+  }
+  SECTION("when the owner is seen to live") {
+    const auto lock = world.take(here());
+    wait([] {});
+    CHECK(pauses == 0);
+  }
+}
+
+TEST_CASE("A driver of another namespace is seen by its hold, with its lock file and without",
+          "[lease][unit]") {
+  World world;
+  world.files.allow_holds("66:1");
+  auto lock = world.take(in_other_namespace());
+  const std::string refusal = world.refusal(here(), &world.watch);
+  CHECK_THAT(refusal, Contains("is driven by pid 1 on host") && Contains("tune pause /e"));
+  auto driver = find_driver(world.files, file);
+  REQUIRE(driver);
+  CHECK((driver->is_here && driver->is_seen && driver->pid == 1));
+
+  world.files.remove_file(file);
+  CHECK_THAT(world.refusal(here(), &world.watch), Contains("its file LOCK does not name"));
+  driver = find_driver(world.files, file);
+  REQUIRE(driver);
+  CHECK((driver->is_here && driver->is_seen && driver->pid == 0));
+  lock->confirm();
+  CHECK(find_driver(world.files, file)->pid == 1);
+  lock.reset();
+  CHECK(!find_driver(world.files, file));
+  CHECK(world.refusal(here()).empty());
+}
+
+TEST_CASE(
+    "Who holds the directory knows that an owner which would hold it is dead, whatever its "
+    "namespace",
+    "[lease][unit]") {
+  World world;
+  world.files.allow_holds("66:1");
+  SECTION("at once, if it is that directory") {
+    world.files.put(file, text_of(in_other_namespace(), "66:1"));
+    CHECK(!find_driver(world.files, file));
+    CHECK(!world.take(here())->is_from_unseen());
+  }
+  SECTION("not if it is a copy, or seen through another mount") {
+    world.files.put(file, text_of(in_other_namespace(), "66:2"));
+    REQUIRE(find_driver(world.files, file));
+    CHECK(!find_driver(world.files, file)->is_seen);
+    CHECK_THAT(world.refusal(here()), Contains("whether it still runs cannot be seen from here"));
+    CHECK_THAT(world.refusal(here(), &world.watch), Contains("no sign of life"));
+  }
+}
+
+TEST_CASE("A process of this host's earlier boot is dead, one that gave a sign since is not",
+          "[lease][unit]") {
+  LockOwner owner = here();
+  owner.boot = "the boot before";
+  CHECK(life_of(owner, here(), 1.0) == Life::dead);
+  CHECK(life_of(owner, here()) == Life::unknown);
+  // Then it is another host of the same name.
+  CHECK(life_of(owner, here(), static_cast<Seconds>(::time(nullptr))) == Life::unknown);
+  owner.host = "elsewhere";
+  CHECK(life_of(owner, here(), 1.0) == Life::unknown);
+}
+
+TEST_CASE("A process is looked for in its own namespace, or in all if that is not known",
+          "[lease][unit]") {
+  const ProcessIdentity self = this_identity();
+  CHECK(life_of(self, self) == Life::running);
+  ProcessIdentity other = self;
+  other.start_ticks += 1;
+  CHECK(life_of(other, self) == Life::dead);
+  other = self;
+  other.pid_namespace += 1;
+  CHECK(life_of(other, self) == Life::unknown);
+  other.pid_namespace = 0;
+  other.boot.clear();
+  CHECK(life_of(other, self) == Life::running);
+  other.start_ticks += 1;
+  CHECK(life_of(other, self) == Life::dead);
+}
+
+TEST_CASE("A lock that somebody removes is made again, one that is another's is lost for good",
+          "[lease][unit]") {
+  World world;
+  const auto lock = world.take(here());
+  const std::string ours = world.files.read(file);
+  SECTION("removed") {
+    world.files.remove_file(file);
+    world.now += 59;
+    lock->confirm();
+    CHECK(world.files.read(file) == ours);
+    CHECK(!lock->is_lost());
+  }
+  SECTION("removed, and there was time for another to come and go") {
+    world.files.remove_file(file);
+    world.now += 60;
+    CHECK_THROWS_WITH(lock->require(), Contains("another one may have come and gone"));
+    CHECK(!world.files.exists(file));
+    CHECK(lock->is_lost());
+  }
+  SECTION("another's") {
+    world.files.put(file, text_of(elsewhere()));
+    CHECK_THROWS_WITH(lock->confirm(), Contains("is driven by pid") && Contains("elsewhere now"));
+    world.files.put(file, ours);
+    CHECK_THROWS_WITH(lock->confirm(), Contains("elsewhere now"));
+    CHECK_THROWS_WITH(lock->renew(), Contains("elsewhere now"));
+    CHECK_THROWS_WITH(lock->require(), Contains("elsewhere now"));
+    CHECK_THROWS_WITH(lock->refuse_if_lost(), Contains("elsewhere now"));
+  }
+  SECTION("not to be read") {
+    world.files.fail_reading(file);
+    CHECK_NOTHROW(lock->confirm());
+  }
+}
+
+TEST_CASE(
+    "Before a write the lease is renewed if it is old, and a disk that does not let it be "
+    "ends the run in time",
+    "[lease][unit]") {
+  World world;
+  const auto lock = world.take(here());
+  const auto before = world.files.modified_ns(file);
+  world.now += 15;
+  CHECK(!lock->is_old());
+  lock->require();
+  CHECK(world.files.modified_ns(file) == before);
+  world.now += 1;
+  CHECK(lock->is_old());
+  lock->require();
+  CHECK(world.files.modified_ns(file) != before);
+  CHECK(!lock->is_old());
+
+  world.now += 29;
+  world.files.fail_operation(1, EIO);
+  CHECK_NOTHROW(lock->require());
+  world.now += 2;
+  world.files.fail_operation(1, EIO);
+  CHECK_THROWS_WITH(lock->require(), Contains("cannot renew /e/LOCK since 31 s"));
+  CHECK_NOTHROW(lock->require());
+}
+
+TEST_CASE("A refused taker has made no file", "[lease][unit]") {
+  World world;
+  const bool can_hold = GENERATE(false, true);
+  if (can_hold) world.files.allow_holds("66:1");
+  const auto lock = world.take(can_hold ? in_other_namespace() : elsewhere());
+  const auto before = world.files.operations();
+  CHECK(!world.refusal(here(), &world.watch).empty());
+  CHECK(world.files.operations() == before);
+}
+
+TEST_CASE("An experiment that another driver has taken over takes nothing any more",
+          "[lease][experiment_store][unit]") {
+  MemoryFileSystem files;
+  ExperimentStore store = ExperimentStore::create(files, "/runs/exp", Json::object(), here());
+  append_events(store, 1, 2);
+  store.write();
+  files.put("/runs/exp/LOCK", text_of(elsewhere()));
+  CHECK_THROWS_WITH(store.sync(), Contains("elsewhere now"));
+  CHECK(store.has_failed());
+  CHECK_THROWS_WITH(store.refuse_if_lost(), Contains("elsewhere now"));
+  append_events(store, 3, 3);
+  CHECK_THROWS_WITH(store.write(), Contains("elsewhere now"));
+  CHECK_THROWS_WITH(store.make_next_journal(), Contains("elsewhere now"));
+  CHECK_THROWS_WITH(store.add_trials({}), Contains("elsewhere now"));
+  CHECK_THROWS_WITH(store.publish({}), Contains("elsewhere now"));
+  CHECK_THROWS_WITH(store.write_spec(Json::object()), Contains("elsewhere now"));
+  Replayed seen;
+  std::vector<std::string> notices;
+  ExperimentStore::read(files, "/runs/exp", seen, notices);
+  CHECK(seen.numbers == numbers(1, 2));
+}
+
+TEST_CASE(
+    "What a driver writes that was wrongly taken for dead is read by nobody, and its next "
+    "sync says so",
+    "[lease][experiment_store][unit]") {
+  MemoryFileSystem files;
+  const LockOwner careless{{.host = "a", .pid = 1}};  // never looks at its lock again
+  ExperimentStore first = ExperimentStore::create(files, "/runs/exp", Json::object(), careless);
+  append_events(first, 1, 2);
+  first.write();
+  files.remove_file("/runs/exp/LOCK");
+  {
+    Replayed seen;
+    std::vector<std::string> notices;
+    ExperimentStore second = ExperimentStore::open(files, "/runs/exp", here(), seen, notices);
+    append_events(first, 3, 3);
+    first.write();  // before the fence: after what the second has read
+    second.fence();
+    append_events(first, 4, 4);
+    first.write();
+    append_events(second, 3, 5);
+    second.write();
+    second.sync();
+  }
+  CHECK_THROWS_WITH(first.sync(), Contains("was removed"));
+  Replayed seen;
+  std::vector<std::string> notices;
+  ExperimentStore::read(files, "/runs/exp", seen, notices);
+  CHECK(seen.numbers == numbers(1, 5));
+}
+
+}  // namespace
+}  // namespace tune
