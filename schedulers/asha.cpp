@@ -40,11 +40,14 @@ class Asha : public Scheduler {
     const auto standing = yardstick_.of(result);
     const auto found = live_.find(trial.id);
     if (!standing || found == live_.end()) return {};
-    if (options_.stop_last_trials && standing->time >= options_.max_t) return {Action::stop};
+    if (options_.stop_last_trials && standing->time >= options_.max_t) {
+      return {.action = Action::stop, .why = Why().add("max_t", options_.max_t)};
+    }
     // Its last save may have failed, and it been tried again.
     Place& place = found->second;
-    if (!place.has_lost) place.has_lost = !take_in(trial.id, place, *standing);
-    return {place.has_lost ? Action::stop : Action::proceed};
+    Why why;
+    if (!place.has_lost) place.has_lost = !take_in(trial.id, place, *standing, why);
+    return {.action = place.has_lost ? Action::stop : Action::proceed, .why = std::move(why)};
   }
 
   void on_trial_end(const Trial& trial) override {
@@ -54,7 +57,8 @@ class Asha : public Scheduler {
     if (found == live_.end()) return;
     const auto standing = yardstick_.of(trial);
     if (trial.state == TrialState::terminated && standing) {
-      take_in(trial.id, found->second, *standing);
+      Why nobody_asks;
+      take_in(trial.id, found->second, *standing, nobody_asks);
     }
     live_.erase(found);
   }
@@ -110,8 +114,8 @@ class Asha : public Scheduler {
   };
 
   /// Enters the trial into the highest rung that it has passed, unless it has been there before.
-  /// False if it is to stop.
-  bool take_in(TrialId id, Place& place, const Standing& standing) {
+  /// False if it is to stop. `why`: if it was entered.
+  bool take_in(TrialId id, Place& place, const Standing& standing, Why& why) {
     auto& rungs = brackets_[static_cast<std::size_t>(place.bracket)];
     const int highest = static_cast<int>(rungs.size()) - 1;
     int passed = -1;
@@ -120,9 +124,16 @@ class Asha : public Scheduler {
     place.rung = passed;
     Rung& rung = rungs[static_cast<std::size_t>(passed)];
     const bool is_number = !std::isnan(standing.score);
-    const bool goes_on =
-        rung.size() == 0 ||
-        (is_number && standing.score >= rung.quantile(1 - 1 / options_.reduction_factor));
+    why.add("rung", milestone(place.bracket, passed))
+        .add("score", yardstick_.value_of(standing.score));
+    bool goes_on = true;
+    if (rung.size() > 0) {
+      const double cutoff = rung.quantile(1 - 1 / options_.reduction_factor);
+      goes_on = is_number && standing.score >= cutoff;
+      why.add("cutoff", yardstick_.value_of(cutoff));
+    }
+    why.add("of", rung.size());
+    if (options_.brackets > 1) why.add("bracket", place.bracket);
     if (is_number) rung.add({standing.score, id});
     return goes_on;
   }

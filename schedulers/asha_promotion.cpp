@@ -85,16 +85,18 @@ class AshaPromotion : public Scheduler {
     if (!standing || found == nullptr) return {};
     RungPlace& place = *found;
     if (standing->time >= options_.max_t) {
-      return {options_.stop_last_trials ? Action::stop : Action::proceed};
+      return {.action = options_.stop_last_trials ? Action::stop : Action::proceed,
+              .why = Why().add("max_t", options_.max_t)};
     }
     // At a rung already: the save for its pause has failed.
     if (!place.is_at_rung && !enter(trial.id, place, *standing)) return {};
     wait(trial.id, place);
     const bool is_next = next_promotion([](TrialId) { return true; }) == trial.id;
     leave(trial.id, place);
-    if (!is_next) return {Action::pause};
-    promote(place);
-    return {};
+    Decision decision{.action = is_next ? Action::proceed : Action::pause,
+                      .why = why_of(trial.id, place)};
+    if (is_next) promote(place);
+    return decision;
   }
 
   std::optional<TrialId> choose(const Experiment& experiment, Seconds now,
@@ -171,6 +173,25 @@ class AshaPromotion : public Scheduler {
     return brackets_[static_cast<std::size_t>(place.bracket)][static_cast<std::size_t>(place.rung)];
   }
 
+  /// Of a trial at a rung.
+  Why why_of(TrialId id, const RungPlace& place) {
+    const Rung& scores = rung_of(place).scores;
+    Why why;
+    why.add("rung", milestones_[static_cast<std::size_t>(place.bracket + place.rung)])
+        .add("score", yardstick_.value_of(place.score))
+        .add("place", scores.rank({place.score, id}) + 1)
+        .add("promoted", promotable(scores))
+        .add("of", scores.size());
+    if (options_.brackets > 1) why.add("bracket", place.bracket);
+    return why;
+  }
+
+  /// How many of a rung go on.
+  std::size_t promotable(const Rung& scores) const {
+    const double share = static_cast<double>(scores.size()) / options_.reduction_factor;
+    return static_cast<std::size_t>(share + 1e-9);
+  }
+
   /// Enters the trial into the highest rung that it has passed, if it has passed its next one.
   bool enter(TrialId id, RungPlace& place, const Standing& standing) {
     const int rungs = static_cast<int>(brackets_[static_cast<std::size_t>(place.bracket)].size());
@@ -219,8 +240,7 @@ class AshaPromotion : public Scheduler {
   template <class MayStart>
   std::optional<TrialId> next_promotion(const MayStart& may_start) const {
     return from_the_top([&](const PromotionRung& rung) -> std::optional<TrialId> {
-      const double share = static_cast<double>(rung.scores.size()) / options_.reduction_factor;
-      const auto best = static_cast<std::size_t>(share + 1e-9);
+      const std::size_t best = promotable(rung.scores);
       for (const RungEntry& entry : rung.waiting) {
         if (rung.scores.rank(entry) >= best) break;
         if (may_start(entry.trial)) return entry.trial;

@@ -94,7 +94,9 @@ class Hyperband : public Scheduler {
     const auto standing = yardstick_.of(result);
     const auto place = bracket_of_.find(trial.id);
     if (!standing || place == bracket_of_.end()) return {};
-    if (standing->time >= options_.max_t && options_.stop_last_trials) return {Action::stop};
+    if (standing->time >= options_.max_t && options_.stop_last_trials) {
+      return {.action = Action::stop, .why = Why().add("max_t", options_.max_t)};
+    }
     const std::int64_t number = place->second;
     Bracket& bracket = brackets_.at(number);
     Member& member = bracket.members.at(trial.id);
@@ -107,10 +109,18 @@ class Hyperband : public Scheduler {
     member.has_arrived = true;
     member.score = standing->score;
     ++bracket.arrived;
-    if (!halve_if_due(number)) return {Action::pause};
-    if (!lost_.contains(trial.id)) return {};
-    to_stop_.erase(trial.id);
-    return {Action::stop};
+    Why why;
+    why.add("rung", milestones[rung])
+        .add("score", yardstick_.value_of(standing->score))
+        .add("arrived", bracket.arrived)
+        .add("of", bracket.members.size())
+        .add("bracket", number);
+    const auto halving = halve_if_due(number);
+    if (!halving) return {.action = Action::pause, .why = std::move(why)};
+    why.add("cutoff", yardstick_.value_of(halving->cutoff)).add("kept", halving->kept);
+    const bool has_lost = lost_.contains(trial.id);
+    if (has_lost) to_stop_.erase(trial.id);
+    return {.action = has_lost ? Action::stop : Action::proceed, .why = std::move(why)};
   }
 
   std::optional<Order> order() const override {
@@ -186,17 +196,23 @@ class Hyperband : public Scheduler {
     return place != bracket_of_.end() && brackets_.at(place->second).members.at(id).has_arrived;
   }
 
+  /// How a bracket was halved.
+  struct Halving {
+    double cutoff = 0;  ///< the score of the worst that was kept, or of the best, if none was
+    std::size_t kept = 0;
+  };
+
   /// Lets go what is over, and keeps the best of a bracket that is complete and has arrived as a
-  /// whole; true if it did.
-  bool halve_if_due(std::int64_t number) {
+  /// whole; nothing if it is not.
+  std::optional<Halving> halve_if_due(std::int64_t number) {
     const auto found = brackets_.find(number);
     Bracket& bracket = found->second;
-    if (!bracket.is_closed) return false;
+    if (!bracket.is_closed) return std::nullopt;
     if (bracket.members.empty()) {
       brackets_.erase(found);
-      return false;
+      return std::nullopt;
     }
-    if (!bracket.all_have_arrived()) return false;
+    if (!bracket.all_have_arrived()) return std::nullopt;
     std::vector<RungEntry> ranking;
     for (const auto& [id, member] : bracket.members) ranking.push_back({member.score, id});
     std::sort(ranking.begin(), ranking.end(), BestFirst());
@@ -205,10 +221,12 @@ class Hyperband : public Scheduler {
     const double share =
         static_cast<double>(bracket.added) / std::pow(options_.reduction_factor, bracket.rung);
     const auto places = std::max<std::size_t>(1, static_cast<std::size_t>(share + 1e-9));
+    Halving halving{.cutoff = ranking.front().score};
     for (std::size_t i = 0; i < ranking.size(); ++i) {
       const TrialId id = ranking[i].trial;
       Member& member = bracket.members.at(id);
       if (i < places && !std::isnan(member.score)) {
+        halving = {.cutoff = member.score, .kept = i + 1};
         member.has_arrived = false;
         if (member.is_paused) ready_.insert({number, id});
       } else {
@@ -219,7 +237,7 @@ class Hyperband : public Scheduler {
       }
     }
     if (bracket.members.empty()) brackets_.erase(found);
-    return true;
+    return halving;
   }
 
   std::optional<TrialId> best_of_unfilled(const Experiment& experiment, Seconds now) const {

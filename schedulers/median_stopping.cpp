@@ -183,10 +183,13 @@ class MedianStopping : public Scheduler {
     }
     // Where the median is that of trials without a number, nobody is worse.
     const double best = std::isnan(course.best) ? -infinity : course.best;
-    if (!(best < others->median)) return {};
-    if (options_.hard_stop) return {Action::stop};
-    course.is_let_go = true;
-    return {Action::pause};
+    Why why;
+    why.add("best", yardstick_.value_of(best))
+        .add("median", yardstick_.value_of(others->median))
+        .add("of", others->count);
+    if (!(best < others->median)) return {.why = std::move(why)};
+    if (!options_.hard_stop) course.is_let_go = true;
+    return {.action = options_.hard_stop ? Action::stop : Action::pause, .why = std::move(why)};
   }
 
   std::unique_ptr<Scheduler> copy() const override {

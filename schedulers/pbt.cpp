@@ -216,11 +216,19 @@ class Population : public Scheduler {
     member.perturbed = standing.time;
     const std::size_t size = quantile_size();
     const std::size_t rank = scores_.rank({*member.score, id});
+    Decision decision{.why = why_of(standing)};
+    decision.why.add("place", rank + 1).add("of", scores_.size()).add("quantile", size);
     if (rank + size >= scores_.size()) {
-      if (auto exploit = exploit_best(id, size)) return {Action::exploit, false, false, exploit};
+      decision.exploit = exploit_best(id, size);
+      if (decision.exploit) {
+        decision.action = Action::exploit;
+        return decision;
+      }
     }
     const bool others_wait = !waiting_.empty() || created_ < options_.population;
-    return {others_wait ? Action::pause : Action::proceed, rank < size};
+    if (others_wait) decision.action = Action::pause;
+    decision.checkpoint = rank < size;
+    return decision;
   }
 
   Decision on_synchronous(TrialId id, const Standing& standing) {
@@ -228,8 +236,16 @@ class Population : public Scheduler {
     take_in(id, member, standing);
     if (standing.time < next_sync_) return {};
     explorer_->on_score(id, standing, member.config);
+    Why why = why_of(standing);
+    why.add("sync", next_sync_);
     sync_if_all_are_there();
-    return {Action::pause};
+    return {.action = Action::pause, .why = std::move(why)};
+  }
+
+  Why why_of(const Standing& standing) const {
+    Why why;
+    why.add("time", standing.time).add("score", yardstick_.value_of(standing.score));
+    return why;
   }
 
   void sync_if_all_are_there() {

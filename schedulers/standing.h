@@ -27,6 +27,9 @@ class Yardstick {
   /// After the trial's last result; nothing, too, if it has none.
   std::optional<Standing> of(const Trial& trial) const;
 
+  /// What a score is of the metric itself.
+  double value_of(double score) const { return objective_.mode == Mode::max ? score : -score; }
+
  private:
   std::optional<Standing> make(std::optional<double> time, std::optional<double> value) const;
 

@@ -64,6 +64,7 @@ set(tune_public_headers
     tuner/core/state_cost.h
     tuner/core/stopper.h
     tuner/core/trial.h
+    tuner/core/why.h
     tuner/exec/detect_resources.h
     tuner/simulation/simulated_program.h
     tuner/loop/loop_end.h

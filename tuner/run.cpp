@@ -140,6 +140,9 @@ struct Engine {
         std::make_unique<Saver>(*ledger, workers, checkpoints, callbacks, spec.checkpoint_config);
     snapshots = std::make_unique<Snapshots>(*ledger, policies, store, workers, callbacks,
                                             to_json(spec), period_s);
+    ledger->subscribe([this](std::span<const Event> events) {
+      callbacks.call("on_events", [&](Callback& callback) { callback.on_events(events); });
+    });
     start_session(*ledger);
     for (const auto& requeued : plan.requeued) saver->requeue(requeued);
     for (const auto& notice : plan.notices) callbacks.notice(notice);

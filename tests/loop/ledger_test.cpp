@@ -148,3 +148,45 @@ TEST_CASE("Nothing is synced in vain while a thread writes", "[ledger][unit]") {
   desk.await_completion();
   CHECK(ledger.deadline() == 0);
 }
+
+TEST_CASE("Subscribers are told what the kernel has, each event once and in order",
+          "[ledger][unit]") {
+  Desk desk(Workers::Threads::none);
+  Ledger& ledger = desk.ledger;
+  std::vector<std::vector<std::uint64_t>> told;
+  for (int i = 0; i < 2; ++i) {
+    ledger.subscribe([&](std::span<const Event> events) {
+      CHECK(events.back().number <= ledger.written());
+      told.emplace_back();
+      for (const Event& event : events) told.back().push_back(event.number);
+    });
+  }
+  ledger.commit(StopRequested{"two"});
+  ledger.commit(StopRequested{"three"});
+  CHECK(told.empty());
+  ledger.write();
+  ledger.write();
+  CHECK(told == std::vector<std::vector<std::uint64_t>>{{2, 3}, {2, 3}});
+  told.clear();
+  // A write that takes its time: what is committed beside it is in the next.
+  desk.files.on_call([&] { desk.clock.time += 2 * Ledger::slow_write_s; });
+  desk.write_one();
+  desk.write_one();
+  ledger.commit(StopRequested{"six"});
+  CHECK(told == std::vector<std::vector<std::uint64_t>>{{4}, {4}});
+  desk.await_completion();
+  CHECK(told.back() == std::vector<std::uint64_t>{5});
+  desk.write_one();
+  desk.await_completion();
+  CHECK(told.back() == std::vector<std::uint64_t>{6, 7});
+  CHECK(told.size() == 6);
+}
+
+TEST_CASE("Subscribers are not told of what could not be written", "[ledger][unit]") {
+  Desk desk(Workers::Threads::none);
+  int told = 0;
+  desk.ledger.subscribe([&](std::span<const Event>) { ++told; });
+  desk.files.fail_operation(1, ENOSPC, 7);
+  CHECK_THROWS_AS(desk.write_one(), Error);
+  CHECK(told == 0);
+}

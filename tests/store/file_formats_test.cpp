@@ -8,6 +8,7 @@
 #include "tests/support/memory_file_system.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/experiment_store.h"
+#include "tuner/store/history.h"
 
 namespace tune {
 namespace {
@@ -51,7 +52,8 @@ std::vector<Event> some_of_each() {
       TrialAdded{trial, R"({"lr":0.1})", "lr=0.1", ""},
       AttemptStarted{trial, 1, 0, {0}},
       ProcessStarted{trial, 1, 4712, 123456},
-      ResultReported{trial, 1, result, {Action::proceed, true}},
+      ResultReported{
+          trial, 1, result, {.checkpoint = true, .why = Why().add("rung", 1).add("of", 0)}},
       CheckpointCommitted{trial, checkpoint},
       CheckpointFailed{trial, 2, "cannot write /x: No space left on device"},
       CheckpointDamaged{trial, 1, "the file weights is missing"},
@@ -98,6 +100,16 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   CHECK(kinds ==
         std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15, 16,
                                  17});
+}
+
+TEST_CASE("The history in the reference begins as it is written", "[formats][golden]") {
+  MemoryFileSystem files;
+  files.put(directory / "journal-1.jsonl", example("journal"));
+  History(files, directory).keep(directory / "journal-1.jsonl");
+  // Of the journal in the reference all but its header is in it.
+  const std::string journal = example("journal");
+  CHECK(files.read(directory / "history.jsonl") ==
+        example("history") + journal.substr(journal.find('\n') + 1));
 }
 
 TEST_CASE("The lock in the reference is what is written and understood", "[formats][golden]") {

@@ -406,7 +406,7 @@ TEST_CASE("A snapshot is in force or not there, whatever happens when", "[genera
     REQUIRE(all.trials.at(2) == "two");
     REQUIRE(all.last() == found.last() + 2);
   }
-  CHECK(tried == 20);
+  CHECK(tried == 22);
 }
 
 }  // namespace tune

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,9 @@ class Callback {
     (void)trial;
     (void)cloning;
   }
+  /// Records that no end of the driver can take back any more, in their order, each once: the lines
+  /// of the journal as values. The trials may be further than they say.
+  virtual void on_events(std::span<const Event> events) { (void)events; }
   virtual void on_trial_complete(const Trial& trial) { (void)trial; }
   /// A failed attempt that will be retried; what failed is in `trial.error`.
   virtual void on_trial_recover(const Trial& trial) { (void)trial; }

@@ -44,7 +44,7 @@ void put(std::string& out, std::string_view name, const std::vector<int>& values
   }
   out += ']';
 }
-/// JSON text that is embedded as it is. Always the last member, see `raw_member`.
+/// JSON text that is embedded as it is. Always the last member, or a Why before that.
 void put_raw(std::string& out, std::string_view name, std::string_view json) {
   append_key(out, name);
   out += json;
@@ -107,6 +107,7 @@ void write(std::string& out, const ResultReported& event) {
   if (event.decision.resources) put(out, "resources", text_of_resources(*event.decision.resources));
   put_if(out, "by_rule", event.decision.by_rule);
   put_if(out, "save", event.decision.checkpoint);
+  if (!event.decision.why.empty()) put_raw(out, "why", event.decision.why.text());
   put_raw(out, "metrics", result.metrics.text);
 }
 void write(std::string& out, const CheckpointCommitted& event) {
@@ -213,6 +214,7 @@ Decision read_decision(const JsonFields& fields) {
     decision.action = *action;
   }
   if (decision.action == Action::exploit) decision.exploit = read_exploit(fields);
+  if (fields.has("why")) decision.why = Why::recorded(fields.raw_before_last("why", "metrics"));
   if (fields.has("resources")) decision.resources = resources_from_text(fields.text("resources"));
   return decision;
 }

@@ -85,6 +85,15 @@ class JsonFields {
     const auto end = text_.find_last_of('}');
     return std::string(text_.substr(at + key.size(), end - at - key.size()));
   }
+  /// The text of the member before the last one, `last`: an object of numbers and texts.
+  std::string raw_before_last(const std::string& name, const std::string& last) const {
+    object(name.c_str());
+    const std::string key = "\"" + name + "\":";
+    const auto at = text_.find(key);
+    const auto end = at == std::string_view::npos ? at : text_.find(",\"" + last + "\":", at);
+    if (end == std::string_view::npos) fail(name.c_str());
+    return std::string(text_.substr(at + key.size(), end - at - key.size()));
+  }
 
  private:
   [[noreturn]] static void fail(const char* name) {

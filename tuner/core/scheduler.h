@@ -17,6 +17,7 @@
 
 #include "tuner/core/result.h"
 #include "tuner/core/trial.h"
+#include "tuner/core/why.h"
 
 namespace tune {
 
@@ -43,7 +44,13 @@ struct Decision {
   std::optional<Exploit> exploit;  ///< set if and only if `action` says so
   /// From its next attempt on the trial takes these. Only with a pause, which it needs for that.
   std::optional<Resources> resources;
-  bool operator==(const Decision&) const = default;
+  /// What the policy went by, also if the trial goes on: empty if it did not judge.
+  Why why;
+  /// Without `why`: who gives the same answer for another reason gives the same answer.
+  bool operator==(const Decision& other) const {
+    return action == other.action && checkpoint == other.checkpoint && by_rule == other.by_rule &&
+           exploit == other.exploit && resources == other.resources;
+  }
 };
 
 /// What a scheduler wants done to a trial that has not reported just now.

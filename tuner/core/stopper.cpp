@@ -30,6 +30,7 @@ class MetricBound : public Stopper {
   bool should_stop(const Trial&, const Result& result) override {
     const auto value = result.find(metric_);
     if (!value || std::isnan(*value)) return false;
+    value_ = *value;
     switch (comparison_) {
       case Comparison::less:
         return *value < bound_;
@@ -43,10 +44,15 @@ class MetricBound : public Stopper {
     return false;
   }
 
+  Why why() const override {
+    return Why().add("metric", metric_).add("value", value_).add("bound", bound_);
+  }
+
  private:
   std::string metric_;
   Comparison comparison_;
   double bound_;
+  double value_ = 0;  ///< the last
 };
 
 class MaxIteration : public Stopper {
@@ -56,6 +62,8 @@ class MaxIteration : public Stopper {
   bool should_stop(const Trial&, const Result& result) override {
     return result.training_iteration >= iterations_;
   }
+
+  Why why() const override { return Why().add("max_iteration", iterations_); }
 
  private:
   std::int64_t iterations_;
@@ -90,11 +98,20 @@ class TrialPlateau : public Stopper {
     window.last.push_back(*value);
     const auto wanted = static_cast<std::size_t>(options_.num_results);
     if (window.last.size() > wanted) window.last.erase(window.last.begin());
-    const bool stops = window.last.size() == wanted && window.results >= options_.grace_period &&
-                       is_past_threshold(*value) &&
-                       population_deviation(window.last) <= options_.std;
+    const bool may_stop = window.last.size() == wanted && window.results >= options_.grace_period &&
+                          is_past_threshold(*value);
+    if (may_stop) deviation_ = population_deviation(window.last);
+    const bool stops = may_stop && deviation_ <= options_.std;
     if (stops) windows_.erase(trial.id);
     return stops;
+  }
+
+  Why why() const override {
+    return Why()
+        .add("metric", options_.metric)
+        .add("deviation", deviation_)
+        .add("bound", options_.std)
+        .add("of", options_.num_results);
   }
 
   void on_trial_end(const Trial& trial) override { windows_.erase(trial.id); }
@@ -137,6 +154,7 @@ class TrialPlateau : public Stopper {
 
   TrialPlateauOptions options_;
   std::map<TrialId, Window> windows_;
+  double deviation_ = 0;  ///< the last
 };
 
 class ExperimentPlateau : public Stopper {
@@ -218,10 +236,17 @@ class AnyOf : public Stopper {
 
   bool should_stop(const Trial& trial, const Result& result) override {
     bool stops = false;
-    for (const auto& [name, stopper] : stoppers_) {
-      stops = stopper->should_stop(trial, result) || stops;
+    for (const auto& named : stoppers_) {
+      if (!named.stopper->should_stop(trial, result)) continue;
+      if (!stops) first_ = &named;
+      stops = true;
     }
     return stops;
+  }
+
+  Why why() const override {
+    if (first_ == nullptr) return {};
+    return first_->stopper->why().add("rule", first_->name);
   }
 
   void on_trial_end(const Trial& trial) override {
@@ -254,6 +279,7 @@ class AnyOf : public Stopper {
 
  private:
   std::vector<NamedStopper> stoppers_;
+  const NamedStopper* first_ = nullptr;  ///< that ended the last trial that one has ended
 };
 
 }  // namespace

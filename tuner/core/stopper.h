@@ -9,6 +9,7 @@
 #include "tuner/core/objective.h"
 #include "tuner/core/result.h"
 #include "tuner/core/trial.h"
+#include "tuner/core/why.h"
 
 namespace tune {
 
@@ -18,6 +19,9 @@ class Stopper {
 
   /// Whether the trial ends with this result. Asked once for each accepted result.
   virtual bool should_stop(const Trial& trial, const Result& result) = 0;
+
+  /// What the last `should_stop` went by that said so; need not outlive a snapshot.
+  virtual Why why() const { return {}; }
 
   /// The trial reached a final state: what is kept for it can go. A trial that the user queues
   /// again starts anew here.

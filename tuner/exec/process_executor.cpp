@@ -138,7 +138,12 @@ class ProcessExecutor::Loop {
   }
 
   void wake() noexcept {
-    if (!woken_.exchange(true)) asio::post(shared_.context, [] {});
+    if (woken_.exchange(true)) return;
+    try {
+      asio::post(shared_.context, [] {});
+    } catch (const std::exception&) {
+      // No memory: whatever ends the wait next will find it.
+    }
   }
 
  private:

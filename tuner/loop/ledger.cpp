@@ -1,5 +1,6 @@
 #include "tuner/loop/ledger.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -46,11 +47,12 @@ void Ledger::add(EventBody body) {
   // and policies are to see the same again in a replay.
   const auto* const reported = std::get_if<ResultReported>(&body);
   const Seconds time = reported != nullptr ? reported->result.timestamp : now();
-  const Event event{experiment_.last_event() + 1, time, std::move(body)};
+  Event event{experiment_.last_event() + 1, time, std::move(body)};
   store_.append(event);
   experiment_.apply(event);
   policies_.learn(experiment_, event);
   changes_.note(event);
+  if (!subscribers_.empty()) untold_.push_back(std::move(event));
 }
 
 void Ledger::write() {
@@ -102,6 +104,17 @@ void Ledger::finish_write(Seconds took_s) {
   disk_is_slow_ = took_s > slow_write_s;
   if (synced_ == store_.written()) unsynced_since_ = clock_.steady();
   store_.finish_write();
+  tell_subscribers();
+}
+
+void Ledger::tell_subscribers() {
+  const auto end = std::find_if(untold_.begin(), untold_.end(), [this](const Event& event) {
+    return event.number > store_.written();
+  });
+  if (end == untold_.begin()) return;
+  const std::span<const Event> told(untold_.begin(), end);
+  for (const Subscriber& subscriber : subscribers_) subscriber(told);
+  untold_.erase(untold_.begin(), end);
 }
 
 void Ledger::sync_if_due() {

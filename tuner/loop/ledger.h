@@ -6,7 +6,10 @@
 
 #include <deque>
 #include <functional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tuner/core/clock.h"
 #include "tuner/core/experiment.h"
@@ -38,6 +41,12 @@ class Ledger {
   /// The last event that the kernel has: what was committed up to it may be acted on.
   std::uint64_t written() const { return store_.written(); }
   void sync_if_due();
+
+  /// Told, on the loop's thread, of the events that the kernel has by now: each once, in their
+  /// order, before anything is acted on. What the experiment is may be ahead of them.
+  using Subscriber = std::function<void(std::span<const Event>)>;
+  /// From the next event on. A subscriber may neither throw nor commit.
+  void subscribe(Subscriber subscriber) { subscribers_.push_back(std::move(subscriber)); }
 
   /// Runs `action` on the loop's thread once everything committed so far is on disk.
   void when_durable(std::function<void()> action);
@@ -71,6 +80,7 @@ class Ledger {
   void write_beside();
   void finish_write(Seconds took_s);
   void start_sync();
+  void tell_subscribers();
 
   Experiment& experiment_;
   Policies& policies_;
@@ -92,6 +102,8 @@ class Ledger {
   Seconds unsynced_since_ = 0;  ///< steady; meaningful while something written is not synced
   std::string error_;           ///< of a thread that wrote or synced
   TrialChanges changes_;
+  std::vector<Subscriber> subscribers_;
+  std::vector<Event> untold_;  ///< events that the kernel has not, if anybody subscribes
 };
 
 }  // namespace tune

@@ -47,7 +47,10 @@ std::optional<std::string> differs(Policies& policies, const Experiment& experim
 Decision Policies::decide(const Experiment& experiment, const Trial& trial, const Result& result) {
   const bool stop = stopper != nullptr && stopper->should_stop(trial, result);
   const bool all_stop = experiment.stop_ends_trials();
-  if (stop || all_stop || result.done) return {Action::stop, false, stop && !result.done};
+  if (stop || all_stop || result.done) {
+    const bool by_rule = stop && !result.done;
+    return {.action = Action::stop, .by_rule = by_rule, .why = by_rule ? stopper->why() : Why()};
+  }
   const Decision decision = scheduler->on_result(trial, result);
   if (decision.action != Action::stop) searcher.on_result(trial, result);
   return decision;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/store/history.h"
 #include "tuner/store/paths.h"
 #include "tuner/store/snapshot.h"
 
@@ -66,11 +67,32 @@ std::optional<int> number_in_name(std::string_view name, std::string_view prefix
   return number;
 }
 
+/// Puts the journals that nobody has to read any more into the history. Answers those that could
+/// not be, which have to stay.
+std::set<int> keep_history(FileSystem& files, const path& directory, int oldest, History& history,
+                           std::vector<std::string>& notices) {
+  std::set<int> journals;
+  for (const DirectoryEntry& entry : files.list(directory)) {
+    const auto journal = number_in_name(entry.name, "journal-", ".jsonl");
+    if (entry.is_regular && journal && *journal < oldest) journals.insert(*journal);
+  }
+  try {
+    while (!journals.empty()) {
+      history.keep(paths::journal(directory, *journals.begin()));
+      journals.erase(journals.begin());
+    }
+  } catch (const Error& error) {
+    notices.push_back("older journals stay, as they could not be added to the history: " +
+                      std::string(error.what()));
+  }
+  return journals;
+}
+
 /// What crashes have left: files written aside, generations that were never put in force or should
-/// have been removed. Only what the holder of the lock writes: others may be making a lock just
-/// now. Answers the numbers of the trials' files that stay.
+/// have been removed, but for the journals `to_keep`. Only what the holder of the lock writes:
+/// others may be making a lock just now. Answers the numbers of the trials' files that stay.
 std::set<int> remove_leftovers(FileSystem& files, const path& directory, const Generations& found,
-                               const std::set<int>& trials_in_use) {
+                               const std::set<int>& trials_in_use, const std::set<int>& to_keep) {
   std::set<int> trials_files;
   for (const DirectoryEntry& entry : files.list(directory)) {
     if (!entry.is_regular) continue;
@@ -80,7 +102,8 @@ std::set<int> remove_leftovers(FileSystem& files, const path& directory, const G
     const auto journal = number_in_name(name, "journal-", ".jsonl");
     const auto snapshot = number_in_name(name, "snapshot-", ".json");
     const auto trials = number_in_name(name, "trials-", ".jsonl");
-    const bool is_old = (journal && *journal < found.base) || (snapshot && *snapshot < found.base);
+    const bool is_old = (journal && *journal < found.base && !to_keep.contains(*journal)) ||
+                        (snapshot && *snapshot < found.base);
     const bool never_in_force = snapshot && *snapshot > found.current;
     const bool is_unused = trials && !trials_in_use.contains(*trials);
     if (is_aside || is_old || never_in_force || is_unused) {
@@ -125,7 +148,8 @@ struct ExperimentStore::State {
       : files(the_files),
         directory(std::move(the_directory)),
         lock(files, paths::lock(directory), self, notices, watch),
-        trials(files, directory) {}
+        trials(files, directory),
+        history(files, directory) {}
 
   /// Opens the journal that was found.
   void begin_journal(const path& file) {
@@ -151,6 +175,7 @@ struct ExperimentStore::State {
 
   // Of `publish`.
   TrialsFile trials;
+  History history;
   int current = 1;             // what CURRENT says
   int oldest = 1;              // generation of which there may be files
   int trials_of_current = 0;   // the trials' file that the snapshot in force needs
@@ -174,7 +199,7 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
   refuse_existing();
   const path journal = paths::journal(directory, 1);
   try {
-    remove_leftovers(files, directory, {}, {});
+    remove_leftovers(files, directory, {}, {}, {});
     files.replace(paths::spec(directory), content);
     create_journal(files, journal, {.generation = 1, .first = 1});
     state->journal = std::make_unique<Journal>(files, journal);
@@ -214,6 +239,10 @@ ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const L
     files.truncate(journal, found.intact_bytes);
     files.sync_file(journal);
   }
+  // A process that died may have left them to the kernel alone, and nobody else syncs them.
+  for (int generation = found.base; generation < found.newest; ++generation) {
+    files.sync_file(paths::journal(directory, generation));
+  }
   // The snapshot before the one in force stays, in case that one gets damaged.
   Generations kept = found;
   std::set<int> trials_in_use = {state->trials.number()};
@@ -230,10 +259,11 @@ ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const L
     break;
   }
   remove_lock_leftovers(files, paths::lock(directory), self);
-  state->trials_files = remove_leftovers(files, directory, kept, trials_in_use);
+  const auto to_keep = keep_history(files, directory, kept.base, state->history, notices);
+  state->trials_files = remove_leftovers(files, directory, kept, trials_in_use, to_keep);
   state->generation = found.newest;
   state->current = found.base;
-  state->oldest = kept.base;
+  state->oldest = to_keep.empty() ? kept.base : *to_keep.begin();
   state->trials_of_current = state->trials.number();
   state->appended = state->written = found.last_event;
   state->opened_bytes = found.intact_bytes;
@@ -413,6 +443,7 @@ std::uint64_t ExperimentStore::publish(const SnapshotParts& parts) {
   const int trials_before = std::exchange(state.trials_of_current, state.trials.number());
   try {
     for (; state.oldest < before; ++state.oldest) {
+      state.history.keep(paths::journal(state.directory, state.oldest));
       state.files.remove_file(paths::snapshot(state.directory, state.oldest));
       state.files.remove_file(paths::journal(state.directory, state.oldest));
     }

@@ -45,6 +45,8 @@ path trials(const path& experiment, int number) {
   return experiment / ("trials-" + std::to_string(number) + ".jsonl");
 }
 
+path history(const path& experiment) { return experiment / "history.jsonl"; }
+
 path trial(const path& experiment, TrialId trial) { return experiment / to_string(trial); }
 path work(const path& trial) { return trial / "work"; }
 path standard_output(const path& trial) { return trial / "stdout.log"; }

@@ -20,6 +20,7 @@ path current(const path& experiment);                   ///< CURRENT
 path journal(const path& experiment, int generation);   ///< journal-1.jsonl
 path snapshot(const path& experiment, int generation);  ///< snapshot-2.json
 path trials(const path& experiment, int number);        ///< trials-1.jsonl
+path history(const path& experiment);                   ///< history.jsonl
 path trial(const path& experiment, TrialId trial);      ///< trial_00012
 path work(const path& trial);                           ///< work, see CheckpointKeeper
 path standard_output(const path& trial);                ///< stdout.log

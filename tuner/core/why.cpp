@@ -1,0 +1,44 @@
+#include "tuner/core/why.h"
+
+#include <stdexcept>
+
+#include "tuner/core/json_text.h"
+
+namespace tune {
+
+/// A record is read by its names: see JsonFields::raw_last.
+void Why::begin(std::string_view name) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  if (name.empty() || name.find_first_not_of(allowed) != name.npos || name == "metrics") {
+    throw std::invalid_argument("'" + std::string(name) + "' is no name for what judged a result");
+  }
+  if (text_.empty()) {
+    text_ = "{";
+  } else {
+    text_.pop_back();
+  }
+  append_key(text_, name);
+}
+
+Why& Why::add(std::string_view name, double value) {
+  begin(name);
+  append_number(text_, value);
+  text_ += '}';
+  return *this;
+}
+
+Why& Why::add(std::string_view name, std::string_view text) {
+  begin(name);
+  append_string(text_, text);
+  text_ += '}';
+  return *this;
+}
+
+Why& Why::add_integer(std::string_view name, std::int64_t value) {
+  begin(name);
+  append_integer(text_, value);
+  text_ += '}';
+  return *this;
+}
+
+}  // namespace tune

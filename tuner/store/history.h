@@ -1,0 +1,41 @@
+// history.jsonl: what the journals that a snapshot has replaced have said, without the results that
+// simply went on, which stand in result.json. So whoever looks at an experiment later still finds
+// its attempts, pauses, judgements and checkpoints. The driver itself never reads it.
+// Knows events as numbered lines.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tuner/core/event.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+/// Whether a line of the history is made of it: of everything but a result after which the trial
+/// went on without a judgement, a save or anything else.
+bool belongs_to_history(const Event& event);
+
+class History {
+ public:
+  History(FileSystem& files, std::filesystem::path directory);
+
+  /// Appends what `journal` holds, durably; it can be removed then. Journals are given in their
+  /// order. One that was given before, wholly or in part, is in the history once. What is damaged
+  /// in it is left out. Blocks; one call at a time. Error: the journal must stay, and be given
+  /// again.
+  void keep(const std::filesystem::path& journal);
+
+ private:
+  void open(std::uint64_t first);
+
+  FileSystem& files_;
+  std::filesystem::path directory_;
+  std::filesystem::path file_;
+  std::unique_ptr<AppendFile> out_;  ///< null: what is at the end of the file is not known
+  std::uint64_t last_ = 0;           ///< event of the journals that are in it, while that is known
+};
+
+}  // namespace tune
