@@ -266,7 +266,7 @@ class Plugins(Case):
         self.write("spec.json", self.spec())
         for plugins, expected in [
                 ([OUTDATED_PLUGIN], r"interface 0, .* interface \d"),
-                ([PLUGIN, PLUGIN], "'rogue', but there is one already"),
+                ([PLUGIN, PLUGIN], "'failing', but there is one already"),
                 (["absent.so"], "absent.so"), (["spec.json"], "spec.json")]:
             options = [word for plugin in plugins for word in ("--plugin", plugin)]
             with self.subTest(plugins=plugins):

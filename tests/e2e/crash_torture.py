@@ -265,7 +265,7 @@ class Experiment:
         left = states["PAUSED"] + states["PENDING"] if self.scheduler == "asha_promotion" else 0
         require(states["TERMINATED"] + left == self.trials == status["trials"], status)
         require(status["driver"] is None, status["driver"])
-        allowed = r"experiment\.json|CURRENT|(journal|snapshot|trials)-\d+\.jsonl?|trial_\d+|\.LOCK\..*tmp-.*" \
+        allowed = r"experiment\.json|CURRENT|history\.jsonl|(journal|snapshot|trials)-\d+\.jsonl?|trial_\d+|\.LOCK\..*tmp-.*" \
                   r"|pbt_global\.txt|pbt_policy_trial_\d+\.txt"
         for name in os.listdir(self.dir):
             require(re.fullmatch(allowed, name), name, "is left in the experiment's directory")

@@ -110,6 +110,7 @@ def trouble(kind):
         live_on()
     elif kind == "interrupts":
         os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(1)  # the driver hears it on a thread of its own
     elif kind == "looks":
         look_at_experiment()
     elif kind == "exits_until_mended":

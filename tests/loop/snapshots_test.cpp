@@ -145,7 +145,7 @@ TEST_CASE("Compaction keeps two generations and one file of trials", "[snapshots
   (void)harness.run();
   const auto generation = current_generation(harness.files, Harness::directory);
   REQUIRE(generation > 3);
-  std::vector<std::string> expected = {"CURRENT", "experiment.json"};
+  std::vector<std::string> expected = {"CURRENT", "experiment.json", "history.jsonl"};
   for (const int g : {generation - 1, generation}) {
     expected.push_back("journal-" + std::to_string(g) + ".jsonl");
   }

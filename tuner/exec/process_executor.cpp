@@ -119,6 +119,7 @@ class ProcessExecutor::Loop {
 
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
     busy_.reset();
+    if (watchdog_ != nullptr) watchdog_->pass_on();
     flush();
     listen_again();
     shared_.context.poll();

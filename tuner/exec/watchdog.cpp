@@ -96,22 +96,31 @@ class Watchdog::Watch {
     for (const int signal : heeded) signals_.add(signal);
     wait_for_signals();
     // The thread takes over the mask: it gets what its maker is spared from then on.
-    const sigset_t ours = set_of(heeded);
-    ::pthread_sigmask(SIG_UNBLOCK, &ours, &mask_before_);
+    heeded_ = set_of(heeded);
+    ::pthread_sigmask(SIG_UNBLOCK, &heeded_, &mask_before_);
     try {
       thread_ = std::thread([this] { context_.run(); });
     } catch (...) {
       ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
       throw;
     }
-    ::pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+    ::pthread_sigmask(SIG_BLOCK, &heeded_, nullptr);
   }
 
   ~Watch() {
     context_.stop();
     thread_.join();
+    while (take_pending() > 0) {
+    }
     signals_.clear();  // defaults, before they can come through again
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+
+  void pass_on() {
+    // First all, then on: what goes to the process could be taken here again.
+    std::vector<int> taken;
+    for (int signal = take_pending(); signal > 0; signal = take_pending()) taken.push_back(signal);
+    for (const int signal : taken) ::kill(::getpid(), signal);
   }
 
   void only_lingers(std::string error) {
@@ -126,6 +135,12 @@ class Watchdog::Watch {
   ProcessGroups groups;
 
  private:
+  /// One that waits for the calling thread; -1 if there is none.
+  int take_pending() const {
+    const timespec at_once{};
+    return ::sigtimedwait(&heeded_, nullptr, &at_once);
+  }
+
   void wait_for_signals() {
     signals_.async_wait([this](boost::system::error_code error, int signal) {
       if (error) return;
@@ -166,6 +181,7 @@ class Watchdog::Watch {
   const std::string advice_;
   const Seconds patience_s_;
   sigset_t mask_before_{};
+  sigset_t heeded_{};
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> stay_;
   asio::signal_set signals_;
@@ -185,6 +201,8 @@ Watchdog::Watchdog(std::string advice, Seconds patience_s) try
   throw machine_error(std::string("cannot listen to signals: ") + error.what());
 }
 Watchdog::~Watchdog() = default;
+
+void Watchdog::pass_on() { watch_->pass_on(); }
 
 void Watchdog::only_lingers(std::string error) { watch_->only_lingers(std::move(error)); }
 Doings& Watchdog::doings() { return watch_->doings; }

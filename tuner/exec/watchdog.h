@@ -52,6 +52,10 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  /// What was sent to the calling thread alone, which does not hear it (`raise` in a callback),
+  /// goes to the process.
+  void pass_on();
+
   /// From now on only lingering work is left, and one interrupt is enough, also if it has been.
   /// `error`: what ended the run, if it has failed: said, if it comes to that.
   void only_lingers(std::string error = "");
