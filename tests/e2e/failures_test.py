@@ -11,6 +11,9 @@ TROUBLES = {
     "garbage": "not the protocol",
     "long_line": "a line longer than 16 MiB",
     "closes": "closed its connection",
+    "too_deep": "too deep",
+    "too_wide": "more than 10000 names",
+    "names_twice": "'loss' is in it twice",
 }
 
 
@@ -46,6 +49,23 @@ class OneTrialsFault(Case):
         status = self.json("status", "results/spec")
         self.assertEqual(status["states"]["ERROR"], len(TROUBLES))
         self.assertEqual(status["states"]["TERMINATED"], 2)
+
+    def test_a_spoilt_file_costs_no_snapshot_and_no_result(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED},
+            "param_space": {"trouble": {"grid_search": ["spoils_file", "none"]}, "iterations": 30,
+                            "at": 5},
+            "metric": "count", "mode": "max", "snapshot_period_s": 0.001,
+            "max_concurrent_trials": 1})
+        run = self.tune("run", "spec.json", "--progress", "lines")
+        stand_in = self.path("results/spec/trial_00000.result.json")
+        self.assertIn("what belongs there goes to " + stand_in, run.out + run.err)
+        self.assertNotIn("no snapshot could be taken", run.out + run.err)
+        kept = [row["training_iteration"] for file in ["trial_00000/was_result.json",
+                                                       "trial_00000.result.json"]
+                for row in map(json.loads, self.read("results/spec", file).splitlines())]
+        self.assertEqual(kept, list(range(1, 31)))
+        self.assertGreater(int(self.read("results/spec/CURRENT")), 5)
 
     def test_a_trial_that_never_says_hello_is_given_up(self):
         trials = self.run_with(["silent", "none"], "--launch-timeout-s", "5",

@@ -69,6 +69,13 @@ def save(directory, count):
         file.write(str(count))
 
 
+METRICS = {
+    "too_deep": '{"loss":1,"x":%s1%s}' % ('{"a":' * 63, "}" * 63),
+    "too_wide": '{"loss":1,%s}' % ",".join(f'"m{i}":1' for i in range(20_000)),
+    "names_twice": '{"count":1,"loss":1,"loss":2}',
+}
+
+
 def trouble(kind):
     if kind == "exit":
         print("about to give up", file=sys.stderr)
@@ -105,6 +112,15 @@ def trouble(kind):
     elif kind == "long_line":
         driver.sendall(b"x" * 100_000_000)
         live_on()
+    elif kind in METRICS:
+        driver.sendall(('{"type":"result","metrics":%s}\n' % METRICS[kind]).encode())
+        live_on()
+    elif kind == "spoils_file":
+        # The driver has the results of before in it.
+        while not os.path.exists("../result.json"):
+            time.sleep(0.01)
+        os.rename("../result.json", "../was_result.json")
+        os.mkdir("../result.json")
     elif kind == "closes":
         os.close(driver.detach())
         live_on()
