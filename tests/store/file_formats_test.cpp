@@ -98,8 +98,7 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   const auto& kinds = reader.kinds;
   CHECK(notices.empty());
   CHECK(kinds ==
-        std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15, 16,
-                                 17});
+        std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17});
 }
 
 TEST_CASE("The history in the reference begins as it is written", "[formats][golden]") {
