@@ -12,7 +12,7 @@ bool is_of(const Allocation& allocation, Resources wanted) {
 
 }  // namespace
 
-Attempts::Attempts(Parts parts, Executor& executor, Resources totals)
+Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
     : spec_(parts.spec),
       launch_(parts.launch),
       ledger_(parts.ledger),
@@ -26,7 +26,7 @@ Attempts::Attempts(Parts parts, Executor& executor, Resources totals)
       winding_(parts.winding),
       constraints_(constraints_of(spec_)),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
-      resources_(std::move(totals)),
+      resources_(totals),
       conversations_(executor, after_write_, ledger_.clock(),
                      {.launch_s = spec_.launch_timeout_s,
                       .answer_s = spec_.trial_timeout_s,

@@ -41,7 +41,7 @@ class Attempts {
     const Winding& winding;
   };
 
-  Attempts(Parts parts, Executor& executor, Resources totals);
+  Attempts(Parts parts, Executor& executor, const Resources& totals);
 
   /// Room for one more: processes that wait, with what they hold, or what such a trial takes. A
   /// place that is not used is given back.

@@ -57,8 +57,9 @@ Conversation::Heard Conversation::hear(Reported& wakeup) {
   if (state_ != State::stepping || member(wakeup.launch).has_answered) {
     return out_of_turn("it reported a result without having been told to step");
   }
-  if (wakeup.launch == members_.front().id) reported_ = std::move(wakeup);
-  if (!all_have_answered(wakeup.launch)) return {};
+  const LaunchId from = wakeup.launch;
+  if (from == members_.front().id) reported_ = std::move(wakeup);
+  if (!all_have_answered(from)) return {};
   wait_for(State::ready, never_s);
   return Stepped{*std::exchange(reported_, std::nullopt)};
 }

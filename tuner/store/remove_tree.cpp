@@ -76,17 +76,23 @@ class Removal {
         here = enter(here.fd(), next);
         continue;
       }
-      const std::string emptied = levels_.back().name;
-      Directory up = levels_.size() == 1 ? std::move(parent) : leave(here.fd());
-      if (::unlinkat(up.fd(), emptied.c_str(), AT_REMOVEDIR) == -1 && errno != ENOENT) {
-        fail(place());
+      if (levels_.size() == 1) {
+        remove_emptied(parent.fd());
+        return;
       }
-      levels_.pop_back();
+      Directory up = leave(here.fd());
+      remove_emptied(up.fd());
       here = std::move(up);
     }
   }
 
  private:
+  void remove_emptied(int parent) {
+    const std::string& name = levels_.back().name;
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == -1 && errno != ENOENT) fail(place());
+    levels_.pop_back();
+  }
+
   [[noreturn]] void fail(const path& what) const {
     throw file_error("cannot remove", what.native(), errno);
   }
