@@ -10,7 +10,8 @@ namespace {
 TrialId id(unsigned i) { return TrialId{i}; }
 
 void fail(Breaker& breaker, unsigned from, unsigned to, Seconds now) {
-  for (unsigned i = from; i < to; ++i) breaker.on_failure(id(i), "it exited with code 1", 0.1, now);
+  for (unsigned i = from; i < to; ++i)
+    breaker.on_failure(id(i), "it exited with code 1", now - 0.1, now);
 }
 
 }  // namespace
@@ -18,11 +19,11 @@ void fail(Breaker& breaker, unsigned from, unsigned to, Seconds now) {
 TEST_CASE("Failures of one trial, or with results between, are no fault of the machine",
           "[breaker]") {
   Breaker breaker(8, true);
-  for (int i = 0; i < 50; ++i) breaker.on_failure(id(3), "again", 0.1, 10);
+  for (int i = 0; i < 50; ++i) breaker.on_failure(id(3), "again", 9, 10);
   CHECK(breaker.allows_launch(10));
   for (unsigned i = 0; i < 50; ++i) {
-    breaker.on_failure(id(i), "bad luck", 0.1, 10);
-    if (i % 7 == 6) breaker.on_result();
+    breaker.on_failure(id(i), "bad luck", 9, 10);
+    if (i % 7 == 6) breaker.on_result(9.5);
   }
   CHECK(breaker.allows_launch(10));
   CHECK(breaker.take_notices().empty());
@@ -43,11 +44,11 @@ TEST_CASE("After many different failures launches pause longer and longer, one t
     REQUIRE(breaker.allows_launch(now));
     breaker.on_launch(id(probe), now);
     CHECK_FALSE(breaker.allows_launch(now + 1));  // alone
-    breaker.on_failure(id(probe), "it exited with code 1", 0.1, now);
+    breaker.on_failure(id(probe), "it exited with code 1", now, now);
     pause = std::min(120.0, 2 * pause);
   }
   breaker.on_launch(id(17), now + pause);
-  breaker.on_failure(id(17), "it exited with code 1", 0.1, now + pause);
+  breaker.on_failure(id(17), "it exited with code 1", now + pause, now + pause);
   REQUIRE(breaker.given_up());
   CHECK_THAT(*breaker.given_up(), Contains("18 trials that were started have all failed alike: it "
                                            "exited with code 1"));
@@ -59,7 +60,7 @@ TEST_CASE("A result lets all go on, and what had failed is tried once more, once
   Breaker breaker(8, true);
   fail(breaker, 0, 8, 100);
   breaker.on_launch(id(8), 101);
-  breaker.on_result();
+  breaker.on_result(101);
   CHECK(breaker.allows_launch(101));
   CHECK(breaker.take_blameless().size() == 8);
   fail(breaker, 0, 8, 200);  // their own fault, after all
@@ -67,9 +68,23 @@ TEST_CASE("A result lets all go on, and what had failed is tried once more, once
   CHECK(breaker.take_blameless().empty());
 }
 
+TEST_CASE("Results of what was begun before do not speak for what is begun now", "[breaker]") {
+  Breaker breaker(8, true);
+  for (unsigned i = 0; i < 8; ++i) {
+    breaker.on_failure(id(i), "ImportError", 99, 100);
+    breaker.on_result(50);
+  }
+  CHECK_FALSE(breaker.allows_launch(100));
+  breaker.on_result(50);
+  CHECK_FALSE(breaker.allows_launch(100));
+  breaker.on_launch(id(8), 101);
+  breaker.on_result(101);
+  CHECK(breaker.allows_launch(101));
+}
+
 TEST_CASE("A trial that lives longer than those that failed shows that it can", "[breaker]") {
   Breaker breaker(8, true);
-  for (unsigned i = 0; i < 8; ++i) breaker.on_failure(id(i), "boom", 30, 100);
+  for (unsigned i = 0; i < 8; ++i) breaker.on_failure(id(i), "boom", 70, 100);
   breaker.on_launch(id(8), 101);
   CHECK(breaker.deadline() == 161);
   CHECK_FALSE(breaker.allows_launch(160));
@@ -93,5 +108,7 @@ TEST_CASE("With -1 only launches that fail hold anything up", "[breaker]") {
   fail(breaker, 0, 100, 1);
   CHECK(breaker.allows_launch(1));
   breaker.on_launch_failed(id(100), "no processes left", 1);
+  CHECK_FALSE(breaker.allows_launch(1));
+  breaker.on_result(0.5);  // of what was launched before
   CHECK_FALSE(breaker.allows_launch(1));
 }

@@ -101,7 +101,7 @@ void Attempts::close(Attempt& attempt) {
   }
   const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
-  const Seconds lived_s = ledger_.steady() - attempt.began_at;
+  const Seconds began_at = attempt.began_at;
   put_away(*attempt.conversation);
   attempts_.erase(id);
   ledger_.commit(ended);
@@ -114,7 +114,7 @@ void Attempts::close(Attempt& attempt) {
     breaker_.on_end(id);
     return;
   }
-  breaker_.on_failure(id, ended.reason, lived_s, ledger_.steady());
+  breaker_.on_failure(id, ended.reason, began_at, ledger_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + trial(id).error;
 }

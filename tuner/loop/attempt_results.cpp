@@ -131,7 +131,7 @@ Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
 }
 
 void Attempts::take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over) {
-  breaker_.on_result();
+  breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
   if (decision.action == Action::exploit) {

@@ -38,10 +38,11 @@ void Breaker::on_launch(TrialId trial, Seconds now) {
 void Breaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds now) {
   last_reason_ = reason;
   if (is_open_ && probe_ != trial) return;  // launched before, and no news
+  if (!is_open_ && streak_.empty()) streak_began_at_ = now;
   open("the machine cannot start a process (" + first_line(reason) + ")", now);
 }
 
-void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds lived_s, Seconds now) {
+void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds began_at, Seconds now) {
   const bool was_probe = probe_ == trial;
   if (was_probe) probe_.reset();
   if (given_up_) {
@@ -52,7 +53,8 @@ void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds lived
   if (limit_ < 0 || forgiven_.contains(trial)) return;
   is_one_reason_ = streak_.empty() || (is_one_reason_ && kind_of(reason) == kind_of(last_reason_));
   last_reason_ = reason;
-  longest_life_s_ = std::max(longest_life_s_, lived_s);
+  streak_began_at_ = streak_.empty() ? began_at : std::min(streak_began_at_, began_at);
+  longest_life_s_ = std::max(longest_life_s_, now - began_at);
   streak_.insert(trial);
   const auto limit = static_cast<std::size_t>(limit_);
   if (!has_results_ && streak_.size() >= std::min(limit, most_failures_before_any_result)) {
@@ -62,8 +64,10 @@ void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds lived
   }
 }
 
-void Breaker::on_result() {
+void Breaker::on_result(Seconds began_at) {
   has_results_ = true;
+  const bool is_doubtful = is_open_ || !streak_.empty();
+  if (is_doubtful && began_at < streak_began_at_) return;
   if (is_open_) {
     close();
   } else if (!streak_.empty()) {

@@ -40,9 +40,10 @@ class Breaker {
   void on_launch(TrialId trial, Seconds now);
   /// The machine could not start a process, for a reason that is not the trial's.
   void on_launch_failed(TrialId trial, const std::string& reason, Seconds now);
-  /// An attempt has failed before its first result.
-  void on_failure(TrialId trial, const std::string& reason, Seconds lived_s, Seconds now);
-  void on_result();
+  /// An attempt that was begun at `began_at` has failed.
+  void on_failure(TrialId trial, const std::string& reason, Seconds began_at, Seconds now);
+  /// What was begun before those that fail shows nothing by its results.
+  void on_result(Seconds began_at);
   /// A trial ended otherwise: it shows nothing.
   void on_end(TrialId trial);
 
@@ -69,6 +70,7 @@ class Breaker {
   std::set<TrialId> blameless_;
   bool is_one_reason_ = true;
   std::string last_reason_;
+  Seconds streak_began_at_ = 0;  ///< the first attempt of the streak
   Seconds longest_life_s_ = 0;
   bool is_open_ = false;  ///< or probing
   int pauses_ = 0;
