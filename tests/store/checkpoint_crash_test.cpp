@@ -93,13 +93,13 @@ TEST_CASE("A checkpoint being taken over is whole or not there, whatever happens
           "[checkpoint_store][crash]") {
   const auto disaster = GENERATE(Disaster::process_dies, Disaster::power_fails, Disaster::disk_full,
                                  Disaster::io_error);
-  const auto [written, operations] =
-      GENERATE(std::pair(path("/e/trial_00003/.reported_checkpoint_1"), 14),
-               std::pair(path("/scratch/x"), 21));
+  const auto from = GENERATE(std::pair(path("/e/trial_00003/.reported_checkpoint_1"), 14),
+                             std::pair(path("/scratch/x"), 21));
+  const path& written = from.first;
   const int tried = with_every_disaster(disaster, written, [&](CheckpointStore& store) {
     store.commit(header, store.take_over(ref, 1, written.native()));
   });
-  CHECK(tried == operations);
+  CHECK(tried == from.second);
 }
 
 TEST_CASE("What could not be taken over is where it was, whole",
