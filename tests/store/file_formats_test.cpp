@@ -104,7 +104,7 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
 TEST_CASE("The history in the reference begins as it is written", "[formats][golden]") {
   MemoryFileSystem files;
   files.put(directory / "journal-1.jsonl", example("journal"));
-  History(files, directory).keep(directory / "journal-1.jsonl");
+  HistoryFile(files, directory).keep(directory / "journal-1.jsonl");
   // Of the journal in the reference all but its header is in it.
   const std::string journal = example("journal");
   CHECK(files.read(directory / "history.jsonl") ==

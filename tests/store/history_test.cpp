@@ -151,12 +151,12 @@ TEST_CASE("A journal that is given twice is in the history once", "[history]") {
   files.put("/runs/exp/journal-1.jsonl", journal_of(1, 9));
   files.put("/runs/exp/journal-2.jsonl", journal_of(10, 15));
   for (int i = 0; i < 2; ++i) {
-    History history(files, directory);
+    HistoryFile history(files, directory);
     history.keep("/runs/exp/journal-1.jsonl");
     history.keep("/runs/exp/journal-2.jsonl");
     CHECK(history_of(files) == belonging_before(16));
   }
-  History history(files, directory);
+  HistoryFile history(files, directory);
   history.keep("/runs/exp/journal-2.jsonl");
   CHECK(history_of(files) == belonging_before(16));
 }
@@ -174,7 +174,7 @@ TEST_CASE("What an append has left that was not completed is written anew", "[hi
     files.make_directories(directory);
     files.put(file.native(), kept + torn);
     files.put("/runs/exp/journal-2.jsonl", journal_of(4, 9));
-    History(files, directory).keep("/runs/exp/journal-2.jsonl");
+    HistoryFile(files, directory).keep("/runs/exp/journal-2.jsonl");
     CHECK(history_of(files) == belonging_before(10));
   }
 }
@@ -187,7 +187,7 @@ TEST_CASE("What is damaged of a journal or of the history is left out, and nothi
   journal[journal.find(line_of(4)) + 30] ^= 1;
   files.put("/runs/exp/journal-1.jsonl", journal + "half a li");
   files.put("/runs/exp/journal-2.jsonl", "");
-  History history(files, directory);
+  HistoryFile history(files, directory);
   history.keep("/runs/exp/journal-1.jsonl");
   history.keep("/runs/exp/journal-2.jsonl");
   history.keep("/runs/exp/journal-3.jsonl");

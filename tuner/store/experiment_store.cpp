@@ -69,8 +69,8 @@ std::optional<int> number_in_name(std::string_view name, std::string_view prefix
 
 /// Puts the journals that nobody has to read any more into the history. Answers those that could
 /// not be, which have to stay.
-std::set<int> keep_history(FileSystem& files, const path& directory, int oldest, History& history,
-                           std::vector<std::string>& notices) {
+std::set<int> keep_history(FileSystem& files, const path& directory, int oldest,
+                           HistoryFile& history, std::vector<std::string>& notices) {
   std::set<int> journals;
   for (const DirectoryEntry& entry : files.list(directory)) {
     const auto journal = number_in_name(entry.name, "journal-", ".jsonl");
@@ -175,7 +175,7 @@ struct ExperimentStore::State {
 
   // Of `publish`.
   TrialsFile trials;
-  History history;
+  HistoryFile history;
   int current = 1;             // what CURRENT says
   int oldest = 1;              // generation of which there may be files
   int trials_of_current = 0;   // the trials' file that the snapshot in force needs

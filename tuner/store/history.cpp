@@ -59,10 +59,10 @@ bool belongs_to_history(const Event& event) {
          !reported->decision.why.empty();
 }
 
-History::History(FileSystem& files, path directory)
+HistoryFile::HistoryFile(FileSystem& files, path directory)
     : files_(files), directory_(std::move(directory)), file_(paths::history(directory_)) {}
 
-void History::keep(const path& journal) {
+void HistoryFile::keep(const path& journal) {
   if (!files_.exists(journal)) return;
   std::optional<JournalHeader> begin;
   for_each_line(files_, journal, [&](std::string_view line) {
@@ -97,7 +97,7 @@ void History::keep(const path& journal) {
 
 /// Whatever is there of events from `first` on, or is damaged before them, is of a call that was
 /// not completed: their journal is still there.
-void History::open(std::uint64_t first) {
+void HistoryFile::open(std::uint64_t first) {
   if (!files_.exists(file_)) {
     std::string line;
     append_journal_line(line, header);

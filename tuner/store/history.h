@@ -18,9 +18,9 @@ namespace tune {
 /// went on without a judgement, a save or anything else.
 bool belongs_to_history(const Event& event);
 
-class History {
+class HistoryFile {
  public:
-  History(FileSystem& files, std::filesystem::path directory);
+  HistoryFile(FileSystem& files, std::filesystem::path directory);
 
   /// Appends what `journal` holds, durably; it can be removed then. Journals are given in their
   /// order. One that was given before, wholly or in part, is in the history once. What is damaged
