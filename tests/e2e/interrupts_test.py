@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import termios
+import time
 
 from cli_support import main
 from driver_support import DriverCase
@@ -85,12 +86,10 @@ class Interrupts(DriverCase):
         self.assertEqual([c["training_iteration"] for c in latest], [4, 4])
         self.assert_finishes(12)
 
-    def insist(self, driver):
-        """Interrupts until the driver is gone: what comes at once is an echo of the first."""
-        def left():
-            driver.send_signal(signal.SIGTERM)
-            return driver.poll() is not None
-        self.wait_until(left, "the driver's end")
+    def insist(self, driver, first_at):
+        """One more interrupt, once it can be no echo of the first one."""
+        self.wait_until(lambda: time.monotonic() > first_at + 2, "the time of echoes to be over")
+        driver.send_signal(signal.SIGTERM)
 
     def test_a_second_interrupt_leaves_at_once_and_loses_nothing(self):
         self.spec({"iterations": 12, "block_at": 6})
@@ -99,7 +98,7 @@ class Interrupts(DriverCase):
         driver.send_signal(signal.SIGINT)
         while b"asked for a last save" not in (line := driver.stdout.readline()):
             self.assertTrue(line)
-        self.insist(driver)
+        self.insist(driver, time.monotonic())
         out = self.finish(driver, expect=130)
         self.assertIn("tune resume", out)
         self.assertEqual(self.states(), ["PENDING"] * 2)
