@@ -146,7 +146,7 @@ TEST_CASE("A driver that is leaving answers, and records nothing more", "[loop][
   CHECK(std::holds_alternative<SessionEnded>(harness.events().back().body));
 }
 
-TEST_CASE("A stopped trial is not tried again when it fails before its end", "[loop][control]") {
+TEST_CASE("A stopped trial that fails before its end has ended as it was told", "[loop][control]") {
   SlowHarness harness;
   harness.spec.failure_config.max_failures = -1;
   harness.program.step = [](const Json& config, std::int64_t iteration) {
@@ -156,7 +156,9 @@ TEST_CASE("A stopped trial is not tried again when it fails before its end", "[l
   };
   harness.wishes = {{25, ask(Kind::stop, 0)}};
   (void)harness.run();
-  CHECK(harness.trial(0).state == TrialState::error);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).error.empty());
+  CHECK(harness.trial(0).failures == 0);
   CHECK(harness.trial(0).attempt == 1);
 }
 

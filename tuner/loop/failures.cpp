@@ -62,7 +62,12 @@ AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const Failur
   AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
                      attempt.ending->reason};
   if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
-  const bool is_retried = may_retry && ended.outcome == Outcome::failed && !attempt.stop_asked &&
+  if (attempt.stop_asked && ended.outcome == Outcome::failed) {
+    // What it has reported is all that was wanted of it, however it goes.
+    ended.outcome = Outcome::completed;
+    ended.reason = *attempt.stop_asked + "; on its way " + ended.reason;
+  }
+  const bool is_retried = may_retry && ended.outcome == Outcome::failed &&
                           config.fail_fast == FailFast::no &&
                           (config.max_failures < 0 || trial.failures < config.max_failures);
   if (!is_retried) return ended;
