@@ -1,0 +1,216 @@
+#include "tests/support/conversation_world.h"
+
+#include <algorithm>
+#include <csignal>
+#include <stdexcept>
+#include <utility>
+
+namespace tune {
+
+using State = Conversation::State;
+using Urge = Conversation::Urge;
+
+LaunchId Notes::launch(Conversation&, LaunchSpec) {
+  did += "launch ";
+  live.insert(++last);
+  return LaunchId{last};
+}
+
+void Notes::send(LaunchId launch, protocol::Command command) {
+  spoke_to_nobody |= live.count(static_cast<std::uint64_t>(launch)) == 0;
+  if (const auto* start = std::get_if<protocol::Start>(&command)) {
+    did += start->reset ? "reset " : "start ";
+    ranks.push_back(start->rank);
+  }
+  if (std::holds_alternative<protocol::Step>(command)) did += "step ";
+  if (std::holds_alternative<protocol::Save>(command)) did += "save ";
+  if (std::holds_alternative<protocol::Stop>(command)) did += "stop ";
+}
+
+void Notes::signal(LaunchId launch, int signal) {
+  spoke_to_nobody |= live.count(static_cast<std::uint64_t>(launch)) == 0;
+  did += signal == SIGKILL ? "kill " : "term ";
+}
+
+protocol::Hello hello(bool can_reset, bool refused) {
+  protocol::Hello said;
+  said.can_reset = can_reset;
+  said.reset_refused = refused;
+  return said;
+}
+
+void World::all_greet() {
+  for (const auto id : std::set(notes.live)) (void)talk.hear(Greeted{LaunchId{id}, hello()});
+}
+
+void World::go_to(State state) {
+  if (state == State::none) return;
+  talk.begin(specs(), {});
+  if (state == State::launching) {
+    notes.did.clear();
+    return;
+  }
+  all_greet();
+  if (state == State::stepping) talk.step();
+  if (state == State::saving) talk.save("/aside");
+  if (state == State::leaving) talk.leave(Urge::asked);
+  if (state == State::lost) {
+    talk.leave(Urge::killed);
+    (void)talk.be_late();
+  }
+  if (state == State::idle || state == State::resetting || state == State::replacing) talk.park();
+  if (state == State::resetting || state == State::replacing) talk.begin(specs(), {});
+  if (state == State::replacing) (void)talk.hear(Greeted{only(), hello(false, true)});
+  if (talk.state() != state) throw std::logic_error("the way to a state leads elsewhere");
+  notes.did.clear();
+}
+
+Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
+  Reported reported{.launch = who};
+  switch (message) {
+    case Message::greeted:
+      return talk.hear(Greeted{who, hello()});
+    case Message::refused:
+      return talk.hear(Greeted{who, hello(false, true)});
+    case Message::reported:
+      return talk.hear(reported);
+    case Message::saved:
+      return talk.hear(SaveAnswered{who, {}});
+    case Message::faulted:
+      return talk.hear(Faulted{who, "oh"});
+    case Message::disconnected:
+      return talk.hear(Disconnected{who});
+    case Message::exited:
+      return talk.hear(Exited{who, 1, 0});
+    case Message::late:
+      return talk.be_late();
+  }
+  return {};
+}
+
+std::string word(const Conversation::Heard& heard) {
+  static constexpr const char* words[] = {"",      "started", "ready",   "stepped",
+                                          "saved", "failed",  "overdue", "gone"};
+  return words[heard.index()];
+}
+
+const std::vector<Row>& conversation_table() {
+  static const std::vector<Row> table{
+      {State::launching,
+       {"ready>ready", "failed>launching", "failed>launching", "failed>launching",
+        "failed>launching", ">launching", "gone>none", "overdue>launching"}},
+      {State::resetting,
+       {"ready>ready", ">replacing", "failed>resetting", "failed>resetting", "failed>resetting",
+        ">resetting", "gone>none", "overdue>resetting"}},
+      {State::replacing,
+       {">replacing", ">replacing", ">replacing", ">replacing", ">replacing", ">replacing",
+        ">launching", ">replacing"}},
+      {State::ready,
+       {"failed>ready", "failed>ready", "failed>ready", "failed>ready", "failed>ready", ">ready",
+        "gone>none", "overdue>ready"}},
+      {State::stepping,
+       {"failed>stepping", "failed>stepping", "stepped>ready", "failed>stepping", "failed>stepping",
+        ">stepping", "gone>none", "overdue>stepping"}},
+      {State::saving,
+       {"failed>saving", "failed>saving", "failed>saving", "saved>ready", "failed>saving",
+        ">saving", "gone>none", "overdue>saving"}},
+      {State::idle,
+       {">leaving", ">leaving", ">leaving", ">leaving", ">leaving", ">idle", "gone>none",
+        ">leaving"}},
+      {State::leaving,
+       {">leaving", ">leaving", ">leaving", ">leaving", ">leaving", ">leaving", "gone>none",
+        ">leaving"}},
+      {State::lost, {">lost", ">lost", ">lost", ">lost", ">lost", ">lost", "gone>none", ">lost"}},
+  };
+  return table;
+}
+
+namespace {
+
+/// The table's answer, and what it says of one process turned into what it means for several.
+std::string expected(const World& world, Message message, LaunchId who,
+                     const std::set<LaunchId>& answered) {
+  const State state = world.talk.state();
+  const std::string name = to_string(state);
+  const bool is_last = world.notes.live.size() == 1;
+  if (message == Message::exited && !is_last) {
+    return state == State::lost || state == State::replacing ? ">" + name : ">leaving";
+  }
+  if (message == Message::late && world.talk.urge() == Urge::killed && state != State::lost) {
+    return "gone>lost";
+  }
+  const auto& table = conversation_table();
+  const auto row =
+      std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.state == state; });
+  const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
+  const bool is_answer =
+      one.starts_with("ready>") || one.starts_with("stepped>") || one.starts_with("saved>");
+  if (!is_answer) return one;
+  if (answered.count(who) != 0) return "failed>" + name;
+  return answered.size() + 1 < world.notes.live.size() ? ">" + name : one;
+}
+
+}  // namespace
+
+std::string walk(std::span<const std::uint8_t> bytes) {
+  if (bytes.empty()) return "";
+  World world(1 + bytes[0] % 3);
+  Conversation& talk = world.talk;
+  std::set<LaunchId> answered;  // to what the state waits for
+  for (std::size_t i = 1; i + 1 < bytes.size(); i += 2) {
+    const State before = talk.state();
+    const int what = bytes[i] % 16;
+    const auto faulty = [&](const std::string& why) {
+      return "step " + std::to_string(i / 2) + ", in state " + to_string(before) + ", message " +
+             std::to_string(what) + ": " + why;
+    };
+    if (what < static_cast<int>(messages)) {
+      const auto message = static_cast<Message>(what);
+      if (world.notes.live.empty()) continue;
+      if (message == Message::late && talk.deadline() == never_s) continue;
+      const LaunchId who{*std::next(world.notes.live.begin(),
+                                    bytes[i + 1] % static_cast<int>(world.notes.live.size()))};
+      const std::string should = expected(world, message, who, answered);
+      const std::string heard = word(say(talk, message, who));
+      const std::string is = heard + ">" + to_string(talk.state());
+      if (is != should) return faulty("comes to " + is + ", and not to " + should);
+      answered.insert(who);
+      const bool is_awaited =
+          (before == State::launching || before == State::resetting) && message == Message::greeted;
+      const bool counts = is_awaited ||
+                          (before == State::stepping && message == Message::reported) ||
+                          (before == State::saving && message == Message::saved);
+      if (!counts || talk.state() != before) answered.erase(who);
+      // What the loop does of it.
+      if (heard == "failed" || heard == "overdue") talk.leave(Urge::terminated);
+    } else if (what < 13) {
+      if (before == State::none || before == State::idle) talk.begin(world.specs(), {});
+      // Only processes that were kept for another attempt can be on their way out when it begins.
+      if (before == State::ready)
+        what < 11 ? talk.step() : what < 12 ? talk.save("/") : talk.park();
+    } else if (what == 13) {
+      talk.leave(static_cast<Urge>(1 + bytes[i + 1] % 3));
+    } else if (what == 14) {
+      if (before == State::idle) {
+        talk.leave(Urge::asked);
+        talk.begin(world.specs(), {});
+        if (talk.state() != State::replacing) return faulty("others do not take their place");
+      }
+    } else {
+      talk.hurry(bytes[i + 1]);
+      world.notes.now += bytes[i + 1];
+    }
+    if (talk.state() != before) answered.clear();
+    if (world.notes.spoke_to_nobody) return faulty("something was said to nobody");
+    if (talk.has_processes() == world.notes.live.empty()) return faulty("a process is forgotten");
+    const bool is_leaving = talk.state() == State::leaving || talk.state() == State::replacing;
+    if (is_leaving && talk.deadline() == never_s) return faulty("it may leave for ever");
+    if (!talk.has_processes() && talk.state() != State::none) return faulty("nobody is left");
+  }
+  talk.leave(Urge::asked);
+  for (int late = 0; late < 4 && talk.has_processes(); ++late) (void)talk.be_late();
+  if (talk.has_processes() && talk.state() != State::lost) return "it comes to no end";
+  return "";
+}
+
+}  // namespace tune
