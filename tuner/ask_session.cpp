@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <random>
@@ -15,10 +14,11 @@
 #include "tuner/core/error.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/loop/callback_list.h"
-#include "tuner/loop/ledger.h"
+#include "tuner/loop/drive.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/loop/snapshots.h"
+#include "tuner/loop/take_in.h"
 #include "tuner/spec/resume_changes.h"
 #include "tuner/version.h"
 
@@ -55,40 +55,6 @@ void refuse_other_spec(const ExperimentSpec& recorded, ExperimentSpec given,
   throw user_error(directory.string() + " was started with another " + changed +
                    ": leave the spec out to go on with what it was started with, or use another "
                    "directory");
-}
-
-Result result_of(const Trial& trial, Metrics metrics, const ExperimentSpec& spec,
-                 const std::vector<Constraint>& constraints, Seconds now) {
-  Result result;
-  result.metrics = std::move(metrics);
-  result.done = true;
-  result.training_iteration = trial.iteration + 1;
-  if (const auto given = result.metrics.find("training_iteration")) {
-    if (!(*given > static_cast<double>(trial.iteration)) || std::floor(*given) != *given ||
-        *given > 9e15) {
-      throw user_error("training_iteration must be a whole number above " +
-                       std::to_string(trial.iteration) + ", got " + Json(*given).dump());
-    }
-    result.training_iteration = static_cast<std::int64_t>(*given);
-  }
-  for (const auto& [metric, mode] : spec.objectives) {
-    if (result.find(metric)) continue;
-    throw user_error("the metrics of " + to_string(trial.id) + " lack a number for '" + metric +
-                     "', the experiment's metric: " + result.metrics.text);
-  }
-  result.timestamp = now;
-  result.time_this_iter_s =
-      Result::iteration_time(result.metrics, std::max(0.0, now - trial.started));
-  result.time_total_s = trial.time_total_s + result.time_this_iter_s;
-  result.time_since_restore = result.time_total_s - trial.restored_time_s;
-  result.iterations_since_restore = result.training_iteration - trial.restored_iteration;
-  result.timesteps_total = result.metrics.find("timesteps_total");
-  result.episodes_total = result.metrics.find("episodes_total");
-  if (const auto lacking = lacking_metric(constraints, result)) {
-    throw user_error("the metrics of " + to_string(trial.id) + " lack a number for " + *lacking +
-                     ": " + result.metrics.text);
-  }
-  return result;
 }
 
 }  // namespace
@@ -222,8 +188,7 @@ AskSession::AskSession(FileSystem& files, const std::filesystem::path& directory
   state.ledger.emplace(state.experiment, state.policies, *state.store, state.workers, *state.clock,
                        std::move(state.changes));
   if (state.experiment.sessions() == 0) {
-    const LockOwner self = this_process(state.clock->now());
-    state.ledger->commit(SessionStarted{self.host, self.pid, version()});
+    begin_session(*state.ledger, this_process(state.clock->now()), version());
   }
 }
 
@@ -254,12 +219,13 @@ void AskSession::tell(TrialId id, const std::string& metrics) {
   const Trial& trial = state.running(id);
   Result result;
   try {
-    result = result_of(trial, parse_metrics(metrics), state.spec, state.constraints,
-                       state.ledger->now());
+    const ResultRules rules{state.spec.objectives, state.constraints};
+    result = make_result(rules, trial, parse_metrics(metrics), state.ledger->now(),
+                         std::max(0.0, state.ledger->now() - trial.started));
   } catch (const std::invalid_argument& error) {
-    throw user_error("the metrics of " + to_string(id) +
-                     " must be a JSON object of numbers: " + error.what());
+    throw user_error("the metrics of " + to_string(id) + " cannot be taken: " + error.what());
   }
+  result.done = true;
   Decision decision = state.policies.decide(state.experiment, trial, result);
   const int attempt = trial.attempt;
   state.ledger->commit(ResultReported{id, attempt, std::move(result), std::move(decision)});

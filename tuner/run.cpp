@@ -24,7 +24,7 @@
 #include "tuner/exec/spawn.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/exec/watchdog.h"
-#include "tuner/loop/loop.h"
+#include "tuner/loop/drive.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/spec/resume_changes.h"
@@ -104,19 +104,8 @@ struct Engine {
     require_launches();
   }
 
-  void set_up_callbacks(bool resumed) {
-    // A search that was cut short has more trials than it would make now.
-    auto total = policies.searcher.total();
-    if (total) total = std::max<std::uint64_t>(*total, experiment.trials().size());
-    const RunInfo info{.name = spec.name,
-                       .directory = directory,
-                       .objectives = spec.objectives,
-                       .total_trials = total,
-                       .resources = total_resources(spec, detected),
-                       .resources_per_trial = spec.resources_per_trial,
-                       .resumed = resumed,
-                       .constraints = constraints_of(spec)};
-    callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
+  void set_up_callbacks() {
+    set_up(callbacks, spec, experiment, policies, directory, total_resources(spec, detected));
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
@@ -126,47 +115,35 @@ struct Engine {
     }
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
                              watchdog.get());
-    // Last in, first out: the workers end before what their work refers to.
-    std::unique_ptr<Snapshots> snapshots;
-    std::unique_ptr<Saver> saver;
-    std::unique_ptr<Ledger> ledger;
-    Workers workers(
-        Workers::Threads::own, [&executor] { executor.wake(); },
-        watchdog ? &watchdog->doings() : nullptr);
-    policies.searcher.work_beside(workers);
-    ledger =
-        std::make_unique<Ledger>(experiment, policies, store, workers, *clock, std::move(changes));
-    saver =
-        std::make_unique<Saver>(*ledger, workers, checkpoints, callbacks, spec.checkpoint_config);
-    snapshots = std::make_unique<Snapshots>(*ledger, policies, store, workers, callbacks,
-                                            to_json(spec), period_s);
-    ledger->subscribe([this](std::span<const Event> events) {
-      callbacks.call("on_events", [&](Callback& callback) { callback.on_events(events); });
-    });
-    start_session(*ledger);
-    for (const auto& requeued : plan.requeued) saver->requeue(requeued);
+    Drive drive({spec, experiment, policies, store, callbacks, std::move(changes)},
+                {.executor = executor,
+                 .clock = *clock,
+                 .checkpoints = checkpoints,
+                 .doings = watchdog ? &watchdog->doings() : nullptr},
+                to_json(spec), period_s);
+    start_session(drive.ledger());
+    for (const auto& requeued : plan.requeued) drive.saver().requeue(requeued);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
-    ledger->write();
+    drive.ledger().write();
     listen(executor);
-    DiskGuard disk_guard(*files, workers, *ledger, callbacks, directory, spec.min_free_bytes);
-    Loop loop(spec,
-              {.launch = {.experiment_dir = directory,
-                          .session_mark = to_text(session_mark(this_process(clock->now()))),
-                          .gpu_names = gpu_names(spec, detected)},
-               .resources = total_resources(spec, detected),
-               .interrupt_grace_s = options.interrupt_grace_s,
-               .only = std::move(only),
-               .disk = &disk_guard,
-               .tick_s = 1},
-              *ledger, policies, executor, workers, *saver, *snapshots, callbacks);
-    LoopEnd end = run_loop(loop);
+    DiskGuard disk_guard(*files, drive.workers(), drive.ledger(), callbacks, directory,
+                         spec.min_free_bytes);
+    LoopEnd end =
+        run(drive, {.launch = {.experiment_dir = directory,
+                               .session_mark = to_text(session_mark(this_process(clock->now()))),
+                               .gpu_names = gpu_names(spec, detected)},
+                    .resources = total_resources(spec, detected),
+                    .interrupt_grace_s = options.interrupt_grace_s,
+                    .only = std::move(only),
+                    .disk = &disk_guard,
+                    .tick_s = 1});
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
   }
 
   /// What comes after it waits for threads and files, which may take for ever.
-  LoopEnd run_loop(Loop& loop) {
+  LoopEnd run(Drive& drive, LoopOptions loop_options) {
     try {
-      LoopEnd end = loop.run();
+      LoopEnd end = drive.run(std::move(loop_options));
       if (watchdog) watchdog->only_lingers();
       return end;
     } catch (const std::exception& error) {
@@ -186,16 +163,8 @@ struct Engine {
   }
 
   void start_session(Ledger& ledger) {
-    const LockOwner self = this_process(clock->now());
     for (const auto& notice : detected.notices) callbacks.notice(notice);
-    // What an earlier driver left running is ended before anything is started in its place.
-    if (experiment.sessions() > 0) look_for_orphans(self);
-    ledger.commit(SessionStarted{self.host, self.pid, version()});
-    const auto running = experiment.running();
-    for (const TrialId trial : running) {
-      ledger.commit(AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted,
-                                 "its driver died"});
-    }
+    begin_session(ledger, this_process(clock->now()), version());
     ledger.write();
   }
 
@@ -211,7 +180,9 @@ struct Engine {
     return self;
   }
 
-  void look_for_orphans(const LockOwner& self) {
+  /// What an earlier driver left running ends before anything of its is swept or started anew.
+  void look_for_orphans() {
+    const LockOwner self = this_process(clock->now());
     std::vector<RecordedProcess> recorded;
     if (experiment.host() == self.host) {
       for (const auto& [trial, process] : experiment.processes()) {
@@ -369,7 +340,7 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   wait_for_lease(*engine.own_files, engine.directory, watch, options);
   auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
                                        engine.owner(), &watch);
-  engine.set_up_callbacks(false);
+  engine.set_up_callbacks();
   if (!spec.searcher_reason.empty()) {
     engine.callbacks.notice("the searcher is " + spec.searcher.at("type").get<std::string>() +
                             ", because " + spec.searcher_reason);
@@ -410,7 +381,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();
-  engine.set_up_callbacks(true);
+  engine.set_up_callbacks();
   CallbackReplay callback_replay(engine.callbacks, engine.experiment);
   std::vector<std::string> same_notices;
   ExperimentStore::read(*engine.files, absolute, callback_replay, same_notices);
@@ -438,6 +409,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   }
   const std::string changed = changed_fields(recorded, spec);
   if (!changed.empty()) engine.callbacks.notice("from now on with another " + changed);
+  if (engine.experiment.sessions() > 0) engine.look_for_orphans();
   if (salvaged) set_aside_unknown(engine);
   sweep(engine);
   return engine.run(std::move(store), plan, {resume.trials.begin(), resume.trials.end()});

@@ -165,8 +165,9 @@ class Asked(ConstraintsCase):
 
         one, = self.lines("suggest", "mine")
         for told in (["--value", "1"], ["--metrics", '{"loss": 1, "ms": 1}']):
-            self.assertIn(f"the metrics of {one['trial_id']} lack a number for 'val/ms' of the "
-                          "constraint 'val.ms >= 3*x': ",
+            self.assertIn(f"the metrics of {one['trial_id']} cannot be taken: the result of "
+                          "iteration 1 lacks the metric 'val/ms' of the constraint "
+                          "'val.ms >= 3*x'",
                           self.refused("tell", "mine", one["trial_id"], *told))
 
         # Another experiment sees the same trials by its own constraints.

@@ -137,7 +137,7 @@ class Asked(ObjectivesCase):
             self.refused("tell", "mine", one["trial_id"], "--value", "1"),
             "tune: the experiment has several metrics, and a value is for one: give all with "
             "--metrics")
-        self.assertIn("lack a number for 'speed'",
+        self.assertIn("lacks the metric 'speed'",
                       self.refused("tell", "mine", one["trial_id"], "--metrics", '{"loss": 1}'))
         self.tune("suggest", "more", "--spec", "ask.json", "--warm-start", "mine")
         with open(self.path("more", "experiment.json"), encoding="utf-8") as file:

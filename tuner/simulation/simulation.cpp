@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
-#include "tuner/loop/loop.h"
+#include "tuner/loop/drive.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/simulation/simulated_executor.h"
 #include "tuner/store/checkpoint_keeper.h"
@@ -113,25 +113,14 @@ RunOutcome simulate_experiment(ExperimentSpec spec, const Catalogue& catalogue,
   SimulatedExecutor executor(clock, checkpoints, std::move(program));
   Experiment experiment;
   CallbackList callbacks(std::move(options.callbacks));
-  const RunInfo info{.name = spec.name,
-                     .directory = directory,
-                     .objectives = spec.objectives,
-                     .total_trials = policies.searcher.total(),
-                     .resources = spec.resources,
-                     .resources_per_trial = spec.resources_per_trial,
-                     .constraints = constraints_of(spec)};
-  callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
+  set_up(callbacks, spec, experiment, policies, directory, spec.resources);
   // Without threads all work is done where it is posted, and takes no virtual time.
-  Workers workers(Workers::Threads::none, [&executor] { executor.wake(); });
-  Ledger ledger(experiment, policies, store, workers, clock);
-  Saver saver(ledger, workers, checkpoints, callbacks, spec.checkpoint_config);
-  Snapshots snapshots(ledger, policies, store, workers, callbacks, recorded, std::nullopt);
-  snapshots.stop();
-  ledger.commit(SessionStarted{self.host, self.pid, version()});
-  ledger.write();
-  Loop loop(spec, {.launch = {.experiment_dir = directory}, .resources = spec.resources}, ledger,
-            policies, executor, workers, saver, snapshots, callbacks);
-  LoopEnd end = loop.run();
+  Drive drive({spec, experiment, policies, store, callbacks},
+              {executor, clock, checkpoints, Workers::Threads::none}, recorded, std::nullopt);
+  drive.snapshots().stop();
+  begin_session(drive.ledger(), self, version());
+  drive.ledger().write();
+  LoopEnd end = drive.run({.launch = {.experiment_dir = directory}, .resources = spec.resources});
   return {std::move(end), ResultGrid(std::move(experiment), std::move(spec), directory),
           store.cost()};
 }

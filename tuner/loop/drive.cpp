@@ -1,0 +1,60 @@
+#include "tuner/loop/drive.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tune {
+
+Drive::Drive(DrivenExperiment driven, Surroundings surroundings, Json recorded,
+             std::optional<Seconds> period_s)
+    : spec_(driven.spec),
+      policies_(driven.policies),
+      callbacks_(driven.callbacks),
+      executor_(surroundings.executor),
+      workers_(
+          surroundings.threads, [this] { executor_.wake(); }, surroundings.doings) {
+  if (surroundings.threads == Workers::Threads::own) policies_.searcher.work_beside(workers_);
+  ledger_.emplace(driven.experiment, policies_, driven.store, workers_, surroundings.clock,
+                  std::move(driven.changes));
+  saver_.emplace(*ledger_, workers_, surroundings.checkpoints, callbacks_, spec_.checkpoint_config);
+  snapshots_.emplace(*ledger_, policies_, driven.store, workers_, callbacks_, std::move(recorded),
+                     period_s);
+  if (callbacks_.is_empty()) return;  // events are kept for subscribers, which costs
+  ledger_->subscribe([this](std::span<const Event> events) {
+    callbacks_.call("on_events", [&](Callback& callback) { callback.on_events(events); });
+  });
+}
+
+LoopEnd Drive::run(LoopOptions options) {
+  Loop loop(spec_, std::move(options), *ledger_, policies_, executor_, workers_, *saver_,
+            *snapshots_, callbacks_);
+  return loop.run();
+}
+
+void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version) {
+  const Experiment& experiment = ledger.experiment();
+  ledger.commit(SessionStarted{driver.host, driver.pid, version});
+  const auto running = experiment.running();
+  for (const TrialId trial : running) {
+    ledger.commit(AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted,
+                               "its driver died"});
+  }
+}
+
+void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,
+            const Policies& policies, const std::filesystem::path& directory, Resources resources) {
+  // A search that was cut short has more trials than it would make now.
+  auto total = policies.searcher.total();
+  if (total) total = std::max<std::uint64_t>(*total, experiment.trials().size());
+  const RunInfo info{.name = spec.name,
+                     .directory = directory,
+                     .objectives = spec.objectives,
+                     .total_trials = total,
+                     .resources = std::move(resources),
+                     .resources_per_trial = spec.resources_per_trial,
+                     .resumed = experiment.sessions() > 0,
+                     .constraints = constraints_of(spec)};
+  callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
+}
+
+}  // namespace tune
