@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tuner/core/error.h"
+#include "tuner/exec/orphans.h"
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/spawn.h"
 #include "tuner/exec/watchdog.h"
@@ -119,6 +120,14 @@ int try_out_without(unsigned call) {
   return 0;
 }
 
+/// Ends the orphans of an experiment where the system call is forbidden. The number of sentences.
+int end_orphans_without(unsigned call, const std::string& experiment) {
+  forbid(call);
+  const auto sentences = tune::end_orphans(
+      {.experiment = std::stoll(experiment), .driver = tune::this_identity()}, {});
+  return static_cast<int>(sentences.size());
+}
+
 /// Starts `program` with a child in its group, says that one's number, and does not come back.
 int hang(const std::string& program) {
   tune::Watchdog watchdog("ask somebody", 1);
@@ -141,6 +150,9 @@ int main(int argc, char** argv) {
   if (mode == "hang") return hang(argv[2]);
   if (mode == "closed") return launch_without_standard_descriptors(argv[2]);
   if (mode == "without") return launch_without(static_cast<unsigned>(std::stoi(argv[2])), argv[3]);
+  if (mode == "end-orphans-without") {
+    return end_orphans_without(static_cast<unsigned>(std::stoi(argv[2])), argv[3]);
+  }
   if (mode == "try-out-without") return try_out_without(static_cast<unsigned>(std::stoi(argv[2])));
   return 2;
 }

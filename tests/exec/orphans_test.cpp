@@ -126,6 +126,27 @@ TEST_CASE("What outlives the process that the driver has launched is found witho
   CHECK_FALSE(group_runs(static_cast<pid_t>(child_pid)));
 }
 
+TEST_CASE("Orphans end also where the kernel gives no descriptor of a process", "[unit][process]") {
+  for (const long call : {SYS_pidfd_open, SYS_pidfd_send_signal}) {
+    OrphanSession session;
+    const SessionMark self = this_driver();
+    const auto launch = session.launch_marked(dead_driver(self), {"stubborn-grandchild"});
+    const auto leader = watch(session.wait_for<Launched>(launch).pid);
+    const auto grandchild = watch(session.wait_for<Greeted>(launch).hello.pid);
+    const auto ending =
+        session.launch(session.spec({EXEC_DRIVER, "end-orphans-without", std::to_string(call),
+                                     std::to_string(self.experiment)}));
+    const auto code = session.wait_for<Exited>(ending).exit_code;
+    if (code == 77) {
+      WARN("not tested: this machine does not let a process forbid itself system calls");
+      return;
+    }
+    CHECK(code == 1);
+    CHECK(has_ended(leader, patience_s));
+    CHECK(has_ended(grandchild, patience_s));
+  }
+}
+
 TEST_CASE("Processes of other experiments, other hosts and living drivers are left alone",
           "[unit][process]") {
   OrphanSession session;

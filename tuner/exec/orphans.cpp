@@ -23,42 +23,48 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 struct Orphan {
   pid_t pid = 0;
-  FileDescriptor pidfd;
+  FileDescriptor pidfd;  ///< none where the kernel, or a container, does not give any
+  std::uint64_t start_ticks = 0;
   std::string trial;
 };
 
-/// The value of `name` in variables of the form "NAME=value".
-std::optional<std::string_view> value_of(const std::vector<std::string>& variables,
-                                         std::string_view name) {
-  for (const std::string_view variable : variables) {
-    if (variable.size() > name.size() && variable.starts_with(name) &&
-        variable[name.size()] == '=') {
-      return variable.substr(name.size() + 1);
-    }
-  }
-  return std::nullopt;
+bool runs(pid_t pid, std::uint64_t start_ticks) {
+  const auto stat = read_process_stat(pid);
+  return stat && !stat->is_dead() && stat->start_ticks == start_ticks;
 }
 
-bool has_ended(const FileDescriptor& pidfd) {
-  pollfd ended{pidfd.get(), POLLIN, 0};
+bool has_ended(const Orphan& orphan) {
+  if (!orphan.pidfd) return !runs(orphan.pid, orphan.start_ticks);
+  pollfd ended{orphan.pidfd.get(), POLLIN, 0};
   return ::poll(&ended, 1, 0) > 0;
+}
+
+void end(const Orphan& orphan) {
+  if (orphan.pidfd &&
+      ::syscall(SYS_pidfd_send_signal, orphan.pidfd.get(), SIGKILL, nullptr, 0) == 0) {
+    return;
+  }
+  // A number is given again only after all others: between these two lines that cannot be.
+  if (runs(orphan.pid, orphan.start_ticks)) ::kill(orphan.pid, SIGKILL);
 }
 
 /// An orphan of the experiment, or nothing: somebody else's process, or one whose driver lives (of
 /// a copy of the directory).
 std::optional<Orphan> as_orphan(pid_t pid, const SessionMark& self) {
   if (pid <= 1 || pid == ::getpid()) return std::nullopt;
-  // Opened before anything is read: what is read is then this process's, or the pidfd says that it
-  // has ended.
-  FileDescriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd) return std::nullopt;
+  // Before anything else is read: that is then this process's, or it has ended by what was taken.
+  Orphan orphan{.pid = pid,
+                .pidfd = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
+  const auto stat = read_process_stat(pid);
+  if (!stat) return std::nullopt;
+  orphan.start_ticks = stat->start_ticks;
   const auto variables = read_environment(pid);
-  const auto value = value_of(variables, protocol::env_session);
+  const auto value = find_variable(variables, protocol::env_session);
   const auto mark = value ? parse_session_mark(*value) : std::nullopt;
   if (!mark || mark->experiment != self.experiment) return std::nullopt;
-  if (life_of(mark->driver, self.driver) != Life::dead || has_ended(pidfd)) return std::nullopt;
-  return Orphan{pid, std::move(pidfd),
-                std::string(value_of(variables, protocol::env_trial_id).value_or("a trial"))};
+  if (life_of(mark->driver, self.driver) != Life::dead || has_ended(orphan)) return std::nullopt;
+  orphan.trial = find_variable(variables, protocol::env_trial_id).value_or("a trial");
+  return orphan;
 }
 
 std::vector<Orphan> find_orphans(const SessionMark& self) {
@@ -70,7 +76,12 @@ std::vector<Orphan> find_orphans(const SessionMark& self) {
 }
 
 void wait_for_ends(const std::vector<Orphan>& orphans, SteadyTime until) {
+  constexpr int look_again_ms = 10;
   for (const auto& orphan : orphans) {
+    while (!orphan.pidfd && !has_ended(orphan) && std::chrono::steady_clock::now() < until) {
+      ::poll(nullptr, 0, look_again_ms);
+    }
+    if (!orphan.pidfd) continue;
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     pollfd ended{orphan.pidfd.get(), POLLIN, 0};
@@ -145,7 +156,7 @@ std::vector<std::string> end_orphans(const SessionMark& self,
     for (const auto& orphan : orphans) {
       left.emplace(orphan.pid, orphan.trial);
       ended.emplace(orphan.pid, orphan.trial);
-      ::syscall(SYS_pidfd_send_signal, orphan.pidfd.get(), SIGKILL, nullptr, 0);
+      end(orphan);
     }
     if (orphans.empty() || std::chrono::steady_clock::now() >= until) break;
     wait_for_ends(orphans, until);
@@ -163,8 +174,7 @@ std::vector<std::string> end_orphans(const SessionMark& self,
   }
   for (const auto& process : recorded) {
     if (process.pid <= 1 || left.contains(static_cast<pid_t>(process.pid))) continue;
-    const auto stat = read_process_stat(static_cast<pid_t>(process.pid));
-    if (!stat || stat->is_dead() || stat->start_ticks != process.start_ticks) continue;
+    if (!runs(static_cast<pid_t>(process.pid), process.start_ticks)) continue;
     sentences.push_back("process " + std::to_string(process.pid) +
                         " has number and start time of what ran " + process.trial +
                         ", but not its environment, and is left alone; if it is that one, end it");
