@@ -191,6 +191,12 @@ TEST_CASE("The real disk: sockets and pipes are neither files nor directories",
   const auto entries = files->list(temporary.name());
   REQUIRE(entries.size() == 1);
   CHECK((!entries[0].is_directory && !entries[0].is_regular));
+  // Nobody writes to it, and nobody waits for that.
+  const path pipe = temporary.name() / "pipe";
+  CHECK_THROWS_AS(files->read(pipe), Error);
+  CHECK_THROWS_AS(files->open_append(pipe), Error);
+  CHECK_THROWS_AS(files->sync_file(pipe), Error);
+  CHECK_NOTHROW(files->modified_ns(pipe));
 }
 
 TEST_CASE("The real disk: what may hold secrets is readable by its owner alone, however it is made",

@@ -41,9 +41,15 @@ auto uninterrupted(Call call) {
 
 class Descriptor {
  public:
+  /// Of a regular file, or of a directory if `flags` have O_DIRECTORY. What else may have the name,
+  /// a FIFO say, is not waited for.
   Descriptor(const path& file, int flags, std::string_view purpose, mode_t mode = 0)
-      : Descriptor(file, open(file, flags, mode)) {
+      : Descriptor(file, open(file, flags | O_NONBLOCK, mode)) {
     if (!holds()) throw file_error(purpose, file.native(), errno);
+    struct stat status {};
+    if ((flags & O_DIRECTORY) != 0 || ::fstat(fd_, &status) != 0 || S_ISREG(status.st_mode)) return;
+    if (S_ISDIR(status.st_mode)) throw file_error(purpose, file.native(), EISDIR);
+    throw machine_error(std::string(purpose) + " " + file.native() + ": it is no regular file");
   }
   /// Creates `file`; holds nothing if there is one already.
   static Descriptor create(const path& file, mode_t mode) {
@@ -406,7 +412,8 @@ class PosixFileSystem : public FileSystem {
 
   std::optional<std::int64_t> modified_ns(const path& file) override {
     // Opened, because then a network file system asks its server and not its cache.
-    const int fd = uninterrupted([&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC); });
+    const int fd =
+        uninterrupted([&] { return ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
     struct stat status {};
     const bool is_known = fd != -1 && ::fstat(fd, &status) == 0;
     const int error = errno;
