@@ -267,8 +267,10 @@ void RowFiles::mend(const std::string& path, std::string_view header, std::strin
   if (!goes_on || !rows.starts_with(file.read(start, rows.size()))) {
     start = start_of_rows_after(file, *first - 1);
   }
+  // A trial that was rewound: what stands behind are rows of before that, which it may pass again.
+  const bool goes_back = *first <= file_known.mended_iteration;
   const std::string there = file.read(start, rows.size());
-  if (rows.starts_with(there)) {
+  if (rows.starts_with(there) && !goes_back) {
     file.append(rows.substr(there.size()));
   } else {
     file.truncate(start);

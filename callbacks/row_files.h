@@ -45,8 +45,9 @@ class RowFiles {
   void complete(const std::string& path);
 
   /// Makes sure that `rows`, whose iterations grow, stand in the file once, after all rows of
-  /// earlier iterations. If they do already, the file is not touched; otherwise all rows from the
-  /// first one's iteration on, and a torn last line, make room for them.
+  /// earlier iterations. If they do already, the file is not touched; otherwise, and where the
+  /// iterations go back behind what was mended before, all rows from the first one's iteration on,
+  /// and a torn last line, make room for them.
   void mend(const std::string& path, std::string_view header, std::string_view rows);
 
   /// Removes rows of iterations after `last_kept`, and a torn last line.

@@ -110,6 +110,23 @@ TEST_CASE("RowFiles replays a trial that was rewound to the rows that count", "[
   CHECK(read(file) == whole(format, 3) + after);
 }
 
+TEST_CASE("RowFiles leaves no row behind a rewind, although the file has that life's rows already",
+          "[callbacks][rows]") {
+  // A clone of an early trial, which then becomes one of a late trial: what it was before must not
+  // stand between the two.
+  const auto format = GENERATE(RowFormat::json, RowFormat::csv);
+  const TemporaryDirectory directory;
+  const std::string file = directory / "rows";
+  const std::string kept = whole(format, 8);
+  write(file, kept);
+  RowFiles files(format);
+  files.mend(file, header, rows(format, 9, 16));
+  files.mend(file, header, rows(format, 5, 6));
+  files.mend(file, header, rows(format, 7, 8));
+  files.cut(file, 14);
+  CHECK(read(file) == kept);
+}
+
 TEST_CASE("RowFiles finds a row far from the end of a long file", "[callbacks][rows]") {
   const auto format = GENERATE(RowFormat::json, RowFormat::csv);
   const TemporaryDirectory directory;
