@@ -240,7 +240,7 @@ bool FileWriter::carry_out(const std::string& path, Queue& queue, bool may_give_
   try {
     carry_out_in(is_given_up ? stand_in_of(path) : path, operations);
     return true;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     if (!is_given_up && may_give_up && options_.has_stand_ins &&
         turn_to_stand_in(path, operations, error.what())) {
       return operations.empty();
@@ -288,7 +288,7 @@ bool FileWriter::turn_to_stand_in(const std::string& path, std::vector<Operation
   const auto before = operations;
   try {
     carry_out_in(stand_in, operations);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     if (RowFiles::remove_if_empty(stand_in)) {
       operations = before;
       return false;
@@ -305,7 +305,7 @@ void FileWriter::complete(std::vector<std::string>& written) {
     try {
       files_.complete(path);
       written.push_back(path);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       report(path, error.what());
     }
   }
