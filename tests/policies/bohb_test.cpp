@@ -81,6 +81,22 @@ void report(Searcher& searcher, std::uint32_t id, std::int64_t iteration, double
 
 }  // namespace
 
+TEST_CASE("From coordinates to the unit cube and back is the same place", "[bohb]") {
+  Axis bounded = unit_axis();
+  bounded.low = -3;
+  bounded.high = 5;
+  CHECK(to_unit(bounded, -1) == Approx(0.25));
+  CHECK(from_unit(bounded, 0.25) == Approx(-1));
+  Axis normal = bounded;  // two standard deviations of 2 around 1
+  normal.bounded = false;
+  CHECK(to_unit(normal, 1) == Approx(0.5));
+  CHECK(to_unit(normal, 3) == Approx(normal_cdf(1)));
+  for (const double unit : {0.01, 0.3, 0.9}) {
+    CHECK(to_unit(bounded, from_unit(bounded, unit)) == Approx(unit));
+    CHECK(to_unit(normal, from_unit(normal, unit)) == Approx(unit));
+  }
+}
+
 TEST_CASE("Bohb suggests the candidate that is denser among the good by the largest factor",
           "[bohb][unit]") {
   const std::vector<Axis> axes = {unit_axis(), choice_axis(3)};

@@ -167,6 +167,28 @@ TEST_CASE("cma_es begins where the best of many known trials were", "[cma_es]") 
   CHECK(y == Approx(-2).margin(1));
 }
 
+TEST_CASE("cma_es begins with the shape of the best known trials", "[cma_es]") {
+  const auto searcher = make_searcher("cma_es", plane, -1);
+  // Of twenty the best two, at the shares (0.3, 0.4) and (0.7, 0.6) of the ranges.
+  for (std::uint32_t id = 0; id < 20; ++id) {
+    const Json config = id == 3   ? Json{{"x", -2}, {"y", -1}}
+                        : id == 8 ? Json{{"x", 2}, {"y", 1}}
+                                  : Json{{"x", 0.2 * id}, {"y", 4 - 0.3 * id}};
+    searcher->on_trial_add(TrialId(id), config.dump());
+    const double score = id == 3 || id == 8 ? 10 : -1.0 * id;
+    searcher->on_trial_end(TrialId(id), {1, {score}}, Ended::complete);
+  }
+  (void)next_config(*searcher, 20);
+  const Json distribution = searcher->save()["searcher"]["descent"]["distribution"];
+  CHECK(distribution["mean"][0].get<double>() == Approx(0.5));
+  CHECK(distribution["mean"][1].get<double>() == Approx(0.5));
+  // Their covariance, in units of the start's variance of 0.01, and one more of each axis.
+  const double expected[] = {1 + 0.04 / 0.01, 0.02 / 0.01, 0.02 / 0.01, 1 + 0.01 / 0.01};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(distribution["covariance"][i].get<double>() == Approx(expected[i]));
+  }
+}
+
 TEST_CASE("cma_es learns from trials that it did not suggest", "[cma_es]") {
   const auto alone = make_searcher("cma_es", plane, -1);
   const auto helped = make_searcher("cma_es", plane, -1);

@@ -1,7 +1,10 @@
 // The parts of cma_es: the distribution, the margin, one run, and the list of runs.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "searchers/cma_descent.h"
 #include "searchers/normal.h"
@@ -104,6 +107,67 @@ TEST_CASE("CMA-ES comes down to a target in about as many evaluations as its aut
   CHECK(evaluations_to(1e-10, rosenbrock, Point(5, 0), 9000) < 5000);
 }
 
+TEST_CASE("Updates of a distribution are those of another implementation, number by number",
+          "[cma]") {
+  std::ifstream file(CMAES_UPDATES);
+  std::optional<CmaDistribution> distribution;
+  int run = -1, updates = 0;
+  for (std::string line; std::getline(file, line); ++updates) {
+    const Json update = Json::parse(line);
+    if (run != update["run"]) {
+      run = update["run"];
+      distribution.emplace(update["mean"].get<Point>(), update["sigma"].get<double>(),
+                           update["population"].get<std::size_t>());
+    }
+    std::vector<CmaDistribution::Member> ranked;
+    for (const Json& point : update["points"]) ranked.push_back({point.get<Point>(), true});
+    distribution->update(ranked);
+    CAPTURE(run, updates);
+    const Json state = distribution->save();
+    const auto check = [&](const char* name, const Json& expected) {
+      CAPTURE(name);
+      const auto is = state[name].get<Point>(), should = expected.get<Point>();
+      REQUIRE(is.size() == should.size());
+      for (std::size_t i = 0; i < is.size(); ++i) CHECK(is[i] == Approx(should[i]).margin(1e-12));
+    };
+    check("mean", update["new_mean"]);
+    check("covariance", update["covariance"]);
+    check("sigma_path", update["sigma_path"]);
+    check("covariance_path", update["covariance_path"]);
+    CHECK(distribution->sigma() == Approx(update["new_sigma"].get<double>()));
+    for (std::size_t i = 0; i < distribution->mean().size(); ++i) {
+      const std::size_t n = distribution->mean().size();
+      const double variance = update["covariance"][i * n + i];
+      CHECK(distribution->deviation(i) ==
+            Approx(update["new_sigma"].get<double>() * std::sqrt(variance)));
+    }
+  }
+  CHECK(updates == 24);
+}
+
+TEST_CASE("What is drawn has the mean and the covariance of its distribution", "[cma]") {
+  const std::vector<double> covariance{2, 0.6, 0.6, 0.5};
+  const CmaDistribution distribution({1, -2}, 0.5, 6, covariance);
+  Random random(3);
+  constexpr int n = 20000;
+  double mean[2] = {}, products[4] = {};
+  for (int i = 0; i < n; ++i) {
+    const Point point = distribution.draw(random);
+    for (std::size_t a = 0; a < 2; ++a) {
+      mean[a] += point[a] / n;
+      for (std::size_t b = 0; b < 2; ++b) {
+        products[2 * a + b] +=
+            (point[a] - distribution.mean()[a]) * (point[b] - distribution.mean()[b]) / n;
+      }
+    }
+  }
+  CHECK(mean[0] == Approx(1).margin(0.03));
+  CHECK(mean[1] == Approx(-2).margin(0.03));
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(products[i] == Approx(0.25 * covariance[i]).margin(0.03));
+  }
+}
+
 TEST_CASE("CMA-ES does not care how the axes lie", "[cma]") {
   const auto seen_turned = [](const Point& x) { return ellipsoid(turned(x)); };
   const std::size_t straight = evaluations_to(1e-8, ellipsoid, Point(6, 1), 9000);
@@ -138,6 +202,14 @@ TEST_CASE("A distribution draws the same after saving and loading", "[cma]") {
   Json bad = one.save();
   bad["covariance"].erase(0);
   CHECK_THROWS_AS(CmaDistribution::load(bad), std::invalid_argument);
+}
+
+TEST_CASE("A point that is within all bounds is not drawn again", "[cma]") {
+  const std::vector<Axis> axes = {axis_in({{"uniform", {-1, 3}}}), axis_in({{"uniform", {0, 1}}})};
+  const CmaDescent descent(axes, {6, 0.01}, {0.5, 0.5});
+  const CmaDistribution distribution({0.5, 0.5}, 0.01, 6);
+  Random random(3), same = random;
+  for (int i = 0; i < 5; ++i) CHECK(descent.draw(random).point == distribution.draw(same));
 }
 
 TEST_CASE("A margin keeps the chance to leave a step", "[cma]") {

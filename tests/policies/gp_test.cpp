@@ -51,6 +51,20 @@ TEST_CASE("gp begins with points that fill the space, until enough trials have e
   CHECK(next_config(*one, 12) != next_config(*two, 12));
 }
 
+TEST_CASE("What a failed trial has last reported teaches gp nothing", "[gp]") {
+  const auto next_after = [](double failed_score) {
+    const auto searcher = make_searcher("gp", plane, -1, {{"n_startup_trials", 3}});
+    for (std::uint32_t id = 0; id < 8; ++id) {
+      searcher->on_trial_add(TrialId(id), Json{{"x", id - 4.0}, {"y", 0.5 * id}}.dump());
+      const bool fails = id == 5;
+      searcher->on_trial_end(TrialId(id), {1, {fails ? failed_score : -1.0 * id}},
+                             fails ? Ended::failed : Ended::complete);
+    }
+    return next_config(*searcher, 8);
+  };
+  CHECK(next_after(100) == next_after(-100));
+}
+
 TEST_CASE("gp learns from trials that it did not suggest", "[gp]") {
   const auto searcher = make_searcher("gp", plane, -1, {{"n_startup_trials", 3}});
   for (std::uint32_t id = 0; id < 12; ++id) {

@@ -286,6 +286,22 @@ TEST_CASE("Of several objectives too, the good ones are first those that violate
   CHECK_FALSE(are_alike(trials, others, 2));
 }
 
+TEST_CASE("Of the front that has too many for the good ones some are taken", "[tpe][unit]") {
+  // 0.4 of seven are three: two that nobody dominates, and one of the two that only they do.
+  const auto with_scores = [](const std::vector<std::vector<double>>& scores) {
+    std::vector<LineTrial> trials;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      trials.push_back({0.05 + 0.14 * static_cast<double>(i), {1, scores[i]}});
+    }
+    return trials;
+  };
+  const auto trials =
+      with_scores({{0, 0}, {10, 5}, {4.9, 4.9}, {0.1, 0}, {5, 10}, {9, 1}, {0.2, 0}});
+  const auto first = with_scores({{0, 0}, {10, 5}, {7, 7}, {0.1, 0}, {5, 10}, {0.3, 0}, {0.2, 0}});
+  const auto second = with_scores({{0, 0}, {10, 5}, {0.3, 0}, {0.1, 0}, {5, 10}, {7, 7}, {0.2, 0}});
+  CHECK(are_alike(trials, first, 2) != are_alike(trials, second, 2));
+}
+
 TEST_CASE("Values of constraints are saved with a model, and states from before have none",
           "[tpe][unit]") {
   TpeModel one(History(space_of(interval), 1), {}), two = one;
