@@ -101,7 +101,20 @@ TEST_CASE("The number of names has a limit", "[metrics]") {
     return text + "}";
   };
   CHECK(parse_metrics(wide(most_metric_names)).numbers.size() == most_metric_names / 2);
-  CHECK(holds(refusal(wide(most_metric_names + 1)), "more than 10000 names"));
+  CHECK(holds(refusal(wide(most_metric_names + 1)), "more than 4096 names"));
+  // Long ones are looked at before they are read.
+  const std::string blanks(100'000, ' ');
+  const auto spread = [&](std::size_t names) { return wide(names).insert(1, blanks); };
+  CHECK(parse_metrics(spread(most_metric_names)).numbers.size() == most_metric_names / 2);
+  CHECK(holds(refusal(spread(most_metric_names + 1)), "more than 4096 names"));
+  CHECK(holds(refusal(spread(most_metric_names + 1) + "no JSON"), "more than 4096 names"));
+  std::string listed = "{\"l\":[" + blanks, quoted = "{" + blanks;
+  for (std::size_t i = 0; i < most_metric_names + 1; ++i) {
+    listed += R"({"a":[1]},)";
+    quoted += (i == 0 ? "\"t\":\"" : "") + std::string(R"(\"a\":)");
+  }
+  CHECK(parse_metrics(listed + "1],\"m\":1}").numbers.size() == 1);
+  CHECK(parse_metrics(quoted + "\",\"m\":1}").numbers.size() == 1);
   CHECK(
       parse_metrics("{\"l\":[0" + std::string(2 * most_metric_names, ' ') + "]}").numbers.empty());
 }

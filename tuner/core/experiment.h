@@ -32,7 +32,7 @@ struct SaveStatistics {
 
 /// So many metrics a trial has a summary of, those that it reported first; what is named anew all
 /// the time is in its results only.
-constexpr std::size_t most_summaries = most_metric_names;
+constexpr std::size_t most_summaries = 10'000;
 
 /// For sets of texts that are asked with views.
 struct TextHash {

@@ -47,6 +47,9 @@ static_assert(most_config_levels == protocol::max_depth - 1, "the message's own 
 static_assert(most_config_bytes < protocol::max_line_bytes);
 static_assert(2 * most_state_levels <= most_record_levels);
 
+/// Up to here reading the whole takes no longer than looking for a reason not to.
+constexpr std::size_t long_metrics_bytes = 64 * 1024;
+
 /// Buffers of longer texts take many times their length, and are not worth keeping.
 constexpr std::size_t kept_parser_bytes = 1 << 20;
 
@@ -118,6 +121,29 @@ class NamesSeen {
   std::vector<std::uint32_t> table_;
 };
 
+std::invalid_argument too_many_names() {
+  return std::invalid_argument("there are more than " + std::to_string(most_metric_names) +
+                               " names in it; a list counts as one");
+}
+
+/// Whether what begins like this has too many names, found without reading all of it: strings
+/// outside of lists that a colon follows.
+bool has_too_many_names(std::string_view json) {
+  std::size_t names = 0, lists = 0;
+  for (std::size_t i = 0; i < json.size() && names <= most_metric_names; ++i) {
+    if (json[i] == '[') ++lists;
+    if (json[i] == ']' && lists > 0) --lists;
+    if (json[i] != '"') continue;
+    for (++i; i < json.size() && json[i] != '"'; ++i) {
+      if (json[i] == '\\') ++i;
+    }
+    if (lists > 0) continue;
+    const std::size_t next = json.find_first_not_of(" \t\r\n", i + 1);
+    if (next != json.npos && json[next] == ':') ++names;
+  }
+  return names > most_metric_names;
+}
+
 /// Takes numbers out of an object, under names like "val/loss".
 class Flattener {
  public:
@@ -141,10 +167,7 @@ class Flattener {
 
  private:
   void check() {
-    if (seen_->size() >= most_metric_names) {
-      throw std::invalid_argument("there are more than " + std::to_string(most_metric_names) +
-                                  " names in it; a list counts as one");
-    }
+    if (seen_->size() >= most_metric_names) throw too_many_names();
     if (!seen_->insert(path_)) throw std::invalid_argument("'" + path_ + "' is in it twice");
   }
 
@@ -213,6 +236,8 @@ std::optional<double> Metrics::find(std::string_view name) const {
 }
 
 Metrics parse_metrics(std::string_view text) {
+  // What is so long that it might have them is to hold nobody up before it is refused.
+  if (text.size() > long_metrics_bytes && has_too_many_names(text)) throw too_many_names();
   auto& parser = parser_of<most_metric_levels>();
   simdjson::dom::element root;
   Metrics metrics;

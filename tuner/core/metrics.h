@@ -23,7 +23,7 @@ constexpr std::size_t most_metric_levels = 63;
 
 /// So many names one result may have, strings and lists among them. All of them are looked at for
 /// each result, by the one thread that decides for everybody.
-constexpr std::size_t most_metric_names = 10'000;
+constexpr std::size_t most_metric_names = 4'096;
 
 /// What a trainable reported in one iteration.
 struct Metrics {

@@ -16,7 +16,7 @@ std::optional<double> total(const Metrics& metrics, const char* total_name, cons
   return more ? before.value_or(0) + *more : before;
 }
 
-/// Not all of ten thousand.
+/// Not all of thousands.
 std::string names_of(const Metrics& metrics) {
   constexpr std::size_t most_named = 20;
   std::string names;
