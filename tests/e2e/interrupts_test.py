@@ -1,6 +1,7 @@
 """A driver that is killed, interrupted, or loses its terminal, and what is left then."""
 import fcntl
 import os
+import pathlib
 import select
 import signal
 import subprocess
@@ -104,6 +105,36 @@ class Interrupts(DriverCase):
         self.assertEqual(self.states(), ["PENDING"] * 2)
         self.assertIsNone(self.json("status", "results/spec")["driver"])
         self.assert_finishes(12)
+
+    def test_what_ends_a_whole_job_costs_no_trial(self):
+        # As batch systems do it: the same signal for everybody, in no order.
+        for name, driver_is_first in (("before", False), ("after", True)):
+            with self.subTest(driver_is_first=driver_is_first):
+                self.spec({"iterations": 12, "block_at": 6}, name=name)
+                driver = self.start("run", "spec.json", "--progress", "lines")
+                directory = f"results/{name}"
+                self.wait_until(lambda: all(self.iterations(t, directory)[-1:] == [5]
+                                            for t in (0, 1)), "iteration 5")
+                trials = [int(pid) for task in os.listdir(f"/proc/{driver.pid}/task")
+                          for pid in pathlib.Path(f"/proc/{driver.pid}/task/{task}/children")
+                          .read_text(encoding="ascii").split()]
+                self.assertEqual(len(trials), 2)
+                if driver_is_first:
+                    driver.terminate()
+                for pid in trials:
+                    os.kill(pid, signal.SIGTERM)
+                if not driver_is_first:
+                    time.sleep(0.3)
+                    driver.terminate()
+                out = self.finish(driver, expect=130)
+                self.assertNotRegex(out, r"trial_\d+ failed")
+                self.assertEqual(self.json("status", directory)["states"]["PENDING"], 2)
+                with open(self.go, "w", encoding="ascii"):
+                    pass
+                self.tune("resume", directory, "--progress", "none")
+                for trial in (0, 1):
+                    self.assertEqual(self.iterations(trial, directory), list(range(1, 13)))
+                os.remove(self.go)
 
     def test_a_terminal_that_goes_away_is_an_interrupt(self):
         self.spec({"iterations": 12, "block_at": 6})

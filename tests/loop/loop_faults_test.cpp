@@ -176,18 +176,60 @@ TEST_CASE("A failed trial is retried from its latest checkpoint, as often as all
   }
 }
 
-TEST_CASE("A trial that fails after an interrupt is retried by the resume", "[loop][failure]") {
+TEST_CASE("However a trial ends after an interrupt, the resume goes on with it",
+          "[loop][failure]") {
+  // What interrupts the driver may reach its trials, too.
   Harness harness;
-  harness.spec.failure_config.max_failures = 1;
+  const int code = GENERATE(0, 1, 128 + SIGTERM);
   let_fail(
-      harness, [](FakeStep& step) { step.exits = 1; }, false);
+      harness, [code](FakeStep& step) { step.exits = code; }, false);
   harness.signals = {{1.5, SIGINT}};
   CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
-  CHECK(harness.trial(1).failures == 1);
+  CHECK(harness.trial(1).failures == 0);
   CHECK(harness.trial(1).state == TrialState::pending);
 
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.experiment.count(TrialState::terminated) == 4);
+}
+
+TEST_CASE("A trial that a signal ends shortly before the driver's is interrupted with it",
+          "[loop][failure]") {
+  Harness harness;
+  harness.resources = {{"cpu", 1}};
+  std::optional<int> exits;
+  std::optional<int> dies_of;
+  bool comes_to_driver = true;
+  SECTION("by the signal") { dies_of = SIGTERM; }
+  SECTION("by what a shell makes of it") { exits = 128 + SIGINT; }
+  SECTION("unless the driver is not meant") {
+    dies_of = SIGHUP;
+    comes_to_driver = false;
+  }
+  SECTION("nor by a signal that is a fault") { dies_of = SIGSEGV; }
+  const bool is_fault = dies_of == SIGSEGV;
+  bool has_died = false;
+  Seconds died_at = 0;
+  harness.program.step = [&](const Json&, std::int64_t iteration) {
+    FakeStep step{.metrics = R"({"x": 1})"};
+    if (iteration != 2 || std::exchange(has_died, true)) return step;
+    step.exits = exits;
+    step.dies_of = dies_of;
+    died_at = harness.clock.time;
+    if (comes_to_driver) {
+      harness.executor->at(harness.clock.time + 1.5, Interrupted{SIGTERM});
+    }
+    return step;
+  };
+  const LoopEnd end = harness.run();
+  if (!comes_to_driver) {
+    CHECK(end.kind == LoopEnd::Kind::finished);
+    CHECK(harness.trial(0).state == TrialState::error);
+    return;
+  }
+  CHECK(end.kind == LoopEnd::Kind::interrupted);
+  CHECK(harness.trial(0).state == (is_fault ? TrialState::error : TrialState::pending));
+  // Until then nothing was started in its place.
+  CHECK((harness.experiment.trials().size() > 1) == is_fault);
 }
 
 TEST_CASE("Rules decide which failures are retried, and the trial says which", "[loop][failure]") {

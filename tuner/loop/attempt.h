@@ -39,6 +39,9 @@ struct Attempt {
   int pending_work = 0;           ///< commits and look-ups on the I/O pool that its end waits for
   Action next = Action::proceed;  ///< carried out when the save is answered
   std::optional<Ending> ending;
+  /// Steady: until then its end is not recorded, as what has ended it may be on its way to the
+  /// driver, too.
+  Seconds held_until = 0;
   FailureFacts failure;  ///< of an exit by itself
 };
 

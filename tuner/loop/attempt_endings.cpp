@@ -55,6 +55,7 @@ void Attempts::stop(TrialId id, const std::string& reason) {
 /// Records the end once its processes are out of the way and its checkpoints are committed.
 void Attempts::try_to_close(Attempt& attempt) {
   if (!attempt.ending || attempt.pending_work > 0) return;
+  if (attempt.held_until > ledger_.steady() && !winding_) return;
   const Conversation& conversation = *attempt.conversation;
   const bool is_out_of_the_way = !conversation.has_processes() ||
                                  conversation.state() == Conversation::State::idle ||
@@ -94,7 +95,7 @@ void Attempts::look_into_failure(Attempt& attempt) {
 void Attempts::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
   const AttemptEnded ended =
-      end_record(attempt, trial(id), spec_.failure_config, !winding_.raises, ledger_.now());
+      end_record(attempt, trial(id), spec_.failure_config, winding_, ledger_.now());
   // Its processes are out of the way, so nobody writes there any more.
   if (!attempt.save.directory.empty()) {
     saver_.discard({id, attempt.save.checkpoint.index}, attempt.number);
@@ -120,6 +121,9 @@ void Attempts::close(Attempt& attempt) {
 }
 
 void Attempts::let_go() {
+  for (const TrialId id : std::exchange(held_, {})) {
+    if (Attempt* const attempt = find(id)) try_to_close(*attempt);
+  }
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it
     const bool trains = attempt.conversation->state() == Conversation::State::stepping;
@@ -129,6 +133,21 @@ void Attempts::let_go() {
       carry_out(attempt);
     }
   }
+}
+
+void Attempts::look_at_held() {
+  while (!held_.empty()) {
+    Attempt* const attempt = find(held_.front());
+    if (attempt != nullptr && attempt->held_until > ledger_.steady()) return;
+    held_.pop_front();
+    if (attempt != nullptr) try_to_close(*attempt);
+  }
+}
+
+Seconds Attempts::held_until() const {
+  if (held_.empty()) return never_s;
+  const auto attempt = attempts_.find(held_.front());
+  return attempt == attempts_.end() ? ledger_.steady() : attempt->second.held_until;
 }
 
 void Attempts::end_all(Conversation::Urge urge) {

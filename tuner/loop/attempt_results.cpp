@@ -11,8 +11,16 @@
 
 namespace tune {
 
+namespace {
+
+/// Whoever ends all processes of a job does not end them at one time.
+constexpr Seconds outside_signal_s = 2;
+
+}  // namespace
+
 void Attempts::look_at_deadlines() {
   while (Conversation* const late = conversations_.late()) follow(*late, late->be_late());
+  look_at_held();
 }
 
 void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
@@ -104,7 +112,16 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
   if (is_machines_fault) {
     breaker_.on_launch_failed(attempt.trial, gone.reason, ledger_.steady());
   }
-  end(attempt, ending_of(gone, attempt.has_result, attempt.failure));
+  Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
+  if (winding_.kind == Winding::Kind::interrupted) {
+    // Also where it left in good order: it may have been told to from outside, before its end.
+    ending.outcome = Outcome::interrupted;
+    ending.reason = winding_.why_attempts_end();
+  } else if (!winding_ && is_ended_from_outside(gone)) {
+    attempt.held_until = ledger_.steady() + outside_signal_s;
+    held_.push_back(attempt.trial);
+  }
+  end(attempt, std::move(ending));
 }
 
 Triggers Attempts::triggers(const Attempt& attempt, const Result& result,

@@ -4,6 +4,8 @@
 // Knows not which trial comes next, nor when the run ends.
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -83,7 +85,7 @@ class Attempts {
   /// Why the run is to end, since a trial has failed; empty if it is not.
   std::string take_failure() { return std::exchange(failure_, {}); }
   bool any_lives() const { return conversations_.any_lives(); }
-  Seconds deadline() const { return conversations_.deadline(); }
+  Seconds deadline() const { return std::min(conversations_.deadline(), held_until()); }
   std::map<TrialId, Attempt>& all() { return attempts_; }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
 
@@ -119,6 +121,8 @@ class Attempts {
   void try_to_close(Attempt& attempt);
   void look_into_failure(Attempt& attempt);
   void close(Attempt& attempt);
+  void look_at_held();
+  Seconds held_until() const;
   void put_away(Conversation& conversation);
   void tell_end(TrialId trial, const AttemptEnded& ended);
 
@@ -144,8 +148,9 @@ class Attempts {
   Conversations conversations_;
   std::map<TrialId, Attempt> attempts_;
   std::vector<Conversation*> idle_;
-  Result told_result_;   ///< the copy that callbacks may write to
-  std::string failure_;  ///< see take_failure
+  std::deque<TrialId> held_;  ///< see Attempt::held_until, in its order
+  Result told_result_;        ///< the copy that callbacks may write to
+  std::string failure_;       ///< see take_failure
 };
 
 }  // namespace tune

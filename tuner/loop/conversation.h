@@ -1,6 +1,6 @@
 // What the driver and the processes of one attempt say to each other: who may say what when, how
 // long each may take, and the way out. One object owns the processes, what they hold of the
-// machine, and the one state machine that they are in; docs/architecture.md has its table.
+// machine, and the one state machine that they are in; docs/protocol.md has its table.
 // Knows no policy and no record; what it does to the world goes through a Link.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "tuner/loop/failures.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 #include "tuner/store/log_tail.h"
@@ -39,6 +40,13 @@ Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& 
                                  "protocol?"};
 }
 
+bool is_ended_from_outside(const Conversation::Gone& gone) {
+  constexpr int shell_adds = 128;
+  if (gone.how != Conversation::Gone::How::exited) return false;
+  const int signal = gone.signal != 0 ? gone.signal : gone.exit_code - shell_adds;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
 Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
                   FailureFacts facts) {
   const std::string tail = log_tail(log, begin);
@@ -58,7 +66,7 @@ void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
 }
 
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
-                        bool may_retry, Seconds now) {
+                        const Winding& winding, Seconds now) {
   AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
                      attempt.ending->reason};
   if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
@@ -67,7 +75,11 @@ AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const Failur
     ended.outcome = Outcome::completed;
     ended.reason = *attempt.stop_asked + "; on its way " + ended.reason;
   }
-  const bool is_retried = may_retry && ended.outcome == Outcome::failed &&
+  if (winding.kind == Winding::Kind::interrupted && ended.outcome == Outcome::failed) {
+    ended.outcome = Outcome::interrupted;
+    ended.reason = winding.why_attempts_end() + "; on its way " + ended.reason;
+  }
+  const bool is_retried = !winding.raises && ended.outcome == Outcome::failed &&
                           config.fail_fast == FailFast::no &&
                           (config.max_failures < 0 || trial.failures < config.max_failures);
   if (!is_retried) return ended;

@@ -8,6 +8,7 @@
 
 #include "tuner/core/trial.h"
 #include "tuner/loop/attempt.h"
+#include "tuner/loop/winding.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -15,6 +16,10 @@ namespace tune {
 /// The end of an attempt whose processes were not asked to leave. `facts` gets what the rules of
 /// the spec ask about.
 Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts);
+
+/// Whether a process has ended as by a signal that who sends it sends to the driver as well: of a
+/// batch system, or of a terminal.
+bool is_ended_from_outside(const Conversation::Gone& gone);
 
 /// What the program itself said last: mostly what the user wants to know.
 struct Insight {
@@ -26,8 +31,9 @@ Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, s
                   FailureFacts facts);
 void add(Ending& ending, Insight insight, const std::filesystem::path& log);
 
-/// The record of the attempt's end; a failure may be followed by another try.
+/// The record of the attempt's end; a failure may be followed by another try. That of a run which
+/// is interrupted is no failure: what interrupts it may have reached the trial, too.
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
-                        bool may_retry, Seconds now);
+                        const Winding& winding, Seconds now);
 
 }  // namespace tune
