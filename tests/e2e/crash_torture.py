@@ -14,7 +14,7 @@ that file, when the last resume has finished:
 1. A result is *acknowledged* when the trainable has got its next command (`told`). An attempt that
    starts from iteration K rewinds the trial: everything after K no longer counts, and K must not
    lie before any checkpoint that was told to callbacks (`committed`). What it loads is what was
-   last reported at K, by its stamp. A clone starts from what its donor has reported once, and what
+   last reported at K, by its stamp; or it is a clone of one that was a clone of it. A clone starts from what its donor has reported once, and what
    the trial saved before it became one is nothing to go back to.
 2. `result.json` and `progress.csv` of a trial hold the iterations 1, 2, ... n, each once, n being
    the iterations that the config asks for, or where the scheduler has stopped or left it. A clone
@@ -89,6 +89,8 @@ class Record:
         self.reported, self.told, self.committed = {}, {}, {}
         self.all_told, self.all_reported = [], []  # rewound ones included
         self.clones = []  # (donor, iteration, stamp)
+        self.own_clones = []  # (iteration, stamp): of one that was a clone of it before, and still is
+        self.cloned_at = None  # iteration of the last time
         saved_as_clone = None  # the checkpoints that are of what it is now; None: all
         for line in file.read_text().splitlines():
             what, *rest = line.split(" ")
@@ -110,6 +112,12 @@ class Record:
             elif what == "clone":
                 saved_as_clone = set()
                 self.clones.append((rest[2], first, second))
+                self.cloned_at = first
+                self.rewind(first)
+            elif what == "start" and first > 0 and self.reported.get(first) != second and self.clones:
+                saved_as_clone = set()
+                self.own_clones.append((first, second))
+                self.cloned_at = first
                 self.rewind(first)
             elif what == "start":
                 newest = max((iteration for index, iteration in self.committed.items()
@@ -275,6 +283,9 @@ class Experiment:
         require("cannot be trusted" not in log, "a driver found a damaged checkpoint")
         reached = {t["trial_id"]: t["training_iteration"] for t in self.ask("ls")}
         for trial in trials:
+            for what in records[trial].own_clones:
+                require(any((trial, *what) in other.clones for other in records.values()), trial,
+                        "has gone back to", what, "which nobody was a copy of")
             for donor, *what in records[trial].clones:
                 require(tuple(what) in records[donor].all_reported, trial, "was cloned from", what,
                         "which", donor, "has never been")
@@ -297,8 +308,8 @@ class Experiment:
             table = list(csv.DictReader(file))
         if self.scheduler in ("coin_pauses", "pbt"):
             # A clone may find its donor at the end already, and has to train once to see that.
-            is_late = record.clones and record.clones[-1][1] == self.iterations
-            require(reached == self.iterations + bool(is_late), trial, "has ended at iteration",
+            is_late = record.cloned_at == self.iterations
+            require(reached == self.iterations + is_late, trial, "has ended at iteration",
                     reached)
         expected = sorted(record.reported) if record.clones else list(range(1, reached + 1))
         require(expected[-1] == reached, trial, "has reported", expected, "and is said to have",

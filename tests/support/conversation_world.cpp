@@ -174,13 +174,12 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       const std::string heard = word(say(talk, message, who));
       const std::string is = heard + ">" + to_string(talk.state());
       if (is != should) return faulty("comes to " + is + ", and not to " + should);
-      answered.insert(who);
       const bool is_awaited =
           (before == State::launching || before == State::resetting) && message == Message::greeted;
       const bool counts = is_awaited ||
                           (before == State::stepping && message == Message::reported) ||
                           (before == State::saving && message == Message::saved);
-      if (!counts || talk.state() != before) answered.erase(who);
+      if (counts) answered.insert(who);
       // What the loop does of it.
       if (heard == "failed" || heard == "overdue") talk.leave(Urge::terminated);
     } else if (what < 13) {

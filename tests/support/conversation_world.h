@@ -1,5 +1,5 @@
 // A conversation with processes that are made up, and what each message comes to in each state: the
-// table of docs/architecture.md, for tests and the fuzz target.
+// table of docs/protocol.md, for tests and the fuzz target.
 #pragma once
 
 #include <cstdint>
