@@ -47,6 +47,26 @@ class Processes(MachineCase):
         daemon = int(self.read("daemon"))
         self.assertFalse(os.path.exists(f"/proc/{daemon}"))
 
+    def test_a_driver_without_standard_descriptors_keeps_its_output_out_of_its_files(self):
+        for closed in ("0<&- 1>&- 2>&-", "0<&- 1>&-", "1>&-"):
+            name = f"closed-{len(closed)}"
+            self.spec([None] * 3)
+            self.tune("run", "spec.json", "--name", name,
+                      under=["sh", "-c", f'exec "$@" {closed}', "sh"])
+            status = self.json("status", f"results/{name}")
+            self.assertEqual(status["states"]["TERMINATED"], 3)
+
+    def test_what_is_mounted_in_a_checkpoint_is_not_the_drivers(self):
+        mounts = ["unshare", "--mount", "--propagation", "private"]
+        if subprocess.run([*mounts, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no right to mount anything")
+        os.mkdir(self.path("mine"))
+        self.write("mine/precious", 1)
+        self.spec(["mounts"], checkpoint_config={"checkpoint_frequency": 1, "num_to_keep": 1})
+        done = self.tune("run", "spec.json", "--progress", "lines", under=mounts)
+        self.assertIn("is a mount point", done.out)
+        self.assertEqual(self.read("mine/precious"), "1")
+
     def test_trials_have_the_descriptors_and_the_limit_that_the_user_has(self):
         self.spec([None])
         self.run_it(under=["sh", "-c", 'ulimit -S -n 300 && exec "$@"', "sh"])

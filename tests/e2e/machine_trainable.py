@@ -73,6 +73,13 @@ def main():
                 say("error", message="\x1b]0;OWNED\x07\x1b[2J\x1b[31mharmless \u009b31m")
                 sys.exit(1)
             say("result", metrics=found, done=True)
+        elif command["type"] == "save":
+            inside = os.path.join(command["directory"], "data")
+            os.mkdir(inside)
+            if deed == "mounts":
+                subprocess.run(["mount", "--bind", os.environ["HERE"] + "/mine", inside],
+                               check=True)
+            say("saved")
         elif command["type"] == "stop":
             signal.alarm(0)
             os._exit(0)
