@@ -399,6 +399,48 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore sets aside what no record knows, tria
   CHECK_THAT(problems[0], Contains("/e/trial_00099"));
 }
 
+TEST_CASE_METHOD(Fixture, "CheckpointStore changes nothing behind a link in a trial's place",
+                 "[checkpoint_store][unit]") {
+  files.put("/mine/checkpoint_000001/precious", "1");
+  files.put("/mine/.reported_checkpoint_x/precious", "1");
+  files.put("/mine/work/.reported_checkpoint_x/precious", "1");
+  const Names before = files.names("/mine");
+  files.remove_tree(trial);
+  files.make_link("/mine", trial);
+  const std::string sentence = "is a link where the directory of trial_00003 belongs";
+  CHECK_THROWS_WITH(store.make_working_directory(TrialId{3}), Contains(sentence));
+  CHECK_THROWS_WITH(store.begin(ref, 3), Contains(sentence));
+  CHECK_THROWS_WITH(commit(), Contains(sentence));
+  CHECK_THROWS_WITH(store.remove(ref), Contains(sentence));
+  CHECK_THROWS_WITH(store.discard(ref, 2), Contains(sentence));
+  CHECK_THROWS_WITH(store.set_aside(ref), Contains(sentence));
+  const auto swept = store.sweep(TrialId{3}, {});
+  CHECK(swept.removed.empty());
+  REQUIRE(swept.problems.size() == 1);
+  CHECK_THAT(swept.problems[0], Contains(sentence));
+  CHECK(files.names("/mine") == before);
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore sweeps nothing behind a link in place of work",
+                 "[checkpoint_store][unit]") {
+  files.put("/mine/.reported_checkpoint_x/precious", "1");
+  files.make_link("/mine", trial / "work");
+  CHECK(store.sweep(TrialId{3}, {}).problems.empty());
+  CHECK(files.exists("/mine/.reported_checkpoint_x/precious"));
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore verifies a checkpoint of another experiment",
+                 "[checkpoint_store][unit]") {
+  save("weights.bin", "0123456789");
+  commit();
+  files.rename(first, "/elsewhere");
+  CHECK_FALSE(store.verify_foreign("/elsewhere"));
+  files.put("/elsewhere/weights.bin", "0123456780");
+  CHECK_THAT(*store.verify_foreign("/elsewhere"), Contains("weights.bin has changed"));
+  files.remove_file("/elsewhere/manifest.json");
+  CHECK_FALSE(store.verify_foreign("/elsewhere"));
+}
+
 TEST_CASE("CheckpointStore gives a trial a working directory, an old one its own",
           "[checkpoint_store][unit]") {
   MemoryFileSystem files;

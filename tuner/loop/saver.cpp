@@ -307,10 +307,14 @@ void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> 
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, wanted]() -> Prepared {
+      [this, id, wanted, start = ledger_.experiment().trial(id).start_checkpoint]() -> Prepared {
         Prepared prepared{{wanted, {}, {}}, "", std::nullopt};
         try {
           prepared.source.work = store_.make_working_directory(id);
+          if (wanted.index == 0 && !start.empty()) {
+            const auto damage = store_.verify_foreign(start);
+            if (damage) prepared.error = start + " cannot be trusted: " + *damage;
+          }
           if (wanted.index == 0) return prepared;
           if (const auto damage = store_.verify(wanted)) {
             prepared.damage = {*damage, store_.set_aside(wanted)};

@@ -46,6 +46,7 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
     if (contents_.contains(locate(checkpoint).native())) return std::nullopt;
     return locate(checkpoint).native() + " does not exist";
   }
+  std::optional<std::string> verify_foreign(const path&) override { return std::nullopt; }
   path locate(CheckpointRef checkpoint) override {
     return paths::checkpoint(experiment_, checkpoint);
   }

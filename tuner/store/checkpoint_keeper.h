@@ -58,6 +58,8 @@ class CheckpointKeeper {
 
   /// Why the checkpoint cannot be trusted, as a sentence; nothing if it is whole.
   virtual std::optional<std::string> verify(CheckpointRef checkpoint) = 0;
+  /// The same of a directory that the user has named: one without a manifest is taken as it is.
+  virtual std::optional<std::string> verify_foreign(const std::filesystem::path& checkpoint) = 0;
   /// Where it can be read, on this machine. Only what `verify` found whole can be relied on.
   virtual std::filesystem::path locate(CheckpointRef checkpoint) = 0;
 

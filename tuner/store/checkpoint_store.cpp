@@ -98,6 +98,17 @@ path name_in(const Json& entry) {
 
 path CheckpointStore::trial_dir(TrialId trial) const { return paths::trial(experiment_, trial); }
 
+/// For whatever changes it: what lies behind a link was not made here.
+path CheckpointStore::own_dir(TrialId trial) {
+  path own = trial_dir(trial);
+  const auto found = files_.entry(own);
+  if (found && found->is_link) {
+    throw machine_error(own.native() + " is a link where the directory of " + to_string(trial) +
+                        " belongs, and nothing behind it is touched: put the directory there");
+  }
+  return own;
+}
+
 path CheckpointStore::aside(CheckpointRef checkpoint, int attempt) const {
   return paths::checkpoint_aside(trial_dir(checkpoint.trial), checkpoint.index, attempt);
 }
@@ -113,12 +124,14 @@ path CheckpointStore::working_directory(TrialId trial) {
 }
 
 path CheckpointStore::make_working_directory(TrialId trial) {
+  own_dir(trial);
   const bool was_started = files_.exists(paths::standard_output(trial_dir(trial)));
   if (!was_started) files_.make_directories(paths::work(trial_dir(trial)));
   return working_directory(trial);
 }
 
 path CheckpointStore::begin(CheckpointRef checkpoint, int attempt) {
+  own_dir(checkpoint.trial);
   path directory = aside(checkpoint, attempt);
   files_.remove_tree(directory);
   files_.make_directories(directory);
@@ -136,6 +149,7 @@ path CheckpointStore::take_over(CheckpointRef checkpoint, int attempt,
 }
 
 path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, int attempt) {
+  own_dir(checkpoint.trial);
   const path& from = given.directory();
   const path to = aside(checkpoint, attempt);
   files_.remove_tree(to);
@@ -197,7 +211,7 @@ CommittedCheckpoint CheckpointStore::commit(const ManifestHeader& header, const 
 
 CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
   const path directory = aside(header.checkpoint, header.attempt);
-  const path trial = trial_dir(header.checkpoint.trial);
+  const path trial = own_dir(header.checkpoint.trial);
   const auto found = files_.entry(directory);
   if (!found || !found->is_directory) {
     throw machine_error("not a checkpoint: " + directory.native() + " is not a directory");
@@ -230,9 +244,17 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
 }
 
 std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
-  const path checkpoint = locate(ref);
+  return verify_in(locate(ref));
+}
+
+std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoint) {
+  if (!files_.exists(paths::manifest(checkpoint))) return std::nullopt;
+  return verify_in(checkpoint);
+}
+
+std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint) {
   try {
-    const Json manifest = read_manifest(ref);
+    const Json manifest = read_manifest(checkpoint);
     for (const Json& entry : manifest.at("files")) {
       if (auto damage = file_damage(checkpoint, entry)) return damage;
     }
@@ -304,7 +326,11 @@ CheckpointStore::Content CheckpointStore::content_of(const path& file,
 }
 
 Json CheckpointStore::read_manifest(CheckpointRef checkpoint) {
-  const path file = paths::manifest(locate(checkpoint));
+  return read_manifest(locate(checkpoint));
+}
+
+Json CheckpointStore::read_manifest(const path& checkpoint) {
+  const path file = paths::manifest(checkpoint);
   const Json manifest = Json::parse(files_.read(file), nullptr, false);
   const auto version = manifest.is_object() ? manifest.find("manifest") : manifest.end();
   if (version == manifest.end() || !version->is_number_unsigned()) {
@@ -320,7 +346,7 @@ Json CheckpointStore::read_manifest(CheckpointRef checkpoint) {
 
 path CheckpointStore::set_aside(CheckpointRef ref) {
   const path checkpoint = locate(ref);
-  const path corrupt = paths::checkpoint_corrupt(trial_dir(ref.trial), ref.index);
+  const path corrupt = paths::checkpoint_corrupt(own_dir(ref.trial), ref.index);
   if (!files_.exists(checkpoint)) return corrupt;
   files_.remove_tree(corrupt);
   files_.rename(checkpoint, corrupt);
@@ -328,9 +354,13 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
   return corrupt;
 }
 
-void CheckpointStore::remove(CheckpointRef checkpoint) { files_.remove_tree(locate(checkpoint)); }
+void CheckpointStore::remove(CheckpointRef checkpoint) {
+  own_dir(checkpoint.trial);
+  files_.remove_tree(locate(checkpoint));
+}
 
 void CheckpointStore::discard(CheckpointRef checkpoint, int attempt) {
+  own_dir(checkpoint.trial);
   files_.remove_tree(aside(checkpoint, attempt));
 }
 
@@ -344,7 +374,8 @@ void CheckpointStore::sweep(const path& directory, Swept& swept,
                             const std::function<bool(const DirectoryEntry&)>& is_unknown) {
   std::vector<DirectoryEntry> entries;
   try {
-    if (!files_.exists(directory)) return;
+    const auto found = files_.entry(directory);
+    if (!found || !found->is_directory) return;  // behind a link nothing is ours
     entries = files_.list(directory);
   } catch (const Error& error) {
     swept.problems.emplace_back(error.what());
@@ -362,7 +393,12 @@ void CheckpointStore::sweep(const path& directory, Swept& swept,
 
 CheckpointStore::Swept CheckpointStore::sweep(TrialId trial, const std::set<int>& known) {
   Swept swept;
-  const path own = trial_dir(trial);
+  path own;
+  try {
+    own = own_dir(trial);
+  } catch (const Error& error) {
+    return {{}, {error.what()}};
+  }
   sweep(own, swept, [&](const DirectoryEntry& entry) {
     const std::optional<int> index = paths::parse_checkpoint(entry.name);
     return (index && !known.contains(*index)) || paths::is_checkpoint_aside(entry.name);
@@ -378,7 +414,7 @@ std::size_t CheckpointStore::set_aside_unknown(TrialId trial, const std::set<int
                                                std::vector<std::string>& problems) {
   std::size_t count = 0;
   try {
-    for (const DirectoryEntry& entry : files_.list(trial_dir(trial))) {
+    for (const DirectoryEntry& entry : files_.list(own_dir(trial))) {
       const auto index = paths::parse_checkpoint(entry.name);
       if (!index || known.contains(*index)) continue;
       set_aside({trial, *index});

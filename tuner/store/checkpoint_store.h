@@ -57,6 +57,8 @@ class CheckpointStore final : public CheckpointKeeper {
   /// again only if it has been written to since.
   std::optional<std::string> verify(CheckpointRef checkpoint) override;
 
+  std::optional<std::string> verify_foreign(const std::filesystem::path& checkpoint) override;
+
   std::filesystem::path locate(CheckpointRef checkpoint) override;
 
   /// The manifest's whole JSON.
@@ -79,6 +81,9 @@ class CheckpointStore final : public CheckpointKeeper {
 
  private:
   std::filesystem::path trial_dir(TrialId trial) const;
+  std::filesystem::path own_dir(TrialId trial);
+  std::optional<std::string> verify_in(const std::filesystem::path& checkpoint);
+  Json read_manifest(const std::filesystem::path& checkpoint);
   std::filesystem::path working_directory(TrialId trial);
   std::filesystem::path aside(CheckpointRef checkpoint, int attempt) const;
   CommittedCheckpoint publish(const ManifestHeader& header);

@@ -39,7 +39,8 @@ struct DirectoryEntry {
   bool is_directory = false;
   bool is_regular = false;
   std::uint64_t bytes = 0;
-  bool is_link = false;  ///< none of the three: a socket, a device, ...
+  bool is_link = false;   ///< none of the three: a socket, a device, ...
+  bool is_mount = false;  ///< a directory of which `list` knows that something is mounted there
 };
 
 /// What tells that a file has been written to without reading it: who writes changes it, also with
@@ -68,6 +69,8 @@ struct HoldAnswer {
   std::string place;  ///< which directory is held, as the kernel names it
 };
 
+constexpr std::uint64_t most_read_bytes = std::uint64_t{1} << 30;
+
 /// All errors are thrown as Error (machine), with path and reason. From any thread.
 class FileSystem {
  public:
@@ -75,6 +78,7 @@ class FileSystem {
 
   /// Opens for appending; creates it if it is not there. Close-on-exec.
   virtual std::unique_ptr<AppendFile> open_append(const std::filesystem::path& file) = 0;
+  /// All of it; an Error if it is larger than `most_read_bytes`, as nothing is that we write.
   virtual std::string read(const std::filesystem::path& file) = 0;
   /// Calls `sink` with consecutive pieces of the file, at most 1 MiB each.
   virtual void read_pieces(const std::filesystem::path& file,
@@ -110,6 +114,7 @@ class FileSystem {
   virtual void remove_file(const std::filesystem::path& file) = 0;  ///< absent is fine
   /// Absent is fine. Links in it are removed, not followed; directories in it that may not be
   /// written to are made writable. As deep as you like.
+  /// What is mounted below it is left alone, with an Error.
   virtual void remove_tree(const std::filesystem::path& directory) = 0;
   virtual void sync_file(const std::filesystem::path& file) = 0;
   virtual void sync_directory(const std::filesystem::path& directory) = 0;

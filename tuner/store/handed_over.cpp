@@ -60,6 +60,9 @@ bool judge_place(const HandedOver::Places& at, const path& what) {
 
 HandedOver HandedOver::judge(FileSystem& files, const Places& places, const std::string& reported) {
   if (reported.empty()) throw machine_error("the path of the reported checkpoint is empty");
+  if (reported.find('\0') != reported.npos) {
+    throw machine_error("the path of the reported checkpoint has a NUL in it");
+  }
   const path named = without_last_slash(places.work / reported);
   const std::optional<DirectoryEntry> found = files.entry(named);
   if (!found) throw refused(named, "there is nothing");

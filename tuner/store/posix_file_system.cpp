@@ -19,7 +19,9 @@
 #include <thread>
 
 #include "tuner/core/error.h"
+#include "tuner/files/standard_descriptors.h"
 #include "tuner/store/file_system.h"
+#include "tuner/store/mount_point.h"
 #include "tuner/store/remove_tree.h"
 
 namespace tune {
@@ -217,6 +219,12 @@ class PosixFileSystem : public FileSystem {
 
   std::string read(const path& file) override {
     std::string content;
+    struct stat status {};
+    if (::stat(file.c_str(), &status) == 0 &&
+        static_cast<std::uint64_t>(status.st_size) > most_read_bytes) {
+      throw machine_error("cannot read " + file.native() + ": it has " +
+                          std::to_string(status.st_size) + " bytes, and cannot be ours");
+    }
     read_pieces(file, [&](std::string_view piece) { content += piece; });
     return content;
   }
@@ -318,6 +326,8 @@ class PosixFileSystem : public FileSystem {
         throw file_error("cannot look at", (directory / name).native(), errno);
       }
       entries.push_back(entry_of(name, status));
+      entries.back().is_mount =
+          S_ISDIR(status.st_mode) && is_mount_point(::dirfd(open.get()), name);
     }
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -431,6 +441,7 @@ class PosixFileSystem : public FileSystem {
 }  // namespace
 
 std::unique_ptr<FileSystem> make_posix_file_system(Access access) {
+  fill_standard_descriptors();
   return std::make_unique<PosixFileSystem>(access);
 }
 

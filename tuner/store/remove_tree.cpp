@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tuner/core/error.h"
+#include "tuner/store/mount_point.h"
 
 namespace tune {
 
@@ -61,7 +62,7 @@ class Removal {
     Directory parent(::open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!parent.holds()) {
       if (errno == ENOENT || errno == ENOTDIR) return;
-      fail(above);
+      throw file_error("cannot open", above.native(), errno);
     }
     const std::string name = top_.filename();
     if (!is_directory(parent.fd(), name)) {
@@ -121,6 +122,10 @@ class Removal {
 
   /// Removes all that is no directory from the directory `name`, and remembers what is one.
   Directory enter(int at, const std::string& name) {
+    if (is_mount_point(at, name)) {
+      throw machine_error("cannot remove " + (levels_.empty() ? top_ : place() / name).native() +
+                          ": something is mounted there");
+    }
     Directory entered(::openat(at, name.c_str(), as_directory));
     if (!entered.holds() && errno == EACCES && ::fchmodat(at, name.c_str(), owner_may, 0) == 0) {
       entered = Directory(::openat(at, name.c_str(), as_directory));
