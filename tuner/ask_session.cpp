@@ -119,7 +119,7 @@ struct AskSession::State {
         use(read_spec(files, directory, catalogue));
         if (given != nullptr) refuse_other_spec(spec, *given, directory);
       } else if (given == nullptr) {
-        throw user_error("there is no experiment in " + directory.string());
+        throw no_experiment(files, directory);
       }
       const Seconds started = clock->steady();
       try {

@@ -11,8 +11,7 @@ namespace tune {
 void require_experiment(const std::filesystem::path& directory) {
   const auto files = make_posix_file_system();
   if (ExperimentStore::exists(*files, directory)) return;
-  throw user_error("there is no experiment in " +
-                   std::filesystem::absolute(directory).lexically_normal().string());
+  throw no_experiment(*files, std::filesystem::absolute(directory).lexically_normal());
 }
 
 Look look_at(const std::filesystem::path& directory) {

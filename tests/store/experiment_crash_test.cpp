@@ -10,7 +10,7 @@ namespace tune {
 namespace {
 
 const std::filesystem::path directory = "/runs/exp";
-const Json spec = {{"name", "exp"}, {"seed", 7}};
+const Json spec = {{"name", "exp"}, {"param_space", Json::object()}, {"seed", 7}};
 
 bool fails_softly(Disaster disaster) {
   return disaster == Disaster::disk_full || disaster == Disaster::io_error;

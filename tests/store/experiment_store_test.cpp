@@ -13,9 +13,10 @@ namespace tune {
 namespace {
 
 using Catch::Matchers::Contains;
+using std::filesystem::path;
 
 const std::filesystem::path directory = "/runs/exp";
-const Json spec = {{"name", "exp"}, {"seed", 7}};
+const Json spec = {{"name", "exp"}, {"param_space", Json::object()}, {"seed", 7}};
 
 ExperimentStore create(FileSystem& files) {
   return ExperimentStore::create(files, directory, spec, this_process(100));
@@ -84,10 +85,12 @@ TEST_CASE("ExperimentStore is made once only", "[experiment_store][unit]") {
   CHECK(files.names() == before);
 }
 
-TEST_CASE("ExperimentStore is made over a directory without CURRENT", "[experiment_store][unit]") {
+TEST_CASE("ExperimentStore is made over what a driver leaves that dies while it makes one",
+          "[experiment_store][unit]") {
   MemoryFileSystem files;
-  files.put("/runs/exp/experiment.json", "{");
-  files.put("/runs/exp/journal-1.jsonl", "rubbish");
+  files.put("/runs/exp/experiment.json", R"({"param_space":{}})");
+  SECTION("with an empty journal") { files.put("/runs/exp/journal-1.jsonl", ""); }
+  SECTION("with a header") { create_journal(files, "/runs/exp/journal-1.jsonl", {1, 1}); }
   files.put("/runs/exp/.CURRENT.tmp-9-9", "1");
   files.put("/runs/exp/notes.txt", "of the user");
   CHECK(!ExperimentStore::exists(files, directory));
@@ -95,6 +98,58 @@ TEST_CASE("ExperimentStore is made over a directory without CURRENT", "[experime
   CHECK(ExperimentStore::read_spec(files, directory) == spec);
   CHECK(files.names(directory) ==
         std::vector<std::string>{"CURRENT", "experiment.json", "journal-1.jsonl", "notes.txt"});
+}
+
+TEST_CASE("ExperimentStore is made over nothing else that has a name of an experiment's",
+          "[experiment_store][unit]") {
+  const std::string name = GENERATE("experiment.json", "journal-1.jsonl", "journal-4.jsonl",
+                                    "snapshot-2.json", "trials-1.jsonl", "trial_00000/notes.txt");
+  MemoryFileSystem files;
+  const path file = path("/runs/exp") / name;
+  files.put(file, "precious");
+  CHECK_THAT(error_of([&] { create(files); }, Fault::user),
+             Contains("/runs/exp has no file CURRENT, and so is no experiment, but it"));
+  CHECK(files.read(file) == "precious");
+}
+
+TEST_CASE("An experiment that has lost its CURRENT is not written over, and says what to do",
+          "[experiment_store][unit]") {
+  MemoryFileSystem files;
+  {
+    auto store = create(files);
+    append_events(store, 1, 1);
+    store.write();
+  }
+  const std::string journal = files.read("/runs/exp/journal-1.jsonl");
+  files.remove_file("/runs/exp/CURRENT");
+  CHECK_THAT(error_of([&] { create(files); }, Fault::user), Contains("would write over"));
+  CHECK(files.read("/runs/exp/journal-1.jsonl") == journal);
+  std::vector<std::string> notices;
+  Replayed replayed;
+  const auto open = [&] {
+    ExperimentStore::open(files, directory, this_process(1), replayed, notices);
+  };
+  CHECK_THAT(error_of(open, Fault::user), Contains("write into it the largest N"));
+  files.put("/runs/exp/CURRENT", "1\n");
+  open();
+  CHECK(replayed.numbers == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("Only what the driver writes aside is swept", "[experiment_store][unit]") {
+  MemoryFileSystem files;
+  { create(files); }
+  const std::vector<std::string> kept = {".CURRENT.tmp-mine", ".foo.tmp-1-2",
+                                         ".notes.tmp-x",      "journal-0.jsonl",
+                                         "journal-01.jsonl",  "snapshot-0.json"};
+  for (const auto& name : kept) files.put(path("/runs/exp") / name, "precious");
+  for (const char* const name : {".CURRENT.tmp-7-0", ".snapshot-2.json.tmp-7-3"}) {
+    files.put(path("/runs/exp") / name, "");
+  }
+  std::vector<std::string> notices;
+  Replayed replayed;
+  { ExperimentStore::open(files, directory, this_process(1), replayed, notices); }
+  for (const auto& name : kept) CHECK(files.read(path("/runs/exp") / name) == "precious");
+  CHECK(files.names(directory).size() == kept.size() + 3);
 }
 
 TEST_CASE("ExperimentStore takes a directory with a slash at its end", "[experiment_store][unit]") {

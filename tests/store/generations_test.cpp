@@ -12,7 +12,7 @@ namespace {
 using Catch::Matchers::Contains;
 
 const std::filesystem::path directory = "/runs/exp";
-const Json spec = {{"name", "exp"}};
+const Json spec = {{"name", "exp"}, {"param_space", Json::object()}};
 
 /// What a directory says, with each trial's last line.
 struct Everything : Replayed {

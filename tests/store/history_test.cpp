@@ -15,7 +15,7 @@ namespace {
 
 const std::filesystem::path directory = "/runs/exp";
 const std::filesystem::path file = "/runs/exp/history.jsonl";
-const Json spec = {{"name", "exp"}};
+const Json spec = {{"name", "exp"}, {"param_space", Json::object()}};
 
 /// Of four in a row one does not belong: a result that simply went on.
 Event event_of(std::uint64_t n) {

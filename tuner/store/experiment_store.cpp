@@ -2,7 +2,6 @@
 // Knows events as numbered lines, not what they mean.
 #include "tuner/store/experiment_store.h"
 
-#include <charconv>
 #include <chrono>
 #include <set>
 #include <string_view>
@@ -55,25 +54,13 @@ std::string spec_text(const path& file, const Json& spec) {
   }
 }
 
-/// The number in `name`, if it is `prefix`, the number, `suffix`.
-std::optional<int> number_in_name(std::string_view name, std::string_view prefix,
-                                  std::string_view suffix) {
-  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(suffix.size());
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
-}
-
 /// Puts the journals that nobody has to read any more into the history. Answers those that could
 /// not be, which have to stay.
 std::set<int> keep_history(FileSystem& files, const path& directory, int oldest,
                            HistoryFile& history, std::vector<std::string>& notices) {
   std::set<int> journals;
   for (const DirectoryEntry& entry : files.list(directory)) {
-    const auto journal = number_in_name(entry.name, "journal-", ".jsonl");
+    const auto journal = paths::parse_journal(entry.name);
     if (entry.is_regular && journal && *journal < oldest) journals.insert(*journal);
   }
   try {
@@ -97,11 +84,10 @@ std::set<int> remove_leftovers(FileSystem& files, const path& directory, const G
   for (const DirectoryEntry& entry : files.list(directory)) {
     if (!entry.is_regular) continue;
     const std::string& name = entry.name;
-    const bool is_aside = name.find(".tmp-") != std::string::npos && name.starts_with('.') &&
-                          !name.starts_with(".LOCK");
-    const auto journal = number_in_name(name, "journal-", ".jsonl");
-    const auto snapshot = number_in_name(name, "snapshot-", ".json");
-    const auto trials = number_in_name(name, "trials-", ".jsonl");
+    const bool is_aside = paths::is_written_aside(name);
+    const auto journal = paths::parse_journal(name);
+    const auto snapshot = paths::parse_snapshot(name);
+    const auto trials = paths::parse_trials(name);
     const bool is_old = (journal && *journal < found.base && !to_keep.contains(*journal)) ||
                         (snapshot && *snapshot < found.base);
     const bool never_in_force = snapshot && *snapshot > found.current;
@@ -113,6 +99,24 @@ std::set<int> remove_leftovers(FileSystem& files, const path& directory, const G
     }
   }
   return trials_files;
+}
+
+/// What a dying driver leaves that was making an experiment may be written over, and nothing else.
+void refuse_to_write_over(FileSystem& files, const path& directory) {
+  const auto refuse = [&](const std::string& what) {
+    throw user_error(directory.native() + " has no file CURRENT, and so is no experiment, but " +
+                     what + ": move that away, or choose another name");
+  };
+  if (has_experiments_files(files, directory)) {
+    refuse(
+        "it has files of one, which a new one would write over (tune resume says how to mend it)");
+  }
+  const path spec = paths::spec(directory);
+  if (!files.exists(spec)) return;
+  const Json content = Json::parse(files.read(spec), nullptr, false);
+  if (!content.is_object() || !content.contains("param_space")) {
+    refuse("its experiment.json is none of tune's");
+  }
 }
 
 /// Moves what must not be read again out of the way, under a name that says so.
@@ -197,6 +201,7 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
   std::vector<std::string> notices;  // a dead creator's lock is nobody's concern
   auto state = std::make_unique<State>(files, directory, self, notices, watch);
   refuse_existing();
+  refuse_to_write_over(files, directory);
   const path journal = paths::journal(directory, 1);
   try {
     remove_leftovers(files, directory, {}, {}, {});

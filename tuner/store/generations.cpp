@@ -1,5 +1,6 @@
 #include "tuner/store/generations.h"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +15,8 @@ namespace tune {
 namespace {
 
 using std::filesystem::path;
+
+constexpr std::size_t most_header_bytes = 4096;
 
 /// Gives the events of one journal to `reader`, and checks what a journal of events must hold.
 JournalEnd read_events(FileSystem& files, const path& journal, std::uint64_t first,
@@ -53,13 +56,35 @@ std::optional<JournalHeader> header_of(FileSystem& files, const path& journal) {
     files.read_pieces(journal, [&](std::string_view piece) {
       const std::size_t newline = piece.find('\n');
       line += piece.substr(0, newline);
-      if (newline != std::string_view::npos) throw Enough{};
+      if (newline != std::string_view::npos || line.size() > most_header_bytes) throw Enough{};
     });
   } catch (const Enough&) {
     return parse_journal_header(journal, line);
   }
   return std::nullopt;
 }
+
+/// Whether it is what a driver leaves that dies while it makes an experiment: a header, or less.
+bool is_empty_journal(FileSystem& files, const path& journal) {
+  struct Enough {};
+  std::size_t bytes = 0, lines = 0, behind = 0;
+  try {
+    files.read_pieces(journal, [&](std::string_view piece) {
+      lines += static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '\n'));
+      const std::size_t newline = piece.rfind('\n');
+      behind = newline == piece.npos ? behind + piece.size() : piece.size() - newline - 1;
+      bytes += piece.size();
+      if (bytes > most_header_bytes) throw Enough{};
+    });
+  } catch (const Enough&) {
+    return false;
+  }
+  const auto header = bytes == 0 ? std::nullopt : header_of(files, journal);
+  return bytes == 0 || (header && lines == 1 && behind == 0);
+}
+
+constexpr const char* current_should_be =
+    "the largest N of the files journal-N.jsonl that has a snapshot-N.json, or 1 if there is none";
 
 std::string where(const Generations& found) {
   return "event " + std::to_string(found.last_event) + " is the last";
@@ -114,18 +139,40 @@ std::optional<Snapshot> newest_snapshot(FileSystem& files, const path& directory
 
 }  // namespace
 
+bool has_experiments_files(FileSystem& files, const path& directory) {
+  for (const DirectoryEntry& entry : files.list(directory)) {
+    const auto trial = parse_trial_id(entry.name);
+    if ((trial && entry.name == to_string(*trial)) || paths::parse_snapshot(entry.name) ||
+        paths::parse_trials(entry.name)) {
+      return true;
+    }
+    const auto journal = paths::parse_journal(entry.name);
+    if (journal && (*journal > 1 || !is_empty_journal(files, directory / entry.name))) return true;
+  }
+  return false;
+}
+
+Error no_experiment(FileSystem& files, const path& directory) {
+  const bool is_lost = files.exists(directory) && has_experiments_files(files, directory);
+  return user_error("there is no experiment in " + directory.native() +
+                    (is_lost ? std::string(": it has files of one, but no CURRENT; if that was "
+                                           "removed, write into it ") +
+                                   current_should_be
+                             : ""));
+}
+
 int current_generation(FileSystem& files, const path& directory) {
   const path file = paths::current(directory);
   if (!files.exists(file)) {
-    throw user_error("no experiment in " + directory.native() + ": it has no file CURRENT");
+    throw no_experiment(files, directory);
   }
   const std::string text = files.read(file);
   int generation = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), generation);
   if (error != std::errc() || generation < 1 || text != std::to_string(generation) + "\n") {
-    throw machine_error(file.native() + " is damaged: it does not hold the number of a generation" +
-                        " (the largest N of the files journal-N.jsonl that has a snapshot-N.json," +
-                        " or 1 if there is none)");
+    throw machine_error(file.native() +
+                        " is damaged: it does not hold the number of a generation, " +
+                        current_should_be);
   }
   return generation;
 }

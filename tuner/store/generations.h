@@ -49,6 +49,13 @@ struct Generations {
   std::vector<std::string> notices;
 };
 
+/// Whether something lies in `directory` that only a driver makes which has begun its experiment:
+/// records, snapshots, trials.
+bool has_experiments_files(FileSystem& files, const std::filesystem::path& directory);
+
+/// Says so, and what may be the matter.
+Error no_experiment(FileSystem& files, const std::filesystem::path& directory);
+
 /// The generation that CURRENT names. Error (user) if there is no experiment in `directory`, Error
 /// (machine) if CURRENT is damaged.
 int current_generation(FileSystem& files, const std::filesystem::path& directory);

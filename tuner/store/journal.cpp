@@ -17,6 +17,8 @@ namespace {
 
 constexpr int journal_format = 1;
 constexpr std::size_t checksum_chars = std::tuple_size_v<ChecksumDigits>;
+/// No writer makes a longer one, and a file that holds none is not to fill the memory.
+constexpr std::size_t most_line_bytes = std::size_t{256} << 20;
 /// A batch of one huge line must not hold its memory for good.
 constexpr std::size_t kept_batch_bytes = 1 << 20;
 
@@ -68,6 +70,7 @@ class LineReader {
       piece.remove_prefix(newline + 1);
     }
     partial_ += piece;
+    if (partial_.size() > most_line_bytes) throw middle_damaged();
   }
 
   JournalEnd finish() {

@@ -27,6 +27,18 @@ std::optional<int> parse_number(std::string_view digits) {
   return number;
 }
 
+/// The number in `name`, if it is `prefix`, the number as we write it, `suffix`.
+std::optional<int> number_in(std::string_view name, std::string_view prefix,
+                             std::string_view suffix) {
+  if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
+  if (name.size() < prefix.size() + suffix.size()) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  const auto number = parse_number(name);
+  if (!number || *number < 1 || name != std::to_string(*number)) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 path spec(const path& experiment) { return experiment / "experiment.json"; }
@@ -66,6 +78,28 @@ path checkpoint_corrupt(const path& trial, int index) {
 }
 
 path manifest(const path& checkpoint) { return checkpoint / "manifest.json"; }
+
+std::optional<int> parse_journal(std::string_view name) {
+  return number_in(name, "journal-", ".jsonl");
+}
+std::optional<int> parse_snapshot(std::string_view name) {
+  return number_in(name, "snapshot-", ".json");
+}
+std::optional<int> parse_trials(std::string_view name) {
+  return number_in(name, "trials-", ".jsonl");
+}
+
+bool is_written_aside(std::string_view name) {
+  const auto at = name.rfind(aside_mark);
+  if (!name.starts_with('.') || at == name.npos) return false;
+  const std::string_view own = name.substr(1, at - 1);
+  const std::string_view who = name.substr(at + aside_mark.size());
+  const auto dash = who.find('-');
+  const bool is_ours = own == "CURRENT" || own == "experiment.json" || parse_journal(own) ||
+                       parse_snapshot(own) || parse_trials(own);
+  return is_ours && dash != who.npos && parse_number(who.substr(0, dash)) &&
+         parse_number(who.substr(dash + 1));
+}
 
 std::optional<int> parse_checkpoint(std::string_view name) {
   if (!name.starts_with(checkpoint_prefix)) return std::nullopt;

@@ -31,6 +31,14 @@ path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpo
 path checkpoint_corrupt(const path& trial, int index);             ///< checkpoint_000001.corrupt
 path manifest(const path& checkpoint);                             ///< manifest.json
 
+/// The number if `name` is such a file's.
+std::optional<int> parse_journal(std::string_view name);
+std::optional<int> parse_snapshot(std::string_view name);
+std::optional<int> parse_trials(std::string_view name);
+/// Whether `name` is that of a file which FileSystem::replace writes aside for one of the
+/// experiment's own: .CURRENT.tmp-4711-0.
+bool is_written_aside(std::string_view name);
+
 /// The index if `name` is a committed checkpoint's directory name.
 std::optional<int> parse_checkpoint(std::string_view name);
 /// Whether `name` is that of a checkpoint being written on our behalf (`checkpoint_aside`).
