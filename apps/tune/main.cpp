@@ -1,6 +1,8 @@
 // The program `tune`. Knows the command line and what an error costs.
 #include <csignal>
 #include <exception>
+#include <string>
+#include <system_error>
 
 #include "apps/tune/cli.h"
 #include "apps/tune/output.h"
@@ -16,6 +18,11 @@ int main(int argc, char** argv) {
   } catch (const tune::Error& error) {
     tune::complain(error.what());
     return error.fault() == tune::Fault::user ? 2 : 3;
+  } catch (const std::system_error& error) {
+    tune::complain(std::string("the system refuses what is needed, perhaps threads or memory (see "
+                               "ulimit -u and ulimit -v): ") +
+                   error.what());
+    return 3;
   } catch (const std::exception& error) {
     // Out of memory, out of threads: whatever no Error was made of.
     tune::complain(error.what());

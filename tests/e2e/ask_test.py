@@ -144,7 +144,7 @@ class Ask(AskCase):
                 (["7", "--value", "1"], "there is no trial_00007"),
                 (["x", "--value", "1"], "a trial must be like 3 or trial_00003, got 'x'"),
                 (["0", "--value", "much"], "--value must be a number, got 'much'"),
-                (["0", "--metrics", "{"], "no JSON object"),
+                (["0", "--metrics", "{"], "not JSON"),
                 (["0", "--metrics", '{"lost": 1}'], "lacks the metric 'loss'"),
                 (["0", "--metrics", '{"loss": 1, "training_iteration": 0}'], "whole number"),
                 (["0"], "say how the trial has ended"),

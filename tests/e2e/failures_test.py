@@ -12,7 +12,7 @@ TROUBLES = {
     "long_line": "a line longer than 16 MiB",
     "closes": "closed its connection",
     "too_deep": "too deep",
-    "too_wide": "more than 10000 names",
+    "too_wide": "more than 4096 names",
     "names_twice": "'loss' is in it twice",
 }
 

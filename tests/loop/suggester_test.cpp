@@ -227,6 +227,52 @@ TEST_CASE("A searcher's limit holds back new trials until one has ended", "[sugg
   CHECK_FALSE(desk.add(3));
 }
 
+TEST_CASE("A searcher that had nothing is asked again when a trial has news, not before",
+          "[suggester]") {
+  /// Has nothing while a trial of its is without news.
+  class Waiting : public Searcher {
+   public:
+    Answer suggest(TrialId) override {
+      ++asked;
+      if (open > 0) return NothingNow{};
+      return Suggestion{{{"x", 1}}, "x"};
+    }
+    void on_trial_add(TrialId, const std::string&) override { ++open; }
+    void on_result(TrialId, const Observation&) override { --open; }
+    bool may_take_long() const override { return true; }
+    Json save() const override { return {}; }
+    void load(const Json&) override {}
+    int open = 0;
+    int asked = 0;
+  };
+  auto owned = std::make_unique<Waiting>();
+  const Waiting& searcher = *owned;
+  Workers workers{Workers::Threads::none, nullptr};
+  Suggester suggester(std::move(owned), {{"loss"}});
+  suggester.work_beside(workers);
+  const auto ask = [&](std::uint32_t id) {
+    const auto next = suggester.to_ask(TrialId(id), true);
+    if (next) suggester.on_ask(*next);
+    workers.run_completions();
+    return next.has_value();
+  };
+  CHECK(ask(0));
+  const auto first = suggester.answer(TrialId{0});
+  suggester.on_trial_add(TrialId{0}, std::get<Suggestion>(*first).config.dump());
+  CHECK(ask(1));
+  CHECK(std::holds_alternative<NothingNow>(*suggester.answer(TrialId{1})));
+  CHECK_FALSE(ask(1));
+  // Somebody else's trial is none.
+  suggester.on_trial_add(TrialId{1}, R"({"x": 2})");
+  CHECK_FALSE(ask(2));
+  CHECK(searcher.asked == 2);
+  Trial trial;
+  Result result;
+  result.metrics = parse_metrics(R"({"loss": 1})");
+  suggester.on_result(trial, result);
+  CHECK(ask(2));
+}
+
 TEST_CASE("A batch has to end before the next begins", "[suggester]") {
   Desk desk({.max_concurrent = 2, .batch = true});
   CHECK(desk.add(0));
