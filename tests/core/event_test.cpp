@@ -96,6 +96,14 @@ TEST_CASE("A result's numbers and raw text survive the journal", "[event]") {
   CHECK(reported.decision == Decision{Action::pause, false});
 }
 
+TEST_CASE("A record with one member twice is refused", "[event]") {
+  CHECK_THROWS_AS(parse_event(R"({"n":2,"t":1,"e":"trial","trial":0,"config":{"a":1},)"
+                              R"("tag":"x","config":{"a":2}})"),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(parse_event(R"({"n":2,"t":1,"e":"trial","trial":0,"config":{"a":1},"tag":"x"})"),
+                  std::invalid_argument);
+}
+
 TEST_CASE("An exploit survives the journal with its config, wherever it stands", "[event]") {
   const Exploit exploit{TrialId{7}, R"({"metrics":"\"donor\":3"})", "x=3"};
   const Decision decision{Action::exploit, false, false, exploit};

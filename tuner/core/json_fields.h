@@ -76,9 +76,16 @@ class JsonFields {
     if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
     return value;
   }
-  /// The text of the last member. Quotes inside JSON strings are escaped, so the first `"name":`
-  /// is the key itself.
+  /// The text of the last member, which is there once. Quotes inside JSON strings are escaped, so
+  /// the first `"name":` is the key itself.
   std::string raw_last(const std::string& name) const {
+    int found = 0;
+    bool is_last = false;
+    for (const auto [key, value] : object_) {
+      is_last = key == name;
+      found += is_last ? 1 : 0;
+    }
+    if (found != 1 || !is_last) fail(name.c_str());
     const std::string key = "\"" + name + "\":";
     const auto at = text_.find(key);
     if (at == std::string_view::npos) fail(name.c_str());
