@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -127,7 +128,11 @@ std::string metrics_with(const AskSession& session, double value) {
 
 double read_value(const std::string& text) {
   char* end = nullptr;
+  errno = 0;
   const double value = std::strtod(text.c_str(), &end);
+  if (errno == ERANGE && std::isinf(value)) {
+    throw user_error("--value must be a number that 64 bits hold, or 'inf', got '" + text + "'");
+  }
   if (text.empty() || end != text.c_str() + text.size()) {
     throw user_error("--value must be a number, got '" + text + "'");
   }

@@ -143,6 +143,7 @@ class Ask(AskCase):
         for words, sentence in (
                 (["7", "--value", "1"], "there is no trial_00007"),
                 (["x", "--value", "1"], "a trial must be like 3 or trial_00003, got 'x'"),
+                (["0", "--value", "1e309"], "--value must be a number that 64 bits hold"),
                 (["0", "--value", "much"], "--value must be a number, got 'much'"),
                 (["0", "--metrics", "{"], "not JSON"),
                 (["0", "--metrics", '{"lost": 1}'], "lacks the metric 'loss'"),

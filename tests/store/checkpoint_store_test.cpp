@@ -429,6 +429,43 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore sweeps nothing behind a link in place
   CHECK(files.exists("/mine/.reported_checkpoint_x/precious"));
 }
 
+/// The working directories of trials lie on a file system of their own.
+struct TwoDevices : MemoryFileSystem {
+  void rename(const path& from, const path& to) override {
+    const auto is_in_work = [](const path& file) {
+      return file.native().find("/work/") != std::string::npos;
+    };
+    if (is_in_work(from) != is_in_work(to)) {
+      throw CrossDeviceError(file_error("cannot rename", from.native(), EXDEV));
+    }
+    MemoryFileSystem::rename(from, to);
+  }
+};
+
+TEST_CASE("CheckpointStore copies from another file system, and gives back by a copy",
+          "[checkpoint_store][unit]") {
+  TwoDevices files;
+  CheckpointStore store(files, "/e");
+  const path given = trial / "work/ck";
+  files.put(given / "layers/w", "123");
+  const path origin = store.take_over(ref, 2, "ck");
+  const path aside = trial / ".checkpoint_000001.tmp-2";
+  CHECK(origin == given);
+  CHECK_FALSE(files.exists(given));
+  CHECK(files.read(aside / "layers/w") == "123");
+  SECTION("whole") {
+    CHECK(store.commit(header, origin).bytes == 3);
+    CHECK_FALSE(store.verify(ref));
+    CHECK_FALSE(files.exists(given));
+  }
+  SECTION("not to be committed") {
+    files.put(aside / "manifest.json", "taken");
+    CHECK_THROWS_AS(store.commit(header, origin), Error);
+    CHECK(files.read(given / "layers/w") == "123");
+  }
+  CHECK_FALSE(files.exists(aside));
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore verifies a checkpoint of another experiment",
                  "[checkpoint_store][unit]") {
   save("weights.bin", "0123456789");
