@@ -10,7 +10,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "tuner/core/error.h"
@@ -30,7 +29,10 @@ std::string first_line(const char* file) {
 
 std::optional<std::uint64_t> start_ticks_of(const std::string& process) {
   std::ifstream in(directory_of(process) + "/stat");
-  const std::string stat{std::istreambuf_iterator<char>(in), {}};
+  // Whoever dies between the opening and the reading is an error of reading, and no exception here.
+  std::ostringstream read;
+  read << in.rdbuf();
+  const std::string stat = read.str();
   // The second field is the program's name in brackets, and may hold anything, brackets too.
   const std::size_t bracket = stat.rfind(')');
   if (bracket == std::string::npos) return std::nullopt;
