@@ -91,6 +91,7 @@ ExperimentSpec make_spec(const std::string& program, const Plan& plan,
                      {"metric", "loss"},
                      {"mode", "min"},
                      {"num_samples", plan.trials},
+                     {"searcher", {{"type", "random"}}},  // one that models would be measured, too
                      {"resources", {{"cpu", plan.slots}}},
                      {"seed", 1}};
   std::vector<Problem> problems;

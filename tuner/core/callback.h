@@ -77,6 +77,8 @@ class Callback {
   /// Records that no end of the driver can take back any more, in their order, each once: the lines
   /// of the journal as values. The trials may be further than they say.
   virtual void on_events(std::span<const Event> events) { (void)events; }
+  /// Whether it is to be told so: records are kept for that, which costs. Always the same.
+  virtual bool wants_events() const { return false; }
   virtual void on_trial_complete(const Trial& trial) { (void)trial; }
   /// A failed attempt that will be retried; what failed is in `trial.error`.
   virtual void on_trial_recover(const Trial& trial) { (void)trial; }

@@ -19,9 +19,14 @@ Drive::Drive(DrivenExperiment driven, Surroundings surroundings, Json recorded,
   saver_.emplace(*ledger_, workers_, surroundings.checkpoints, callbacks_, spec_.checkpoint_config);
   snapshots_.emplace(*ledger_, policies_, driven.store, workers_, callbacks_, std::move(recorded),
                      period_s);
-  if (callbacks_.is_empty()) return;  // events are kept for subscribers, which costs
+  bool is_wanted = false;
+  callbacks_.call("wants_events",
+                  [&](Callback& callback) { is_wanted = is_wanted || callback.wants_events(); });
+  if (!is_wanted) return;  // events are kept for subscribers, which costs
   ledger_->subscribe([this](std::span<const Event> events) {
-    callbacks_.call("on_events", [&](Callback& callback) { callback.on_events(events); });
+    callbacks_.call("on_events", [&](Callback& callback) {
+      if (callback.wants_events()) callback.on_events(events);
+    });
   });
 }
 
