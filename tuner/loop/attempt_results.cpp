@@ -113,10 +113,9 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     breaker_.on_launch_failed(attempt.trial, gone.reason, ledger_.steady());
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
-  if (winding_.kind == Winding::Kind::interrupted) {
-    // Also where it left in good order: it may have been told to from outside, before its end.
-    ending.outcome = Outcome::interrupted;
-    ending.reason = winding_.why_attempts_end();
+  if (winding_.kind == Winding::Kind::interrupted && ending.outcome == Outcome::completed) {
+    // It may have been told to leave from outside, before its end; see end_record for failures.
+    ending = {Outcome::interrupted, winding_.why_attempts_end()};
   } else if (!winding_ && is_ended_from_outside(gone)) {
     attempt.held_until = ledger_.steady() + outside_signal_s;
     held_.push_back(attempt.trial);
