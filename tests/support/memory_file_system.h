@@ -68,6 +68,7 @@ class MemoryFileSystem : public FileSystem {
   bool exists(const std::filesystem::path& path) override;
   std::optional<DirectoryEntry> entry(const std::filesystem::path& path) override;
   std::filesystem::path real_path(const std::filesystem::path& path) override;
+  bool is_mount_point(const std::filesystem::path&) override { return false; }
   std::filesystem::path read_link(const std::filesystem::path& link) override;
   void make_link(const std::filesystem::path& target, const std::filesystem::path& link) override;
   std::optional<FileStamp> stamp(const std::filesystem::path& file) override;

@@ -129,11 +129,11 @@ CheckpointTree read_tree(FileSystem& files, const path& top, const std::vector<p
     for (const DirectoryEntry& entry : files.list(below.empty() ? top : top / below)) {
       path name = below / entry.name;
       check_name(top, name);
-      if (entry.is_mount) {
-        throw not_a_checkpoint((top / name).native() +
-                               " is a mount point, and what is mounted there is not the trial's");
-      }
       if (entry.is_directory) {
+        if (files.is_mount_point(top / name)) {
+          throw not_a_checkpoint((top / name).native() +
+                                 " is a mount point, and what is mounted there is not the trial's");
+        }
         tree.directories.push_back(name);
         unread.push_back(std::move(name));
       } else if (entry.is_regular) {

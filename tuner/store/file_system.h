@@ -39,8 +39,7 @@ struct DirectoryEntry {
   bool is_directory = false;
   bool is_regular = false;
   std::uint64_t bytes = 0;
-  bool is_link = false;   ///< none of the three: a socket, a device, ...
-  bool is_mount = false;  ///< a directory of which `list` knows that something is mounted there
+  bool is_link = false;  ///< none of the three: a socket, a device, ...
 };
 
 /// What tells that a file has been written to without reading it: who writes changes it, also with
@@ -69,8 +68,6 @@ struct HoldAnswer {
   std::string place;  ///< which directory is held, as the kernel names it
 };
 
-constexpr std::uint64_t most_read_bytes = std::uint64_t{1} << 30;
-
 /// All errors are thrown as Error (machine), with path and reason. From any thread.
 class FileSystem {
  public:
@@ -78,6 +75,7 @@ class FileSystem {
 
   /// Opens for appending; creates it if it is not there. Close-on-exec.
   virtual std::unique_ptr<AppendFile> open_append(const std::filesystem::path& file) = 0;
+  static constexpr std::uint64_t most_read_bytes = std::uint64_t{1} << 30;
   /// All of it; an Error if it is larger than `most_read_bytes`, as nothing is that we write.
   virtual std::string read(const std::filesystem::path& file) = 0;
   /// Calls `sink` with consecutive pieces of the file, at most 1 MiB each.
@@ -98,6 +96,8 @@ class FileSystem {
   virtual std::optional<DirectoryEntry> entry(const std::filesystem::path& path) = 0;
   /// Absolute, with every link followed. Error if nothing is there.
   virtual std::filesystem::path real_path(const std::filesystem::path& path) = 0;
+  /// Whether something is mounted on the directory, as far as that can be known.
+  virtual bool is_mount_point(const std::filesystem::path& directory) = 0;
   virtual std::filesystem::path read_link(const std::filesystem::path& link) = 0;
   /// Error if something has that name.
   virtual void make_link(const std::filesystem::path& target,

@@ -1,6 +1,5 @@
 #include "tuner/store/generations.h"
 
-#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <utility>
@@ -66,21 +65,12 @@ std::optional<JournalHeader> header_of(FileSystem& files, const path& journal) {
 
 /// Whether it is what a driver leaves that dies while it makes an experiment: a header, or less.
 bool is_empty_journal(FileSystem& files, const path& journal) {
-  struct Enough {};
-  std::size_t bytes = 0, lines = 0, behind = 0;
-  try {
-    files.read_pieces(journal, [&](std::string_view piece) {
-      lines += static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '\n'));
-      const std::size_t newline = piece.rfind('\n');
-      behind = newline == piece.npos ? behind + piece.size() : piece.size() - newline - 1;
-      bytes += piece.size();
-      if (bytes > most_header_bytes) throw Enough{};
-    });
-  } catch (const Enough&) {
-    return false;
-  }
-  const auto header = bytes == 0 ? std::nullopt : header_of(files, journal);
-  return bytes == 0 || (header && lines == 1 && behind == 0);
+  const auto entry = files.entry(journal);
+  if (!entry || !entry->is_regular || entry->bytes > most_header_bytes) return false;
+  const std::string text = files.read(journal);
+  if (text.empty()) return true;
+  const std::size_t newline = text.find('\n');
+  return newline == text.size() - 1 && parse_journal_header(journal, text.substr(0, newline));
 }
 
 constexpr const char* current_should_be =

@@ -5,7 +5,7 @@
 
 namespace tune {
 
-/// Of `name` in the open directory `directory`; its parent is that. False if it cannot be known.
-bool is_mount_point(int directory, const std::string& name);
+/// Of the directory `name` in the open directory `at`, or AT_FDCWD. False if it cannot be known.
+bool is_mount_point(int at, const std::string& name);
 
 }  // namespace tune

@@ -32,6 +32,7 @@ class NullFileSystem final : public FileSystem {
   bool exists(const path&) override { return false; }
   std::optional<DirectoryEntry> entry(const path&) override { return std::nullopt; }
   path real_path(const path& name) override { return name; }
+  bool is_mount_point(const path&) override { return false; }
   path read_link(const path& link) override {
     throw file_error("cannot read", link.native(), ENOENT);
   }

@@ -295,6 +295,10 @@ class PosixFileSystem : public FileSystem {
     return real.get();
   }
 
+  bool is_mount_point(const path& directory) override {
+    return tune::is_mount_point(AT_FDCWD, directory.native());
+  }
+
   path read_link(const path& link) override {
     std::error_code error;
     path target = std::filesystem::read_symlink(link, error);
@@ -326,8 +330,6 @@ class PosixFileSystem : public FileSystem {
         throw file_error("cannot look at", (directory / name).native(), errno);
       }
       entries.push_back(entry_of(name, status));
-      entries.back().is_mount =
-          S_ISDIR(status.st_mode) && is_mount_point(::dirfd(open.get()), name);
     }
     std::sort(entries.begin(), entries.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
