@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view checkpoint_prefix = "checkpoint_";
 constexpr std::string_view aside_mark = ".tmp-";
+constexpr std::string_view damaged_mark = ".damaged-";  // what `tune resume --salvage` keeps
 constexpr std::string_view corrupt_mark = ".corrupt";
 
 std::string checkpoint_name(int index) {
@@ -92,7 +93,8 @@ std::optional<int> parse_trials(std::string_view name) {
 bool is_written_aside(std::string_view name) {
   const auto at = name.rfind(aside_mark);
   if (!name.starts_with('.') || at == name.npos) return false;
-  const std::string_view own = name.substr(1, at - 1);
+  std::string_view own = name.substr(1, at - 1);
+  own = own.substr(0, own.find(damaged_mark));
   const std::string_view who = name.substr(at + aside_mark.size());
   const auto dash = who.find('-');
   const bool is_ours = own == "CURRENT" || own == "experiment.json" || parse_journal(own) ||
