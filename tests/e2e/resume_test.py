@@ -281,6 +281,19 @@ class OtherPlaces(ResumeCase):
         self.assertEqual(self.json("ls", "results/spec")[0]["metrics"]["count"], 9)
 
 
+    def test_a_start_checkpoint_that_has_changed_since_never_reaches_a_trial(self):
+        self.interrupt_a_run()
+        shutil.copytree(self.json("ls", "results/spec")[0]["checkpoint"], self.path("start"))
+        name = json.loads(self.read("start/manifest.json"))["files"][0]["path"]
+        self.write(f"start/{name}", "77777")
+        self.write("spec.json", {**json.loads(self.read("spec.json")), "name": "from_start",
+                                 "resume_from_checkpoint": "start"})
+        self.tune("run", "spec.json", "--progress", "none", expect=None)
+        trial = self.json("ls", "results/from_start")[0]
+        self.assertIn(f"start cannot be trusted: the file {name} has", trial["error"])
+        self.assertEqual(trial["training_iteration"], 0)
+
+
 class Salvage(ResumeCase):
     """A journal with a bad byte in its middle."""
 

@@ -303,11 +303,13 @@ void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> 
   const CheckpointRef wanted{owner, checkpoint != nullptr ? checkpoint->index : 0};
   if (wanted.index != 0) pin(wanted.trial, wanted.index);
   // What is large may have to be read as a whole, and nothing small is to wait for that.
-  const bool is_large = checkpoint != nullptr && checkpoint->bytes > most_prompt_bytes;
+  const std::string start = ledger_.experiment().trial(id).start_checkpoint;
+  const bool is_large =
+      checkpoint != nullptr ? checkpoint->bytes > most_prompt_bytes : !start.empty();
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, wanted, start = ledger_.experiment().trial(id).start_checkpoint]() -> Prepared {
+      [this, id, wanted, start]() -> Prepared {
         Prepared prepared{{wanted, {}, {}}, "", std::nullopt};
         try {
           prepared.source.work = store_.make_working_directory(id);
