@@ -84,6 +84,21 @@ struct Simulation {
   std::vector<std::string> told;
 };
 
+/// Counts the records that it is told of.
+class Records : public Callback {
+ public:
+  Records(bool wants, std::vector<std::uint64_t>& numbers) : wants_(wants), numbers_(numbers) {}
+  std::string name() const override { return "records"; }
+  bool wants_events() const override { return wants_; }
+  void on_events(std::span<const Event> events) override {
+    for (const Event& event : events) numbers_.push_back(event.number);
+  }
+
+ private:
+  const bool wants_;
+  std::vector<std::uint64_t>& numbers_;
+};
+
 /// A new directory's name, removed at the end.
 struct Scratch {
   Scratch()
@@ -99,6 +114,20 @@ std::string content(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+TEST_CASE("A callback that wants records gets each once and in order, others get none") {
+  Simulation simulation;
+  std::vector<std::uint64_t> wanted, unwanted;
+  SimulationOptions options;
+  options.callbacks.push_back(std::make_unique<Records>(false, unwanted));
+  options.callbacks.push_back(std::make_unique<Records>(true, wanted));
+  const auto outcome = simulate_experiment(simulation.spec, simulation.catalogue,
+                                           simulation.program, std::move(options));
+  REQUIRE(wanted.size() > 18);
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(wanted[i] == i + 1);
+  CHECK(wanted.size() == outcome.results.experiment().last_event());
+  CHECK(unwanted.empty());
+}
 
 TEST_CASE("A simulation takes the virtual time that its steps, launches and saves add up to") {
   Simulation simulation;

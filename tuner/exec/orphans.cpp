@@ -44,7 +44,7 @@ void end(const Orphan& orphan) {
       ::syscall(SYS_pidfd_send_signal, orphan.pidfd.get(), SIGKILL, nullptr, 0) == 0) {
     return;
   }
-  // A number is given again only after all others: between these two lines that cannot be.
+  // A number is given again only after all others, so hardly between these two lines.
   if (runs(orphan.pid, orphan.start_ticks)) ::kill(orphan.pid, SIGKILL);
 }
 
