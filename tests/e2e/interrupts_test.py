@@ -124,7 +124,8 @@ class Interrupts(DriverCase):
                 for pid in trials:
                     os.kill(pid, signal.SIGTERM)
                 if not driver_is_first:
-                    time.sleep(0.3)
+                    self.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}")
+                                                    for pid in trials), "their end")
                     driver.terminate()
                 out = self.finish(driver, expect=130)
                 self.assertNotRegex(out, r"trial_\d+ failed")
