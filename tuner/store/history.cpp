@@ -2,6 +2,7 @@
 #include "tuner/store/history.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -40,15 +41,26 @@ void for_each_line(FileSystem& files, const path& file,
   }
 }
 
-/// Nothing if it is no event, or damaged.
-std::optional<Event> event_in(std::string_view line) {
-  const auto text = journal_line_text(line);
-  if (!text) return std::nullopt;
+/// Nothing if it is no event.
+std::optional<Event> event_in(std::string_view text) {
   try {
-    return parse_event(*text);
+    return parse_event(text);
   } catch (const std::invalid_argument&) {
     return std::nullopt;
   }
+}
+
+/// The number of a result that is none of the history, told without reading its metrics, which are
+/// most of a journal and come last. Nothing if the record has to be read.
+std::optional<std::uint64_t> number_of_plain_result(std::string_view text) {
+  constexpr std::string_view begin = R"({"n":)";
+  const std::string_view head = text.substr(0, text.find(R"(,"metrics":)"));
+  const auto has = [&](std::string_view member) { return head.find(member) != head.npos; };
+  if (!head.starts_with(begin) || !has(R"(,"e":"result",)")) return std::nullopt;
+  if (has(R"("action":)") || has(R"("why":)")) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(head.data() + begin.size(), head.data() + head.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -76,7 +88,13 @@ void HistoryFile::keep(const path& journal) {
     std::string block;
     std::uint64_t last = 0;
     for_each_line(files_, journal, [&](std::string_view line) {
-      const auto event = event_in(line);
+      const auto text = journal_line_text(line);
+      if (!text) return true;  // damaged
+      if (const auto number = number_of_plain_result(*text)) {
+        last = *number;
+        return true;
+      }
+      const auto event = event_in(*text);
       if (event) last = event->number;
       if (!event || !belongs_to_history(*event)) return true;
       block += line;
@@ -106,7 +124,8 @@ void HistoryFile::open(std::uint64_t first) {
   std::uint64_t bytes = 0;
   std::uint64_t good = 0;
   for_each_line(files_, file_, [&](std::string_view line) {
-    const auto event = event_in(line);
+    const auto text = journal_line_text(line);
+    const auto event = text ? event_in(*text) : std::nullopt;
     bytes += line.size() + 1;
     if (event && event->number >= first) return false;
     if (event || bytes == line.size() + 1) good = bytes;  // the header is the first
