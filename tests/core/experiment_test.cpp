@@ -342,6 +342,26 @@ TEST_CASE("A trial's line whose config is not as long as it says is refused", "[
   CHECK_NOTHROW(read.load_trial(line));
 }
 
+TEST_CASE("Totals are refused without the line of one of their trials", "[experiment]") {
+  Experiment experiment;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    experiment.apply({i + 1, 1, TrialAdded{TrialId{i}, "{}", "", ""}});
+  }
+  std::vector<std::string> lines(3);
+  for (std::uint32_t i = 0; i < 3; ++i) experiment.append_trial(lines[i], TrialId{i});
+  const Json totals = Json::parse(experiment.save_totals({}).dump());
+  Experiment lacking;
+  lacking.load_trial(lines[0]);
+  lacking.load_trial(lines[2]);
+  CHECK_THROWS_WITH(lacking.load_totals(totals),
+                    Catch::Matchers::Contains("there is no line for trial_00001"));
+  Experiment short_of_the_last;
+  short_of_the_last.load_trial(lines[0]);
+  short_of_the_last.load_trial(lines[1]);
+  CHECK_THROWS_WITH(short_of_the_last.load_totals(totals),
+                    Catch::Matchers::Contains("it speaks of 3 trials, there are 2"));
+}
+
 TEST_CASE("Running time counts sessions, not the time between", "[experiment]") {
   Experiment experiment;
   std::uint64_t number = 0;

@@ -82,3 +82,20 @@ TEST_CASE("Expression says what is wrong with its text and where", "[expression]
   CHECK(complaint_about("a and b") != "none");
   CHECK(complaint_about("a >= 1 && b <= 2 && c != 3 && d == 4") == "none");
 }
+
+TEST_CASE("A dotted name finds members, places in lists and names that have dots themselves",
+          "[expression][unit]") {
+  const Json config = R"({"a": {"b": [1, {"c": 2}]}, "a.b": 3, "x": {"y.z": 4}})"_json;
+  const auto found = [&](const std::string& name) {
+    const Json* const value = find_dotted(config, name);
+    return value == nullptr ? Json() : *value;
+  };
+  CHECK(found("a.b") == 3);
+  CHECK(found("a.b.0") == 1);
+  CHECK(found("a.b.1.c") == 2);
+  CHECK(found("x.y.z") == 4);
+  for (const char* const name : {"a.b.2", "a.b.00", "a.b.1.c.d", "x.y", "b", ""}) {
+    CAPTURE(name);
+    CHECK(found(name).is_null());
+  }
+}

@@ -87,6 +87,19 @@ TEST_CASE("Bytes that are no text do no harm", "[failure_rules][unit]") {
   CHECK(matches(FailureRule{.stderr_pattern = "café"}, said(bytes)));
 }
 
+TEST_CASE("A long match is told by its beginning, in whole characters", "[failure_rules][unit]") {
+  const FailureJudge judge(std::nullopt, {FailureRule{.stderr_pattern = "x*(é)+"}});
+  const auto told = [&](int ascii, int accents) {
+    std::string text(static_cast<std::size_t>(ascii), 'x');
+    for (int i = 0; i < accents; ++i) text += "é";
+    const std::string objection = judge.objection(said(text)).value();
+    return objection.substr(objection.find("matched '") + 9);
+  };
+  CHECK(told(118, 1) == std::string(118, 'x') + "é'");
+  CHECK(told(118, 2) == std::string(118, 'x') + "é...'");
+  CHECK(told(119, 2) == std::string(119, 'x') + "...'");
+}
+
 TEST_CASE("A bad pattern is told by what is wrong with it", "[failure_rules][unit]") {
   CHECK(complaint_about_pattern("a.*b").empty());
   CHECK(complaint_about_pattern("a(b").find("missing )") != std::string::npos);

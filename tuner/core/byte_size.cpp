@@ -20,7 +20,7 @@ std::optional<std::uint64_t> parse_byte_size(std::string_view text) {
     const std::string_view rest = unit.substr(1);
     if (power == 0 || (rest != "B" && rest != "iB")) return std::nullopt;
     factor = std::pow(rest == "B" ? 1000.0 : 1024.0, static_cast<double>(power));
-  } else if (text.size() > 1 && unit.empty() && text.back() == ' ') {
+  } else if (unit.empty() && text.back() == ' ') {
     return std::nullopt;
   }
   const double bytes = std::floor(number * factor);
