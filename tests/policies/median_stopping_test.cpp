@@ -148,6 +148,26 @@ TEST_CASE("median_stopping compares times that are not the same on a grid of the
   CHECK(at(3, 101.9, 2.5) == Action::stop);
 }
 
+TEST_CASE("median_stopping judges a trial once at each point of the grid",
+          "[median_stopping][unit]") {
+  const auto median = make_scheduler("median_stopping", {{"grace_period", 10}});
+  const auto at = [&](std::uint32_t id, double time, double loss) {
+    Result result = result_at(1, loss);
+    result.time_total_s = time;
+    return median->on_result(trial_number(id), result).action;
+  };
+  for (std::uint32_t id = 0; id < 7; ++id) report(*median, id, {});
+  const auto pass_by = [&](std::uint32_t id, double loss) {
+    CHECK(at(id, 50, loss) == Action::proceed);
+    CHECK(at(id, 150 + id, loss) == Action::proceed);
+  };
+  for (const std::uint32_t id : {0, 1, 2}) pass_by(id, 2);
+  CHECK(at(3, 101.1, 1.5) == Action::proceed);
+  for (const std::uint32_t id : {4, 5, 6}) pass_by(id, 0.1);
+  CHECK(at(3, 101.9, 1.5) == Action::proceed);
+  CHECK(at(3, 102.1, 1.5) == Action::stop);
+}
+
 TEST_CASE("median_stopping refuses options that make no sense", "[median_stopping][options]") {
   CHECK(refusal_of("median_stopping", {{"grace_period", -1}}) ==
         "/grace_period: 'grace_period' must be at least 0, got -1");

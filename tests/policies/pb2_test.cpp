@@ -178,7 +178,9 @@ TEST_CASE("pb2 learns nothing from NaN, and a trial without a past gets values a
 TEST_CASE("pb2 keeps a bounded memory of the past", "[pb2]") {
   Population population(std::vector<double>(8, 0.5), [](double x, std::int64_t) { return x; });
   for (int i = 0; i < 60; ++i) population.train();
-  CHECK(population.scheduler().save()["explorer"]["stretches"].size() == 100);
+  const Json explorer = population.scheduler().save()["explorer"];
+  CHECK(explorer["stretches"].size() == 100);
+  CHECK(explorer["round"].size() == 2);  // a quarter of them, once
 }
 
 TEST_CASE("Options of pb2 that make no sense are refused, with their place", "[pb2]") {

@@ -129,9 +129,10 @@ TEST_CASE("More trials than slots take turns, and none gets ahead by more than a
 
 TEST_CASE("A clone waits among those that have trained as much as its donor", "[pbt]") {
   Experiment experiment;
-  for (std::uint32_t i = 0; i < 3; ++i) {
+  for (std::uint32_t i = 0; i < 4; ++i) {
     experiment.apply({i + 1, 1, TrialAdded{TrialId{i}, "{}", "", ""}});
   }
+  experiment.apply({5, 1, AttemptStarted{TrialId{3}, 1, 0, {}}});
   const auto scheduler = running(3);
   const auto pause = [&](std::uint32_t id) {
     Trial trial = trial_number(id);
