@@ -2,6 +2,7 @@
 // Its disk is in memory; the crashes are in experiment_crash_test.cpp.
 #include "tuner/store/experiment_store.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "tests/store/some_events.h"
@@ -382,6 +383,46 @@ TEST_CASE("ExperimentStore counts what it costs", "[experiment_store][unit]") {
   CHECK(statistics.writes == 2);
   CHECK(statistics.bytes == files.read("/runs/exp/journal-1.jsonl").size() - header_bytes);
   CHECK(statistics.write_s > 0);
+}
+
+TEST_CASE("ExperimentStore sets all journals aside that do not follow on what is there",
+          "[experiment_store][unit]") {
+  MemoryFileSystem files;
+  {
+    ExperimentStore store = create(files);
+    for (const std::uint64_t first : {1, 4, 7}) {
+      if (first > 1) {
+        store.start_generation(store.make_next_journal());
+        store.finish_generation();
+      }
+      append_events(store, first, first + 2);
+      store.write();
+    }
+  }
+  // The last record of the first journal was never on disk.
+  const path first = directory / "journal-1.jsonl";
+  const std::string whole = files.read(first);
+  files.put(first, whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1));
+  std::vector<std::string> notices;
+  Replayed replayed;
+  {
+    ExperimentStore store =
+        ExperimentStore::open(files, directory, this_process(101), replayed, notices);
+    CHECK(replayed.numbers == numbers(1, 2));
+    append_events(store, 3, 5);
+    store.write();
+  }
+  std::vector<std::string> journals;
+  for (const auto& name : files.names(directory)) {
+    if (name.starts_with("journal-")) journals.push_back(name);
+  }
+  CHECK(journals.front() == "journal-1.jsonl");
+  CHECK(std::none_of(journals.begin(), journals.end(), [](const std::string& name) {
+    return name == "journal-2.jsonl" || name == "journal-3.jsonl";
+  }));
+  Replayed again;
+  ExperimentStore::read(files, directory, again, notices);
+  CHECK(again.numbers == numbers(1, 5));
 }
 
 }  // namespace
