@@ -73,7 +73,7 @@ class ResultGrid {
   /// missing are worst. Metric and mode default to the experiment's own; Error (user) if there are
   /// none, or if there is no such trial.
   TrialResult best_result(std::optional<std::string> metric = {}, std::optional<Mode> mode = {},
-                          Scope scope = Scope::last) const;
+                          Scope scope = Scope::all) const;
   /// The same as an id; nothing if no trial has a number there.
   std::optional<TrialId> best_trial(const Objective& objective, Scope scope) const;
 

@@ -28,6 +28,7 @@
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/spec/resume_changes.h"
+#include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
@@ -231,6 +232,27 @@ std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
   }
 }
 
+/// The script that an interpreter is to run and that is not there; nothing if all is well, or if
+/// what the arguments mean is the program's own affair. Those that are files were made absolute.
+std::optional<std::string> missing_script(const std::vector<std::string>& command) {
+  static const std::set<std::string> interpreters = {
+      "python", "pypy", "bash", "dash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"};
+  static const std::set<std::string> endings = {".py", ".sh",  ".R",  ".jl",
+                                                ".js", ".mjs", ".pl", ".rb"};
+  std::string program = std::filesystem::path(command.front()).filename().string();
+  program.erase(program.find_last_not_of("0123456789.") + 1);  // python3.11
+  if (!interpreters.contains(program)) return std::nullopt;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (command[i] == "-c" || command[i] == "-m") return std::nullopt;
+    const std::filesystem::path script = command[i];
+    if (!endings.contains(script.extension().string())) continue;
+    std::error_code ignored;
+    if (script.is_absolute() && std::filesystem::exists(script, ignored)) return std::nullopt;
+    return command[i];
+  }
+  return std::nullopt;
+}
+
 /// Why trials cannot be told of a directory: messages are JSON, and so UTF-8.
 std::optional<std::string> cannot_be_told(const std::filesystem::path& directory) {
   if (is_utf8(directory.native())) return std::nullopt;
@@ -319,6 +341,9 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
     problems.push_back({"/storage_path", *reason});
   }
   if (const auto reason = cannot_run(spec)) problems.push_back({"/trainable/command/0", *reason});
+  if (const auto script = missing_script(spec.command)) {
+    problems.push_back({"/trainable/command", "there is no file '" + *script + "'"});
+  }
   const auto gpus = spec.resources.find("gpu");
   const std::size_t found = detected.gpus.size();
   if (gpus != spec.resources.end() && found > 0 && gpus->second > static_cast<double>(found)) {
@@ -344,6 +369,9 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   if (!spec.searcher_reason.empty()) {
     engine.callbacks.notice("the searcher is " + spec.searcher.at("type").get<std::string>() +
                             ", because " + spec.searcher_reason);
+  }
+  for (const auto& [pointer, sentence] : doubts_about(spec)) {
+    engine.callbacks.notice(pointer + ": " + sentence);
   }
   return engine.run(std::move(store));
 }

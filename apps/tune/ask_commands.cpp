@@ -56,6 +56,18 @@ void refuse_place(const SpecSource& source) {
   }
 }
 
+/// With the plugins that are given, else those of the spec, else those of the experiment.
+Catalogue catalogue_to_ask(const std::filesystem::path& directory,
+                           const std::vector<std::string>& given, const SpecDocument& document) {
+  std::vector<std::filesystem::path> plugins(given.begin(), given.end());
+  if (plugins.empty()) plugins = plugins_of(document);
+  const auto files = make_posix_file_system(Access::owner);
+  if (plugins.empty() && ExperimentStore::exists(*files, directory)) {
+    plugins = plugins_in(ExperimentStore::read_spec(*files, directory), directory);
+  }
+  return catalogue_with(plugins);
+}
+
 /// Nothing, after the problems have been printed, if it is not right.
 std::optional<ExperimentSpec> spec_to_ask(const SpecSource& source, const Catalogue& catalogue,
                                           const std::filesystem::path& directory) {
@@ -268,8 +280,9 @@ int converse(AskSession& session) {
 }  // namespace
 
 int suggest_command(const SpecSource& source, const AskRequest& request) {
-  const Catalogue catalogue = catalogue_with(source.plugins);
   const auto directory = experiment_path(request.directory);
+  const Catalogue catalogue = catalogue_to_ask(
+      directory, source.plugins, says_something(source) ? assemble_spec(source) : SpecDocument());
   std::optional<ExperimentSpec> spec;
   if (says_something(source)) {
     spec = spec_to_ask(source, catalogue, directory);
@@ -317,7 +330,8 @@ int tell_command(const TellRequest& request) {
   if (!request.value.empty()) value = read_value(request.value);
   std::optional<TrialId> id;
   if (!is_conversation) id = read_trial(request.trial);
-  const Catalogue catalogue = catalogue_with(request.plugins);
+  const Catalogue catalogue =
+      catalogue_to_ask(experiment_path(request.directory), request.plugins, SpecDocument());
   const auto files = make_posix_file_system(Access::owner);
   AskSession session(*files, experiment_path(request.directory), catalogue, nullptr,
                      {.patience_s = request.wait_s});

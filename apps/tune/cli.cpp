@@ -209,7 +209,7 @@ void add_metric(CLI::App& command, Request& request) {
       .add_option("--scope", request.scope,
                   "Over which of a trial's results: last, all, avg, last-5-avg, last-10-avg")
       ->type_name("SCOPE")
-      ->capture_default_str();
+      ->default_str(request.scope.empty() ? "all; of several metrics last" : request.scope);
 }
 
 void add_look_commands(CLI::App& app, Line& line) {
@@ -224,7 +224,7 @@ void add_look_commands(CLI::App& app, Line& line) {
   CLI::App* const best =
       add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
                   "  tune best results/digits\n"
-                  "  tune best results/digits --metric loss --mode min --scope all\n"
+                  "  tune best results/digits --metric loss --mode min --scope last\n"
                   "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
   add_directory(*best, line.best.directory);
   add_metric(*best, line.best);

@@ -71,7 +71,7 @@ struct BestRequest {
   std::string directory;
   std::string metric;  ///< empty: the experiment's own
   std::string mode;
-  std::string scope = "last";
+  std::string scope;  ///< empty: the best of all results; of several metrics the last
   bool json = false;
 };
 int best_command(const BestRequest& request);

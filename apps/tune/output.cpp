@@ -93,7 +93,7 @@ std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& p
   for (const auto& [key, value] : pairs) width = std::max(width, key.size());
   std::string text;
   for (const auto& [key, value] : pairs) {
-    text += fit(key + std::string(width - key.size() + 2, ' ') + value, area()) + '\n';
+    text += key + std::string(width - key.size() + 2, ' ') + value + '\n';
   }
   return text;
 }

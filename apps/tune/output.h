@@ -33,7 +33,7 @@ void complain(const std::string& sentence) noexcept;
 /// The same with "notice: " before it.
 void print_notice(const std::string& sentence) noexcept;
 
-/// "key  value" lines with the values below each other, cut to the terminal's width.
+/// "key  value" lines with the values below each other, never cut.
 std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs);
 void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
 

@@ -63,13 +63,9 @@ void load_plugin(const std::string& file, Catalogue& catalogue) {
 
 }  // namespace
 
-void load_plugins(const std::vector<std::string>& files, Catalogue& catalogue) {
-  for (const auto& file : files) load_plugin(file, catalogue);
-}
-
-Catalogue catalogue_with(const std::vector<std::string>& files) {
+Catalogue catalogue_with(const std::vector<std::filesystem::path>& files) {
   Catalogue catalogue = built_in_catalogue();
-  load_plugins(files, catalogue);
+  for (const auto& file : files) load_plugin(file.string(), catalogue);
   return catalogue;
 }
 

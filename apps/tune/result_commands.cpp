@@ -6,6 +6,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "apps/tune/trial_fields.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 
@@ -149,13 +150,16 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
 }  // namespace
 
 int best_command(const BestRequest& request) {
-  const Scope scope = checked_scope(request.scope);
+  const auto asked_for =
+      request.scope.empty() ? std::nullopt : std::optional(checked_scope(request.scope));
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
   if (grid.spec().objectives.size() > 1 && !is_one_asked_for) {
-    return show_front(grid, scope, request.json);
+    // Each metric's best may be of another result: no trial has ever been there.
+    return show_front(grid, asked_for.value_or(Scope::last), request.json);
   }
+  const Scope scope = asked_for.value_or(Scope::all);
   const Objective objective = objective_for(grid, request.metric, request.mode);
   const TrialResult best = grid.best_result(objective.metric, objective.mode, scope);
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
@@ -173,10 +177,10 @@ int best_command(const BestRequest& request) {
       {objective.metric,
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) + ")"},
       {"iterations", std::to_string(trial.iteration)},
-      {"config", best.config.dump()},
-      {"metrics", best.metrics.dump()},
-      {"checkpoint", best.checkpoint ? best.checkpoint->string() : "none"},
   };
+  add_config(best.config, lines);
+  lines.emplace_back("metrics", best.metrics.dump());
+  lines.emplace_back("checkpoint", best.checkpoint ? best.checkpoint->string() : "none");
   for (const auto& [text, excess] : best.constraints) {
     lines.insert(lines.begin() + 2, {"constraint", text + ": " + format_metric(excess)});
   }

@@ -9,6 +9,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/trial_fields.h"
 #include "apps/tune/warm_start.h"
 #include "callbacks/callbacks.h"
 #include "callbacks/terminal.h"
@@ -81,6 +82,12 @@ std::string ending(const LoopEnd& end) {
   return "";
 }
 
+/// What makes it the best of those that were kept: ", val_loss 0.1"; empty if that is its age.
+std::string score_text(const ExperimentSpec& spec, const CheckpointPath& checkpoint) {
+  const auto& attribute = spec.checkpoint_config.checkpoint_score_attribute;
+  return attribute ? ", " + *attribute + " " + format_metric(checkpoint.score) : "";
+}
+
 void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
   const auto& objectives = results.spec().objectives;
   if (objectives.size() > 1) lines.emplace_back("front", front_text(results));
@@ -101,11 +108,12 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   lines.emplace_back(objective->metric, value(Scope::all) + " at its best, " + value(Scope::last) +
                                             " at the last iteration, " +
                                             std::to_string(trial.iteration));
-  lines.emplace_back("config", result.config.dump());
+  add_config(result.config, lines);
   std::string checkpoint = "none";
   if (!result.best_checkpoints.empty()) {
     const CheckpointPath& kept = result.best_checkpoints.front();
-    checkpoint = kept.path.string() + " (iteration " + std::to_string(kept.iteration) + ")";
+    checkpoint = kept.path.string() + " (iteration " + std::to_string(kept.iteration) +
+                 score_text(results.spec(), kept) + ")";
   }
   lines.emplace_back("checkpoint", checkpoint);
 }
@@ -148,8 +156,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
   if (!results.spec().objectives.empty()) {
-    const bool is_one = sole(results.spec().objectives) != nullptr;
-    lines.emplace_back("", "tune best " + directory + (is_one ? " --scope all" : ""));
+    lines.emplace_back("", "tune best " + directory);
   }
   // A driver that is done does not wait for whoever reads what it says.
   OutputPump(STDOUT_FILENO).write("\n" + pairs_text(lines));
@@ -230,6 +237,8 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
   // It was found by these, so they are right whatever was recorded before a move.
   spec.name = recorded.name;
   spec.storage_path = recorded.storage_path;
+  // Chosen once, from what the search was then: more samples do not make it another one.
+  if (!spec.searcher_reason.empty()) spec.searcher = recorded.searcher;
   if (was_warm && is_same_but_warmer(recorded, spec)) spec.searcher = recorded.searcher;
   const auto problems = refuse_changes(recorded, spec, catalogue);
   print_problems(document, problems);
@@ -275,8 +284,8 @@ std::optional<ExperimentSpec> check_changes(const SpecDocument& document,
 }  // namespace
 
 int run_command(const SpecSource& source, const RunStyle& style, const std::string& resume) {
-  const Catalogue catalogue = catalogue_with(source.plugins);
   const SpecDocument document = assemble_spec(source);
+  const Catalogue catalogue = catalogue_with(plugins_of(document));
   auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const auto directory = experiment_directory(*spec);
@@ -296,9 +305,11 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
 
 int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style) {
   require_experiment(request.directory);
-  const Catalogue catalogue = catalogue_with(changes.plugins);
   const std::filesystem::path directory = request.directory;
   const Json recorded = ExperimentStore::read_spec(*make_posix_file_system(), directory);
+  const auto document =
+      assemble_changes(recorded, (directory / "experiment.json").string(), changes);
+  const Catalogue catalogue = catalogue_with(plugins_of(document));
   const auto before = recorded_spec(recorded, directory, catalogue);
   if (is_told(before) && changes.command.empty()) {
     throw user_error("the trials of " + request.directory +
@@ -306,8 +317,6 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
                      "them: tune resume " +
                      shell_word(request.directory) + " -- COMMAND");
   }
-  const auto document =
-      assemble_changes(recorded, (directory / "experiment.json").string(), changes);
   const auto after = check_changes(document, before, request.directory, catalogue);
   if (!after) return exit_bad_input;
   ResumeOptions options = resume_options(request);

@@ -149,7 +149,6 @@ std::filesystem::path directory_of(const SimulateRequest& request, std::size_t p
 }  // namespace
 
 int simulate_command(SpecSource source, const SimulateRequest& request) {
-  const Catalogue catalogue = catalogue_with(source.plugins);
   const auto schedulers = take_option(source, "--scheduler");
   const auto searcher = take_option(source, "--searcher");
   const auto budgets = take_option(source, "--time-budget-s");
@@ -157,6 +156,7 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
       source.options.begin(), source.options.end(),
       [](const auto& given) { return std::string_view(given.option->name) == "--num-samples"; });
   const SpecDocument document = assemble_simulated(source);
+  const Catalogue catalogue = catalogue_with(plugins_of(document));
   std::vector<Problem> problems;
   ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
   print_problems(document, problems);

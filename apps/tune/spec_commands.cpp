@@ -9,6 +9,7 @@
 #include "tuner/core/resources.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/run.h"
+#include "tuner/spec/spec_doubts.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
@@ -94,6 +95,9 @@ void print_preview(const ExperimentSpec& spec, const Preview& preview, const Res
   lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
   lines.emplace_back("at one time", count_of(preview.at_once, "trial"));
   for (const auto& notice : detected.notices) lines.emplace_back("notice", notice);
+  for (const auto& [pointer, sentence] : doubts_about(spec)) {
+    lines.emplace_back("notice", pointer + ": " + sentence);
+  }
   print_pairs(lines);
   print("\nThe first configs:\n");
   std::vector<std::vector<std::string>> rows;
@@ -165,15 +169,20 @@ constexpr std::string_view starter = R"(// An experiment: what to run, what to t
 }  // namespace
 
 int validate_command(const SpecSource& source) {
-  const Catalogue catalogue = catalogue_with(source.plugins);
-  if (!check_spec(assemble_spec(source), catalogue)) return exit_bad_input;
+  const SpecDocument document = assemble_spec(source);
+  const auto spec = check_spec(document, catalogue_with(plugins_of(document)));
+  if (!spec) return exit_bad_input;
   print("valid\n");
+  for (const Problem& doubt : doubts_about(*spec)) {
+    print("notice: " + to_line(document, doubt) + "\n");
+  }
   return exit_ok;
 }
 
 int preview_command(const SpecSource& source, bool json) {
-  const Catalogue catalogue = catalogue_with(source.plugins);
-  const auto spec = check_spec(assemble_spec(source), catalogue);
+  const SpecDocument document = assemble_spec(source);
+  const Catalogue catalogue = catalogue_with(plugins_of(document));
+  const auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const DetectedResources detected = detect_resources();
   const Resources totals = total_resources(*spec, detected);

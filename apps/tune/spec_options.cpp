@@ -33,8 +33,8 @@ constexpr SpecOption options[] = {
      "What there is, instead of what is found"},
     {"--time-budget-s", "/time_budget_s", ValueKind::json, "SECONDS",
      "Ends everything after so much running time"},
-    {"--stop", "/stop", ValueKind::amounts, "METRIC=BOUND",
-     "Ends a trial that reaches it: training_iteration=20, or JSON"},
+    {"--stop", "/stop", ValueKind::rules, "RULES",
+     "What ends a trial: training_iteration=20 (that or more), 'val_loss<=0.1', or JSON"},
     {"--seed", "/seed", ValueKind::json, "N", "Of everything random [0]"},
     {"--searcher", "/searcher", ValueKind::typed, "NAME|JSON", "Which config comes next [auto]"},
     {"--scheduler", "/scheduler", ValueKind::typed, "NAME|JSON",
@@ -46,9 +46,9 @@ constexpr SpecOption options[] = {
     {"--num-to-keep", "/checkpoint_config/num_to_keep", ValueKind::json, "K",
      "Checkpoints to keep of a trial: the best K and the latest [all]"},
     {"--checkpoint-score-attribute", "/checkpoint_config/checkpoint_score_attribute",
-     ValueKind::text, "METRIC", "What makes a checkpoint better [the newest are best]"},
+     ValueKind::text, "METRIC", "What makes a checkpoint better [the metric]"},
     {"--checkpoint-score-order", "/checkpoint_config/checkpoint_score_order", ValueKind::text,
-     "min|max", "Which scores are better [max]"},
+     "min|max", "Which scores are better [the metric's mode]"},
     {"--max-checkpoint-bytes", "/checkpoint_config/max_checkpoint_bytes", ValueKind::json, "BYTES",
      "Of all trials' checkpoints together: 50GB [no limit]"},
     {"--max-failures-in-a-row", "/failure_config/max_failures_in_a_row", ValueKind::json, "N",
@@ -118,6 +118,12 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return items;
 }
 
+std::string without_blanks(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 Json amounts(const SpecOption& option, const std::string& text) {
   if (auto json = structured(option.name, text)) return *std::move(json);
   Json object = Json::object();
@@ -127,6 +133,34 @@ Json amounts(const SpecOption& option, const std::string& text) {
     object[key] = json_or_text(value);
   }
   return object;
+}
+
+/// Bounds alone are one object, as people write it; comparisons are rules of their own.
+Json rules(const SpecOption& option, const std::string& text) {
+  if (auto json = structured(option.name, text)) return *std::move(json);
+  Json bounds = Json::object();
+  Json list = Json::array();
+  for (const auto& item : split_at_commas(text)) {
+    const std::size_t sign = item.find_first_of("<>=");
+    const std::size_t value =
+        sign == std::string::npos ? sign : item.find_first_not_of("<>=", sign);
+    if (sign == 0 || value == std::string::npos) {
+      throw user_error(std::string(option.name) +
+                       " must be like training_iteration=20, 'val_loss<=0.1' or JSON, got '" +
+                       text + "'");
+    }
+    const std::string metric = without_blanks(item.substr(0, sign));
+    const std::string comparison = item.substr(sign, value - sign);
+    const Json bound = json_or_text(without_blanks(item.substr(value)));
+    if (comparison == "=") {
+      bounds[metric] = bound;
+    } else {
+      list.push_back({{"metric", metric}, {comparison, bound}});
+    }
+  }
+  if (list.empty()) return bounds;
+  if (!bounds.empty()) list.push_back(std::move(bounds));
+  return list;
 }
 
 /// "a", or ["a", "b"] for "a,b".
@@ -152,6 +186,8 @@ Json to_json_value(const SpecOption& option, const std::string& text) {
       return structured(option.name, text).value_or(one_or_list(text));
     case ValueKind::amounts:
       return amounts(option, text);
+    case ValueKind::rules:
+      return rules(option, text);
   }
   return nullptr;
 }
@@ -226,6 +262,11 @@ void apply(SpecDocument& document, const SpecSource& source) {
       document.origins.emplace_back("/trainable/command/" + std::to_string(i), "command line");
     }
   }
+  if (!source.plugins.empty()) {
+    Json& plugins = document.json["plugins"] = Json::array();
+    for (const auto& plugin : source.plugins) plugins.push_back(fs::absolute(plugin).string());
+    document.origins.emplace_back("/plugins", "--plugin");
+  }
   for (const auto& given : source.options) apply(document, given);
   for (const auto& setting : source.settings) set(document, setting);
 }
@@ -288,6 +329,10 @@ std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Cat
   print_problems(document, problems);
   if (!problems.empty()) return std::nullopt;
   return spec;
+}
+
+std::vector<fs::path> plugins_of(const SpecDocument& document) {
+  return plugins_in(document.json, document.base);
 }
 
 void print_problems(const SpecDocument& document, const std::vector<Problem>& problems) {

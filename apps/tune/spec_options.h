@@ -21,6 +21,7 @@ enum class ValueKind {
   typed,     ///< a policy's name or a JSON object
   list,      ///< one text, or several, separated by commas or as a JSON list
   amounts,   ///< cpu=1,gpu=0.5 or a JSON object or list
+  rules,     ///< 'epochs=20,loss<=0.1' or a JSON object or list
   item,      ///< `typed`, added to a list
   variable,  ///< NAME=VALUE, added to an object
 };
@@ -73,6 +74,9 @@ std::string to_line(const SpecDocument& document, const Problem& problem);
 /// The checked spec; nothing, after every problem has been printed to standard error, one a line,
 /// if there are any, those that only this machine has included.
 std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue);
+
+/// The plugins that it names, absolute.
+std::vector<std::filesystem::path> plugins_of(const SpecDocument& document);
 
 /// Prints every problem to standard error, one a line.
 void print_problems(const SpecDocument& document, const std::vector<Problem>& problems);

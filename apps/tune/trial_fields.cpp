@@ -4,6 +4,7 @@
 #include <cctype>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
@@ -35,6 +36,11 @@ constexpr OwnField own_fields[] = {
     {"tag", [](const Trial& trial) -> Json { return trial.tag; }},
     {"error", [](const Trial& trial) -> Json { return trial.error; }},
 };
+
+std::string with_dots(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
 
 /// The name as an expression can have it.
 std::string writable(const std::string& name) {
@@ -111,24 +117,26 @@ TrialFields::TrialFields(const Experiment& experiment,
   for (const auto& name : expected_metrics) add_metric(name);
 
   // The first of a name stays.
-  for (const auto& field : own_fields) {
-    fields_.emplace(field.name, Field{field.name, Source::own, field.name});
-  }
-  for (const auto& name : metrics_) {
-    fields_.emplace(writable(name), Field{name, Source::metric, name});
-  }
+  const auto add = [this](const std::string& name, const Field& field) {
+    exact_.emplace(with_dots(name), field);
+    fields_.emplace(writable(name), field);
+  };
+  for (const auto& field : own_fields) add(field.name, {field.name, Source::own, field.name});
+  for (const auto& name : metrics_) add(name, {name, Source::metric, name});
   for (const auto& key : config_) {
-    const std::string name = "config." + writable(key);
-    fields_.emplace(name, Field{name, Source::config, key});
-    fields_.emplace(writable(key), Field{name, Source::config, key});
+    const Field field{"config." + with_dots(key), Source::config, key};
+    add(field.name, field);
+    add(key, field);
   }
 }
 
 TrialFields::Field TrialFields::find(const std::string& kind, const std::string& name) const {
+  const auto exact = exact_.find(with_dots(name));
+  if (exact != exact_.end()) return exact->second;
   const auto found = fields_.find(writable(name));
   if (found != fields_.end()) return found->second;
   std::vector<std::string> known;
-  for (const auto& [known_name, field] : fields_) {
+  for (const auto& [known_name, field] : exact_) {
     if (known_name != field.name && field.source == Source::config) continue;
     known.push_back(known_name);
   }
@@ -143,13 +151,13 @@ std::vector<TrialFields::Field> TrialFields::all() const {
   std::vector<Field> all;
   for (const auto& field : own_fields) all.push_back({field.name, Source::own, field.name});
   for (const auto& name : metrics_) {
-    const auto found = fields_.find(writable(name));
+    const auto found = exact_.find(with_dots(name));
     if (found->second.source == Source::metric && found->second.key == name) {
       all.push_back(found->second);
     }
   }
   for (const auto& key : config_) {
-    all.push_back({"config." + writable(key), Source::config, key});
+    all.push_back({"config." + with_dots(key), Source::config, key});
   }
   return all;
 }
@@ -176,6 +184,16 @@ std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::F
     }
   }
   return values;
+}
+
+void add_config(const Json& config, std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::string key = "config";
+  visit_leaves(config, "", [&](const std::string& name) {
+    const Json value = encode_numbers(leaf_or_null(config, name));
+    pairs.emplace_back(
+        std::exchange(key, ""),
+        with_dots(name) + " = " + value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  });
 }
 
 }  // namespace tune

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/core/experiment.h"
@@ -35,8 +36,12 @@ class TrialFields {
  private:
   std::vector<std::string> metrics_;  ///< in the order they first appeared
   std::vector<std::string> config_;
+  std::map<std::string, Field> exact_;   ///< by the name, with dots
   std::map<std::string, Field> fields_;  ///< by the name as it can be written in an expression
 };
+
+/// Adds a line "optimizer.lr = 0.1" for each value of the config; the first has the key "config".
+void add_config(const Json& config, std::vector<std::pair<std::string, std::string>>& pairs);
 
 /// The values of several fields of one trial; null where it has none.
 std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::Field>& fields);

@@ -43,14 +43,13 @@ TEST_CASE("Ten tenths of a cpu are one cpu, and all come back", "[resources][uni
   CHECK(pool.acquire({{"cpu", 1}}));
 }
 
-TEST_CASE("A fractional gpu goes to the device that is shared most and still fits",
-          "[resources][unit]") {
+TEST_CASE("A fractional gpu goes to the device that is used the least", "[resources][unit]") {
   ResourcePool pool({{"gpu", 3}});
   CHECK(pool.acquire({{"gpu", 0.5}})->gpus == Gpus{0});
   CHECK(pool.acquire({{"gpu", 0.7}})->gpus == Gpus{1});
-  CHECK(pool.acquire({{"gpu", 0.3}})->gpus == Gpus{1});
-  CHECK(pool.acquire({{"gpu", 0.2}})->gpus == Gpus{0});
-  CHECK(pool.acquire({{"gpu", 0.4}})->gpus == Gpus{2});
+  CHECK(pool.acquire({{"gpu", 0.3}})->gpus == Gpus{2});
+  CHECK(pool.acquire({{"gpu", 0.2}})->gpus == Gpus{2});
+  CHECK(pool.acquire({{"gpu", 0.4}})->gpus == Gpus{0});
   CHECK_FALSE(pool.acquire({{"gpu", 0.8}}));
 }
 

@@ -1,6 +1,7 @@
 """`tune run`, `resume`, `validate`, `preview`, `init`: real runs of the real binary."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -16,7 +17,8 @@ class Run(Case):
         best = self.json("best", "results/digits", "--scope", "all")
         self.assertIn(best["trial_id"], out)
         self.assertIn(best["best_checkpoints"][0]["path"], out)
-        self.assertIn(json.dumps(best["config"], separators=(",", ":")), out)
+        for name, value in best["config"].items():
+            self.assertIn(f"{name} = {value}\n", out)
         self.assertIn("tune ls " + self.path("results", "digits"), out)
         self.assertEqual(self.json("status", "results/digits")["states"]["TERMINATED"], 4)
         for trial in self.json("ls", "results/digits"):
@@ -214,6 +216,9 @@ class BeforeARun(Case):
     def test_init_writes_a_spec_that_validates_and_never_overwrites(self):
         self.tune("init")
         self.assertIn("//", self.read("spec.json"))
+        self.assertIn("there is no file 'train.py'",
+                      self.tune("validate", "spec.json", expect=2).err)
+        self.write("train.py", "")
         self.tune("validate", "spec.json")
         self.write("mine.json", "precious")
         self.assertIn("mine.json", self.tune("init", "mine.json", expect=2).err)
@@ -232,12 +237,24 @@ class Plugins(Case):
         self.tune("run", "spec.json", "--plugin", PLUGIN, "--progress", "none")
         self.assertEqual(sorted(self.read("diary.txt").splitlines()),
                          ["trial_00000 ended at 4", "trial_00001 ended at 4"])
-        # Looking needs no plugin, going on does.
+        # Looking needs no plugin, going on does: the experiment remembers which.
         self.assertEqual(len(self.json("ls", "results/spec")), 2)
-        self.assertIn("after_results", self.tune("resume", "results/spec", expect=2).err)
-        self.tune("resume", "results/spec", "--plugin", PLUGIN)
+        self.tune("resume", "results/spec")
         # What the callback saved when the first driver left is given back to the second's.
         self.assertEqual(self.read("diary.txt").splitlines()[2:], ["2 ended before"])
+
+    def test_a_spec_may_name_its_plugins_from_where_it_is_and_another_wins(self):
+        os.makedirs(self.path("sub"))
+        shutil.copy(PLUGIN, self.path("sub/libmine.so"))
+        self.write("sub/spec.json", {**self.spec(), "plugins": ["libmine.so"]})
+        self.tune("run", "sub/spec.json", "--progress", "none")
+        os.remove(self.path("sub/libmine.so"))
+        self.assertIn("libmine.so", self.tune("resume", "results/spec", expect=2).err)
+        self.tune("resume", "results/spec", "--plugin", PLUGIN)
+        self.tune("resume", "results/spec")
+        self.write("bad.json", {**self.spec(), "plugins": "libmine.so"})
+        self.assertIn("/plugins: plugins must be a list",
+                      self.tune("validate", "bad.json", expect=2).err)
 
     def test_a_plugins_options_are_checked_with_the_rest(self):
         self.write("spec.json", {**self.spec(), "stop": {"type": "after_results", "results": 0}})

@@ -119,7 +119,7 @@ class Newer(Golden):
         before = self.everything()
         for command in ["status", "ls", "best", "checkpoints", "resume"]:
             with self.subTest(command=command):
-                options = ["--plugin", PLUGIN] if command == "resume" else []
+                options = ["--plugin", PLUGIN, "--", "true"] if command == "resume" else []
                 error = self.tune(command, "golden", *options, expect=2).err
                 self.assertRegex(error, r"format 99\b.* up to \d+\b")
                 self.assertEqual(self.everything(), before)

@@ -111,7 +111,9 @@ class Handover(Case):
     def test_read_only_directories_are_removed_all_the_same(self):
         # Permissions mean nothing to root: then it is somebody else.
         somebody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-        self.spec("read_only", checkpoint_config={"checkpoint_frequency": 1, "num_to_keep": 2})
+        self.spec("read_only", checkpoint_config={
+            "checkpoint_frequency": 1, "num_to_keep": 2,
+            "checkpoint_score_attribute": "training_iteration"})
         if somebody:
             python = shutil.which("python3", path="/usr/bin:/bin")
             if python is None:

@@ -139,7 +139,7 @@ class Best(Look):
                 self.assertAlmostEqual(best["value"], value)
 
     def test_json_says_what_to_use(self):
-        best = self.json("best", "results/spec")
+        best = self.json("best", "results/spec", "--scope", "last")
         self.assertEqual(best["config"]["case"]["lr"], 5)
         self.assertEqual(best["metrics"]["loss"], 0.2)
         self.assertEqual(best["checkpoint"], os.path.join(best["path"], "checkpoint_000003"))

@@ -40,8 +40,8 @@ const std::map<std::string, Json> other_values = {
     {"/searcher", Json{{"type", "tpe"}}},
     {"/scheduler", Json{{"type", "asha"}}},
     {"/checkpoint_config/num_to_keep", 5},
-    {"/checkpoint_config/checkpoint_score_attribute", "loss"},
-    {"/checkpoint_config/checkpoint_score_order", "min"},
+    {"/checkpoint_config/checkpoint_score_attribute", "other"},
+    {"/checkpoint_config/checkpoint_score_order", "max"},
     {"/checkpoint_config/checkpoint_frequency", 3},
     {"/checkpoint_config/checkpoint_at_end", true},
     {"/checkpoint_config/max_checkpoint_bytes", "1GB"},
@@ -51,6 +51,7 @@ const std::map<std::string, Json> other_values = {
     {"/failure_config/retry_on", Json::array({"lost_device"})},
     {"/failure_config/never_retry_on", Json::array({"lost_device"})},
     {"/callbacks", Json::array({Json{{"type", "csv"}}})},
+    {"/plugins", Json{"/lib/libmine.so"}},
     {"/reuse_processes", true},
     {"/min_free_bytes", 5},
     {"/snapshot_period_s", 5},
@@ -103,6 +104,14 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
     REQUIRE(to_json(changed) != to_json(recorded));
     CHECK(refused(recorded, changed) == (refusal.empty() ? "" : field + " "));
   }
+}
+
+TEST_CASE("Checkpoints that were ranked by nothing may be ranked from now on", "[spec][resume]") {
+  ExperimentSpec recorded = good({{"metric", "loss"}, {"mode", "min"}});
+  const ExperimentSpec changed = recorded;
+  recorded.checkpoint_config.checkpoint_score_attribute.reset();
+  CHECK(refused(recorded, changed).empty());
+  CHECK_FALSE(refused(changed, recorded).empty());
 }
 
 TEST_CASE("What has not changed is not refused", "[spec][resume]") {

@@ -61,7 +61,7 @@ TEST_CASE("A spec of a command alone gets the documented defaults", "[spec][defa
   CHECK(spec.scheduler == Json{{"type", "fifo"}});
   CHECK_FALSE(spec.checkpoint_config.num_to_keep);
   CHECK_FALSE(spec.checkpoint_config.checkpoint_score_attribute);
-  CHECK(spec.checkpoint_config.checkpoint_score_order == Mode::max);
+  CHECK_FALSE(spec.checkpoint_config.checkpoint_score_order);
   CHECK(spec.checkpoint_config.checkpoint_frequency == 0);
   CHECK_FALSE(spec.checkpoint_config.checkpoint_at_end);
   CHECK(spec.failure_config.max_failures == 0);
@@ -295,7 +295,7 @@ Json draw_spec(Random& random) {
       {"scheduler", {{"type", metric.is_null() ? "fifo" : "asha"}}},
       {"checkpoint_config",
        {{"num_to_keep", maybe(some() - 1)},
-        {"checkpoint_score_attribute", maybe("val/acc")},
+        {"checkpoint_score_attribute", metric.is_null() ? maybe("val/acc") : Json("val/acc")},
         {"checkpoint_score_order", pick({"min", "max"})},
         {"checkpoint_frequency", some() - 1},
         {"checkpoint_at_end", flip()},
@@ -308,6 +308,7 @@ Json draw_spec(Random& random) {
         {"retry_on", retries ? maybe(rules()) : Json()},
         {"never_retry_on", rules()}}},
       {"callbacks", pick({Json::array(), Json::array({{{"type", "csv"}, {"flush_s", 2}}})})},
+      {"plugins", pick({Json::array(), Json::array({"/lib/liba.so", "/b.so"})})},
       {"reuse_processes", flip()},
       {"snapshot_period_s", maybe(seconds())},
       {"launch_timeout_s", seconds()},
@@ -319,6 +320,38 @@ Json draw_spec(Random& random) {
 }
 
 }  // namespace
+
+TEST_CASE(
+    "Checkpoints are ranked by the metric that counts and by its mode, unless others are named",
+    "[spec][checkpoints]") {
+  const auto score = [](const Json& fields) {
+    const CheckpointConfig config = good(with(fields)).checkpoint_config;
+    return std::pair(config.checkpoint_score_attribute.value_or("none"),
+                     config.checkpoint_score_order);
+  };
+  const Json metric = {{"metric", "val/loss"}, {"mode", "min"}};
+  const auto with_metric = [&](const Json& config) {
+    Json json = metric;
+    json["checkpoint_config"] = config;
+    return score(json);
+  };
+  CHECK(score(metric) == std::pair(std::string("val/loss"), std::optional(Mode::min)));
+  CHECK(with_metric({{"num_to_keep", 1}, {"checkpoint_score_attribute", nullptr}}) ==
+        score(metric));
+  CHECK(with_metric({{"checkpoint_score_order", "max"}}) ==
+        std::pair(std::string("val/loss"), std::optional(Mode::max)));
+  CHECK(with_metric({{"checkpoint_score_attribute", "training_iteration"}}) ==
+        std::pair(std::string("training_iteration"), std::optional(Mode::max)));
+  CHECK(score({{"metric", {"a", "b"}}, {"mode", {"min", "max"}}}) ==
+        std::pair(std::string("a"), std::optional(Mode::min)));
+  CHECK(score(Json::object()) == std::pair(std::string("none"), std::optional<Mode>()));
+  // An experiment from before has ranked by age, and goes on so.
+  Json recorded = to_json(good(with(metric)));
+  recorded["checkpoint_config"]["checkpoint_score_attribute"] = nullptr;
+  std::vector<Problem> problems;
+  CHECK_FALSE(parse_recorded_spec(recorded, small_catalogue(), problems)
+                  .checkpoint_config.checkpoint_score_attribute);
+}
 
 TEST_CASE("Several metrics have a mode each, and a list of one is like its element",
           "[spec][unit]") {

@@ -98,13 +98,12 @@ std::optional<std::vector<int>> ResourcePool::find_gpus(double amount) const {
   if (amount <= 0) return devices;
   const int count = static_cast<int>(gpu_used_.size());
   if (amount < 1 - tolerance) {
-    int most_shared = -1;
-    for (int i = 0; i < count; ++i) {
-      if (gpu_used_[i] + amount > 1 + tolerance) continue;
-      if (most_shared < 0 || gpu_used_[i] > gpu_used_[most_shared]) most_shared = i;
+    int least_used = 0;
+    for (int i = 1; i < count; ++i) {
+      if (gpu_used_[i] < gpu_used_[least_used] - tolerance) least_used = i;
     }
-    if (most_shared < 0) return std::nullopt;
-    devices.push_back(most_shared);
+    if (count == 0 || gpu_used_[least_used] + amount > 1 + tolerance) return std::nullopt;
+    devices.push_back(least_used);
     return devices;
   }
   const auto wanted = static_cast<std::size_t>(std::round(amount));

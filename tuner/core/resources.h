@@ -22,8 +22,8 @@ struct Allocation {
   std::vector<int> gpus;  ///< indices into the pool's devices; a fractional gpu shares one device
 };
 
-/// Hands out resources. "gpu" is kept per device: a request below 1 shares the device that is
-/// already shared the most and still fits, a whole-number request takes free devices. Requests for
+/// Hands out resources. "gpu" is kept per device: a request below 1 gets a share of
+/// the device that is used the least, a whole-number request takes free devices. Requests for
 /// more than one gpu must be whole numbers. Amounts are compared with a tolerance of 1e-9.
 class ResourcePool {
  public:

@@ -19,6 +19,10 @@ std::vector<std::size_t> rank_by_score(std::span<const Checkpoint> oldest_first,
   return order;
 }
 
+Mode order_of(const CheckpointConfig& config) {
+  return config.checkpoint_score_order.value_or(Mode::max);
+}
+
 class KeepAll : public Retention {
  public:
   std::vector<bool> keep(std::span<const Checkpoint> oldest_first) const override {
@@ -117,7 +121,7 @@ std::unique_ptr<Retention> make_retention(const CheckpointConfig& config) {
   const int n = *config.num_to_keep;
   if (!config.checkpoint_score_attribute) return make_latest_n(std::max(n, 1));
   std::vector<std::unique_ptr<Retention>> rules;
-  rules.push_back(make_best_n(n, config.checkpoint_score_order));
+  rules.push_back(make_best_n(n, order_of(config)));
   rules.push_back(make_latest_n(1));
   return make_any_of(std::move(rules));
 }
@@ -125,7 +129,7 @@ std::unique_ptr<Retention> make_retention(const CheckpointConfig& config) {
 std::vector<std::size_t> rank_checkpoints(std::span<const Checkpoint> checkpoints,
                                           const CheckpointConfig& config) {
   if (config.checkpoint_score_attribute) {
-    return rank_by_score(checkpoints, config.checkpoint_score_order);
+    return rank_by_score(checkpoints, order_of(config));
   }
   std::vector<std::size_t> order(checkpoints.size());
   std::iota(order.rbegin(), order.rend(), std::size_t{0});

@@ -32,9 +32,10 @@ std::unique_ptr<Retention> make_any_of(std::vector<std::unique_ptr<Retention>> r
 /// When a trial saves and what it keeps.
 struct CheckpointConfig {
   std::optional<int> num_to_keep;  ///< none: all; 0: none outlive the trial; k: best k + the latest
-  std::optional<std::string> checkpoint_score_attribute;  ///< none: the newest are best
-  Mode checkpoint_score_order = Mode::max;
-  std::int64_t checkpoint_frequency = 0;  ///< every so many iterations; 0: off
+  /// None: in a spec the first metric that counts, and without one the newest are best.
+  std::optional<std::string> checkpoint_score_attribute;
+  std::optional<Mode> checkpoint_score_order;  ///< none: the mode of that metric, or max
+  std::int64_t checkpoint_frequency = 0;       ///< every so many iterations; 0: off
   bool checkpoint_at_end = false;
   std::optional<std::uint64_t> max_checkpoint_bytes;  ///< of all trials together; none: no limit
 };

@@ -1,8 +1,11 @@
 #include "tuner/loop/take_in.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
+
+#include "tuner/spec/spec_fields.h"
 
 namespace tune {
 
@@ -30,6 +33,20 @@ std::string names_of(const Metrics& metrics) {
   return names.empty() ? "none" : names;
 }
 
+/// What a result says under a name that is none of its numbers: "the text \"0.3\""; empty if it
+/// says nothing there.
+std::string value_that_is_no_number(const Metrics& metrics, const std::string& name) {
+  Json json = Json::parse(metrics.text, nullptr, false);
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const auto found = json.is_object() ? json.find(name.substr(begin, end - begin)) : json.end();
+    if (!json.is_object() || found == json.end()) return "";
+    json = Json(*found);
+    begin = end + 1;
+  }
+  return (json.is_string() ? "the text " : "") + describe(json);
+}
+
 }  // namespace
 
 Result make_result(const ResultRules& rules, const Trial& trial, Metrics metrics, Seconds now,
@@ -52,7 +69,12 @@ Result make_result(const ResultRules& rules, const Trial& trial, Metrics metrics
                                  what + "; it has: " + names_of(result.metrics));
   };
   for (const auto& [metric, mode] : rules.objectives) {
-    if (!result.find(metric)) throw lacks("'" + metric + "'");
+    if (result.find(metric)) continue;
+    const std::string value = value_that_is_no_number(result.metrics, metric);
+    if (value.empty()) throw lacks("'" + metric + "'");
+    throw std::invalid_argument("the result of iteration " +
+                                std::to_string(result.training_iteration) + " has the metric '" +
+                                metric + "' as " + value + ", which is not a number");
   }
   result.timestamp = now;
   result.time_this_iter_s = Result::iteration_time(result.metrics, took_s);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tuner/core/error.h"
+#include "tuner/core/expression_form.h"
 #include "tuner/space/config_changes.h"
 #include "tuner/space/space_match.h"
 
@@ -188,8 +189,13 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
   });
   if (!value) return std::nullopt;
   if (!std::isfinite(*value)) throw cannot_evaluate(formula, "the result is not a finite number");
+  const bool has_whole_form =
+      all_integers || is_whole_by_form(formula.expression.text(), [&](const std::string& name) {
+        const Json* const input = find_dotted(config, name);
+        return input != nullptr && !input->is_number_float();
+      });
   const bool is_integer =
-      all_integers && *value == std::trunc(*value) && std::abs(*value) <= 0x1p53;
+      has_whole_form && *value == std::trunc(*value) && std::abs(*value) <= 0x1p53;
   return is_integer ? Json(static_cast<std::int64_t>(*value)) : Json(*value);
 }
 

@@ -56,6 +56,7 @@ constexpr ChangeRule rules[] = {
     {"/failure_config/retry_on", ""},
     {"/failure_config/never_retry_on", ""},
     {"/callbacks", ""},
+    {"/plugins", ""},
     {"/reuse_processes", ""},
     {"/min_free_bytes", ""},
     {"/snapshot_period_s", ""},
@@ -78,7 +79,9 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   for (const auto& [pointer, refusal] : rules) {
     if (refusal.empty()) continue;
     const Json::json_pointer field{std::string(pointer)};
-    if (before.at(field) != after.at(field)) {
+    // By what nothing was ranked so far, nothing contradicts.
+    const bool is_first_score = pointer.ends_with("score_attribute") && before.at(field).is_null();
+    if (before.at(field) != after.at(field) && !is_first_score) {
       problems.push_back({std::string(pointer), std::string(refusal)});
     }
   }

@@ -50,6 +50,7 @@ class SpecParser {
 
   ExperimentSpec parse() {
     parse_paths();
+    parse_plugins();
     parse_trainable(top_, base_, spec_, problems_);
     // A policy made in a broken context would complain about what is not its user's mistake.
     const std::size_t before = problems_.size();
@@ -81,17 +82,37 @@ class SpecParser {
     top_.read("name", "1 to 100 letters, digits, '.', '_' or '-' without a leading '.'", to_name,
               spec_.name);
     top_.read("storage_path", "the path of a directory", to_text, spec_.storage_path);
+    if (base_ != nullptr) spec_.storage_path = at_home(spec_.storage_path);
     std::optional<std::string> checkpoint;
     top_.read("resume_from_checkpoint", "the path of a checkpoint", to_text, checkpoint);
     if (!checkpoint) return;
     spec_.resume_from_checkpoint =
-        base_ != nullptr ? resolve(*base_, *checkpoint) : fs::path(*checkpoint);
+        base_ != nullptr ? resolve(*base_, at_home(*checkpoint)) : fs::path(*checkpoint);
     if (base_ == nullptr) return;
     std::error_code ignored;
     if (!fs::is_directory(spec_.resume_from_checkpoint, ignored)) {
       top_.complain("resume_from_checkpoint",
                     "resume_from_checkpoint must be a directory that exists, got " +
                         describe(spec_.resume_from_checkpoint.string()));
+    }
+  }
+
+  void parse_plugins() {
+    const Json* const json = top_.find("plugins");
+    if (json == nullptr || json->is_null()) return;
+    if (!json->is_array()) {
+      top_.wrong("plugins", "a list of paths of shared libraries", *json);
+      return;
+    }
+    for (std::size_t i = 0; i < json->size(); ++i) {
+      const auto text = to_text(json->at(i));
+      if (text) {
+        spec_.plugins.push_back(base_ != nullptr ? resolve(*base_, at_home(*text))
+                                                 : fs::path(*text));
+      } else {
+        problems_.push_back({"/plugins/" + std::to_string(i),
+                             "a plugin must be a path, got " + describe(json->at(i))});
+      }
     }
   }
 
@@ -204,22 +225,32 @@ class SpecParser {
   }
 
   void parse_checkpoint_config() {
-    const auto fields = fields_of("checkpoint_config");
-    if (!fields) return;
+    CheckpointConfig& config = spec_.checkpoint_config;
+    if (const auto fields = fields_of("checkpoint_config")) read(*fields, config);
+    // A recorded null is of an experiment that has ranked its checkpoints by their age.
+    if (!config.checkpoint_score_attribute && base_ != nullptr && !spec_.objectives.empty()) {
+      config.checkpoint_score_attribute = spec_.objectives.front().metric;
+    }
+    if (config.checkpoint_score_order || !config.checkpoint_score_attribute) return;
+    const Objective* const objective =
+        find_objective(spec_.objectives, *config.checkpoint_score_attribute);
+    config.checkpoint_score_order = objective != nullptr ? objective->mode : Mode::max;
+  }
+
+  static void read(const FieldReader& fields, CheckpointConfig& config) {
     const auto to_keep = [](const Json& json) { return to_int(json, 0); };
     const auto to_frequency = [](const Json& json) { return to_integer(json, 0); };
-    CheckpointConfig& config = spec_.checkpoint_config;
-    fields->read("num_to_keep", "an integer from 0, or null (keep all)", to_keep,
-                 config.num_to_keep);
-    fields->read("checkpoint_score_attribute", "the name of a metric", to_text,
-                 config.checkpoint_score_attribute);
-    fields->read("checkpoint_score_order", "\"min\" or \"max\"", to_mode,
-                 config.checkpoint_score_order);
-    fields->read("checkpoint_frequency", "an integer from 0", to_frequency,
-                 config.checkpoint_frequency);
-    fields->read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
-    fields->read("max_checkpoint_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"",
-                 to_bytes, config.max_checkpoint_bytes);
+    fields.read("num_to_keep", "an integer from 0, or null (keep all)", to_keep,
+                config.num_to_keep);
+    fields.read("checkpoint_score_attribute", "the name of a metric", to_text,
+                config.checkpoint_score_attribute);
+    fields.read("checkpoint_score_order", "\"min\" or \"max\"", to_mode,
+                config.checkpoint_score_order);
+    fields.read("checkpoint_frequency", "an integer from 0", to_frequency,
+                config.checkpoint_frequency);
+    fields.read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
+    fields.read("max_checkpoint_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"",
+                to_bytes, config.max_checkpoint_bytes);
   }
 
   void parse_policies(const PolicyContext& context) {
@@ -318,6 +349,16 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
   return parse(json, nullptr, catalogue, problems);
 }
 
+std::vector<fs::path> plugins_in(const Json& json, const fs::path& base) {
+  std::vector<fs::path> plugins;
+  const bool has_list = json.is_object() && json.contains("plugins") && json["plugins"].is_array();
+  if (!has_list) return plugins;
+  for (const Json& plugin : json["plugins"]) {
+    if (const auto text = to_text(plugin)) plugins.push_back(resolve(base, at_home(*text)));
+  }
+  return plugins;
+}
+
 std::vector<Constraint> constraints_of(const ExperimentSpec& spec) {
   std::vector<Problem> none;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", none);
@@ -333,6 +374,8 @@ std::vector<Constraint> constraints_of(const ExperimentSpec& spec) {
 Json to_json(const ExperimentSpec& spec) {
   const CheckpointConfig& checkpoints = spec.checkpoint_config;
   const fs::path& start = spec.resume_from_checkpoint;
+  Json plugins = Json::array();
+  for (const fs::path& plugin : spec.plugins) plugins.push_back(plugin.string());
   Json metrics = Json::array(), modes = Json::array();
   for (const Objective& objective : spec.objectives) {
     metrics.push_back(objective.metric);
@@ -359,12 +402,15 @@ Json to_json(const ExperimentSpec& spec) {
       {"checkpoint_config",
        {{"num_to_keep", or_null(checkpoints.num_to_keep)},
         {"checkpoint_score_attribute", or_null(checkpoints.checkpoint_score_attribute)},
-        {"checkpoint_score_order", to_string(checkpoints.checkpoint_score_order)},
+        {"checkpoint_score_order", checkpoints.checkpoint_score_order
+                                       ? Json(to_string(*checkpoints.checkpoint_score_order))
+                                       : Json()},
         {"checkpoint_frequency", checkpoints.checkpoint_frequency},
         {"checkpoint_at_end", checkpoints.checkpoint_at_end},
         {"max_checkpoint_bytes", or_null(checkpoints.max_checkpoint_bytes)}}},
       {"failure_config", failures_to_json(spec.failure_config)},
       {"callbacks", spec.callbacks},
+      {"plugins", plugins},
       {"reuse_processes", spec.reuse_processes},
       {"min_free_bytes", spec.min_free_bytes},
       {"snapshot_period_s", or_null(spec.snapshot_period_s)},

@@ -55,6 +55,8 @@ struct ExperimentSpec {
   CheckpointConfig checkpoint_config;
   FailureConfig failure_config;
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
+  /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
+  std::vector<std::filesystem::path> plugins;
   bool reuse_processes = false;
   std::uint64_t min_free_bytes = 256 << 20;  ///< no launches with less free; 0: never mind
   std::optional<Seconds> snapshot_period_s;
@@ -79,6 +81,10 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
 
 /// The spec as JSON, all defaults filled in: parse_spec of it gives the same spec.
 Json to_json(const ExperimentSpec& spec);
+
+/// The plugins that the spec in `json` names, absolute; whatever else is wrong in it, parse_spec
+/// says, which needs what they add.
+std::vector<std::filesystem::path> plugins_in(const Json& json, const std::filesystem::path& base);
 
 /// Error (user) if one of them is wrong.
 std::vector<Constraint> constraints_of(const ExperimentSpec& spec);

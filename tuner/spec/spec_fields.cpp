@@ -62,6 +62,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "checkpoint_config",
         "failure_config",
         "callbacks",
+        "plugins",
         "reuse_processes",
         "min_free_bytes",
         "snapshot_period_s",

@@ -13,6 +13,9 @@ namespace tune {
 /// `path` as seen from `base`, absolute. ".." stays: behind a symbolic link it leads elsewhere.
 std::filesystem::path resolve(const std::filesystem::path& base, const std::filesystem::path& path);
 
+/// A path that begins with "~/" in the user's home, as a shell has it; others as they are.
+std::filesystem::path at_home(const std::filesystem::path& path);
+
 /// Fills in command, env and merge_output. `base`: where relative paths start; null: they stay.
 void parse_trainable(const FieldReader& top, const std::filesystem::path* base,
                      ExperimentSpec& spec, std::vector<Problem>& problems);

@@ -1,5 +1,6 @@
 // The trainable of a spec: program, arguments, environment. Knows no process: nothing is started.
 #include <algorithm>
+#include <cstdlib>
 
 #include "tuner/spec/spec_parts.h"
 
@@ -56,10 +57,11 @@ void parse_command(const FieldReader& fields, const fs::path* base, ExperimentSp
   }
   if (spec.command.size() < json->size() || base == nullptr) return;
   std::string& program = spec.command.front();
+  program = at_home(program).string();
   if (program.find('/') != std::string::npos) program = resolve(*base, program).string();
   // Trials run in directories of their own, where a script beside the spec would not be found.
   for (std::size_t i = 1; i < spec.command.size(); ++i) {
-    const fs::path file = resolve(*base, spec.command[i]);
+    const fs::path file = resolve(*base, at_home(spec.command[i]));
     std::error_code ignored;
     if (fs::is_regular_file(file, ignored)) spec.command[i] = file.string();
   }
@@ -92,6 +94,12 @@ fs::path resolve(const fs::path& base, const fs::path& path) {
     if (part != ".") resolved /= part;
   }
   return resolved;
+}
+
+fs::path at_home(const fs::path& path) {
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr || path.empty() || *path.begin() != "~") return path;
+  return home / path.lexically_relative("~");
 }
 
 void parse_trainable(const FieldReader& top, const fs::path* base, ExperimentSpec& spec,

@@ -1,0 +1,104 @@
+// What is said of specs that are right but hardly meant.
+#include "tuner/spec/spec_doubts.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "tests/spec/spec_support.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+using namespace tune::test;
+
+namespace {
+
+std::vector<Problem> doubts(const Json& fields) {
+  std::vector<Problem> problems;
+  const ExperimentSpec spec = parse_spec(with(fields), "/specs", small_catalogue(), problems);
+  REQUIRE(problems.empty());
+  return doubts_about(spec);
+}
+
+/// The pointers, in a line.
+std::string places(const Json& fields) {
+  std::string all;
+  for (const auto& doubt : doubts(fields)) all += doubt.pointer + " ";
+  return all;
+}
+
+/// What is to be written instead of the hyperparameter `x`; empty if there is no doubt.
+std::string meant(const Json& x) {
+  const auto said = doubts({{"param_space", {{"x", x}, {"y", {{"uniform", {0, 1}}}}}}});
+  if (said.empty()) return "";
+  CHECK(said[0].pointer == "/param_space/x");
+  const std::string& sentence = said[0].sentence;
+  return sentence.substr(sentence.find("write ") + 6);
+}
+
+}  // namespace
+
+TEST_CASE("Domains as other tools write them are answered with ours", "[spec][doubts]") {
+  CHECK(meant({{"min", 0.5}, {"max", 2}}) == R"({"uniform":[0.5,2]})");
+  CHECK(meant({{"min", 1}, {"max", 8}}) == R"({"randint":[1,9]})");
+  CHECK(meant({{"min", 1e-4}, {"max", 0.1}, {"distribution", "log_uniform_values"}}) ==
+        R"({"loguniform":[0.0001,0.1]})");
+  CHECK(meant({{"type", "float"}, {"low", 1e-5}, {"high", 0.1}, {"log", true}}) ==
+        R"({"loguniform":[1e-05,0.1]})");
+  CHECK(meant({{"low", 1}, {"high", 3}, {"log", false}}) == R"({"randint":[1,4]})");
+  CHECK(meant({{"values", {1, 2}}}) == R"({"choice":[1,2]})");
+  CHECK(meant({{"values", {"a", "b"}}, {"distribution", "categorical"}}) ==
+        R"({"choice":["a","b"]})");
+  CHECK(meant({{"_type", "choice"}, {"_value", {1, 2}}}) == R"({"choice":[1,2]})");
+  CHECK(meant({{"_type", "loguniform"}, {"_value", {0.1, 2}}}) == R"({"loguniform":[0.1,2]})");
+  CHECK(meant({{"_type", "uniform"}, {"_value", {"a", "b"}}}) == R"({"choice":["a","b"]})");
+  CHECK(meant({{"min", 0}, {"max", std::numeric_limits<std::int64_t>::max()}}) ==
+        R"({"uniform":[0,9223372036854775807]})");
+}
+
+TEST_CASE("Plain values that look a little like domains are left alone", "[spec][doubts]") {
+  CHECK(meant({{"min", 0}, {"max", 1}, {"unit", "s"}}) == "");
+  CHECK(meant({{"min", "a"}, {"max", "b"}}) == "");
+  CHECK(meant({{"low", 1}}) == "");
+  CHECK(meant({{"value", {{"min", 0}, {"max", 1}}}}) == "");
+  CHECK(meant({{"values", 3}}) == "");
+  CHECK(meant({{"choice", {{{"min", 0}, {"max", 1}}, 2}}}) == "");
+  CHECK(meant({1, 2}) == "");
+}
+
+TEST_CASE("A space that draws nothing is doubted where several trials are wanted",
+          "[spec][doubts]") {
+  const auto said = [](const Json& space, int samples) {
+    return places({{"param_space", space}, {"num_samples", samples}});
+  };
+  CHECK(said({{"lr", 0.1}}, 10) == "/param_space ");
+  CHECK(said({{"lr", 0.1}}, -1) == "/param_space ");
+  CHECK(said({{"lr", 0.1}}, 1) == "");
+  CHECK(said({{"lr", {{"grid_search", {1, 2}}}}}, 10) == "");
+  CHECK(said({{"lr", {{"uniform", {0, 1}}}}}, 10) == "");
+}
+
+TEST_CASE("A bound that ends a trial when it is bad is doubted", "[spec][doubts]") {
+  const auto said = [](const char* mode, const Json& stop) {
+    return places({{"metric", "loss"}, {"mode", mode}, {"stop", stop}});
+  };
+  CHECK(said("min", {{"loss", 0.1}}) == "/stop/loss ");
+  CHECK(said("min", Json::array({{{"training_iteration", 3}}, {{"loss", 0.1}}})) ==
+        "/stop/1/loss ");
+  CHECK(said("max", {{"loss", 0.1}}) == "");
+  CHECK(said("min", {{"other", 0.1}, {"training_iteration", 3}}) == "");
+  // Whoever writes a comparison means it: a loss that explodes.
+  CHECK(said("min", {{"metric", "loss"}, {">", 100}}) == "");
+  CHECK(said("max", {{"training_iteration>", 3}}) == "/stop/training_iteration> ");
+}
+
+TEST_CASE("An order of checkpoints against the mode is doubted", "[spec][doubts]") {
+  const auto said = [](const Json& checkpoints) {
+    return places({{"metric", "loss"}, {"mode", "min"}, {"checkpoint_config", checkpoints}});
+  };
+  const std::string place = "/checkpoint_config/checkpoint_score_order ";
+  CHECK(said({{"checkpoint_score_order", "max"}}) == place);
+  CHECK(said({{"checkpoint_score_attribute", "loss"}, {"checkpoint_score_order", "max"}}) == place);
+  CHECK(said({{"checkpoint_score_attribute", "acc"}, {"checkpoint_score_order", "max"}}) == "");
+  CHECK(said({{"checkpoint_score_order", "min"}}) == "");
+  CHECK(said({{"num_to_keep", 3}}) == "");
+}

@@ -1,0 +1,165 @@
+#include "tuner/spec/spec_doubts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "tuner/spec/spec_fields.h"
+
+namespace tune {
+
+namespace {
+
+bool has_only(const Json& object, const std::set<std::string>& known) {
+  return std::all_of(object.items().begin(), object.items().end(),
+                     [&](const auto& item) { return known.contains(item.key()); });
+}
+
+bool has_numbers(const Json& object, const char* a, const char* b) {
+  return object.contains(a) && object[a].is_number() && object.contains(b) && object[b].is_number();
+}
+
+bool is_true(const Json& object, const char* name) {
+  return object.contains(name) && object[name] == true;
+}
+
+std::string text_of(const Json& object, const char* name) {
+  return object.contains(name) && object[name].is_string() ? object[name].get<std::string>() : "";
+}
+
+/// From `lower` to `upper`, which other tools count in for whole numbers.
+Json range(const Json& lower, const Json& upper, bool is_log) {
+  const bool is_whole = lower.is_number_integer() && upper.is_number_integer() &&
+                        upper < std::numeric_limits<std::int64_t>::max();
+  const std::string name = std::string(is_log ? "log" : "") + (is_whole ? "randint" : "uniform");
+  const Json end = is_whole ? Json(upper.get<std::int64_t>() + 1) : upper;
+  return {{name, {lower, end}}};
+}
+
+/// What other tools write for a domain, as one of ours; null if it looks like none of theirs.
+Json domain_meant_by(const Json& object) {
+  if (has_numbers(object, "min", "max") &&
+      has_only(object, {"min", "max", "distribution", "q", "type"})) {
+    const bool is_log = text_of(object, "distribution").find("log") != std::string::npos;
+    return range(object["min"], object["max"], is_log);
+  }
+  if (has_numbers(object, "low", "high") &&
+      has_only(object, {"low", "high", "log", "step", "type", "name"})) {
+    return range(object["low"], object["high"], is_true(object, "log"));
+  }
+  for (const char* const name : {"values", "choices", "_value"}) {
+    if (!object.contains(name) || !object[name].is_array()) continue;
+    const Json& values = object[name];
+    if (!has_only(object, {name, "distribution", "type", "_type", "name", "probabilities"})) break;
+    const std::string type = text_of(object, "_type");
+    const bool is_range = type.find("uniform") != std::string::npos && values.size() == 2 &&
+                          values[0].is_number() && values[1].is_number();
+    return is_range ? range(values[0], values[1], type.starts_with("log"))
+                    : Json{{"choice", values}};
+  }
+  return nullptr;
+}
+
+class ParamSpace {
+ public:
+  explicit ParamSpace(std::vector<Problem>& doubts) : doubts_(doubts) {}
+
+  /// Plain values only: what is within a domain are values of the user's.
+  void look_at(const Json& json, const std::string& pointer) {
+    std::vector<Problem> ignored;
+    const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
+    if (is_meant_so || parse_domain(json, pointer, ignored)) return;
+    if (json.is_object()) {
+      if (const Json meant = domain_meant_by(json); !meant.is_null()) {
+        doubts_.push_back({pointer, "nothing is drawn here, each config gets " + describe(json) +
+                                        " as it stands: to have a value drawn, write " +
+                                        meant.dump()});
+        return;
+      }
+      for (const auto& [key, value] : json.items()) look_at(value, append_pointer(pointer, key));
+    } else if (json.is_array() && json.size() > 1 && first_list_.empty()) {
+      first_list_ = pointer;
+      list_ = json;
+    }
+  }
+
+  void nothing_is_drawn() const {
+    std::string sentence = "nothing in param_space is drawn, so there is only one config";
+    if (!first_list_.empty()) {
+      sentence += "; to draw from the list at " + first_list_ + ", write " +
+                  Json{{"choice", list_}}.dump() + ", to try each of it {\"grid_search\": [...]}";
+    }
+    doubts_.push_back({"/param_space", sentence});
+  }
+
+ private:
+  std::vector<Problem>& doubts_;
+  std::string first_list_;
+  Json list_;
+};
+
+void look_at_param_space(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  ParamSpace looker(doubts);
+  looker.look_at(spec.param_space, "/param_space");
+  std::vector<Problem> ignored;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", ignored);
+  const bool is_drawn = !space.leaves().empty() || space.has_grid();
+  if (!is_drawn && spec.num_samples != 1) looker.nothing_is_drawn();
+}
+
+void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
+                    std::vector<Problem>& doubts) {
+  const bool has_bounds = rule.is_object() && !rule.contains("type") &&
+                          (!rule.contains("metric") || rule["metric"].is_number());
+  if (!has_bounds) return;
+  for (const auto& [metric, bound] : rule.items()) {
+    const std::string place = append_pointer(pointer, metric);
+    if (metric.ends_with('<') || metric.ends_with('>')) {
+      doubts.push_back(
+          {place, "this waits for a metric that is called " + quote(metric) +
+                      "; a comparison is written {\"metric\": \"loss\", \"<=\": 0.1}"});
+      continue;
+    }
+    const Objective* const objective = find_objective(spec.objectives, metric);
+    if (objective == nullptr || objective->mode == Mode::max) continue;
+    const std::string value = bound.dump();
+    doubts.push_back({place, "this ends a trial as soon as " + quote(metric) + " is " + value +
+                                 " or more, although less is better: to end it at " + value +
+                                 " or less, write {\"metric\": " + Json(metric).dump() +
+                                 ", \"<=\": " + value + "}"});
+  }
+}
+
+void look_at_stop(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  if (!spec.stop.is_array()) return look_at_bounds(spec.stop, "/stop", spec, doubts);
+  for (std::size_t i = 0; i < spec.stop.size(); ++i) {
+    look_at_bounds(spec.stop[i], "/stop/" + std::to_string(i), spec, doubts);
+  }
+}
+
+void look_at_checkpoints(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  const CheckpointConfig& config = spec.checkpoint_config;
+  if (!config.checkpoint_score_attribute || !config.checkpoint_score_order) return;
+  const Objective* const objective =
+      find_objective(spec.objectives, *config.checkpoint_score_attribute);
+  if (objective == nullptr || objective->mode == *config.checkpoint_score_order) return;
+  const std::string mode = to_string(objective->mode);
+  doubts.push_back({"/checkpoint_config/checkpoint_score_order",
+                    "the checkpoints with the worst " + quote(objective->metric) +
+                        " are kept as the best, since its mode is " + mode + ": write \"" + mode +
+                        "\", or leave it out"});
+}
+
+}  // namespace
+
+std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
+  std::vector<Problem> doubts;
+  look_at_param_space(spec, doubts);
+  look_at_stop(spec, doubts);
+  look_at_checkpoints(spec, doubts);
+  return doubts;
+}
+
+}  // namespace tune

@@ -1,0 +1,15 @@
+// What a spec says that is right by the rules, but hardly what was meant: by people who come from
+// other tools, or who have turned a bound around. Knows no command line.
+#pragma once
+
+#include <vector>
+
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+/// With pointers into the spec, each a sentence that says what will happen and what to write
+/// instead. Nothing is wrong with a spec that has some.
+std::vector<Problem> doubts_about(const ExperimentSpec& spec);
+
+}  // namespace tune
