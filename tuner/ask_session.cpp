@@ -50,6 +50,9 @@ void refuse_other_spec(const ExperimentSpec& recorded, ExperimentSpec given,
   // It was found by these, so they are right whatever was recorded before a move.
   given.name = recorded.name;
   given.storage_path = recorded.storage_path;
+  given.num_samples = recorded.num_samples;
+  // Chosen once, from what the search was then: more samples do not make it another one.
+  if (!given.searcher_reason.empty()) given.searcher = recorded.searcher;
   const std::string changed = changed_fields(recorded, given);
   if (changed.empty()) return;
   throw user_error(directory.string() + " was started with another " + changed +
@@ -93,6 +96,24 @@ struct AskSession::State {
     }
   }
 
+  bool is_more(std::int64_t num_samples) const {
+    return spec.num_samples != -1 && (num_samples == -1 || num_samples > spec.num_samples);
+  }
+
+  void extend(std::int64_t num_samples, const Catalogue& catalogue) {
+    const Json recorded = to_json(spec);
+    // At every moment the newest snapshot says under which spec the journal after it was written.
+    if (!ExperimentStore::read_snapshot_state(files, directory)) {
+      take_snapshot(experiment, policies, *store, callbacks, recorded, changes);
+    }
+    spec.num_samples = num_samples;
+    Policies extended = make(catalogue);
+    extended.load(encode_numbers(policies.save()));
+    policies = std::move(extended);
+    store->write_spec(to_json(spec));
+    take_snapshot(experiment, policies, *store, callbacks, to_json(spec), changes);
+  }
+
   LockOwner owner() const {
     LockOwner self = this_process(clock->now());
     self.lease_s = options.lease_s;
@@ -124,6 +145,7 @@ struct AskSession::State {
       const Seconds started = clock->steady();
       try {
         is_there ? open_it(catalogue) : make_it(catalogue, *given);
+        if (given != nullptr && is_more(given->num_samples)) extend(given->num_samples, catalogue);
         busy_s = clock->steady() - started;
         return;
       } catch (const Error& error) {

@@ -34,7 +34,8 @@ std::filesystem::path experiment_path(const std::string& directory) {
 
 /// What a search is without a driver: as long as somebody asks, unless there is a grid to go
 /// through.
-void fill_in(SpecDocument& document, const std::filesystem::path& directory) {
+void fill_in(SpecDocument& document, const std::filesystem::path& directory,
+             const std::optional<Json>& recorded) {
   Json& json = document.json;
   if (!json.is_object()) return;
   json["trainable"] = {{"command", {told_command}}};
@@ -42,6 +43,10 @@ void fill_in(SpecDocument& document, const std::filesystem::path& directory) {
   json["storage_path"] = directory.parent_path().string();
   document.origins.emplace_back("/name", "DIR");
   if (json.contains("num_samples") || !json.contains("param_space")) return;
+  if (recorded) {
+    json["num_samples"] = recorded->value("num_samples", Json(1));
+    return;
+  }
   std::vector<Problem> said_later;
   const auto space = SearchSpace::parse(json["param_space"], "/param_space", said_later);
   if (!space.has_grid()) json["num_samples"] = -1;
@@ -56,14 +61,20 @@ void refuse_place(const SpecSource& source) {
   }
 }
 
+/// The spec of the experiment, if there is one.
+std::optional<Json> recorded_in(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system(Access::owner);
+  if (!ExperimentStore::exists(*files, directory)) return std::nullopt;
+  return ExperimentStore::read_spec(*files, directory);
+}
+
 /// With the plugins that are given, else those of the spec, else those of the experiment.
 Catalogue catalogue_to_ask(const std::filesystem::path& directory,
                            const std::vector<std::string>& given, const SpecDocument& document) {
   std::vector<std::filesystem::path> plugins(given.begin(), given.end());
   if (plugins.empty()) plugins = plugins_of(document);
-  const auto files = make_posix_file_system(Access::owner);
-  if (plugins.empty() && ExperimentStore::exists(*files, directory)) {
-    plugins = plugins_in(ExperimentStore::read_spec(*files, directory), directory);
+  if (plugins.empty()) {
+    if (const auto recorded = recorded_in(directory)) plugins = plugins_in(*recorded, directory);
   }
   return catalogue_with(plugins);
 }
@@ -72,8 +83,12 @@ Catalogue catalogue_to_ask(const std::filesystem::path& directory,
 std::optional<ExperimentSpec> spec_to_ask(const SpecSource& source, const Catalogue& catalogue,
                                           const std::filesystem::path& directory) {
   refuse_place(source);
-  SpecDocument document = assemble_spec(source);
-  fill_in(document, directory);
+  const auto recorded = recorded_in(directory);
+  // Options alone are about the search that is there.
+  const bool is_change = recorded && source.file.empty() && source.param_space.empty();
+  SpecDocument document =
+      is_change ? assemble_changes(*recorded, directory.string(), source) : assemble_spec(source);
+  fill_in(document, directory, recorded);
   std::vector<Problem> problems;
   ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
   if (problems.empty() && spec.scheduler.at("type") != "fifo") {

@@ -313,8 +313,10 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
   const auto before = recorded_spec(recorded, directory, catalogue);
   if (is_told(before) && changes.command.empty()) {
     throw user_error("the trials of " + request.directory +
-                     " are run by whoever asks, with tune suggest and tune tell; to have tune run "
-                     "them: tune resume " +
+                     " are run by whoever asks, with tune suggest and tune tell; for more of them: "
+                     "tune suggest " +
+                     shell_word(request.directory) +
+                     " --num-samples N; to have tune run them: tune resume " +
                      shell_word(request.directory) + " -- COMMAND");
   }
   const auto after = check_changes(document, before, request.directory, catalogue);

@@ -131,6 +131,29 @@ class Ask(AskCase):
         grid = self.write("grid.json", {"x": {"grid_search": [1, 2]}})
         self.assertEqual(len(self.lines("suggest", "grid", "--param-space", grid, "-n", "9")), 2)
 
+    def test_more_samples_extend_a_search_and_fewer_do_not_shorten_it(self):
+        for searcher in ("auto", "tpe", "sobol"):
+            with self.subTest(searcher=searcher):
+                name = f"more_{searcher}"
+                start = ("suggest", name, "--spec", "spec.json", "--searcher", searcher)
+                first = self.lines(*start, "--num-samples", "3", "-n", "9")
+                self.assertEqual(len(first), 3)
+                for trial in range(3):
+                    self.tune("tell", name, str(trial), "--value", str(trial))
+                more = self.lines("suggest", name, "--num-samples", "5", "-n", "9")
+                self.assertEqual([one["trial_id"][-1] for one in more], ["3", "4"])
+                # A worker that still says what it said at first.
+                self.tune(*start, "--num-samples", "3", expect=5)
+                self.tune(*start, expect=5)
+                self.assertEqual(len(self.lines(*start, "--num-samples", "6", "-n", "9")), 1)
+                self.tune("tell", name, "5", "--value", "1")
+                self.assertEqual(self.json("status", name)["states"]["TERMINATED"], 4)
+                whole = self.lines("suggest", name + "_whole", "--spec", "spec.json", "--searcher",
+                                   searcher, "--num-samples", "6", "-n", "3")
+                if searcher == "sobol":
+                    self.assertEqual([one["config"] for one in whole],
+                                     [one["config"] for one in first])
+
     def test_refuses_in_one_sentence(self):
         self.assertIn("there is no experiment in", self.refused("suggest", "mine"))
         self.assertIn("there is no experiment in", self.refused("tell", "mine", "0", "--value", "1"))
