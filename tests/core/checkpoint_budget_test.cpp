@@ -49,6 +49,9 @@ TEST_CASE("The oldest that is neither latest nor best goes first, whose it may b
   first.checkpoints.clear();
   budget.update(first);
   CHECK(budget.bytes() == 20);
+  first.checkpoints.push_back({.index = 4, .score = 0.5, .bytes = 5});
+  budget.update(first);
+  CHECK(budget.bytes() == 25);
 }
 
 TEST_CASE("What is there from an earlier session is older than all that comes",

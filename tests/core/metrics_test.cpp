@@ -133,6 +133,7 @@ TEST_CASE("An iteration's time is the reported one, unless that cannot be", "[me
   CHECK(time("{}") == 0.25);
   CHECK(time(R"({"time_this_iter_s":0})") == 0);
   CHECK(time(R"({"time_this_iter_s":7.5})") == 7.5);
+  CHECK(time(R"({"time_this_iter_s":1000000000})") == 1e9);
   for (const std::string impossible :
        {"-1e-9", "NaN", "Infinity", "-Infinity", "1e308", "1000000001", "\"long\""}) {
     CAPTURE(impossible);
