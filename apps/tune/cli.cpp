@@ -162,9 +162,11 @@ void add_spec_commands(CLI::App& app, Line& line) {
                   "  tune preview spec.json --seed 7 --json\n");
   add_spec(*preview, line.spec);
   preview->add_flag("--json", line.json, "As one JSON object");
-  CLI::App* const init = add_command(app, "init", "Write a commented spec to start from",
-                                     "  tune init\n  tune init digits.json\n");
-  init->add_option("FILE", line.init_file, "The file to write")->capture_default_str();
+  CLI::App* const init =
+      add_command(app, "init", "Write a commented spec to start from",
+                  "  tune init\n  tune init digits.json\n  tune init - > digits.json\n");
+  init->add_option("FILE", line.init_file, "The file to write, -: standard output")
+      ->capture_default_str();
 }
 
 void add_list(CLI::App& app, Line& line) {
@@ -461,7 +463,8 @@ int run_command_line(std::vector<std::string> arguments) {
       "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
       "machine or a damaged\ncheckpoint, 4 ended at once by a failed trial (fail_fast raise), 5 "
       "and 6 nothing to\nsuggest, 130 interrupted.\n\n"
-      "Examples:\n  tune init && tune run spec.json\n  tune COMMAND --help\n");
+      "Examples:\n  tune init                 # writes spec.json: name your program in it\n"
+      "  tune validate spec.json && tune run spec.json\n  tune COMMAND --help\n");
   add_run_commands(app, line);
   add_spec_commands(app, line);
   add_control_commands(app, line);
@@ -471,6 +474,15 @@ int run_command_line(std::vector<std::string> arguments) {
   add_lineage(app, line);
   add_export(app, line);
   add_simulate(app, line);
+  // "tune help run", as with other programs of many commands.
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  if (arguments.empty()) {
+    print(app.help());
+    return exit_bad_input;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // As this parser wants them.
     app.parse(arguments);

@@ -1,6 +1,7 @@
 #include "apps/tune/look.h"
 
 #include "apps/tune/output.h"
+#include "apps/tune/trial_fields.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/loop/recovery.h"
@@ -78,9 +79,23 @@ Scope checked_scope(const std::string& name) {
   throw user_error(unknown_name("scope", name, known));
 }
 
-Objective objective_for(const ResultGrid& grid, const std::string& metric,
-                        const std::string& mode) {
+namespace {
+
+/// The metric's own name, however it is written; empty if none is given.
+std::string metric_meant_by(const ResultGrid& grid, const std::string& given) {
   const auto& objectives = grid.spec().objectives;
+  if (given.empty() || find_objective(objectives, given) != nullptr) return given;
+  std::vector<std::string> expected;
+  for (const auto& objective : objectives) expected.push_back(objective.metric);
+  const auto field = TrialFields(grid.experiment(), expected).find("metric", given);
+  return field.source == TrialFields::Field::Source::metric ? field.key : given;
+}
+
+}  // namespace
+
+Objective objective_for(const ResultGrid& grid, const std::string& given, const std::string& mode) {
+  const auto& objectives = grid.spec().objectives;
+  const std::string metric = metric_meant_by(grid, given);
   const Objective* const own =
       metric.empty() ? sole(objectives) : find_objective(objectives, metric);
   if (metric.empty() && !own) {

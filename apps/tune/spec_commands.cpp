@@ -192,6 +192,10 @@ int preview_command(const SpecSource& source, bool json) {
 }
 
 int init_command(const std::string& file) {
+  if (file == "-") {
+    print_data(starter);
+    return exit_ok;
+  }
   const auto files = make_posix_file_system();
   if (!files->create_exclusive(file, starter)) {
     throw user_error(file + " exists already and is left as it is: give another name");

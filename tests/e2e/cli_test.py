@@ -116,6 +116,19 @@ class Run(Case):
         self.assertIn("no experiment", self.tune("resume", ".", expect=2).err)
 
 
+class Help(Case):
+    def test_is_found_however_it_is_asked_for(self):
+        whole = self.tune("--help").out
+        self.assertEqual(self.tune("help").out, whole)
+        self.assertEqual(self.tune(expect=2).out, whole)
+        self.assertEqual(self.tune("help", "run").out, self.tune("run", "--help").out)
+
+    def test_a_spec_to_start_from_can_be_printed(self):
+        self.tune("init")
+        self.assertEqual(self.tune("init", "-").out, self.read("spec.json"))
+        self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+
 class Options(Case):
     def recorded(self, *options):
         self.write("spec.json", self.quadratic(param_space={"lr": 0.1, "iterations": 1}))

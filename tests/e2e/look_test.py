@@ -149,6 +149,10 @@ class Best(Look):
     def test_takes_another_metric_and_wants_its_mode(self):
         best = self.json("best", "results/spec", "--metric", "half/count", "--mode", "max")
         self.assertEqual((best["trial_id"], best["value"]), ("trial_00003", 5))
+        self.assertEqual(self.json("best", "results/spec", "--metric", "half.count", "--mode",
+                                   "max"), best)
+        self.assertIn("did you mean", self.tune("best", "results/spec", "--metric", "half/cuont",
+                                                "--mode", "max", expect=2).err)
         for options in [["--metric", "count"], ["--metric", "absent", "--mode", "min"],
                         ["--mode", "most"], ["--scope", "lost"]]:
             with self.subTest(options=options):
