@@ -65,6 +65,15 @@ class Stops(Meanings):
         self.assertEqual(self.iteration(), 1)
 
 
+class Awaited(Meanings):
+    def test_a_metric_that_no_result_has_is_said_once(self):
+        done = self.run_it("--stop", "los<=0.1", num_samples=3, param_space={
+            "case": {"losses": LOSSES}, "x": {"uniform": [0, 1]}},
+            checkpoint_config={"checkpoint_score_attribute": "half/count"})
+        self.assertEqual(done.err.count("has a number 'los', by which a stop rule"), 1)
+        self.assertNotIn("half", done.err)
+
+
 class WordsOfOthers(Meanings):
     def test_domains_of_other_tools_are_named_with_ours(self):
         self.write("spec.json", self.spec(num_samples=3, param_space={

@@ -102,3 +102,22 @@ TEST_CASE("An order of checkpoints against the mode is doubted", "[spec][doubts]
   CHECK(said({{"checkpoint_score_order", "min"}}) == "");
   CHECK(said({{"num_to_keep", 3}}) == "");
 }
+
+TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what is there is not",
+          "[spec][doubts]") {
+  const auto awaited = [](const Json& fields) {
+    std::vector<Problem> problems;
+    return metrics_awaited(parse_spec(with(fields), "/specs", small_catalogue(), problems));
+  };
+  using Names = std::vector<std::string>;
+  CHECK(awaited(Json::object()).empty());
+  CHECK(awaited({{"stop", {{"training_iteration", 3}, {"time_total_s", 5}, {"acc", 1}}}}) ==
+        Names{"acc"});
+  CHECK(awaited({{"metric", "acc"},
+                 {"mode", "max"},
+                 {"stop", Json::array({{{"acc", 1}},
+                                       {{"metric", "val/loss"}, {"<", 1}},
+                                       {{"type", "trial_plateau"}, {"metric", "p"}}})},
+                 {"checkpoint_config", {{"checkpoint_score_attribute", "score"}}}}) ==
+        Names{"p", "score", "val/loss"});
+}

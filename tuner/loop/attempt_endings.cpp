@@ -182,6 +182,17 @@ void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
     }
   } else if (trial(id).state == TrialState::terminated) {
     tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
+    look_for_awaited(trial(id));
+  }
+}
+
+void Attempts::look_for_awaited(const Trial& ended) {
+  if (awaited_.empty() || ended.iteration == 0) return;
+  std::erase_if(awaited_, [&](const std::string& name) { return ended.summary(name) != nullptr; });
+  for (const std::string& name : std::exchange(awaited_, {})) {
+    callbacks_.notice(
+        "no result of " + to_string(ended.id) + " has a number '" + name +
+        "', by which a stop rule or the checkpoints' score goes: is it another name?");
   }
 }
 

@@ -1,5 +1,6 @@
 // Attempts: from a chosen trial to its first step, and what clones begin with.
 #include "tuner/loop/attempts.h"
+#include "tuner/spec/spec_doubts.h"
 
 namespace tune {
 
@@ -30,7 +31,8 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
       conversations_(executor, after_write_, ledger_.clock(),
                      {.launch_s = spec_.launch_timeout_s,
                       .answer_s = spec_.trial_timeout_s,
-                      .leave_s = spec_.stop_grace_s}) {}
+                      .leave_s = spec_.stop_grace_s}),
+      awaited_(metrics_awaited(spec_)) {}
 
 Attempts::Place Attempts::find_place() {
   const auto limit = spec_.max_concurrent_trials;

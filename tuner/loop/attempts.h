@@ -125,6 +125,7 @@ class Attempts {
   Seconds held_until() const;
   void put_away(Conversation& conversation);
   void tell_end(TrialId trial, const AttemptEnded& ended);
+  void look_for_awaited(const Trial& ended);
 
   Attempt* find(TrialId trial);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
@@ -151,6 +152,8 @@ class Attempts {
   std::deque<TrialId> held_;  ///< see Attempt::held_until, in its order
   Result told_result_;        ///< the copy that callbacks may write to
   std::string failure_;       ///< see take_failure
+  /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
+  std::vector<std::string> awaited_;
 };
 
 }  // namespace tune

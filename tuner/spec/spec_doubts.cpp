@@ -162,4 +162,29 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   return doubts;
 }
 
+std::vector<std::string> metrics_awaited(const ExperimentSpec& spec) {
+  std::set<std::string> names;
+  const Json rules = spec.stop.is_array() ? spec.stop : Json::array({spec.stop});
+  for (const Json& rule : rules) {
+    if (!rule.is_object()) continue;
+    const std::string metric = text_of(rule, "metric");
+    if (!metric.empty()) {
+      names.insert(metric);
+    } else if (!rule.contains("type")) {
+      for (const auto& [name, bound] : rule.items()) names.insert(name);
+    }
+  }
+  if (spec.checkpoint_config.checkpoint_score_attribute) {
+    names.insert(*spec.checkpoint_config.checkpoint_score_attribute);
+  }
+  static const std::set<std::string> filled_in = {"training_iteration", "time_total_s",
+                                                  "time_this_iter_s",   "timestamp",
+                                                  "time_since_restore", "iterations_since_restore",
+                                                  "timesteps_total",    "episodes_total"};
+  std::erase_if(names, [&](const std::string& name) {
+    return filled_in.contains(name) || find_objective(spec.objectives, name) != nullptr;
+  });
+  return {names.begin(), names.end()};
+}
+
 }  // namespace tune

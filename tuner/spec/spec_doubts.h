@@ -2,6 +2,7 @@
 // other tools, or who have turned a bound around. Knows no command line.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tuner/spec/spec.h"
@@ -11,5 +12,9 @@ namespace tune {
 /// With pointers into the spec, each a sentence that says what will happen and what to write
 /// instead. Nothing is wrong with a spec that has some.
 std::vector<Problem> doubts_about(const ExperimentSpec& spec);
+
+/// The metrics that the spec goes by beside those that must be in every result: of stop rules, and
+/// the score of checkpoints. A misspelt one would be waited for in silence.
+std::vector<std::string> metrics_awaited(const ExperimentSpec& spec);
 
 }  // namespace tune
