@@ -342,6 +342,31 @@ TEST_CASE("A trial's line whose config is not as long as it says is refused", "[
   CHECK_NOTHROW(read.load_trial(line));
 }
 
+TEST_CASE("Saves are counted and measured over all trials", "[experiment]") {
+  Story story;
+  story.add().start();
+  const auto save = [&](int index, std::uint64_t bytes, double save_s, double commit_s) {
+    Checkpoint checkpoint;
+    checkpoint.index = index;
+    checkpoint.iteration = index;
+    checkpoint.bytes = bytes;
+    checkpoint.save_s = save_s;
+    checkpoint.commit_s = commit_s;
+    story.report(index).then(CheckpointCommitted{TrialId{0}, checkpoint});
+  };
+  save(1, 100, 0.5, 0.25);
+  save(2, 300, 0.25, 2);
+  story.then(CheckpointFailed{TrialId{0}, 3, "no room"});
+  const SaveStatistics saves = story.experiment.saves();
+  CHECK(saves.committed == 2);
+  CHECK(saves.failed == 1);
+  CHECK(saves.bytes == 400);
+  CHECK(saves.save_s == 0.75);
+  CHECK(saves.commit_s == 2.25);
+  CHECK(saves.max_save_s == 0.5);
+  CHECK(saves.max_commit_s == 2);
+}
+
 TEST_CASE("Totals are refused without the line of one of their trials", "[experiment]") {
   Experiment experiment;
   for (std::uint32_t i = 0; i < 3; ++i) {

@@ -12,6 +12,8 @@ bool is_whole(const std::string& text) {
 
 TEST_CASE("What rounds, counts or compares is whole by its form", "[expression][unit]") {
   for (const char* const text : {"3",
+                                 "0",
+                                 "x > 0 ? 0 : 109",
                                  "n",
                                  "m.n",
                                  "floor(x)",
