@@ -73,7 +73,8 @@ class Leaving(DriverCase):
         self.assertEqual(len(processes), 2)
         driver.send_signal(signal.SIGINT)
         self.assertIn("the driver's own thread is busy", self.insist(driver))
-        self.assertEqual(len(select.select(processes, [], [], 0)[0]), 2)
+        # They are killed; how soon the kernel has them gone is a matter of its load.
+        self.wait_until(lambda: len(select.select(processes, [], [], 0)[0]) == 2, "their end")
 
     def test_a_first_interrupt_waits_for_a_commit_and_a_window_that_closes_is_no_second_one(self):
         self.spec_of_large_saves(num_samples=1)
