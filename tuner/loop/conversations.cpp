@@ -2,19 +2,24 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 
 #include "tuner/core/error.h"
 
 namespace tune {
 
 Conversation& Conversations::open(Allocation allocation) {
-  return all_.emplace_back(static_cast<Link&>(*this), patience_, std::move(allocation));
+  all_.emplace_back(static_cast<Link&>(*this), patience_, std::move(allocation));
+  places_.emplace(&all_.back(), std::prev(all_.end()));
+  return all_.back();
 }
 
 void Conversations::close(Conversation& conversation) {
   ensure(!conversation.has_processes(), "a conversation ends with its processes");
   deadlines_.erase({conversation.deadline(), &conversation});
-  all_.remove_if([&](const Conversation& each) { return &each == &conversation; });
+  const auto place = places_.find(&conversation);
+  all_.erase(place->second);
+  places_.erase(place);
 }
 
 Conversation* Conversations::of(LaunchId launch) {

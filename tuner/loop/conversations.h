@@ -59,7 +59,8 @@ class Conversations final : private Conversation::Link {
   AfterWrite& after_write_;
   const Clock& clock_;
   const Patience patience_;
-  std::list<Conversation> all_;
+  std::list<Conversation> all_;  ///< in the order in which they were opened
+  std::unordered_map<const Conversation*, std::list<Conversation>::iterator> places_;
   std::unordered_map<LaunchId, Process> processes_;
   std::set<std::pair<Seconds, Conversation*>> deadlines_;
   std::uint64_t last_launch_ = 0;

@@ -30,8 +30,9 @@ void for_each_line(FileSystem& files, const path& file,
   try {
     files.read_pieces(file, [&](std::string_view piece) {
       for (auto end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
-        partial += piece.substr(0, end);
-        if (!visit(partial)) throw Enough{};
+        std::string_view line = piece.substr(0, end);
+        if (!partial.empty()) line = partial += line;
+        if (!visit(line)) throw Enough{};
         partial.clear();
         piece.remove_prefix(end + 1);
       }
@@ -54,13 +55,18 @@ std::optional<Event> event_in(std::string_view text) {
 /// most of a journal and come last. Nothing if the record has to be read.
 std::optional<std::uint64_t> number_of_plain_result(std::string_view text) {
   constexpr std::string_view begin = R"({"n":)";
-  const std::string_view head = text.substr(0, text.find(R"(,"metrics":)"));
-  const auto has = [&](std::string_view member) { return head.find(member) != head.npos; };
-  if (!head.starts_with(begin) || !has(R"(,"e":"result",)")) return std::nullopt;
-  if (has(R"("action":)") || has(R"("why":)")) return std::nullopt;
+  if (!text.starts_with(begin)) return std::nullopt;
   std::uint64_t number = 0;
-  const auto read = std::from_chars(head.data() + begin.size(), head.data() + head.size(), number);
-  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+  std::from_chars(text.data() + begin.size(), text.data() + text.size(), number);
+  bool is_result = false;
+  // Before its metrics, a result without a decision has no texts that could look like a member.
+  for (auto comma = text.find(R"(,")"); comma != text.npos; comma = text.find(R"(,")", comma + 1)) {
+    const std::string_view member = text.substr(comma + 2);
+    if (member.starts_with(R"(e":)")) is_result = member.starts_with(R"(e":"result")");
+    if (member.starts_with(R"(action":)") || member.starts_with(R"(why":)")) break;
+    if (member.starts_with(R"(metrics":)")) return is_result ? std::optional(number) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
