@@ -382,10 +382,24 @@ TEST_CASE("A callback that throws is named and dropped, and the run goes on", "[
     std::string name() const override { return "thrower"; }
     void on_trial_start(const Trial&) override { throw std::runtime_error("oops"); }
   };
+  class Counter : public Callback {
+   public:
+    explicit Counter(int& starts) : starts_(starts) {}
+    std::string name() const override { return "counter"; }
+    void on_trial_start(const Trial&) override { ++starts_; }
+
+   private:
+    int& starts_;
+  };
   Harness harness;
+  int before = 0, after = 0;
+  harness.callbacks.push_back(std::make_unique<Counter>(before));
   harness.callbacks.push_back(std::make_unique<Thrower>());
+  harness.callbacks.push_back(std::make_unique<Counter>(after));
   (void)harness.run();
   CHECK(harness.experiment.count(TrialState::terminated) == 4);
+  CHECK(before == 4);
+  CHECK(after == 4);
   CHECK(std::count(harness.told.begin(), harness.told.end(),
                    "notice callback 'thrower' failed in on_trial_start and is no longer called: "
                    "oops") == 1);
