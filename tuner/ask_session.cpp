@@ -51,8 +51,7 @@ void refuse_other_spec(const ExperimentSpec& recorded, ExperimentSpec given,
   given.name = recorded.name;
   given.storage_path = recorded.storage_path;
   given.num_samples = recorded.num_samples;
-  // Chosen once, from what the search was then: more samples do not make it another one.
-  if (!given.searcher_reason.empty()) given.searcher = recorded.searcher;
+  keep_chosen_searcher(recorded, given);
   const std::string changed = changed_fields(recorded, given);
   if (changed.empty()) return;
   throw user_error(directory.string() + " was started with another " + changed +
@@ -101,17 +100,13 @@ struct AskSession::State {
   }
 
   void extend(std::int64_t num_samples, const Catalogue& catalogue) {
+    const bool has_snapshot = ExperimentStore::read_snapshot_state(files, directory).has_value();
     const Json recorded = to_json(spec);
-    // At every moment the newest snapshot says under which spec the journal after it was written.
-    if (!ExperimentStore::read_snapshot_state(files, directory)) {
-      take_snapshot(experiment, policies, *store, callbacks, recorded, changes);
-    }
     spec.num_samples = num_samples;
     Policies extended = make(catalogue);
-    extended.load(encode_numbers(policies.save()));
+    change_spec(experiment, {policies, recorded}, {extended, to_json(spec)}, *store, callbacks,
+                changes, has_snapshot);
     policies = std::move(extended);
-    store->write_spec(to_json(spec));
-    take_snapshot(experiment, policies, *store, callbacks, to_json(spec), changes);
   }
 
   LockOwner owner() const {

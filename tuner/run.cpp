@@ -244,11 +244,13 @@ std::optional<std::string> missing_script(const std::vector<std::string>& comman
   if (!interpreters.contains(program)) return std::nullopt;
   for (std::size_t i = 1; i < command.size(); ++i) {
     if (command[i] == "-c" || command[i] == "-m") return std::nullopt;
+    if (command[i].starts_with('-')) continue;
+    // The first that is no option is the script, or an option's value: that has no such ending.
     const std::filesystem::path script = command[i];
-    if (!endings.contains(script.extension().string())) continue;
     std::error_code ignored;
-    if (script.is_absolute() && std::filesystem::exists(script, ignored)) return std::nullopt;
-    return command[i];
+    const bool is_there = script.is_absolute() && std::filesystem::exists(script, ignored);
+    const bool is_script = endings.contains(script.extension().string());
+    return is_script && !is_there ? std::optional(command[i]) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -425,15 +427,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   if (to_json(spec) == to_json(recorded)) {
     engine.policies = std::move(replayed);
   } else {
-    // At every moment the newest snapshot says under which spec the journal after it was written.
-    const auto snapshot_under = [&](const Policies& policies, const ExperimentSpec& in_force) {
-      take_snapshot(engine.experiment, policies, store, engine.callbacks, to_json(in_force),
-                    engine.changes);
-    };
-    if (!snapshot) snapshot_under(replayed, recorded);
-    engine.policies.load(encode_numbers(replayed.save()));
-    store.write_spec(to_json(spec));
-    snapshot_under(engine.policies, spec);
+    change_spec(engine.experiment, {replayed, to_json(recorded)}, {engine.policies, to_json(spec)},
+                store, engine.callbacks, engine.changes, snapshot.has_value());
   }
   const std::string changed = changed_fields(recorded, spec);
   if (!changed.empty()) engine.callbacks.notice("from now on with another " + changed);

@@ -227,7 +227,8 @@ void add_look_commands(CLI::App& app, Line& line) {
       add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
                   "  tune best results/digits\n"
                   "  tune best results/digits --metric loss --mode min --scope last\n"
-                  "  cp -r \"$(tune best results/digits --json | jq -r .checkpoint)\" model\n");
+                  "  cp -r \"$(tune best results/digits --json | jq -r "
+                  "'.best_checkpoints[0].path')\" model\n");
   add_directory(*best, line.best.directory);
   add_metric(*best, line.best);
   best->add_flag("--json", line.best.json, "As a JSON object, or a list of a front's");

@@ -237,8 +237,7 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
   // It was found by these, so they are right whatever was recorded before a move.
   spec.name = recorded.name;
   spec.storage_path = recorded.storage_path;
-  // Chosen once, from what the search was then: more samples do not make it another one.
-  if (!spec.searcher_reason.empty()) spec.searcher = recorded.searcher;
+  keep_chosen_searcher(recorded, spec);
   if (was_warm && is_same_but_warmer(recorded, spec)) spec.searcher = recorded.searcher;
   const auto problems = refuse_changes(recorded, spec, catalogue);
   print_problems(document, problems);

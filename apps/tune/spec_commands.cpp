@@ -154,12 +154,7 @@ constexpr std::string_view starter = R"(// An experiment: what to run, what to t
   "stop": {"training_iteration": 50},
 
   // When to save, and how many of a trial's checkpoints to keep: the best two and the latest.
-  "checkpoint_config": {
-    "checkpoint_frequency": 10,
-    "num_to_keep": 2,
-    "checkpoint_score_attribute": "loss",
-    "checkpoint_score_order": "min"
-  },
+  "checkpoint_config": {"checkpoint_frequency": 10, "num_to_keep": 2},
 
   // A failed trial is tried again so often, from its latest checkpoint.
   "failure_config": {"max_failures": 1}

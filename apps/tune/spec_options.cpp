@@ -118,12 +118,6 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return items;
 }
 
-std::string without_blanks(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? ""
-                                    : text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
 Json amounts(const SpecOption& option, const std::string& text) {
   if (auto json = structured(option.name, text)) return *std::move(json);
   Json object = Json::object();
@@ -149,9 +143,9 @@ Json rules(const SpecOption& option, const std::string& text) {
                        " must be like training_iteration=20, 'val_loss<=0.1' or JSON, got '" +
                        text + "'");
     }
-    const std::string metric = without_blanks(item.substr(0, sign));
+    const std::string metric = trimmed(item.substr(0, sign));
     const std::string comparison = item.substr(sign, value - sign);
-    const Json bound = json_or_text(without_blanks(item.substr(value)));
+    const Json bound = json_or_text(trimmed(item.substr(value)));
     if (comparison == "=") {
       bounds[metric] = bound;
     } else {

@@ -43,10 +43,10 @@ class Checkpoints(Meanings):
 
 class Stops(Meanings):
     def test_comparisons_on_the_command_line_are_those_of_specs(self):
-        for rule, last in [("loss<=0.1", 2), ("loss < 0.5", 2), ("training_iteration>=3", 3),
-                           ("training_iteration=3", 3), ("loss>4,training_iteration=4", 3)]:
+        for i, (rule, last) in enumerate([("loss<=0.1", 2), ("loss < 0.5", 2), ("training_iteration>=3", 3),
+                           ("training_iteration=3", 3), ("loss>4,training_iteration=4", 3)]):
             with self.subTest(rule=rule):
-                name = f"e{abs(hash(rule))}"
+                name = f"e{i}"
                 self.run_it("--stop", rule, "--name", name)
                 self.assertEqual(self.json("ls", f"results/{name}")[0]["training_iteration"], last)
 
@@ -121,6 +121,7 @@ class Scripts(Meanings):
 
     def test_arguments_that_are_the_programs_own_are_left_alone(self):
         for command in [["python3", "-c", "pass", "a.py"], ["python3", "-m", "mine", "a.py"],
+                        ["python3", "-X", "dev", "a.py"], ["sh", "prog", "--out", "new.sh"],
                         ["env", "python3", "/in/another/container.py"]]:
             with self.subTest(command=command):
                 self.write("spec.json", self.spec(trainable={"command": command}))

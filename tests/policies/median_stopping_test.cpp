@@ -31,6 +31,13 @@ Action report(Scheduler& scheduler, std::uint32_t id, const std::vector<double>&
   return action;
 }
 
+/// Reports once, after `time` seconds of training.
+Action report_at(Scheduler& scheduler, std::uint32_t id, double time, double loss) {
+  Result result = result_at(1, loss);
+  result.time_total_s = time;
+  return scheduler.on_result(trial_number(id), result).action;
+}
+
 }  // namespace
 
 TEST_CASE("median_stopping stops a trial whose best is worse than the median of averages",
@@ -131,9 +138,7 @@ TEST_CASE("median_stopping compares times that are not the same on a grid of the
           "[median_stopping][unit]") {
   const auto median = make_scheduler("median_stopping", {{"grace_period", 10}});
   const auto at = [&](std::uint32_t id, double time, double loss) {
-    Result result = result_at(1, loss);
-    result.time_total_s = time;
-    return median->on_result(trial_number(id), result).action;
+    return report_at(*median, id, time, loss);
   };
   for (const std::uint32_t id : {0, 1, 2, 3}) report(*median, id, {});
   // At 100 s the others' averages are those of 50 s: 1, 2 and 3. Later results do not count there.
@@ -152,9 +157,7 @@ TEST_CASE("median_stopping judges a trial once at each point of the grid",
           "[median_stopping][unit]") {
   const auto median = make_scheduler("median_stopping", {{"grace_period", 10}});
   const auto at = [&](std::uint32_t id, double time, double loss) {
-    Result result = result_at(1, loss);
-    result.time_total_s = time;
-    return median->on_result(trial_number(id), result).action;
+    return report_at(*median, id, time, loss);
   };
   for (std::uint32_t id = 0; id < 7; ++id) report(*median, id, {});
   const auto pass_by = [&](std::uint32_t id, double loss) {

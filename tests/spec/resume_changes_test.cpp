@@ -114,6 +114,22 @@ TEST_CASE("Checkpoints that were ranked by nothing may be ranked from now on", "
   CHECK_FALSE(refused(changed, recorded).empty());
 }
 
+TEST_CASE("What auto has chosen stays, its options may not change", "[spec][resume]") {
+  const ExperimentSpec recorded = good();
+  REQUIRE(recorded.searcher["type"] == "random");
+  ExperimentSpec given = recorded;
+  given.searcher = {{"type", "tpe"}};
+  given.searcher_reason.clear();  // asked for by its name
+  keep_chosen_searcher(recorded, given);
+  CHECK(refused(recorded, given) == "/searcher ");
+  given.searcher_reason = "there are many trials to come";
+  keep_chosen_searcher(recorded, given);
+  CHECK(refused(recorded, given).empty());
+  given.searcher["points_to_evaluate"] = Json::array({Json::object()});
+  keep_chosen_searcher(recorded, given);
+  CHECK(refused(recorded, given) == "/searcher ");
+}
+
 TEST_CASE("What has not changed is not refused", "[spec][resume]") {
   const ExperimentSpec recorded = good();
   CHECK(refused(recorded, recorded).empty());

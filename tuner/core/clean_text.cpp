@@ -65,4 +65,10 @@ std::string clean_text(std::string_view text, Lines lines) {
   return clean;
 }
 
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 }  // namespace tune

@@ -19,4 +19,7 @@ enum class Lines {
 /// each that turns the direction of writing, becomes a space; what is no UTF-8 becomes "?".
 std::string clean_text(std::string_view text, Lines lines = Lines::join);
 
+/// Without the blanks around it.
+std::string trimmed(const std::string& text);
+
 }  // namespace tune

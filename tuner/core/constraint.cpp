@@ -5,18 +5,14 @@
 #include <limits>
 #include <stdexcept>
 
+#include "tuner/core/clean_text.h"
+
 namespace tune {
 
 namespace {
 
 std::invalid_argument wrong(const std::string& text, const std::string& reason) {
   return std::invalid_argument("'" + text + "' is not a constraint: " + reason);
-}
-
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? ""
-                                    : text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
 /// What is at most 0 if and only if the constraint is fulfilled.

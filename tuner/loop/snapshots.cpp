@@ -45,6 +45,18 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
   store.publish(parts);
 }
 
+void change_spec(const Experiment& experiment, UnderSpec before, UnderSpec after,
+                 ExperimentStore& store, CallbackList& callbacks, TrialChanges& changes,
+                 bool has_snapshot) {
+  const auto snapshot_under = [&](const UnderSpec& in_force) {
+    take_snapshot(experiment, in_force.policies, store, callbacks, in_force.spec, changes);
+  };
+  if (!has_snapshot) snapshot_under(before);
+  after.policies.load(encode_numbers(before.policies.save()));
+  store.write_spec(after.spec);
+  snapshot_under(after);
+}
+
 /// Of something done beside the loop.
 struct Snapshots::Outcome {
   SnapshotParts parts;  ///< that have to be written once more

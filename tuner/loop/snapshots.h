@@ -23,6 +23,19 @@ namespace tune {
 void take_snapshot(const Experiment& experiment, const Policies& policies, ExperimentStore& store,
                    CallbackList& callbacks, const Json& spec, TrialChanges& changes);
 
+/// Policies, and the spec that they are made from.
+struct UnderSpec {
+  Policies& policies;
+  const Json& spec;
+};
+
+/// Goes on under another spec before the loop runs: what the policies of `before` know, those of
+/// `after` take over. At every moment the newest snapshot says under which spec the journal after
+/// it was written; `has_snapshot`: there is one already.
+void change_spec(const Experiment& experiment, UnderSpec before, UnderSpec after,
+                 ExperimentStore& store, CallbackList& callbacks, TrialChanges& changes,
+                 bool has_snapshot);
+
 class Snapshots {
  public:
   /// `period_s`: time from one to the next; none: at least `shortest_period_s`, and so much that

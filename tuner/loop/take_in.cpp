@@ -36,15 +36,16 @@ std::string names_of(const Metrics& metrics) {
 /// What a result says under a name that is none of its numbers: "the text \"0.3\""; empty if it
 /// says nothing there.
 std::string value_that_is_no_number(const Metrics& metrics, const std::string& name) {
-  Json json = Json::parse(metrics.text, nullptr, false);
+  const Json all = Json::parse(metrics.text, nullptr, false);
+  const Json* at = &all;
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('/', begin), name.size());
-    const auto found = json.is_object() ? json.find(name.substr(begin, end - begin)) : json.end();
-    if (!json.is_object() || found == json.end()) return "";
-    json = Json(*found);
+    const std::string key = name.substr(begin, end - begin);
+    if (!at->is_object() || !at->contains(key)) return "";
+    at = &at->at(key);
     begin = end + 1;
   }
-  return (json.is_string() ? "the text " : "") + describe(json);
+  return (at->is_string() ? "the text " : "") + describe(*at);
 }
 
 }  // namespace

@@ -98,6 +98,10 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   return problems;
 }
 
+void keep_chosen_searcher(const ExperimentSpec& recorded, ExperimentSpec& given) {
+  if (!given.searcher_reason.empty()) given.searcher["type"] = recorded.searcher.at("type");
+}
+
 std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed) {
   const Json before = to_json(recorded);
   const Json after = to_json(changed);

@@ -22,6 +22,10 @@ std::span<const ChangeRule> change_rules();
 std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
                                     const Catalogue& catalogue);
 
+/// What "auto" has chosen stays: it chose once, from what the search was then, and more samples do
+/// not make it another search. The searcher's options are `given`'s.
+void keep_chosen_searcher(const ExperimentSpec& recorded, ExperimentSpec& given);
+
 /// The top-level fields in which they differ, "num_samples, stop"; empty if in none.
 std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed);
 

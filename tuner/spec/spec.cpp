@@ -105,15 +105,12 @@ class SpecParser {
       return;
     }
     for (std::size_t i = 0; i < json->size(); ++i) {
-      const auto text = to_text(json->at(i));
-      if (text) {
-        spec_.plugins.push_back(base_ != nullptr ? resolve(*base_, at_home(*text))
-                                                 : fs::path(*text));
-      } else {
-        problems_.push_back({"/plugins/" + std::to_string(i),
-                             "a plugin must be a path, got " + describe(json->at(i))});
-      }
+      if (to_text(json->at(i))) continue;
+      problems_.push_back({"/plugins/" + std::to_string(i),
+                           "a plugin must be a path, got " + describe(json->at(i))});
     }
+    // Recorded ones are absolute.
+    spec_.plugins = plugins_in({{"plugins", *json}}, base_ != nullptr ? *base_ : fs::path("/"));
   }
 
   SearchSpace parse_param_space() {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "tuner/core/result.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
@@ -177,12 +178,10 @@ std::vector<std::string> metrics_awaited(const ExperimentSpec& spec) {
   if (spec.checkpoint_config.checkpoint_score_attribute) {
     names.insert(*spec.checkpoint_config.checkpoint_score_attribute);
   }
-  static const std::set<std::string> filled_in = {"training_iteration", "time_total_s",
-                                                  "time_this_iter_s",   "timestamp",
-                                                  "time_since_restore", "iterations_since_restore",
-                                                  "timesteps_total",    "episodes_total"};
+  Result filled_in;
+  filled_in.timesteps_total = filled_in.episodes_total = 0;
   std::erase_if(names, [&](const std::string& name) {
-    return filled_in.contains(name) || find_objective(spec.objectives, name) != nullptr;
+    return filled_in.find(name) || find_objective(spec.objectives, name) != nullptr;
   });
   return {names.begin(), names.end()};
 }
