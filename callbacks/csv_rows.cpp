@@ -45,17 +45,16 @@ void append_csv_cell(std::string& out, const MetricCell& cell) {
 }  // namespace
 
 CsvRows::Layout CsvRows::make_layout(FieldSet fields, std::vector<std::string> names) {
-  Layout layout{fields, std::move(names), fields, {}, {}};
+  Layout layout{fields, std::move(names), {}, {}};
   layout.shown.assign(layout.names.size(), true);
   std::unordered_set<std::string_view> seen;
   seen.reserve(layout.names.size());
   for (std::size_t i = layout.names.size(); i-- > 0;) {
     const auto& name = layout.names[i];
-    layout.shown[i] = name != driver_fields[0] && seen.insert(name).second;
+    layout.shown[i] = !is_driver_field(name) && seen.insert(name).second;
   }
   for (std::size_t i = 0; i < driver_fields.size(); ++i) {
-    if (seen.contains(driver_fields[i])) layout.shown_fields[i] = false;
-    if (layout.shown_fields[i]) csv::append_cell(layout.header, driver_fields[i], i == 0);
+    if (fields[i]) csv::append_cell(layout.header, driver_fields[i], i == 0);
   }
   for (std::size_t i = 0; i < layout.names.size(); ++i) {
     if (!layout.shown[i]) continue;
@@ -96,7 +95,7 @@ void CsvRows::append_row(const Values& values, Append append_value) {
   layout_ = &layout;
   row_.clear();
   for (std::size_t i = 0; i < driver_fields.size(); ++i) {
-    if (layout.shown_fields[i]) csv::append_cell(row_, fields_.text(i), i == 0);
+    if (fields[i]) csv::append_cell(row_, fields_.text(i), i == 0);
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (layout.shown[i]) append_value(values[i]);

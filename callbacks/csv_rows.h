@@ -21,7 +21,7 @@ class CsvRows {
   /// Valid until the next call.
   ///
   /// The driver's fields come first, then the metrics as they appear, nested ones flattened with
-  /// "/". A metric with the name of a driver field takes its place, but for training_iteration.
+  /// "/", but for those that have the name of a driver field.
   /// NaN and the infinities are NaN, inf and -inf; strings stand as they are, or as JSON text if
   /// they contain control characters; lists stand as JSON text, null as an empty cell.
   Row make(TrialId trial, const Result& result);
@@ -31,8 +31,7 @@ class CsvRows {
   struct Layout {
     FieldSet fields;                 ///< that the results have
     std::vector<std::string> names;  ///< of their metrics
-    FieldSet shown_fields;
-    std::vector<bool> shown;  ///< of `names`
+    std::vector<bool> shown;         ///< of `names`
     std::string header;
   };
 

@@ -9,7 +9,6 @@ namespace tune {
 
 namespace {
 
-constexpr std::size_t iteration_field = 0;
 constexpr std::size_t date_field = 2;
 constexpr std::size_t trial_field = 9;
 
@@ -37,13 +36,17 @@ std::string_view members(std::string_view text) {
 
 }  // namespace
 
+bool is_driver_field(std::string_view name) {
+  return std::find(driver_fields.begin(), driver_fields.end(), name) != driver_fields.end();
+}
+
 bool DriverFields::is_string(std::size_t field) {
   return field == date_field || field == trial_field;
 }
 
 void DriverFields::fill(TrialId trial, const Result& result) {
-  texts_[iteration_field].clear();
-  append_integer(texts_[iteration_field], result.training_iteration);
+  texts_[0].clear();
+  append_integer(texts_[0], result.training_iteration);
   set_number(texts_[1], result.timestamp);
   const auto second = static_cast<std::time_t>(result.timestamp);
   if (second != date_of_) {
@@ -71,12 +74,12 @@ MetricsShape shape_of(std::string_view metrics) {
   std::size_t lists = 0;
   std::size_t keys = 0;
   std::size_t objects = 0;
+  bool is_in_driver_field = false;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const char c = metrics[i];
     const bool ends_member = depth == 1 && lists == 0 && (c == ',' || c == '}');
-    if (ends_member && shape.iteration_begin > 0 && shape.iteration_end == 0) {
-      shape.iteration_end = i;
-    }
+    if (ends_member && is_in_driver_field) shape.driver_fields.back().second = i;
+    if (ends_member) is_in_driver_field = false;
     if (c == '{') {
       ++depth;
       ++objects;
@@ -106,12 +109,8 @@ MetricsShape shape_of(std::string_view metrics) {
         const Json parsed = Json::parse(metrics.substr(start - 1, i + 2 - start), nullptr, false);
         if (parsed.is_string()) key = unescaped = parsed.get<std::string>();
       }
-      const auto field = std::find(driver_fields.begin(), driver_fields.end(), key);
-      if (field == driver_fields.end()) continue;
-      shape.reported.set(static_cast<std::size_t>(field - driver_fields.begin()));
-      if (field == driver_fields.begin() && shape.iteration_begin == 0) {
-        shape.iteration_begin = start - 1;
-      }
+      is_in_driver_field = is_driver_field(key);
+      if (is_in_driver_field) shape.driver_fields.emplace_back(start - 1, start - 1);
     }
   }
   shape.values = keys + 1 - objects;
@@ -119,27 +118,19 @@ MetricsShape shape_of(std::string_view metrics) {
 }
 
 void append_json_row(std::string& out, const DriverFields& fields, const Result& result) {
-  const MetricsShape shape = shape_of(result.metrics.text);
-  FieldSet reported = shape.reported;
   std::string own_text;
   std::string_view text = result.metrics.text;
-  // The driver's own iteration is the one that counts: the reported one is taken out, with the
-  // comma behind it, or, if it is the last one, before it.
-  if (reported[iteration_field]) {
-    reported.reset(iteration_field);
-    std::size_t begin = shape.iteration_begin;
-    std::size_t end = shape.iteration_end;
-    if (text[end] == ',') {
-      ++end;
-    } else if (const auto comma = text.find_last_not_of(" \t", begin - 1); text[comma] == ',') {
-      begin = comma;
+  if (const auto shape = shape_of(text); !shape.driver_fields.empty()) {
+    std::size_t from = 0;
+    for (const auto& [begin, end] : shape.driver_fields) {
+      own_text.append(text.substr(from, begin - from));
+      from = text[end] == ',' ? end + 1 : end;
     }
-    own_text.append(text.substr(0, begin)).append(text.substr(end));
-    text = own_text;
+    text = own_text.append(text.substr(from));
   }
   out += '{';
   for (std::size_t i = 0; i < driver_fields.size(); ++i) {
-    if (reported[i] || fields.text(i).empty()) continue;
+    if (fields.text(i).empty()) continue;
     if (i > 0) out += ',';
     out.append("\"").append(driver_fields[i]).append("\":");
     if (DriverFields::is_string(i)) {
@@ -148,7 +139,9 @@ void append_json_row(std::string& out, const DriverFields& fields, const Result&
       out += fields.text(i);
     }
   }
-  if (const auto inside = members(text); !inside.empty()) out.append(",").append(inside);
+  auto inside = members(text);
+  if (inside.ends_with(',')) inside.remove_suffix(1);  // of one that is taken out behind it
+  if (!inside.empty()) out.append(",").append(inside);
   out += "}\n";
 }
 

@@ -1,6 +1,6 @@
 // The fields of a result that the driver fills in itself, as text, and where the trainable's own
-// metrics have the same names. Shared by result.json and progress.csv.
-// Knows no files.
+// metrics have the same names, which are the driver's alone. Shared by result.json and
+// progress.csv. Knows no files.
 #pragma once
 
 #include <array>
@@ -9,6 +9,8 @@
 #include <ctime>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tuner/core/result.h"
 #include "tuner/core/trial.h"
@@ -28,6 +30,8 @@ constexpr std::array<std::string_view, 11> driver_fields = {"training_iteration"
                                                             "done"};
 using FieldSet = std::bitset<driver_fields.size()>;
 
+bool is_driver_field(std::string_view name);
+
 /// The texts of one result's driver fields; empty where the result does not have one.
 class DriverFields {
  public:
@@ -44,11 +48,9 @@ class DriverFields {
 struct MetricsShape {
   std::size_t values = 0;  ///< members that are no objects, at any depth
   bool has_lists = false;  ///< then `values` may count members of objects in lists too
-  FieldSet reported;       ///< driver fields whose names are keys of the outermost object
-  /// Where the outermost object's training_iteration stands, from its key to the comma or brace
-  /// behind it; nowhere: both are 0.
-  std::size_t iteration_begin = 0;
-  std::size_t iteration_end = 0;
+  /// Where the outermost object has members called like driver fields: from the key to the comma or
+  /// brace behind the value.
+  std::vector<std::pair<std::size_t, std::size_t>> driver_fields;
 };
 MetricsShape shape_of(std::string_view metrics);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -72,6 +73,7 @@ class Connection {
 
   protocol::Start receive_start() {
     auto command = receive();
+    if (std::holds_alternative<protocol::Stop>(command)) throw End{exit_stopped, ""};
     auto* start = std::get_if<protocol::Start>(&command);
     if (start == nullptr || start->reset) throw unexpected("start was expected first");
     return std::move(*start);
@@ -117,11 +119,10 @@ int fail(Connection& connection, const std::string& called_last) {
   return exit_failed;
 }
 
-/// The regular file behind `fd`, if that is what is behind it.
-std::optional<struct stat> regular_file(int fd) {
+/// Who has sent its output elsewhere, keeps it there.
+bool is_regular_file(int fd) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return status;
+  return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 void continue_output_in(const std::string& file, int fd) {
@@ -142,28 +143,52 @@ void move_to(const protocol::Start& start) {
   if (::chdir(trial_dir.c_str()) != 0) {
     throw std::system_error(errno, std::generic_category(), trial_dir);
   }
-  const auto out = regular_file(STDOUT_FILENO);
-  const auto err = regular_file(STDERR_FILENO);
-  const bool merged = out && err && out->st_dev == err->st_dev && out->st_ino == err->st_ino;
-  // A driver that does not say where they are has them in that directory.
-  const std::string to = start.stdout_log.value_or("stdout.log");
-  if (out) continue_output_in(to, STDOUT_FILENO);
-  if (err) continue_output_in(merged ? to : start.stderr_log.value_or("stderr.log"), STDERR_FILENO);
+  const auto move = [](const std::string& log, int fd) {
+    if (!log.empty() && is_regular_file(fd)) continue_output_in(log, fd);
+  };
+  move(start.stdout_log, STDOUT_FILENO);
+  move(start.stderr_log, STDERR_FILENO);
 }
 
-protocol::Saved save(TrainableRunner& runner, const std::string& directory) {
+protocol::Saved save(TrainableRunner& runner, const protocol::Save& wanted) {
+  protocol::Saved saved;
+  saved.iteration = wanted.iteration;
   try {
-    runner.save(directory);
-    return {};
+    runner.save(wanted.directory);
   } catch (...) {
-    return {current_exception_text()};
+    saved.error = current_exception_text();
+  }
+  return saved;
+}
+
+protocol::Result step(TrainableRunner& runner, const protocol::Step& wanted) {
+  protocol::Result result = runner.step();
+  result.iteration = wanted.iteration;
+  return result;
+}
+
+bool is_within(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// Links from the root on that stay in `from` become relative ones, so that they stay in `to`.
+void copy_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to) {
+  namespace fs = std::filesystem;
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  for (const auto& entry : fs::recursive_directory_iterator(to)) {
+    if (!entry.is_symlink()) continue;
+    const fs::path target = fs::read_symlink(entry.path());
+    if (!target.is_absolute() || !is_within(target, from)) continue;
+    fs::remove(entry.path());
+    fs::create_symlink(
+        (to / target.lexically_relative(from)).lexically_relative(entry.path().parent_path()),
+        entry.path());
   }
 }
 
 /// A class trainable's hello. Only asking shows whether it can be reset: `reset_config` answers.
 protocol::Hello class_hello() {
   protocol::Hello hello;
-  hello.pid = ::getpid();
   hello.api = protocol::Api::class_api;
   hello.can_reset = true;
   return hello;
@@ -171,13 +196,10 @@ protocol::Hello class_hello() {
 
 void reset(Connection& connection, TrainableRunner& runner, const protocol::Start& start) {
   move_to(start);
-  protocol::Hello hello = class_hello();
-  hello.reset_refused = !runner.reset(start);
-  connection.send(hello);
-  if (!hello.reset_refused) return;
-  const auto command = connection.receive();
-  if (!std::holds_alternative<protocol::Stop>(command)) {
-    throw Connection::unexpected("only stop can follow a refused reset");
+  if (runner.reset(start)) return;
+  connection.send(protocol::Refused{});
+  // The step that came with the reset is for its successor.
+  while (!std::holds_alternative<protocol::Stop>(connection.receive())) {
   }
   throw End{exit_stopped, ""};
 }
@@ -186,10 +208,10 @@ void reset(Connection& connection, TrainableRunner& runner, const protocol::Star
 [[noreturn]] void obey(Connection& connection, TrainableRunner& runner) {
   for (;;) {
     const auto command = connection.receive();
-    if (std::holds_alternative<protocol::Step>(command)) {
-      connection.send(runner.step());
+    if (const auto* next = std::get_if<protocol::Step>(&command)) {
+      connection.send(step(runner, *next));
     } else if (const auto* wanted = std::get_if<protocol::Save>(&command)) {
-      connection.send(save(runner, wanted->directory));
+      connection.send(save(runner, *wanted));
     } else if (const auto* start = std::get_if<protocol::Start>(&command)) {
       if (!start->reset) throw Connection::unexpected("start came a second time");
       reset(connection, runner, *start);
@@ -230,7 +252,8 @@ class DrivenSession : public Session {
                                   "' is not a directory");
     }
     protocol::Result result = finish_iteration(std::move(metrics), seconds.count(), context_);
-    if (checkpoint_dir) result.checkpoint = std::filesystem::absolute(*checkpoint_dir).string();
+    result.iteration = iteration_;
+    if (checkpoint_dir) result.checkpoint = name_in_trial_dir(*checkpoint_dir);
     send(std::move(result));
     await_step();
   }
@@ -247,11 +270,15 @@ class DrivenSession : public Session {
   void await_step() {
     for (;;) {
       const auto command = receive();
-      if (std::holds_alternative<protocol::Step>(command)) break;
-      if (std::holds_alternative<protocol::Save>(command)) {
+      if (const auto* step = std::get_if<protocol::Step>(&command)) {
+        iteration_ = step->iteration;
+        break;
+      }
+      if (const auto* save = std::get_if<protocol::Save>(&command)) {
         send(
             protocol::Saved{"a function trainable cannot be told to save: it must report its "
-                            "checkpoints itself"});
+                            "checkpoints itself",
+                            save->iteration});
       } else if (std::holds_alternative<protocol::Stop>(command)) {
         end(End{exit_stopped, ""});
       } else {
@@ -266,12 +293,37 @@ class DrivenSession : public Session {
     if (end_) throw *end_;
     protocol::Result nothing_new;
     nothing_new.done = true;
+    nothing_new.iteration = iteration_;
     send(std::move(nothing_new));
     await_step();
     throw Connection::unexpected("step came after the function had returned");
   }
 
  private:
+  /// The protocol hands over what lies in the trial's directory. What is elsewhere is the user's:
+  /// it is copied, and stays.
+  std::string name_in_trial_dir(const std::filesystem::path& reported) {
+    namespace fs = std::filesystem;
+    const fs::path own = fs::canonical(context_.trial_dir);
+    const fs::path from = fs::canonical(reported);
+    if (from == own || is_within(own, from)) {
+      throw std::invalid_argument("the reported checkpoint '" + reported.string() +
+                                  "' holds the trial's own directory; report a directory in it");
+    }
+    const bool is_link = fs::is_symlink(fs::absolute(reported / ".").parent_path());
+    if (from.parent_path() == own && !is_link) return from.filename();
+    const fs::path copy = new_checkpoint_dir();
+    try {
+      copy_checkpoint(from, copy);
+    } catch (const fs::filesystem_error& error) {
+      // A save that fails is no end of the training. The driver counts it: there is nothing.
+      std::fprintf(stderr, "tune: the reported checkpoint cannot be copied: %s\n", error.what());
+      std::error_code ignored;
+      fs::remove_all(copy, ignored);
+    }
+    return copy.filename();
+  }
+
   void send(const protocol::Answer& answer) {
     try {
       connection_.send(answer);
@@ -299,13 +351,13 @@ class DrivenSession : public Session {
   std::optional<std::filesystem::path> checkpoint_;
   std::optional<End> end_;
   std::int64_t last_checkpoint_ = 0;
+  std::int64_t iteration_ = 0;  ///< of the step that is to be answered
   std::chrono::steady_clock::time_point went_on_;
 };
 
 int drive_function(Connection& connection, const TrainFunction& function) {
   try {
     protocol::Hello hello;
-    hello.pid = ::getpid();
     hello.api = protocol::Api::function_api;
     connection.send(hello);
     const protocol::Start start = connection.receive_start();

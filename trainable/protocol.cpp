@@ -2,6 +2,8 @@
 // Knows no socket and no trial's life.
 #include "trainable/protocol.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -11,7 +13,7 @@
 namespace tune::protocol {
 namespace {
 
-constexpr std::string_view step_line = R"({"type":"step"})";
+constexpr std::string_view step_beginning = R"({"type":"step","iteration":)";
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
@@ -68,17 +70,22 @@ std::string line_of(const Start& start) {
       .add("config", start.config)
       .add("checkpoint", start.checkpoint ? Json(*start.checkpoint) : Json())
       .add("iteration", start.iteration)
+      .add("attempt", start.attempt)
+      .add("resources", start.resources)
+      .add("devices", start.devices)
+      .add("stdout", start.stdout_log)
+      .add("stderr", start.stderr_log)
       .add("rank", start.rank)
       .add("world_size", start.world_size);
-  if (start.stdout_log) line.add("stdout", *start.stdout_log);
-  if (start.stderr_log) line.add("stderr", *start.stderr_log);
   return line.finish();
 }
 
-std::string line_of(const Step&) { return Line("step").finish(); }
+std::string line_of(const Step& step) {
+  return std::string(step_beginning).append(std::to_string(step.iteration)).append("}\n");
+}
 
 std::string line_of(const Save& save) {
-  return Line("save").add("directory", save.directory).finish();
+  return Line("save").add("directory", save.directory).add("iteration", save.iteration).finish();
 }
 
 std::string line_of(const Stop&) { return Line("stop").finish(); }
@@ -86,15 +93,14 @@ std::string line_of(const Stop&) { return Line("stop").finish(); }
 std::string line_of(const Hello& hello) {
   Line line("hello");
   line.add("protocol", hello.protocol)
-      .add("pid", hello.pid)
       .add("api", hello.api == Api::class_api ? "class" : "function")
       .add("can_reset", hello.can_reset);
-  if (hello.reset_refused) line.add("reset_refused", true);
   return line.finish();
 }
 
 std::string line_of(const Result& result) {
   Line line("result");
+  if (result.iteration) line.add("iteration", *result.iteration);
   line.add("metrics", result.metrics);
   if (result.done) line.add("done", true);
   if (result.should_checkpoint) line.add("should_checkpoint", true);
@@ -104,9 +110,12 @@ std::string line_of(const Result& result) {
 
 std::string line_of(const Saved& saved) {
   Line line("saved");
+  if (saved.iteration) line.add("iteration", *saved.iteration);
   if (saved.error) line.add("error", *saved.error);
   return line.finish();
 }
+
+std::string line_of(const Refused&) { return Line("refused").finish(); }
 
 std::string line_of(const Failure& failure) {
   return Line("error").add("message", failure.message).add("trace", failure.trace).finish();
@@ -124,10 +133,10 @@ class Fields {
   }
 
   std::optional<std::string> text_or_null(const char* name) const {
-    const auto field = message_.find(name);
-    if (field == message_.end() || field->is_null()) return std::nullopt;
-    if (!field->is_string()) wrong(name, "a string or null");
-    return field->get<std::string>();
+    if (is_absent(name)) return std::nullopt;
+    const Json& field = message_.at(name);
+    if (!field.is_string()) wrong(name, "a string or null");
+    return field.get<std::string>();
   }
 
   Json object(const char* name) const {
@@ -136,11 +145,25 @@ class Fields {
     return *field;
   }
 
+  Json object_or_null(const char* name) const {
+    return is_absent(name) ? Json::object() : object(name);
+  }
+
+  std::vector<std::string> texts_or_null(const char* name) const {
+    if (is_absent(name)) return {};
+    const Json& field = message_.at(name);
+    const auto is_text = [](const Json& each) { return each.is_string(); };
+    if (!field.is_array() || !std::all_of(field.begin(), field.end(), is_text)) {
+      wrong(name, "a list of strings");
+    }
+    return field.get<std::vector<std::string>>();
+  }
+
   template <class Integer>
   Integer integer(const char* name, Integer least, Integer otherwise) const {
-    const auto field = message_.find(name);
-    if (field == message_.end()) return otherwise;
-    const auto value = field->is_number_integer() ? field->get<std::int64_t>() : -1;
+    if (is_absent(name)) return otherwise;
+    const Json& field = message_.at(name);
+    const auto value = field.is_number_integer() ? field.get<std::int64_t>() : -1;
     if (value < least || value > std::numeric_limits<Integer>::max()) {
       wrong(name, "an integer, " + std::to_string(least) + " or more");
     }
@@ -148,6 +171,12 @@ class Fields {
   }
 
  private:
+  /// Null means that a field is not there, everywhere.
+  bool is_absent(const char* name) const {
+    const auto field = message_.find(name);
+    return field == message_.end() || field->is_null();
+  }
+
   [[noreturn]] void wrong(const char* name, const std::string& expected) const {
     const auto field = message_.find(name);
     const std::string found =
@@ -168,11 +197,25 @@ Start parse_start(const Fields& fields, bool reset) {
   start.config = fields.object("config");
   start.checkpoint = fields.text_or_null("checkpoint");
   start.iteration = fields.integer<std::int64_t>("iteration", 0, 0);
-  start.stdout_log = fields.text_or_null("stdout");
-  start.stderr_log = fields.text_or_null("stderr");
+  start.attempt = fields.integer<int>("attempt", 1, 1);
+  start.resources = fields.object_or_null("resources");
+  start.devices = fields.texts_or_null("devices");
+  start.stdout_log = fields.text_or_null("stdout").value_or("");
+  start.stderr_log = fields.text_or_null("stderr").value_or("");
   start.rank = fields.integer<int>("rank", 0, 0);
   start.world_size = fields.integer<int>("world_size", 1, 1);
   return start;
+}
+
+/// The command that comes most often, as the driver writes it, without a look for fields.
+std::optional<Step> quick_step(std::string_view line) {
+  if (!line.starts_with(step_beginning) || !line.ends_with('}')) return std::nullopt;
+  const char* const begin = line.data() + step_beginning.size();
+  const char* const end = line.data() + line.size() - 1;
+  Step step;
+  const auto [after, error] = std::from_chars(begin, end, step.iteration);
+  if (error != std::errc() || after != end || step.iteration < 0) return std::nullopt;
+  return step;
 }
 
 }  // namespace
@@ -186,7 +229,7 @@ std::string format(const Answer& answer) {
 }
 
 Command parse_command(std::string_view line) {
-  if (line == step_line) return Step{};
+  if (const auto step = quick_step(line)) return *step;
   const Json message = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   const std::string shown = "'" + std::string(line.substr(0, 80)) + "'";
   if (message.is_discarded() || !message.is_object()) refuse(shown + " is not a JSON object");
@@ -196,8 +239,9 @@ Command parse_command(std::string_view line) {
   const std::string& name = type->get_ref<const std::string&>();
   const Fields fields(message, name);
   if (name == "start" || name == "reset") return parse_start(fields, name == "reset");
-  if (name == "step") return Step{};
-  if (name == "save") return Save{fields.text("directory")};
+  const auto iteration = [&] { return fields.integer<std::int64_t>("iteration", 0, 0); };
+  if (name == "step") return Step{iteration()};
+  if (name == "save") return Save{fields.text("directory"), iteration()};
   if (name == "stop") return Stop{};
   refuse("the type of " + shown + " is unknown: start, step, save, reset or stop was expected");
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "trainable/values.h"
 
@@ -37,15 +38,22 @@ struct Start {
   Json config;
   std::optional<std::string> checkpoint;  ///< directory to restore from
   std::int64_t iteration = 0;             ///< of that checkpoint
+  int attempt = 1;                        ///< of this trial, from 1
+  Json resources = Json::object();        ///< amounts by name
+  std::vector<std::string> devices;  ///< that were allotted, as CUDA_VISIBLE_DEVICES names them
+  /// Where its output goes: absolute, equal if it is merged. A process that is launched has them
+  /// open, one that is reset opens them.
+  std::string stdout_log, stderr_log;
   int rank = 0;
   int world_size = 1;
-  /// Of a reset: where its output goes from now on. Absent: to stdout.log and stderr.log in
-  /// `trial_dir`.
-  std::optional<std::string> stdout_log, stderr_log;
 };
-struct Step {};
+struct Step {
+  /// The `training_iteration` that its result has unless its metrics name another one.
+  std::int64_t iteration = 0;
+};
 struct Save {
-  std::string directory;  ///< absolute, exists, empty
+  std::string directory;       ///< absolute, exists, empty
+  std::int64_t iteration = 0;  ///< of the result that it belongs to
 };
 struct Stop {};
 using Command = std::variant<Start, Step, Save, Stop>;
@@ -56,27 +64,30 @@ enum class Api { class_api, function_api };
 
 struct Hello {
   int protocol = version;
-  std::int64_t pid = 0;
   Api api = Api::class_api;
   bool can_reset = false;
-  bool reset_refused = false;  ///< answer to a reset that `reset_config` refused
 };
 struct Result {
   Json metrics;  ///< null: nothing new, only `done`
   bool done = false;
   bool should_checkpoint = false;
-  std::optional<std::string> checkpoint;  ///< function API: the directory it wrote, handed over
+  std::optional<std::string> checkpoint;  ///< function API: name of a directory, handed over
+  std::optional<std::int64_t> iteration;  ///< of the step that it answers
 };
 struct Saved {
-  std::optional<std::string> error;  ///< the save failed, training can go on
+  std::optional<std::string> error;       ///< the save failed, training can go on
+  std::optional<std::int64_t> iteration;  ///< of the save that it answers
 };
+/// To the first step after a reset: this process cannot become that trial.
+struct Refused {};
 struct Failure {
   std::string message;
   std::string trace;
 };
-using Answer = std::variant<Hello, Result, Saved, Failure>;
+using Answer = std::variant<Hello, Result, Saved, Refused, Failure>;
 
-/// One line with its newline.
+/// One line with its newline. No blanks outside of strings, "type" first, then the fields in the
+/// order of docs/protocol.md, so that a shell can tell commands by their beginning.
 std::string format(const Command& command);
 std::string format(const Answer& answer);
 

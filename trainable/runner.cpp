@@ -27,7 +27,8 @@ bool take_flag(Json& metrics, const char* name) {
 }  // namespace
 
 TrialContext context_of(const protocol::Start& start) {
-  return {start.trial_id, start.trial_dir, start.iteration, start.rank, start.world_size};
+  return {start.trial_id,  start.trial_dir, start.iteration, start.attempt,
+          start.resources, start.devices,   start.rank,      start.world_size};
 }
 
 protocol::Result finish_iteration(Json metrics, double seconds, TrialContext& context) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trainable/values.h"
 
@@ -18,6 +19,9 @@ struct TrialContext {
   std::string trial_id;
   std::filesystem::path trial_dir;
   std::int64_t training_iteration = 0;  ///< of the last finished step, over all attempts
+  int attempt = 1;                      ///< of this trial, from 1
+  Json resources = Json::object();      ///< what it may use, amounts by name: {"cpu": 2.0}
+  std::vector<std::string> devices;     ///< that were allotted, as CUDA_VISIBLE_DEVICES names them
   int rank = 0;
   int world_size = 1;
 };
@@ -73,9 +77,10 @@ class Session {
   virtual ~Session() = default;
 
   /// Reports one iteration and blocks until the driver says go on. Give a directory and it becomes
-  /// this iteration's checkpoint: it is *moved* into the trial, so write a new one each time
-  /// (`new_checkpoint_dir` has one). When the driver says stop, this does not return: it unwinds
-  /// the function by throwing a type that is no std::exception. Let it pass.
+  /// this iteration's checkpoint: it is *moved* away if it lies in `trial_dir`, so write a new one
+  /// each time (`new_checkpoint_dir` has one), and copied if it lies elsewhere. When the driver
+  /// says stop, this does not return: it unwinds the function by throwing a type that is no
+  /// std::exception. Let it pass.
   virtual void report(Json metrics,
                       const std::optional<std::filesystem::path>& checkpoint_dir = {}) = 0;
 

@@ -31,9 +31,7 @@ using Points = std::map<std::int64_t, Point>;
 /// The fields that are about the driver's bookkeeping, and no curve's.
 bool is_curve_value(const std::string& name) {
   const bool is_count = name == "timesteps_total" || name == "episodes_total";
-  const bool is_driver_field =
-      std::find(driver_fields.begin(), driver_fields.end(), name) != driver_fields.end();
-  return (is_count || !is_driver_field) && !name.starts_with(curve_config_prefix);
+  return (is_count || !is_driver_field(name)) && !name.starts_with(curve_config_prefix);
 }
 
 /// The results in the journal. After a compaction the early ones are in result.json alone.

@@ -62,14 +62,14 @@ TEST_CASE("CsvRows writes every kind of value so that a table program reads it",
   CHECK(metric_cells(rows, "{}") == "");
 }
 
-TEST_CASE("CsvRows lets a metric take the place of a driver's field, but for the iteration",
+TEST_CASE("CsvRows shows the driver's own where a metric has the name of its field",
           "[callbacks][csv]") {
   CsvRows rows;
-  const auto [header, row] =
-      rows.make(TrialId{7}, result_of(3, R"({"done":1,"training_iteration":99,"x":2})"));
+  const auto [header, row] = rows.make(
+      TrialId{7}, result_of(3, R"({"done":1,"trial_id":"x","training_iteration":99,"x":2})"));
   CHECK(header.ends_with(",trial_id,done,x"));
   CHECK(row.starts_with("3,"));
-  CHECK(row.ends_with(",trial_00007,1,2\n"));
+  CHECK(row.ends_with(",trial_00007,false,2\n"));
 }
 
 TEST_CASE("CsvRows shows a name once that an old journal has twice", "[callbacks][csv]") {

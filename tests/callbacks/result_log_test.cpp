@@ -92,24 +92,27 @@ TEST_CASE("The json log has one object a line with the driver's fields and the m
   CHECK(Json::parse(lines[0]).size() == 14);
 }
 
-TEST_CASE(
-    "A reported metric with a driver field's name wins and stands once, but for the iteration",
-    "[callbacks][log]") {
+TEST_CASE("The driver's own stands, once, where a metric has the name of its field",
+          "[callbacks][log]") {
   const TemporaryDirectory directory;
   Story story;
   story.add();
   Driver driver(story, logs[0], directory, false);
   driver.start(TrialId{0});
-  for (const std::string metrics :
-       {R"({"date":"mine","training_iteration":7,"loss":1})",
-        R"({"loss":1,"x":{"timestamp":3},"date":"mine"})",
-        R"({"d\u0061te":"mine","x":{"timestamp":3},"s":"\"done\":","training_iteration":7})"}) {
+  for (
+      const std::string metrics :
+      {R"({"date":"mine","training_iteration":7,"loss":1})",
+       R"({"loss":1,"x":{"timestamp":3},"date":"mine"})",
+       R"({"d\u0061te":"mine","x":{"timestamp":3},"s":"\"done\":","training_iteration":7})",
+       R"( { "done" : [1, {"done":2}] , "trial_id" : {"a":1} , "timestamp":1, "x":{}, "date":0 } )",
+       R"({"date":1})"}) {
     Result result = result_of(1, metrics);
     driver.callback->on_trial_result(story.experiment.trial(TrialId{0}), result);
   }
   driver.callback->on_experiment_end(story.experiment);
   const auto lines = lines_of(read(directory / "trial_00000/result.json"));
-  REQUIRE(lines.size() == 3);
+  REQUIRE(lines.size() == 5);
+  CHECK(Json::parse(lines[3]).size() == 10);
   for (const auto& line : lines) {
     std::map<std::string, int> seen;
     int depth = 0;
@@ -119,7 +122,8 @@ TEST_CASE(
       return true;
     });
     for (const auto& [key, count] : seen) CHECK(count == 1);
-    CHECK(row.at("date") == "mine");
+    CHECK(row.at("date").get<std::string>().starts_with("20"));
+    CHECK(row.at("trial_id") == "trial_00000");
     CHECK(row.at("training_iteration") == 1);
     CHECK(row.at("timestamp") == 1700000000.25);
     CHECK(row.at("done") == false);

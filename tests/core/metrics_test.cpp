@@ -55,8 +55,8 @@ TEST_CASE("Only bare tokens are quoted, not those inside strings", "[metrics]") 
 }
 
 TEST_CASE("What is no JSON object is refused", "[metrics]") {
-  for (const std::string text : {"", "[]", "3", "{", "{\"a\":}", "{\"a\":1}x", "{\"a\":1e999}",
-                                 "{\"\xff\":1}", "{\"a\":NaNa}"}) {
+  for (const std::string text :
+       {"", "[]", "3", "{", "{\"a\":}", "{\"a\":1}x", "{\"\xff\":1}", "{\"a\":NaNa}"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_metrics(text), std::invalid_argument);
   }
@@ -139,6 +139,21 @@ TEST_CASE("An iteration's time is the reported one, unless that cannot be", "[me
     CAPTURE(impossible);
     CHECK(time(R"({"time_this_iter_s":)" + impossible + "}") == 0.25);
   }
+}
+
+TEST_CASE("Numbers beyond all doubles are infinities, and below all are 0", "[metrics]") {
+  const Metrics metrics = parse_metrics(
+      R"({"a":1e309,"b":[-2E+400],"c":-1.5e999,"s":"1e309","d":1e-400,"e":1e308,"f":-0.5E-999})");
+  CHECK(
+      metrics.text ==
+      R"({"a":"Infinity","b":["-Infinity"],"c":"-Infinity","s":"1e309","d":0.0,"e":1e308,"f":0.0})");
+  CHECK(metrics.find("a") == INFINITY);
+  CHECK(metrics.find("c") == -INFINITY);
+  CHECK(metrics.find("d") == 0);
+  CHECK(metrics.find("e") == 1e308);
+  CHECK(parse_metrics("{\"a\":1" + std::string(400, '0') + "}").find("a") == INFINITY);
+  CHECK_THROWS_AS(parse_metrics(R"({"a":1e309,"b":+5})"), std::invalid_argument);
+  CHECK_THROWS_AS(parse_metrics(R"({"a":1e309,"b":1-2})"), std::invalid_argument);
 }
 
 TEST_CASE("Whole numbers beyond 64 bits are numbers like others", "[metrics]") {

@@ -41,10 +41,17 @@ class Handover(Case):
         self.assertEqual([self.read(f"results/exp/trial_00000/checkpoint_00000{n}/state")
                           for n in (1, 2, 3)], ["1", "2", "3"])
 
-    def test_a_directory_elsewhere_is_copied_with_its_links_and_stays(self):
-        self.run_kind("elsewhere", environment={"ELSEWHERE": self.path("model")})
+    def test_what_is_not_the_name_of_a_directory_of_the_trial_is_refused_and_left_alone(self):
+        run = self.run_kind("elsewhere", environment={"ELSEWHERE": self.path("model")})
+        for name in (self.path("model"), "../work/ckpt", ".."):
+            self.assertIn(f"training goes on: '{name}' cannot be handed over: a checkpoint is reported "
+                          "by the name of a directory in the trial's working directory", run.out)
+        self.assertEqual(self.checkpoints(), [])
+        self.assertEqual(self.read("model/state"), "3")
+
+    def test_links_that_stay_in_a_handed_over_directory_are_kept(self):
+        self.run_kind("linked")
         self.assertEqual(self.checkpoints(), [1, 2, 3])
-        self.assertEqual(sorted(os.listdir(self.path("model"))), ["best", "last", "state"])
         kept = self.path("results/exp/trial_00000/checkpoint_000002")
         self.assertEqual(self.read(kept, "state"), "2")
         self.assertEqual(os.readlink(kept + "/last"), "state")
@@ -60,7 +67,7 @@ class Handover(Case):
 
     def test_a_committed_checkpoint_that_is_reported_again_stays_as_it_is(self):
         run = self.run_kind("again", failure_config={"max_failures": 3})
-        self.assertIn("it is checkpoint 1 of trial_00000 already", run.out)
+        self.assertIn("/checkpoint_000001' cannot be handed over", run.out)
         self.assertIn("started, attempt 3, from iteration 1", run.out)
         self.assertNotIn("cannot be trusted", run.out)
         self.assertEqual(self.checkpoints(), [1])

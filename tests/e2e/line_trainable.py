@@ -14,7 +14,7 @@ def serve(trial):
     def answer(kind, **fields):
         driver.sendall((json.dumps({"type": kind, **fields}) + "\n").encode())
 
-    answer("hello", protocol=1, pid=os.getpid(), api="class")
+    answer("hello", protocol=1, api="class")
     for command in map(json.loads, driver.makefile()):
         if command["type"] == "start":
             trial.start(command["config"])

@@ -52,7 +52,7 @@ def main():
     def say(kind, **fields):
         driver.sendall((json.dumps({"type": kind, **fields}) + "\n").encode())
 
-    say("hello", protocol=1, pid=os.getpid(), api="class")
+    say("hello", protocol=1, api="class")
     for command in map(json.loads, commands):
         if command["type"] == "start":
             deed = command["config"].get("deed")

@@ -79,7 +79,7 @@ void end_own_child(pid_t child, int expected_signal) {
 TEST_CASE("What has left its group and its session ends with its launch", "[unit][process]") {
   Session session;
   const auto launch = session.launch_probe({"daemon"});
-  const auto daemon = watch(session.wait_for<Greeted>(launch).hello.pid);
+  const auto daemon = watch(session.pid_told_by(launch));
   REQUIRE(daemon);
   const auto other = session.launch_probe({"exit", "0"});
   session.wait_for<Exited>(other);
@@ -111,7 +111,7 @@ TEST_CASE("Destroying the executor ends daemons, too", "[unit][process]") {
   std::optional<FileDescriptor> daemon;
   {
     Session session;
-    daemon = watch(session.wait_for<Greeted>(session.launch_probe({"daemon"})).hello.pid);
+    daemon = watch(session.pid_told_by(session.launch_probe({"daemon"})));
     REQUIRE(*daemon);
   }
   CHECK(has_ended(*daemon));
@@ -146,7 +146,7 @@ TEST_CASE("The program's own children are neither reaped nor ended", "[unit][pro
 TEST_CASE("Another executor's processes in the same program are left alone", "[unit][process]") {
   Session other;
   const auto launch = other.launch_probe({"daemon"});
-  const auto daemon = watch(other.wait_for<Greeted>(launch).hello.pid);
+  const auto daemon = watch(other.pid_told_by(launch));
   {
     Session session;
     session.wait_for<Exited>(session.launch_probe({"exit", "0"}));
@@ -164,7 +164,7 @@ TEST_CASE("What a driver within a trial has left behind ends with the trial", "[
   Session session;
   const auto driver =
       session.launch(session.spec({EXEC_DRIVER, "await-death", EXEC_PROBE, "stubborn-grandchild"}));
-  session.wait_for<Greeted>(driver);
+  session.wait_for<Reported>(driver);
   const auto log = session.dir.path() / "inner.log";
   pid_t grandchild_pid = 0;
   while (!(std::ifstream(log) >> grandchild_pid)) ::usleep(1000);

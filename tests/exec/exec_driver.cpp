@@ -1,5 +1,5 @@
 // A small driver to be run by the tests: for what can only be seen from outside of a driver.
-// Knows the executor and how to say hello to whoever started it.
+// Knows the executor and how to tell a number to whoever started it.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -68,7 +68,7 @@ int await_death(const std::string& program, const std::string& mode) {
   executor.launch(tune::LaunchId(1), std::move(spec));
   const auto launched = wait_for<tune::Launched>(executor);
   const std::string line =
-      R"({"type":"hello","protocol":1,"pid":)" + std::to_string(launched.pid) + "}\n";
+      R"({"type":"result","metrics":{"pid":)" + std::to_string(launched.pid) + "}}\n";
   ::send(3, line.data(), line.size(), MSG_NOSIGNAL);
   wait_for<tune::Exited>(executor);
   return 1;
@@ -134,9 +134,10 @@ int hang(const std::string& program) {
   const tune::Doings::Doing doing(&watchdog.doings(), "the test hangs");
   tune::ProcessExecutor executor(tune::Interrupts::report, &watchdog);
   executor.launch(tune::LaunchId(1), spec_of({program, "grandchild"}));
-  const auto greeted = wait_for<tune::Greeted>(executor);
+  const auto told = wait_for<tune::Reported>(executor);
   watchdog.only_lingers("the disk is gone");
-  std::fprintf(stderr, "it hangs beside %ld\n", static_cast<long>(greeted.hello.pid));
+  std::fprintf(stderr, "it hangs beside %ld\n",
+               static_cast<long>(told.metrics->find("pid").value_or(0)));
   for (;;) ::pause();
 }
 

@@ -28,12 +28,16 @@ void say(const std::string& text) {
   }
 }
 
-std::string hello(long pid) {
-  return R"({"type":"hello","protocol":1,"pid":)" + std::to_string(pid) + ",\"api\":\"class\"}\n";
-}
+const std::string hello = R"({"type":"hello","protocol":1,"api":"class"})"
+                          "\n";
 
 std::string result(const std::string& name, std::size_t value) {
   return R"({"type":"result","metrics":{")" + name + "\":" + std::to_string(value) + "}}\n";
+}
+
+/// A hello, and the number of another process as a result that nobody has asked for.
+std::string hello_beside(pid_t other) {
+  return hello + result("pid", static_cast<std::size_t>(other));
 }
 
 /// False at the end of the conversation.
@@ -86,7 +90,7 @@ int describe() {
 int have_grandchild() {
   const pid_t grandchild = ::fork();
   if (grandchild == 0) stay_forever();
-  say(hello(grandchild));
+  say(hello_beside(grandchild));
   until_told();
   return 0;
 }
@@ -97,7 +101,7 @@ int have_stubborn_grandchild() {
   const pid_t grandchild = ::fork();
   if (grandchild == 0) stay_forever();
   std::cout << grandchild << std::endl;
-  say(hello(grandchild));
+  say(hello_beside(grandchild));
   stay_forever();
 }
 
@@ -123,7 +127,7 @@ pid_t start_daemon(bool ends_at_once) {
 }
 
 int have_daemon() {
-  say(hello(start_daemon(false)));
+  say(hello_beside(start_daemon(false)));
   until_told();
   return 0;
 }
@@ -139,7 +143,7 @@ int have_had_daemons(int count) {
     };
     while (state() != 'Z' && state() != 'X') ::usleep(1000);
   }
-  say(hello(::getpid()));
+  say(hello);
   until_told();
   return 0;
 }
@@ -153,12 +157,12 @@ int leave_group() {
   }
   while (::setpgid(0, other) != 0) {  // until it has made its group
   }
-  say(hello(::getpid()));
+  say(hello);
   stay_forever();
 }
 
 int answer_steps() {
-  say(hello(::getpid()));
+  say(hello);
   std::size_t steps = 0;
   for (std::string line; read_line(line);) {
     if (line.find("\"stop\"") != line.npos) return 0;
@@ -173,7 +177,7 @@ int read_late() {
   sigemptyset(&late);
   sigaddset(&late, SIGUSR2);
   ::sigprocmask(SIG_BLOCK, &late, nullptr);
-  say(hello(::getpid()));
+  say(hello);
   int signal = 0;
   ::sigwait(&late, &signal);
   std::string line;

@@ -301,7 +301,7 @@ TEST_CASE("Launched names the process by number and start time, whatever it is c
 TEST_CASE("A driver that is killed takes its children along", "[unit][process]") {
   Session session;
   const auto driver = session.launch(session.spec({EXEC_DRIVER, "await-death", EXEC_PROBE}));
-  const auto orphan = static_cast<pid_t>(session.wait_for<Greeted>(driver).hello.pid);
+  const auto orphan = session.pid_told_by(driver);
   const FileDescriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, orphan, 0)));
   REQUIRE(watch);
   session.executor.signal(driver, SIGKILL);

@@ -79,7 +79,7 @@ TEST_CASE("Processes that linger do not hold up the end of one that does not", "
 TEST_CASE("What a process started and left behind ends with it", "[unit][process]") {
   Session session;
   const auto launch = session.launch_probe({"grandchild"});
-  const auto grandchild = static_cast<pid_t>(session.wait_for<Greeted>(launch).hello.pid);
+  const auto grandchild = session.pid_told_by(launch);
   const FileDescriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, grandchild, 0)));
   REQUIRE(watch);
   session.executor.send(launch, protocol::Step{});
@@ -117,7 +117,7 @@ TEST_CASE("Destroying the executor kills and reaps whatever is left", "[unit][pr
     Session session;
     for (int i = 0; i < 5; ++i) {
       const auto launch = session.launch_probe({"grandchild"});
-      const auto grandchild = session.wait_for<Greeted>(launch).hello.pid;
+      const auto grandchild = session.pid_told_by(launch);
       watches.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, grandchild, 0)));
     }
     for (int i = 0; i < 5; ++i) session.launch_probe({"stay"});  // some started, some not yet

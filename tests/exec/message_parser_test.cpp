@@ -36,30 +36,32 @@ Kind read_as(const std::string& line) {
 }  // namespace
 
 TEST_CASE("Every answer that a trainable formats is read as it was meant", "[unit][protocol]") {
-  const auto hello = read_as<Greeted>(protocol::format(
-      protocol::Hello{.pid = 12, .api = protocol::Api::function_api, .can_reset = true}));
-  CHECK(hello.hello.pid == 12);
+  const auto hello = read_as<Greeted>(
+      protocol::format(protocol::Hello{.api = protocol::Api::function_api, .can_reset = true}));
   CHECK(hello.hello.api == protocol::Api::function_api);
   CHECK(hello.hello.can_reset);
-  CHECK_FALSE(hello.hello.reset_refused);
-  CHECK(read_as<Greeted>(protocol::format(protocol::Hello{.reset_refused = true}))
-            .hello.reset_refused);
+  CHECK(read_as<Refused>(protocol::format(protocol::Refused{})).launch == launch);
 
-  protocol::Result result{{{"loss", 0.5}}, false, true, "/a \"b\"\n\xC3\xA9"};
+  protocol::Result result{{{"loss", 0.5}}, false, true, "a \"b\"\n\xC3\xA9", 7};
   const auto reported = read_as<Reported>(protocol::format(result));
   REQUIRE(reported.metrics.has_value());
   CHECK(reported.metrics->text == R"({"loss":0.5})");
   CHECK(reported.metrics->find("loss") == 0.5);
   CHECK_FALSE(reported.done);
   CHECK(reported.should_checkpoint);
-  CHECK(reported.checkpoint == "/a \"b\"\n\xC3\xA9");
+  CHECK(reported.checkpoint == "a \"b\"\n\xC3\xA9");
+  CHECK(reported.iteration == 7);
 
-  const auto last = read_as<Reported>(protocol::format(protocol::Result{{}, true, false, {}}));
+  const auto last = read_as<Reported>(protocol::format(protocol::Result{.done = true}));
   CHECK_FALSE(last.metrics.has_value());
   CHECK(last.done);
+  CHECK_FALSE(last.iteration.has_value());
 
   CHECK_FALSE(read_as<SaveAnswered>(protocol::format(protocol::Saved{})).error.has_value());
-  CHECK(read_as<SaveAnswered>(protocol::format(protocol::Saved{"full"})).error == "full");
+  const auto unsaved = read_as<SaveAnswered>(protocol::format(protocol::Saved{"full", 3}));
+  CHECK(unsaved.error == "full");
+  CHECK(unsaved.iteration == 3);
+  CHECK(read_as<SaveAnswered>(R"({"type":"saved","error":""})").error == "it gave no reason");
   CHECK(fault_of(protocol::format(protocol::Failure{"bad luck", "here\nand there"})) ==
         "bad luck\nhere\nand there");
 }
@@ -71,6 +73,35 @@ TEST_CASE("Fields may come in any order, and unknown ones are ignored", "[unit][
   CHECK(reported.metrics->text == R"({"a":{"b":1}})");
   CHECK(reported.metrics->find("a/b") == 1);
   CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","metrics":17,"done":"x"})").error);
+}
+
+TEST_CASE("Null is a field that is not there, whichever it is", "[unit][protocol]") {
+  const auto hello =
+      read_as<Greeted>(R"({"type":"hello","protocol":1,"api":null,"can_reset":null,"pid":null})");
+  CHECK(hello.hello.api == protocol::Api::class_api);
+  CHECK_FALSE(hello.hello.can_reset);
+  const auto reported =
+      read_as<Reported>(R"({"type":"result","iteration":null,"metrics":{"a":1},"done":null,)"
+                        R"("should_checkpoint":null,"checkpoint":null})");
+  CHECK_FALSE(reported.iteration.has_value());
+  CHECK_FALSE(reported.done);
+  CHECK_FALSE(reported.should_checkpoint);
+  CHECK_FALSE(reported.checkpoint.has_value());
+  CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","error":null,"iteration":null})").error);
+  CHECK(fault_of(R"({"type":"error","message":null,"trace":null})") ==
+        "the trainable reported an error without a message");
+  CHECK(fault_of(R"({"type":"hello","protocol":null})").find("without \"protocol\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("Numbers beyond 64 bits and beyond any double are values", "[unit][protocol]") {
+  const auto reported = read_as<Reported>(
+      R"({"type":"result","metrics":{"big":30000000000000000000,"low":-9223372036854775809,)"
+      R"("huge":1e309,"least":-1e400}})");
+  CHECK(reported.metrics->find("big") == 3e19);
+  CHECK(reported.metrics->find("low") == -9223372036854775808.0);
+  CHECK(reported.metrics->find("huge") == INFINITY);
+  CHECK(reported.metrics->find("least") == -INFINITY);
 }
 
 TEST_CASE("NaN and infinities are values, quoted or as Python writes them", "[unit][protocol]") {
@@ -111,6 +142,7 @@ TEST_CASE("Whatever is not the protocol is a fault that says why", "[unit][proto
       {R"({"type":"result","metrics":3})", "\"metrics\" must be an object"},
       {R"({"type":"result","metrics":{},"done":1})", "\"done\" must be true or false"},
       {R"({"type":"result","metrics":{},"checkpoint":1})", "\"checkpoint\" must be a string"},
+      {R"({"type":"result","metrics":{},"iteration":"1"})", "\"iteration\" must be an integer"},
       {R"({"type":"hello"})", "without \"protocol\""},
       {R"({"type":"hello","protocol":"1"})", "\"protocol\" must be an integer"},
       {R"({"type":"hello","protocol":1.5})", "\"protocol\" must be an integer"},

@@ -81,9 +81,9 @@ TEST_CASE("An orphan that ignores signals ends, and so does what it has started"
   OrphanSession session;
   const SessionMark self = this_driver();
   const auto launch = session.launch_marked(dead_driver(self), {"stubborn-grandchild"});
-  const auto greeted = session.wait_for<Greeted>(launch);
+  const auto told = session.pid_told_by(launch);
   const auto leader = watch(session.wait_for<Launched>(launch).pid);
-  const auto grandchild = watch(greeted.hello.pid);
+  const auto grandchild = watch(told);
   REQUIRE(leader);
   REQUIRE(grandchild);
 
@@ -92,7 +92,7 @@ TEST_CASE("An orphan that ignores signals ends, and so does what it has started"
   CHECK(has_ended(grandchild));
   REQUIRE(sentences.size() == 1);
   CHECK(sentences[0].find("of trial_00003") != std::string::npos);
-  CHECK(sentences[0].find("process " + std::to_string(greeted.hello.pid)) != std::string::npos);
+  CHECK(sentences[0].find("process " + std::to_string(told)) != std::string::npos);
   CHECK(end_orphans(self, {}).empty());
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("What outlives the process that the driver has launched is found witho
                                   EXEC_PROBE, "stubborn-grandchild"});
   what.environment = {"TUNE_TEST_MARK=" + to_text(dead_driver(self))};
   const auto driver = session.launch(std::move(what));
-  const auto child_pid = session.wait_for<Greeted>(driver).hello.pid;
+  const auto child_pid = session.pid_told_by(driver);
   const auto child = watch(child_pid);
   // The probe says its grandchild's number on standard output too.
   const auto log = session.dir.path() / "inner.log";
@@ -132,7 +132,7 @@ TEST_CASE("Orphans end also where the kernel gives no descriptor of a process", 
     const SessionMark self = this_driver();
     const auto launch = session.launch_marked(dead_driver(self), {"stubborn-grandchild"});
     const auto leader = watch(session.wait_for<Launched>(launch).pid);
-    const auto grandchild = watch(session.wait_for<Greeted>(launch).hello.pid);
+    const auto grandchild = watch(session.pid_told_by(launch));
     const auto ending =
         session.launch(session.spec({EXEC_DRIVER, "end-orphans-without", std::to_string(call),
                                      std::to_string(self.experiment)}));

@@ -97,6 +97,11 @@ class Session {
     }
   }
 
+  /// The number of another process, which the launched one tells.
+  pid_t pid_told_by(LaunchId launch) {
+    return static_cast<pid_t>(wait_for<Reported>(launch).metrics->find("pid").value());
+  }
+
   /// Waits until so many events of this kind have come for the launch.
   template <class Kind>
   void wait_for_count(LaunchId launch, std::size_t count) {

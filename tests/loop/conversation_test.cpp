@@ -14,7 +14,7 @@ TEST_CASE("Every message in every state has one meaning", "[conversation]") {
   for (const Row& row : conversation_table()) {
     for (std::size_t i = 0; i < messages; ++i) {
       World world;
-      world.go_to(row.state);
+      row.is_reset ? world.go_to_reset() : world.go_to(row.state);
       const auto heard = say(world.talk, static_cast<Message>(i), world.only());
       CAPTURE(to_string(row.state), i);
       CHECK(word(heard) + ">" + to_string(world.talk.state()) == row.comes_to[i]);
@@ -25,7 +25,7 @@ TEST_CASE("Every message in every state has one meaning", "[conversation]") {
 TEST_CASE("Whoever refuses a reset that was not asked of it is not replaced", "[conversation]") {
   World world;
   world.go_to(State::launching);
-  const auto heard = world.talk.hear(Greeted{world.only(), hello(false, true)});
+  const auto heard = world.talk.hear(Refused{world.only()});
   CHECK(std::get<Conversation::Failed>(heard).reason ==
         "it refused a reset that it was not asked for");
   CHECK(world.notes.last == 1);
@@ -36,8 +36,9 @@ TEST_CASE("A process that refuses its reset is gone before another takes its pla
   World world;
   world.go_to(State::idle);
   world.talk.begin(world.specs(), {});
-  CHECK(world.notes.take() == "reset ");
-  (void)world.talk.hear(Greeted{world.only(), hello(false, true)});
+  world.talk.step(1);
+  CHECK(world.notes.take() == "reset step ");
+  (void)world.talk.hear(Refused{world.only()});
   CHECK(world.notes.take() == "stop ");
   (void)world.talk.be_late();
   CHECK(world.notes.take() == "term ");
@@ -66,8 +67,8 @@ TEST_CASE("An idle process that leaves by itself is replaced by a launch", "[con
 }
 
 TEST_CASE("Every way out is stop, SIGTERM, SIGKILL, and an end", "[conversation]") {
-  for (const State state : {State::launching, State::resetting, State::ready, State::stepping,
-                            State::saving, State::idle}) {
+  for (const State state :
+       {State::launching, State::ready, State::stepping, State::saving, State::idle}) {
     CAPTURE(to_string(state));
     World world;
     world.go_to(state);
@@ -93,12 +94,66 @@ TEST_CASE("Who is killed at once is not asked before", "[conversation]") {
   CHECK(world.notes.take() == "kill ");
 }
 
+TEST_CASE("Who is signalled is told to stop before, once", "[conversation]") {
+  World world;
+  world.go_to(State::stepping);
+  const bool is_asked_first = GENERATE(false, true);
+  if (is_asked_first) world.talk.leave(Urge::asked);
+  world.talk.leave(Urge::terminated);
+  CHECK(world.notes.take() == "stop term ");
+}
+
+TEST_CASE("An answer that names another step or save is a failure, and one without a name is not",
+          "[conversation]") {
+  const auto of = [](std::optional<std::int64_t> iteration) {
+    World world;
+    world.go_to(State::stepping);
+    Reported reported{.launch = world.only(), .iteration = iteration};
+    const auto stepped = world.talk.hear(reported);
+    World other;
+    other.go_to(State::saving);
+    const auto saved =
+        other.talk.hear(SaveAnswered{.launch = other.only(), .iteration = iteration});
+    CHECK((word(saved) == "failed") == (word(stepped) == "failed"));
+    return stepped;
+  };
+  CHECK(word(of(7)) == "stepped");
+  CHECK(word(of({})) == "stepped");
+  CHECK(std::get<Conversation::Failed>(of(6)).reason ==
+        "it answered what it was asked at iteration 6, and it was asked at iteration 7");
+}
+
+TEST_CASE("A reset can be refused until its first result, and not after it", "[conversation]") {
+  World world;
+  world.go_to_reset();
+  Reported reported{.launch = world.only()};
+  CHECK(word(world.talk.hear(reported)) == "stepped");
+  world.talk.step(8);
+  CHECK(word(world.talk.hear(Refused{world.only()})) == "failed");
+}
+
+TEST_CASE("What one of several has reported is forgotten when another refuses", "[conversation]") {
+  World world(2);
+  world.go_to_reset();
+  const LaunchId first{*world.notes.live.begin()};
+  const LaunchId second{*world.notes.live.rbegin()};
+  Reported reported{.launch = first, .iteration = 7};
+  CHECK(word(world.talk.hear(reported)).empty());
+  CHECK(word(world.talk.hear(Refused{second})) == "replaced");
+  CHECK(world.notes.take() == "stop stop ");
+  (void)world.talk.hear(Exited{first, 0, 0});
+  (void)world.talk.hear(Exited{second, 0, 0});
+  CHECK(world.notes.take() == "term launch launch ");
+  world.all_greet();
+  CHECK(world.notes.take() == "start start ");
+}
+
 TEST_CASE("A closed connection has an end, whatever is asked after it", "[conversation]") {
   World world;
   world.go_to(State::ready);
   (void)world.talk.hear(Disconnected{world.only()});
   CHECK(world.talk.deadline() == world.notes.now + 10);
-  world.talk.step();
+  world.talk.step(1);
   CHECK(world.talk.deadline() == world.notes.now + 10);
   CHECK(std::get<Conversation::Overdue>(world.talk.be_late()).reason ==
         "it closed its connection and lived on");
@@ -114,7 +169,7 @@ TEST_CASE("Several processes answer as one, and each is told its rank", "[conver
   CHECK(word(world.talk.hear(Greeted{ids[2], hello()})).empty());
   CHECK(word(world.talk.hear(Greeted{ids[1], hello()})) == "ready");
   CHECK(world.notes.ranks == std::vector<int>{0, 1, 2});
-  world.talk.step();
+  world.talk.step(1);
   Reported second{.launch = ids[1]};
   second.done = true;
   CHECK(word(world.talk.hear(second)).empty());
@@ -126,11 +181,13 @@ TEST_CASE("Several processes answer as one, and each is told its rank", "[conver
   REQUIRE(word(heard) == "stepped");
   CHECK(std::get<Conversation::Stepped>(heard).reported.should_checkpoint);
   CHECK_FALSE(std::get<Conversation::Stepped>(heard).reported.done);
-  world.talk.save("/aside");
-  CHECK(word(world.talk.hear(SaveAnswered{ids[1], "disk full"})).empty());
-  CHECK(word(world.talk.hear(SaveAnswered{ids[0], {}})).empty());
-  CHECK(std::get<Conversation::Saved>(world.talk.hear(SaveAnswered{ids[2], {}})).error ==
-        "disk full");
+  world.talk.save("/aside", 1);
+  const auto saved = [&](std::size_t who, std::optional<std::string> error) {
+    return world.talk.hear(SaveAnswered{.launch = ids[who], .error = std::move(error)});
+  };
+  CHECK(word(saved(1, "disk full")).empty());
+  CHECK(word(saved(0, {})).empty());
+  CHECK(std::get<Conversation::Saved>(saved(2, {})).error == "disk full");
 }
 
 TEST_CASE("One process that ends takes the others with it, and is why", "[conversation]") {
@@ -139,7 +196,7 @@ TEST_CASE("One process that ends takes the others with it, and is why", "[conver
   const LaunchId first{*world.notes.live.begin()};
   const LaunchId second{*world.notes.live.rbegin()};
   CHECK(word(world.talk.hear(Exited{second, 7, 0})).empty());
-  CHECK(world.notes.take() == "term ");
+  CHECK(world.notes.take() == "stop term ");
   const auto heard = world.talk.hear(Exited{first, 0, SIGTERM});
   CHECK(std::get<Conversation::Gone>(heard).exit_code == 7);
   CHECK(std::get<Conversation::Gone>(heard).signal == 0);

@@ -93,19 +93,17 @@ TEST_CASE("A checkpoint being taken over is whole or not there, whatever happens
           "[checkpoint_store][crash]") {
   const auto disaster = GENERATE(Disaster::process_dies, Disaster::power_fails, Disaster::disk_full,
                                  Disaster::io_error);
-  const auto from = GENERATE(std::pair(path("/e/trial_00003/.reported_checkpoint_1"), 14),
-                             std::pair(path("/scratch/x"), 21));
-  const path& written = from.first;
+  const path written = "/e/trial_00003/.reported_checkpoint_1";
   const int tried = with_every_disaster(disaster, written, [&](CheckpointStore& store) {
-    store.commit(header, store.take_over(ref, 1, written.native()));
+    store.commit(header, store.take_over(ref, 1, written.filename().native()));
   });
-  CHECK(tried == from.second);
+  CHECK(tried == 14);
 }
 
 TEST_CASE("What could not be taken over is where it was, whole",
           "[checkpoint_store][handed_over][crash]") {
   const bool is_mounted = GENERATE(false, true);
-  const path written = GENERATE(path("/e/trial_00003/work/ckpt"), path("/elsewhere/ckpt"));
+  const path written = "/e/trial_00003/work/ckpt";
   int failures = 0;
   for (std::uint64_t k = 1;; ++k, ++failures) {
     CAPTURE(k, is_mounted);
@@ -120,7 +118,7 @@ TEST_CASE("What could not be taken over is where it was, whole",
     files.fail_operation(k, EIO);
     bool committed = false;
     try {
-      store.commit(header, store.take_over(ref, 1, written.native()));
+      store.commit(header, store.take_over(ref, 1, written.filename().native()));
       committed = true;
     } catch (const Error&) {
       REQUIRE(!files.exists(first));

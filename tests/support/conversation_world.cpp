@@ -32,10 +32,9 @@ void Notes::signal(LaunchId launch, int signal) {
   did += signal == SIGKILL ? "kill " : "term ";
 }
 
-protocol::Hello hello(bool can_reset, bool refused) {
+protocol::Hello hello(bool can_reset) {
   protocol::Hello said;
   said.can_reset = can_reset;
-  said.reset_refused = refused;
   return said;
 }
 
@@ -51,17 +50,31 @@ void World::go_to(State state) {
     return;
   }
   all_greet();
-  if (state == State::stepping) talk.step();
-  if (state == State::saving) talk.save("/aside");
+  if (state == State::stepping) talk.step(7);
+  if (state == State::saving) talk.save("/aside", 7);
   if (state == State::leaving) talk.leave(Urge::asked);
   if (state == State::lost) {
     talk.leave(Urge::killed);
     (void)talk.be_late();
   }
-  if (state == State::idle || state == State::resetting || state == State::replacing) talk.park();
-  if (state == State::resetting || state == State::replacing) talk.begin(specs(), {});
-  if (state == State::replacing) (void)talk.hear(Greeted{only(), hello(false, true)});
+  if (state == State::idle) talk.park();
+  if (state == State::replacing) {
+    reset();
+    (void)talk.hear(Refused{only()});
+  }
   if (talk.state() != state) throw std::logic_error("the way to a state leads elsewhere");
+  notes.did.clear();
+}
+
+void World::reset() {
+  talk.park();
+  talk.begin(specs(), {});
+  talk.step(7);
+}
+
+void World::go_to_reset() {
+  go_to(State::ready);
+  reset();
   notes.did.clear();
 }
 
@@ -71,11 +84,11 @@ Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
     case Message::greeted:
       return talk.hear(Greeted{who, hello()});
     case Message::refused:
-      return talk.hear(Greeted{who, hello(false, true)});
+      return talk.hear(Refused{who});
     case Message::reported:
       return talk.hear(reported);
     case Message::saved:
-      return talk.hear(SaveAnswered{who, {}});
+      return talk.hear(SaveAnswered{.launch = who});
     case Message::faulted:
       return talk.hear(Faulted{who, "oh"});
     case Message::disconnected:
@@ -89,7 +102,7 @@ Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
 }
 
 std::string word(const Conversation::Heard& heard) {
-  static constexpr const char* words[] = {"",      "started", "ready",   "stepped",
+  static constexpr const char* words[] = {"",      "started", "ready",   "replaced", "stepped",
                                           "saved", "failed",  "overdue", "gone"};
   return words[heard.index()];
 }
@@ -97,30 +110,40 @@ std::string word(const Conversation::Heard& heard) {
 const std::vector<Row>& conversation_table() {
   static const std::vector<Row> table{
       {State::launching,
+       false,
        {"ready>ready", "failed>launching", "failed>launching", "failed>launching",
         "failed>launching", ">launching", "gone>none", "overdue>launching"}},
-      {State::resetting,
-       {"ready>ready", ">replacing", "failed>resetting", "failed>resetting", "failed>resetting",
-        ">resetting", "gone>none", "overdue>resetting"}},
       {State::replacing,
+       false,
        {">replacing", ">replacing", ">replacing", ">replacing", ">replacing", ">replacing",
         ">launching", ">replacing"}},
       {State::ready,
+       false,
        {"failed>ready", "failed>ready", "failed>ready", "failed>ready", "failed>ready", ">ready",
         "gone>none", "overdue>ready"}},
       {State::stepping,
+       false,
        {"failed>stepping", "failed>stepping", "stepped>ready", "failed>stepping", "failed>stepping",
         ">stepping", "gone>none", "overdue>stepping"}},
+      {State::stepping,
+       true,
+       {"failed>stepping", "replaced>replacing", "stepped>ready", "failed>stepping",
+        "failed>stepping", ">stepping", "gone>none", "overdue>stepping"}},
       {State::saving,
+       false,
        {"failed>saving", "failed>saving", "failed>saving", "saved>ready", "failed>saving",
         ">saving", "gone>none", "overdue>saving"}},
       {State::idle,
+       false,
        {">leaving", ">leaving", ">leaving", ">leaving", ">leaving", ">idle", "gone>none",
         ">leaving"}},
       {State::leaving,
+       false,
        {">leaving", ">leaving", ">leaving", ">leaving", ">leaving", ">leaving", "gone>none",
         ">leaving"}},
-      {State::lost, {">lost", ">lost", ">lost", ">lost", ">lost", ">lost", "gone>none", ">lost"}},
+      {State::lost,
+       false,
+       {">lost", ">lost", ">lost", ">lost", ">lost", ">lost", "gone>none", ">lost"}},
   };
   return table;
 }
@@ -129,7 +152,7 @@ namespace {
 
 /// The table's answer, and what it says of one process turned into what it means for several.
 std::string expected(const World& world, Message message, LaunchId who,
-                     const std::set<LaunchId>& answered) {
+                     const std::set<LaunchId>& answered, bool is_reset) {
   const State state = world.talk.state();
   const std::string name = to_string(state);
   const bool is_last = world.notes.live.size() == 1;
@@ -140,12 +163,14 @@ std::string expected(const World& world, Message message, LaunchId who,
     return "gone>lost";
   }
   const auto& table = conversation_table();
-  const auto row =
-      std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.state == state; });
+  const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) {
+    return r.state == state && r.is_reset == (is_reset && state == State::stepping);
+  });
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
-  const bool is_answer =
-      one.starts_with("ready>") || one.starts_with("stepped>") || one.starts_with("saved>");
+  const bool is_answer = one.starts_with("ready>") || one.starts_with("replaced>") ||
+                         one.starts_with("stepped>") || one.starts_with("saved>");
   if (!is_answer) return one;
+  if (one.starts_with("replaced>") && answered.count(who) == 0) return one;
   if (answered.count(who) != 0) return "failed>" + name;
   return answered.size() + 1 < world.notes.live.size() ? ">" + name : one;
 }
@@ -157,6 +182,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
   World world(1 + bytes[0] % 3);
   Conversation& talk = world.talk;
   std::set<LaunchId> answered;  // to what the state waits for
+  bool is_reset = false;        // and has not reported since
   for (std::size_t i = 1; i + 1 < bytes.size(); i += 2) {
     const State before = talk.state();
     const int what = bytes[i] % 16;
@@ -170,23 +196,25 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       if (message == Message::late && talk.deadline() == never_s) continue;
       const LaunchId who{*std::next(world.notes.live.begin(),
                                     bytes[i + 1] % static_cast<int>(world.notes.live.size()))};
-      const std::string should = expected(world, message, who, answered);
+      const std::string should = expected(world, message, who, answered, is_reset);
       const std::string heard = word(say(talk, message, who));
       const std::string is = heard + ">" + to_string(talk.state());
       if (is != should) return faulty("comes to " + is + ", and not to " + should);
-      const bool is_awaited =
-          (before == State::launching || before == State::resetting) && message == Message::greeted;
-      const bool counts = is_awaited ||
+      if (heard == "stepped" || heard == "replaced") is_reset = false;
+      const bool counts = (before == State::launching && message == Message::greeted) ||
                           (before == State::stepping && message == Message::reported) ||
                           (before == State::saving && message == Message::saved);
       if (counts) answered.insert(who);
       // What the loop does of it.
       if (heard == "failed" || heard == "overdue") talk.leave(Urge::terminated);
     } else if (what < 13) {
-      if (before == State::none || before == State::idle) talk.begin(world.specs(), {});
+      if (before == State::none || before == State::idle) {
+        talk.begin(world.specs(), {});
+        is_reset = before == State::idle;
+      }
       // Only processes that were kept for another attempt can be on their way out when it begins.
       if (before == State::ready)
-        what < 11 ? talk.step() : what < 12 ? talk.save("/") : talk.park();
+        what < 11 ? talk.step(7) : what < 12 ? talk.save("/", 7) : talk.park();
     } else if (what == 13) {
       talk.leave(static_cast<Urge>(1 + bytes[i + 1] % 3));
     } else if (what == 14) {

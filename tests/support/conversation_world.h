@@ -32,7 +32,7 @@ class Notes : public Conversation::Link {
   bool spoke_to_nobody = false;  ///< something was said to a process that is gone
 };
 
-protocol::Hello hello(bool can_reset = true, bool refused = false);
+protocol::Hello hello(bool can_reset = true);
 
 struct World {
   explicit World(std::size_t processes = 1) : n(processes) {}
@@ -42,6 +42,9 @@ struct World {
   void all_greet();
   /// Brings it there by what is said on the way. State none.
   void go_to(Conversation::State state);
+  /// To the first step after a reset, which may be refused. State none.
+  void go_to_reset();
+  void reset();  ///< state ready
 
   std::size_t n;
   Notes notes;
@@ -60,6 +63,7 @@ std::string word(const Conversation::Heard& heard);
 /// then State::ready. In the order of Message, of one process.
 struct Row {
   Conversation::State state;
+  bool is_reset;  ///< in the first step after a reset
   std::string comes_to[messages];
 };
 const std::vector<Row>& conversation_table();

@@ -10,11 +10,11 @@ using tune::Json;
 
 namespace {
 
-const std::string step = "{\"type\":\"step\"}\n";
+const std::string step = "{\"type\":\"step\",\"iteration\":1}\n";
 const std::string stop = "{\"type\":\"stop\"}\n";
 
 std::string save_to(const std::filesystem::path& directory) {
-  return Json{{"type", "save"}, {"directory", directory.string()}}.dump() + "\n";
+  return Json{{"type", "save"}, {"directory", directory.string()}, {"iteration", 1}}.dump() + "\n";
 }
 
 struct Toy {
@@ -31,13 +31,13 @@ TEST_CASE("A class trainable says hello unasked, then is silent until it is told
   const Json hello = toy.process.receive();
   CHECK(hello["type"] == "hello");
   CHECK(hello["protocol"] == 1);
-  CHECK(hello["pid"].get<int>() > 0);
   CHECK(hello["api"] == "class");
   CHECK(hello["can_reset"] == true);
 
   toy.process.send(toy.process.start({{"report", {{"loss", 0.25}}}}) + step + step + stop);
   Json result = toy.process.receive();
   CHECK(result["type"] == "result");
+  CHECK(result["iteration"] == 1);
   CHECK(result["metrics"]["loss"] == 0.25);
   CHECK(result["metrics"]["count"] == 1);
   CHECK(result["metrics"]["trial"] == "trial_00003");
@@ -60,7 +60,7 @@ TEST_CASE("A saved trainable goes on in another process as if it had never stopp
     first.send(step);
     first.receive();
     first.send(save_to(checkpoint));
-    CHECK(first.receive_line() == "{\"type\":\"saved\"}");
+    CHECK(first.receive_line() == "{\"type\":\"saved\",\"iteration\":1}");
     first.send(step);
     CHECK(first.receive()["metrics"]["count"] == 3);
   }
@@ -74,11 +74,19 @@ TEST_CASE("A saved trainable goes on in another process as if it had never stopp
   CHECK(second.wait() == 0);
 }
 
-TEST_CASE("Rank and world size reach the context", "[process][class]") {
+TEST_CASE("All of a trial that start tells reaches the context", "[process][class]") {
   Toy toy;
   toy.process.receive();
-  toy.process.send(toy.process.start({}, {{"rank", 1}, {"world_size", 4}}) + step);
+  toy.process.send(toy.process.start({}, {{"rank", 1},
+                                          {"world_size", 4},
+                                          {"attempt", 2},
+                                          {"resources", {{"cpu", 2.0}}},
+                                          {"devices", {"3", "5"}}}) +
+                   step);
   const Json metrics = toy.process.receive()["metrics"];
+  CHECK(metrics["attempt"] == 2);
+  CHECK(metrics["resources"] == Json{{"cpu", 2.0}});
+  CHECK(metrics["devices"] == Json{"3", "5"});
   CHECK(metrics["rank"] == 1);
   CHECK(metrics["world_size"] == 4);
 }
@@ -157,7 +165,8 @@ TEST_CASE("A failed save is told and training goes on", "[process][class]") {
   Toy toy;
   toy.process.start_and_step({{"fail_in", "save"}});
   toy.process.send(save_to(toy.scratch.make("checkpoint")) + step);
-  CHECK(toy.process.receive_line() == R"({"type":"saved","error":"told to fail in save"})");
+  CHECK(toy.process.receive_line() ==
+        R"({"type":"saved","iteration":1,"error":"told to fail in save"})");
   CHECK(toy.process.receive()["metrics"]["count"] == 2);
 }
 
@@ -237,13 +246,13 @@ TEST_CASE("A reset trainable is another trial, in another place", "[process][cla
   toy.process.send(save_to(checkpoint));
   toy.process.receive();
 
-  const Json moved = {
-      {"type", "reset"}, {"trial_id", "trial_00004"}, {"trial_dir", other.string()}};
+  const Json moved = {{"type", "reset"},
+                      {"trial_id", "trial_00004"},
+                      {"trial_dir", other.string()},
+                      {"stdout", (other / "stdout.log").string()},
+                      {"stderr", (other / "stderr.log").string()}};
   Json fresh = moved;
   toy.process.send(toy.process.start({{"report", {{"lr", 0.5}}}}, fresh) + step);
-  const Json hello = toy.process.receive();
-  CHECK(hello["type"] == "hello");
-  CHECK_FALSE(hello.contains("reset_refused"));
   Json metrics = toy.process.receive()["metrics"];
   CHECK(metrics["count"] == 1);
   CHECK(metrics["iteration_before"] == 0);
@@ -253,7 +262,6 @@ TEST_CASE("A reset trainable is another trial, in another place", "[process][cla
   Json restored = moved;
   restored.update({{"checkpoint", checkpoint.string()}, {"iteration", 1}});
   toy.process.send(toy.process.start({}, restored) + step + stop);
-  CHECK(toy.process.receive()["type"] == "hello");
   metrics = toy.process.receive()["metrics"];
   CHECK(metrics["count"] == 2);
   CHECK(metrics["iteration_before"] == 1);
@@ -276,7 +284,6 @@ TEST_CASE("After a reset output goes on in the files that the driver names", "[p
                                                 {"stdout", (other / "stdout.log").string()},
                                                 {"stderr", (other / "stderr.log").string()}}) +
       step);
-  CHECK(toy.process.receive()["type"] == "hello");
   CHECK(toy.process.receive()["type"] == "error");
   CHECK(toy.process.wait() == 1);
   CHECK(read_text(other / "stderr.log").find("told to fail") != std::string::npos);
@@ -290,25 +297,23 @@ TEST_CASE("Output that went into one file goes into one file after a reset", "[p
   const auto other = scratch.make("other");
   TrainableProcess process({TOY_TRAINABLE, "class"}, scratch.make("trial"), Output::merged);
   process.start_and_step({});
-  process.send(
-      process.start({{"fail_in", "step"}}, {{"type", "reset"}, {"trial_dir", other.string()}}) +
-      step);
-  CHECK(process.receive()["type"] == "hello");
+  process.send(process.start({{"fail_in", "step"}}, {{"type", "reset"},
+                                                     {"trial_dir", other.string()},
+                                                     {"stdout", (other / "stdout.log").string()},
+                                                     {"stderr", (other / "stdout.log").string()}}) +
+               step);
   CHECK(process.receive()["type"] == "error");
   CHECK(process.wait() == 1);
   CHECK(read_text(other / "stdout.log").find("told to fail") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(other / "stderr.log"));
 }
 
-TEST_CASE("A refused reset is said in hello, and then the trainable waits for stop",
-          "[process][class]") {
+TEST_CASE("A refused reset is said, and then the trainable waits for stop", "[process][class]") {
   for (const bool told_to_stop : {true, false}) {
     Toy toy;
     toy.process.start_and_step({});
-    toy.process.send(toy.process.start({{"allow_reset", false}}, {{"type", "reset"}}));
-    const Json hello = toy.process.receive();
-    CHECK(hello["type"] == "hello");
-    CHECK(hello["reset_refused"] == true);
+    toy.process.send(toy.process.start({{"allow_reset", false}}, {{"type", "reset"}}) + step);
+    CHECK(toy.process.receive_line() == R"({"type":"refused"})");
     if (told_to_stop) {
       toy.process.send(stop);
       CHECK(toy.process.wait() == 0);
@@ -334,4 +339,12 @@ TEST_CASE("A reset that fails or has no place to go is an error", "[process][cla
   CHECK(error["type"] == "error");
   CHECK(error["message"].get<std::string>().find("/not/there") != std::string::npos);
   CHECK(lost.process.wait() == 1);
+}
+
+TEST_CASE("A class that is told to stop before start leaves in good order", "[process][class]") {
+  Toy toy;
+  toy.process.receive();
+  toy.process.send(stop);
+  CHECK(toy.process.at_end());
+  CHECK(toy.process.wait() == 0);
 }

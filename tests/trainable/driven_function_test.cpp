@@ -1,5 +1,8 @@
 // A function trainable's whole conversation, spoken in raw text by a test in the driver's place.
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/support/catch.h"
@@ -10,7 +13,7 @@ using tune::Json;
 
 namespace {
 
-const std::string step = "{\"type\":\"step\"}\n";
+const std::string step = "{\"type\":\"step\",\"iteration\":1}\n";
 const std::string stop = "{\"type\":\"stop\"}\n";
 const std::string save = "{\"type\":\"save\",\"directory\":\"/tmp\"}\n";
 
@@ -39,7 +42,8 @@ TEST_CASE("A function trains only when told to, and says when it has returned",
   toy.process.send(step);
   CHECK(toy.process.receive()["metrics"]["iteration_before"] == 1);
   toy.process.send(step);
-  CHECK(toy.process.receive_line() == R"({"type":"result","metrics":null,"done":true})");
+  CHECK(toy.process.receive_line() ==
+        R"({"type":"result","iteration":1,"metrics":null,"done":true})");
   toy.process.send(stop);
   CHECK(toy.process.wait() == 0);
   CHECK_FALSE(std::filesystem::exists(toy.dir / "unwound"));
@@ -77,11 +81,11 @@ TEST_CASE("Reported checkpoints are fresh directories in the trial's, and start 
   Toy toy;
   std::filesystem::create_directory(toy.dir / ".reported_checkpoint_2");  // of an earlier attempt
   const std::string first = toy.process.start_and_step({{"checkpoints", true}})["checkpoint"];
-  CHECK(first == (toy.dir / ".reported_checkpoint_1").string());
+  CHECK(first == ".reported_checkpoint_1");
   const auto committed = toy.scratch.path() / "checkpoint_000001";
-  std::filesystem::rename(first, committed);
+  std::filesystem::rename(toy.dir / first, committed);
   toy.process.send(step);
-  CHECK(toy.process.receive()["checkpoint"] == (toy.dir / ".reported_checkpoint_3").string());
+  CHECK(toy.process.receive()["checkpoint"] == ".reported_checkpoint_3");
   toy.process.send(stop);
   CHECK(toy.process.wait() == 0);
 
@@ -91,6 +95,55 @@ TEST_CASE("Reported checkpoints are fresh directories in the trial's, and start 
   const Json metrics = again.receive()["metrics"];
   CHECK(metrics["count"] == 2);
   CHECK(metrics["iteration_before"] == 1);
+}
+
+TEST_CASE("A checkpoint that lies elsewhere is handed over as a copy, with links that stay in it",
+          "[process][function]") {
+  Toy toy;
+  const auto model = toy.scratch.make("model");
+  std::filesystem::create_directory(model / "epochs");
+  std::ofstream(model / "epochs/1") << "state";
+  std::filesystem::create_symlink("epochs/1", model / "last");
+  std::filesystem::create_symlink(model / "epochs/1", model / "epochs/best");
+  const Json result = toy.process.start_and_step({{"report_dir", model.string()}});
+  CHECK(result["checkpoint"] == ".reported_checkpoint_1");
+  const auto copy = toy.dir / ".reported_checkpoint_1";
+  CHECK(read_text(copy / "epochs/1") == "state");
+  CHECK(std::filesystem::read_symlink(copy / "last") == "epochs/1");
+  CHECK(std::filesystem::read_symlink(copy / "epochs/best") == "1");
+  CHECK(std::filesystem::read_symlink(model / "epochs/best") == model / "epochs/1");
+}
+
+TEST_CASE("A link in the trial's directory is no checkpoint: what it leads to is copied",
+          "[process][function]") {
+  Toy toy;
+  std::filesystem::create_directory(toy.dir / "epoch_1");
+  std::ofstream(toy.dir / "epoch_1/state") << "1";
+  std::filesystem::create_symlink("epoch_1", toy.dir / "latest");
+  const std::string name = GENERATE("latest", "latest/", "epoch_1", "./epoch_1/");
+  const Json result = toy.process.start_and_step({{"report_dir", name}});
+  const bool is_link = name.starts_with("latest");
+  CHECK(result["checkpoint"] == (is_link ? ".reported_checkpoint_1" : "epoch_1"));
+}
+
+TEST_CASE("A function that reports the directory it is in is in error", "[process][function]") {
+  Toy toy;
+  const std::string directory = GENERATE(".", "..", "/");
+  const Json error = toy.process.start_and_step({{"report_dir", directory}});
+  CHECK(error["message"] == "the reported checkpoint '" + directory +
+                                "' holds the trial's own directory; report a directory in it");
+}
+
+TEST_CASE("A checkpoint that cannot be copied is a failed save, and training goes on",
+          "[process][function]") {
+  Toy toy;
+  const auto model = toy.scratch.make("model");
+  std::ofstream(model / "state") << "state";
+  ::mkfifo((model / "fifo").c_str(), 0600);
+  const std::string name =
+      toy.process.start_and_step({{"report_dir", model.string()}})["checkpoint"];
+  CHECK_FALSE(std::filesystem::exists(toy.dir / name));
+  CHECK(read_text(toy.dir / "stderr.log").find("cannot be copied") != std::string::npos);
 }
 
 TEST_CASE("A reported checkpoint that is not there is the function's error",
@@ -145,4 +198,13 @@ TEST_CASE("A function that is told to reset, or to go on after its end, exits wi
   over.process.receive();
   over.process.send(step);
   CHECK(over.process.wait() == 2);
+}
+
+TEST_CASE("A function that is told to stop before start leaves in good order",
+          "[process][function]") {
+  Toy toy;
+  toy.process.receive();
+  toy.process.send(stop);
+  CHECK(toy.process.at_end());
+  CHECK(toy.process.wait() == 0);
 }

@@ -33,7 +33,7 @@ def main():
         driver.sendall((json.dumps({"type": kind, **fields}) + "\n").encode())
 
     model = Quadratic()
-    answer("hello", protocol=1, pid=os.getpid(), api="class", can_reset=False)
+    answer("hello", protocol=1, api="class")
     try:
         for command in map(json.loads, driver.makefile()):
             if command["type"] == "start":
@@ -42,11 +42,11 @@ def main():
                     model.load(command["checkpoint"])
             elif command["type"] == "step":
                 metrics, done = model.step()
-                answer("result", metrics=metrics, done=done)
+                answer("result", iteration=command["iteration"], metrics=metrics, done=done)
             elif command["type"] == "save":
                 try:
                     model.save(command["directory"])
-                    answer("saved")
+                    answer("saved", iteration=command["iteration"])
                 except OSError as error:
                     answer("saved", error=str(error))
             elif command["type"] == "stop":

@@ -11,7 +11,7 @@ using tune::Json;
 
 namespace {
 
-const std::string step = "{\"type\":\"step\"}\n";
+const std::string step = "{\"type\":\"step\",\"iteration\":1}\n";
 
 struct Client {
   ScratchDir scratch;
@@ -42,8 +42,9 @@ TEST_CASE("The minimal client goes on from its checkpoint to the same numbers",
     const Json first = client.process.receive();
     CHECK(first["metrics"]["loss"].get<double>() == Approx(2.4 * 2.4));
     CHECK(first["done"] == false);
-    client.process.send(Json{{"type", "save"}, {"directory", checkpoint.string()}}.dump() + "\n");
-    CHECK(client.process.receive() == Json{{"type", "saved"}});
+    client.process.send(
+        Json{{"type", "save"}, {"directory", checkpoint.string()}, {"iteration", 1}}.dump() + "\n");
+    CHECK(client.process.receive() == Json{{"type", "saved"}, {"iteration", 1}});
     client.process.send(step + step);
     client.process.receive();
     uninterrupted = client.process.receive();
@@ -78,7 +79,7 @@ TEST_CASE("The minimal client tells of its error and leaves when the driver does
 TEST_CASE("The minimal client reports a save that failed and trains on", "[process][client]") {
   Client client;
   client.process.start_and_step({{"lr", 0.1}});
-  client.process.send("{\"type\":\"save\",\"directory\":\"/not/there\"}\n" + step);
+  client.process.send("{\"type\":\"save\",\"directory\":\"/not/there\",\"iteration\":1}\n" + step);
   CHECK(client.process.receive()["error"].get<std::string>().find("/not/there") !=
         std::string::npos);
   CHECK(client.process.receive()["type"] == "result");

@@ -22,6 +22,11 @@ Start some_start() {
   start.config = {{"lr", 0.1}, {"layers", {32, 16}}};
   start.checkpoint = "/storage/run/trial_00003/checkpoint_000002";
   start.iteration = 8;
+  start.attempt = 2;
+  start.resources = {{"cpu", 2.0}, {"gpu", 1.0}};
+  start.devices = {"3"};
+  start.stdout_log = "/storage/run/trial_00003/stdout.log";
+  start.stderr_log = "/storage/run/trial_00003/stderr.log";
   start.rank = 1;
   start.world_size = 2;
   return start;
@@ -40,34 +45,37 @@ TEST_CASE("Each command has one text, which is the documented one", "[unit][prot
         R"({"type":"start","trial_id":"trial_00003","trial_dir":"/storage/run/trial_00003",)"
         R"("config":{"layers":[32,16],"lr":0.1},)"
         R"("checkpoint":"/storage/run/trial_00003/checkpoint_000002",)"
-        R"("iteration":8,"rank":1,"world_size":2})"
+        R"("iteration":8,"attempt":2,"resources":{"cpu":2.0,"gpu":1.0},"devices":["3"],)"
+        R"("stdout":"/storage/run/trial_00003/stdout.log",)"
+        R"("stderr":"/storage/run/trial_00003/stderr.log","rank":1,"world_size":2})"
         "\n");
-  CHECK(format(Command(Step{})) == "{\"type\":\"step\"}\n");
-  CHECK(format(Command(Save{"/a/b"})) == "{\"type\":\"save\",\"directory\":\"/a/b\"}\n");
+  CHECK(format(Command(Step{9})) == "{\"type\":\"step\",\"iteration\":9}\n");
+  CHECK(format(Command(Save{"/a/b", 8})) ==
+        "{\"type\":\"save\",\"directory\":\"/a/b\",\"iteration\":8}\n");
   CHECK(format(Command(Stop{})) == "{\"type\":\"stop\"}\n");
 }
 
 TEST_CASE("Each answer has one text, in which what is not so is left out", "[unit][protocol]") {
   Hello hello;
-  hello.pid = 4711;
   CHECK(format(Answer(hello)) ==
-        "{\"type\":\"hello\",\"protocol\":1,\"pid\":4711,\"api\":\"class\",\"can_reset\":false}\n");
+        "{\"type\":\"hello\",\"protocol\":1,\"api\":\"class\",\"can_reset\":false}\n");
   hello.api = Api::function_api;
-  hello.can_reset = hello.reset_refused = true;
+  hello.can_reset = true;
   CHECK(format(Answer(hello)) ==
-        "{\"type\":\"hello\",\"protocol\":1,\"pid\":4711,\"api\":\"function\",\"can_reset\":true,"
-        "\"reset_refused\":true}\n");
+        "{\"type\":\"hello\",\"protocol\":1,\"api\":\"function\",\"can_reset\":true}\n");
+  CHECK(format(Answer(Refused{})) == "{\"type\":\"refused\"}\n");
 
   Result result;
   result.metrics = {{"loss", 0.5}};
   CHECK(format(Answer(result)) == "{\"type\":\"result\",\"metrics\":{\"loss\":0.5}}\n");
-  result = {Json(), true, true, "/a/b"};
+  result = {Json(), true, true, "b", 9};
   CHECK(format(Answer(result)) ==
-        "{\"type\":\"result\",\"metrics\":null,\"done\":true,\"should_checkpoint\":true,"
-        "\"checkpoint\":\"/a/b\"}\n");
+        "{\"type\":\"result\",\"iteration\":9,\"metrics\":null,\"done\":true,"
+        "\"should_checkpoint\":true,\"checkpoint\":\"b\"}\n");
 
   CHECK(format(Answer(Saved{})) == "{\"type\":\"saved\"}\n");
-  CHECK(format(Answer(Saved{"disk full"})) == "{\"type\":\"saved\",\"error\":\"disk full\"}\n");
+  CHECK(format(Answer(Saved{"disk full", 9})) ==
+        "{\"type\":\"saved\",\"iteration\":9,\"error\":\"disk full\"}\n");
   CHECK(format(Answer(Failure{"out of \"luck\"", "a\nb"})) ==
         "{\"type\":\"error\",\"message\":\"out of \\\"luck\\\"\",\"trace\":\"a\\nb\"}\n");
 }
@@ -83,12 +91,22 @@ TEST_CASE("A formatted command is parsed to the same command", "[unit][protocol]
     CHECK(parsed.config == start.config);
     CHECK(parsed.checkpoint == start.checkpoint);
     CHECK(parsed.iteration == 8);
+    CHECK(parsed.attempt == 2);
+    CHECK(parsed.resources == start.resources);
+    CHECK(parsed.devices == start.devices);
+    CHECK(parsed.stdout_log == start.stdout_log);
+    CHECK(parsed.stderr_log == start.stderr_log);
     CHECK(parsed.rank == 1);
     CHECK(parsed.world_size == 2);
   }
-  CHECK(std::holds_alternative<Step>(parse_command(R"({"type":"step"})")));
-  CHECK(std::holds_alternative<Step>(parse_command(R"( {"type" : "step"} )")));
-  CHECK(std::get<Save>(parse_command(format(Command(Save{"/a \"b\""})))).directory == "/a \"b\"");
+  for (const char* const step :
+       {R"({"type":"step","iteration":12})", R"( {"type" : "step", "iteration" : 12} )",
+        R"({"type":"step","iteration":12,"more":{}})"}) {
+    CHECK(std::get<Step>(parse_command(step)).iteration == 12);
+  }
+  const auto save = std::get<Save>(parse_command(format(Command(Save{"/a \"b\"", 12}))));
+  CHECK(save.directory == "/a \"b\"");
+  CHECK(save.iteration == 12);
   CHECK(std::holds_alternative<Stop>(parse_command(format(Command(Stop{})))));
 }
 
@@ -98,8 +116,21 @@ TEST_CASE("A start may leave out what has an obvious value", "[unit][protocol]")
   CHECK_FALSE(start.reset);
   CHECK_FALSE(start.checkpoint.has_value());
   CHECK(start.iteration == 0);
+  CHECK(start.attempt == 1);
+  CHECK(start.resources == Json::object());
+  CHECK(start.devices.empty());
+  CHECK(start.stdout_log.empty());
   CHECK(start.rank == 0);
   CHECK(start.world_size == 1);
+}
+
+TEST_CASE("Null is a field of a command that is not there", "[unit][protocol]") {
+  const auto start = std::get<Start>(parse_command(
+      R"({"type":"start","trial_id":"t","trial_dir":"/t","config":{},"iteration":null,)"
+      R"("attempt":null,"resources":null,"devices":null,"stdout":null,"rank":null})"));
+  CHECK(start.attempt == 1);
+  CHECK(start.devices.empty());
+  CHECK(std::get<Step>(parse_command(R"({"type":"step","iteration":null})")).iteration == 0);
 }
 
 TEST_CASE("Unknown fields of a command are ignored", "[unit][protocol]") {
@@ -168,7 +199,8 @@ TEST_CASE("A command that makes no sense is refused with what is wrong", "[unit]
   CHECK(start_with("checkpoint", false) ==
         "in the command \"start\" the field \"checkpoint\" is false, and it must be a string or "
         "null");
-  for (const Json& wrong : {Json(-1), Json(1.5), Json("1"), Json(), Json(1e300)}) {
+  CHECK(start_with("devices", {1}).find("must be a list of strings") != std::string::npos);
+  for (const Json& wrong : {Json(-1), Json(1.5), Json("1"), Json(1e300)}) {
     CHECK(start_with("iteration", wrong).find("must be an integer, 0 or more") !=
           std::string::npos);
   }

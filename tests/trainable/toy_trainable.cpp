@@ -31,6 +31,9 @@ Json metrics_of(const Json& config, int count, const tune::TrialContext& context
   metrics["count"] = count;
   metrics["iteration_before"] = context.training_iteration;
   metrics["trial"] = context.trial_id;
+  metrics["attempt"] = context.attempt;
+  metrics["resources"] = context.resources;
+  metrics["devices"] = context.devices;
   metrics["rank"] = context.rank;
   metrics["world_size"] = context.world_size;
   if (config.value("report_nan", false)) {
@@ -113,6 +116,7 @@ void count(const Json& config, tune::Session& session) {
       write_count(*checkpoint, value);
     }
     if (config.value("report_missing_dir", false)) checkpoint = "not/there";
+    if (config.contains("report_dir")) checkpoint = config["report_dir"].get<std::string>();
     try {
       session.report(metrics_of(config, value, session.context()), checkpoint);
     } catch (const std::exception&) {

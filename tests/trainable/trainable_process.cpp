@@ -165,7 +165,7 @@ std::string TrainableProcess::start(const Json& config, const Json& more) const 
 
 Json TrainableProcess::start_and_step(const Json& config) {
   receive();
-  send(start(config) + "{\"type\":\"step\"}\n");
+  send(start(config) + "{\"type\":\"step\",\"iteration\":1}\n");
   return receive();
 }
 

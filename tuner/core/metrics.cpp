@@ -1,6 +1,7 @@
 #include "tuner/core/metrics.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -176,11 +177,26 @@ class Flattener {
   std::string path_;
 };
 
-/// `json` with an exponent at whole numbers that 64 bits may not hold: not every reader takes them
-/// for fractions by itself.
-std::string with_short_integers(std::string_view json) {
+/// `number` as every reader takes it: a whole one that 64 bits may not hold with an exponent, and
+/// one beyond all doubles as the text "Infinity". What is no number stays.
+std::string readable_number(const std::string& number) {
   constexpr std::size_t digits_of_64_bits = 18;  // surely
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (end != number.data() + number.size()) return number;
+  if (error == std::errc::result_out_of_range) {
+    const auto exponent = number.find_first_of("eE");
+    const char first = number[number[0] == '-' ? 1 : 0];
+    const bool is_tiny = exponent != number.npos ? number[exponent + 1] == '-' : first == '0';
+    if (is_tiny) return "0.0";
+    return number[0] == '-' ? "\"-Infinity\"" : "\"Infinity\"";
+  }
+  const bool is_whole = number.find_first_of(".eE") == number.npos;
+  return is_whole && number.size() > digits_of_64_bits ? number + "e0" : number;
+}
+
+/// `json` with its numbers so that every reader takes them for fractions.
+std::string with_readable_numbers(std::string_view json) {
   std::string out;
   out.reserve(json.size() + 16);
   for (std::size_t i = 0; i < json.size();) {
@@ -189,16 +205,9 @@ std::string with_short_integers(std::string_view json) {
       while (end < json.size() && json[end] != '"') end += json[end] == '\\' ? 2 : 1;
       end = std::min(end + 1, json.size());
       out += json.substr(i, end - i);
-    } else if (is_digit(json[i])) {
-      while (end < json.size() && is_digit(json[end])) ++end;
-      out += json.substr(i, end - i);
-      const char next = end < json.size() ? json[end] : ' ';
-      // The sign of an exponent, or what may be one, stands behind its letter.
-      const std::size_t before =
-          i > 1 && (json[i - 1] == '-' || json[i - 1] == '+') ? i - 2 : i - 1;
-      const bool is_part = i > 0 && std::string_view(".eE").find(json[before]) != json.npos;
-      const bool is_whole = !is_part && next != '.' && next != 'e' && next != 'E';
-      if (is_whole && end - i > digits_of_64_bits) out += "e0";
+    } else if (json[i] == '-' || (json[i] >= '0' && json[i] <= '9')) {
+      end = std::min(json.find_first_not_of("+-.0123456789eE", i), json.size());
+      out += readable_number(std::string(json.substr(i, end - i)));
     } else {
       out += json[i];
     }
@@ -225,7 +234,7 @@ simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view t
   auto& parser = parser_of<most_record_levels>();
   const auto root = parser.parse(text.data(), text.size());
   if (root.error() != simdjson::NUMBER_ERROR) return root.get_object();
-  return parser.parse(with_short_integers(text)).get_object();
+  return parser.parse(with_readable_numbers(text)).get_object();
 }
 
 std::optional<double> Metrics::find(std::string_view name) const {
@@ -250,7 +259,7 @@ Metrics parse_metrics(std::string_view text) {
     error = parser.parse(metrics.text).get(root);
   }
   if (error == simdjson::NUMBER_ERROR) {
-    metrics.text = with_short_integers(metrics.text);
+    metrics.text = with_readable_numbers(metrics.text);
     error = parser.parse(metrics.text).get(root);
   }
   if (error != simdjson::SUCCESS) {

@@ -54,18 +54,25 @@ struct Greeted {
   protocol::Hello hello;
 };
 
+/// It cannot become the trial that it was reset to.
+struct Refused {
+  LaunchId launch{};
+};
+
 /// It reported a result.
 struct Reported {
   LaunchId launch{};
-  std::optional<Metrics> metrics;  ///< nothing: no new iteration, only `done`
+  std::optional<std::int64_t> iteration = {};  ///< of the step that it says it answers
+  std::optional<Metrics> metrics;              ///< nothing: no new iteration, only `done`
   bool done = false;
   bool should_checkpoint = false;
-  std::optional<std::string> checkpoint;  ///< function API: a directory handed over
+  std::optional<std::string> checkpoint;  ///< function API: name of a directory handed over
 };
 
 /// It answered a Save.
 struct SaveAnswered {
   LaunchId launch{};
+  std::optional<std::int64_t> iteration = {};  ///< of the save that it says it answers
   std::optional<std::string> error;
 };
 
@@ -100,8 +107,8 @@ struct ControlAsked {
   ControlRequest request;
 };
 
-using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Reported, SaveAnswered, Faulted,
-                            Disconnected, Exited, Interrupted, ControlAsked>;
+using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, SaveAnswered,
+                            Faulted, Disconnected, Exited, Interrupted, ControlAsked>;
 
 class Executor {
  public:
@@ -114,7 +121,8 @@ class Executor {
   /// launch that is gone or has disconnected: ignored. Does not block, however slow the other end.
   virtual void send(LaunchId launch, const protocol::Command& command) = 0;
 
-  /// Sends `signal` to the whole process group (SIGTERM, SIGKILL). To one that is gone: ignored.
+  /// Sends `signal` to the whole process group (SIGTERM, SIGKILL), behind the commands that are
+  /// queued for it, as far as it takes them now. To one that is gone: ignored.
   virtual void signal(LaunchId launch, int signal) = 0;
 
   /// Tells whoever has asked. To one that has gone: ignored. Does not block.

@@ -59,16 +59,20 @@ class Field {
 
   std::string_view name() const { return name_; }
 
-  std::string text() { return std::string(typed<std::string_view>("a string")); }
-  bool boolean() { return typed<bool>("true or false"); }
-  std::int64_t integer() { return typed<std::int64_t>("an integer"); }
+  // Null is a field that is not there, whichever it is.
+  bool boolean() { return !is_null() && typed<bool>("true or false"); }
 
-  std::optional<std::string> text_or_null() {
+  std::optional<std::int64_t> integer() {
     if (is_null()) return std::nullopt;
-    return text();
+    return typed<std::int64_t>("an integer");
   }
 
-  std::optional<Metrics> metrics_or_null() {
+  std::optional<std::string> text() {
+    if (is_null()) return std::nullopt;
+    return std::string(typed<std::string_view>("a string"));
+  }
+
+  std::optional<Metrics> metrics() {
     if (is_null()) return std::nullopt;
     auto object = typed<ondemand::object>("an object or null");
     const auto raw = checked(object.raw_json());  // and the blanks behind it
@@ -118,11 +122,9 @@ Wakeup greeted(LaunchId launch, ondemand::object& message) {
   std::optional<std::int64_t> spoken;
   for_each_field(message, [&](Field& field) {
     if (field.name() == "protocol") spoken = field.integer();
-    if (field.name() == "pid") hello.pid = field.integer();
     if (field.name() == "can_reset") hello.can_reset = field.boolean();
-    if (field.name() == "reset_refused") hello.reset_refused = field.boolean();
     if (field.name() == "api") {
-      const auto api = field.text();
+      const auto api = field.text().value_or("class");
       if (api != "class" && api != "function") {
         throw Violation("\"api\" must be \"class\" or \"function\"");
       }
@@ -138,13 +140,13 @@ Wakeup greeted(LaunchId launch, ondemand::object& message) {
 }
 
 Wakeup reported(LaunchId launch, ondemand::object& message) {
-  Reported reported{
-      .launch = launch, .metrics = {}, .done = false, .should_checkpoint = false, .checkpoint = {}};
+  Reported reported{.launch = launch};
   for_each_field(message, [&](Field& field) {
-    if (field.name() == "metrics") reported.metrics = field.metrics_or_null();
+    if (field.name() == "iteration") reported.iteration = field.integer();
+    if (field.name() == "metrics") reported.metrics = field.metrics();
     if (field.name() == "done") reported.done = field.boolean();
     if (field.name() == "should_checkpoint") reported.should_checkpoint = field.boolean();
-    if (field.name() == "checkpoint") reported.checkpoint = field.text_or_null();
+    if (field.name() == "checkpoint") reported.checkpoint = field.text();
   });
   if (!reported.metrics && !reported.done) {
     throw Violation("a \"result\" with neither \"metrics\" nor \"done\"");
@@ -153,20 +155,27 @@ Wakeup reported(LaunchId launch, ondemand::object& message) {
 }
 
 Wakeup save_answered(LaunchId launch, ondemand::object& message) {
-  SaveAnswered answer{launch, {}};
+  SaveAnswered answer{.launch = launch, .error = {}};
   for_each_field(message, [&](Field& field) {
-    if (field.name() == "error") answer.error = field.text_or_null();
+    if (field.name() == "iteration") answer.iteration = field.integer();
+    if (field.name() == "error") answer.error = field.text();
   });
+  if (answer.error && answer.error->empty()) answer.error = "it gave no reason";
   if (answer.error) answer.error = shortened(std::move(*answer.error));
   return answer;
+}
+
+Wakeup refused(LaunchId launch, ondemand::object& message) {
+  for_each_field(message, [](const Field&) {});
+  return Refused{launch};
 }
 
 Wakeup failed(LaunchId launch, ondemand::object& message) {
   std::string text;
   std::string trace;
   for_each_field(message, [&](Field& field) {
-    if (field.name() == "message") text = field.text();
-    if (field.name() == "trace") trace = field.text_or_null().value_or("");
+    if (field.name() == "message") text = field.text().value_or("");
+    if (field.name() == "trace") trace = field.text().value_or("");
   });
   if (text.empty()) text = "the trainable reported an error without a message";
   if (!trace.empty()) text.append("\n").append(trace);
@@ -193,6 +202,7 @@ Wakeup read_message(ondemand::parser& parser, LaunchId launch, std::string_view 
     if (type == "saved") return save_answered(launch, message);
     if (type == "hello") return greeted(launch, message);
     if (type == "error") return failed(launch, message);
+    if (type == "refused") return refused(launch, message);
     throw Violation("a message of unknown type");
   }();
   if (!document.current_location().error()) throw NotJson("more than one JSON value");

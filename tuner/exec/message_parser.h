@@ -19,8 +19,8 @@ class MessageParser {
   MessageParser();
   ~MessageParser();
 
-  /// Greeted, Reported, SaveAnswered or Faulted. Anything that is not the protocol is a fault that
-  /// quotes the beginning of the line. `line` is without its newline.
+  /// Greeted, Refused, Reported, SaveAnswered or Faulted. Anything that is not the protocol is a
+  /// fault that quotes the beginning of the line. `line` is without its newline.
   Wakeup parse(LaunchId launch, std::string_view line);
 
  private:

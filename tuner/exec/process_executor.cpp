@@ -111,6 +111,7 @@ class ProcessExecutor::Loop {
     const auto it = launches_.find(launch);
     if (it == launches_.end()) return;
     if (it->second.child) {
+      it->second.child->flush();
       it->second.child->signal(signal);
     } else {
       it->second.early_signals.push_back(signal);

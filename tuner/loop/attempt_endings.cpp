@@ -14,7 +14,7 @@ void Attempts::end(Attempt& attempt, Ending ending) {
   using State = Conversation::State;
   Conversation& conversation = *attempt.conversation;
   const State state = conversation.state();
-  const bool has_begun = state != State::launching && state != State::resetting;
+  const bool has_begun = state != State::launching;
   const bool is_at_fault = ending.outcome == Outcome::failed;
   const bool goes_away =
       is_at_fault || ending.outcome == Outcome::interrupted || winding_ || !spec_.reuse_processes;

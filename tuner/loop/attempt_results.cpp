@@ -51,13 +51,19 @@ void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
   if (!attempt.ending) step(attempt);
 }
 
+void Attempts::on(Attempt& attempt, const Conversation::Replaced&) {
+  if (winding_) end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+}
+
 void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
   Reported& reported = stepped.reported;
   if (!reported.metrics) {
-    if (reported.done) {
-      end(attempt, Outcome::completed, "");
-    } else {
+    if (!reported.done) {
       end(attempt, Outcome::failed, "it reported neither metrics nor that it is done");
+    } else if (trial(attempt.trial).iteration == 0) {
+      end(attempt, Outcome::failed, "it ended before its first result");
+    } else {
+      end(attempt, Outcome::completed, "");
     }
     return;
   }
@@ -70,9 +76,23 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
     end(attempt, Outcome::failed, bad_result.what());
     return;
   }
+  if (!attempt.has_result) look_for_reserved(result.metrics);
   result.done = reported.done;
   result.should_checkpoint = reported.should_checkpoint;
   take_in(attempt, std::move(result), std::move(reported.checkpoint));
+}
+
+/// A metric whose name is the driver's is kept, and nothing goes by it: said once.
+void Attempts::look_for_reserved(const Metrics& metrics) {
+  static constexpr const char* reserved[] = {"timestamp", "time_total_s", "time_since_restore",
+                                             "iterations_since_restore", "done"};
+  for (const char* const name : reserved) {
+    if (has_named_reserved_ || !metrics.find(name)) continue;
+    has_named_reserved_ = true;
+    callbacks_.notice("the metric '" + std::string(name) +
+                      "' has the name of a column of the driver's, whose own value stands in all "
+                      "tables: give it another name");
+  }
 }
 
 void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
@@ -232,7 +252,7 @@ void Attempts::begin_save(Attempt& attempt) {
           carry_out(*saving);
         } else {
           saving->save.directory = *directory;
-          saving->conversation->save(*directory);
+          saving->conversation->save(*directory, trial(id).iteration);
         }
       });
 }
@@ -280,7 +300,7 @@ void Attempts::step(Attempt& attempt) {
     attempt.waits = true;
     return;
   }
-  attempt.conversation->step();
+  attempt.conversation->step(trial(attempt.trial).iteration + 1);
 }
 
 }  // namespace tune

@@ -149,8 +149,10 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
   }
   LaunchSpec process =
       launch_spec(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
-  protocol::Start start = start_message(trial(id), process, attempt->source.directory);
+  protocol::Start start = start_message(launch_, trial(id), conversation.allocation(), process,
+                                        attempt->source.directory);
   conversation.begin({std::move(process)}, std::move(start));
+  if (conversation.state() == Conversation::State::ready) step(*attempt);
 }
 
 }  // namespace tune

@@ -102,12 +102,14 @@ class Attempts {
   void on(Attempt&, const std::monostate&) {}
   void on(Attempt& attempt, const Conversation::Started& started);
   void on(Attempt& attempt, const Conversation::Ready&);
+  void on(Attempt& attempt, const Conversation::Replaced&);
   void on(Attempt& attempt, Conversation::Stepped& stepped);
   void on(Attempt& attempt, const Conversation::Saved& saved);
   void on(Attempt& attempt, const Conversation::Failed& failed);
   void on(Attempt& attempt, const Conversation::Overdue& overdue);
   void on(Attempt& attempt, const Conversation::Gone& gone);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
+  void look_for_reserved(const Metrics& metrics);
   void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
   void take_over(Attempt& attempt, std::string reported);
   void begin_save(Attempt& attempt);
@@ -154,6 +156,7 @@ class Attempts {
   std::string failure_;       ///< see take_failure
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
   std::vector<std::string> awaited_;
+  bool has_named_reserved_ = false;
 };
 
 }  // namespace tune

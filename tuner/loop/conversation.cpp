@@ -30,36 +30,39 @@ Conversation::Heard Conversation::hear(const LaunchFailed& wakeup) {
 
 Conversation::Heard Conversation::hear(const Greeted& wakeup) {
   const auto& hello = wakeup.hello;
-  if (state_ == State::resetting && hello.reset_refused) {
-    state_ = State::replacing;
-    urge_all(Urge::asked);
-    return {};
-  }
-  if (hello.reset_refused) return out_of_turn("it refused a reset that it was not asked for");
-  const bool is_awaited = state_ == State::launching || state_ == State::resetting;
-  if (!is_awaited || member(wakeup.launch).has_answered) {
+  if (state_ != State::launching || member(wakeup.launch).has_answered) {
     return out_of_turn("it said hello twice");
   }
   is_function_ = hello.api == protocol::Api::function_api;
   can_reset_ = hello.can_reset;
   if (!all_have_answered(wakeup.launch)) return {};
-  if (state_ == State::launching) {
-    say_start(false);
-  }
+  say_start(false);
   start_.reset();
-  specs_.clear();
   was_told_ = true;
   wait_for(State::ready, never_s);
   return Ready{};
+}
+
+Conversation::Heard Conversation::hear(const Refused& wakeup) {
+  const bool is_reset = state_ == State::stepping && start_.has_value();
+  if (!is_reset || member(wakeup.launch).has_answered) {
+    return out_of_turn("it refused a reset that it was not asked for");
+  }
+  state_ = State::replacing;
+  urge_all(Urge::asked);
+  return Replaced{};
 }
 
 Conversation::Heard Conversation::hear(Reported& wakeup) {
   if (state_ != State::stepping || member(wakeup.launch).has_answered) {
     return out_of_turn("it reported a result without having been told to step");
   }
+  if (const auto other = other_answer(wakeup.iteration); !other.empty()) return out_of_turn(other);
   const LaunchId from = wakeup.launch;
   if (from == members_.front().id) reported_ = std::move(wakeup);
   if (!all_have_answered(from)) return {};
+  start_.reset();
+  specs_.clear();
   wait_for(State::ready, never_s);
   return Stepped{*std::exchange(reported_, std::nullopt)};
 }
@@ -68,15 +71,14 @@ Conversation::Heard Conversation::hear(const SaveAnswered& wakeup) {
   if (state_ != State::saving || member(wakeup.launch).has_answered) {
     return out_of_turn("it said saved without having been asked");
   }
+  if (const auto other = other_answer(wakeup.iteration); !other.empty()) return out_of_turn(other);
   if (!save_error_) save_error_ = wakeup.error;
   if (!all_have_answered(wakeup.launch)) return {};
   wait_for(State::ready, never_s);
   return Saved{std::exchange(save_error_, std::nullopt)};
 }
 
-Conversation::Heard Conversation::hear(const Faulted& wakeup) {
-  return out_of_turn(wakeup.reason.c_str());
-}
+Conversation::Heard Conversation::hear(const Faulted& wakeup) { return out_of_turn(wakeup.reason); }
 
 /// Mostly the process is about to exit, and its exit says more.
 Conversation::Heard Conversation::hear(const Disconnected& wakeup) {
@@ -117,7 +119,7 @@ Conversation::Heard Conversation::be_late() {
       break;
   }
   if (is_disconnected_) return Overdue{"it closed its connection and lived on"};
-  if (state_ == State::launching || state_ == State::resetting) {
+  if (state_ == State::launching) {
     return Overdue{"it did not say hello within " + show(patience_.launch_s) +
                    " (launch_timeout_s): does it speak the protocol?"};
   }
@@ -138,7 +140,7 @@ void Conversation::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
       log_ = specs_.front().stderr_path;
       log_begin_ = 0;
       say_start(true);
-      wait_for(State::resetting, patience_.launch_s);
+      wait_for(State::ready, never_s);
       break;
     default:
       ensure(state_ == State::leaving, "an attempt is begun once");
@@ -152,10 +154,6 @@ void Conversation::say_start(bool reset) {
     start.rank = static_cast<int>(rank);
     start.world_size = static_cast<int>(members_.size());
     start.reset = reset;
-    if (!reset) {  // its output goes there already
-      start.stdout_log.reset();
-      start.stderr_log.reset();
-    }
     link_.send(members_[rank].id, std::move(start));
   }
 }
@@ -165,6 +163,7 @@ void Conversation::launch() {
   is_disconnected_ = false;
   was_told_ = false;
   first_end_.reset();
+  reported_.reset();
   log_ = specs_.front().stderr_path;
   log_begin_ = 0;
   for (LaunchSpec& spec : specs_) members_.push_back({.id = link_.launch(*this, std::move(spec))});
@@ -172,18 +171,20 @@ void Conversation::launch() {
   wait_for(State::launching, patience_.launch_s);
 }
 
-void Conversation::step() {
-  ensure(state_ == State::ready, "who is told to step has answered");
-  for (const Member& each : members_) link_.send(each.id, protocol::Step{});
-  told_at_ = link_.steady();
-  wait_for(State::stepping, patience_.answer_s.value_or(never_s));
+void Conversation::step(std::int64_t iteration) {
+  ask(State::stepping, iteration, protocol::Step{iteration});
 }
 
-void Conversation::save(const std::filesystem::path& directory) {
-  ensure(state_ == State::ready, "who is told to save has answered");
-  for (const Member& each : members_) link_.send(each.id, protocol::Save{directory.string()});
+void Conversation::save(const std::filesystem::path& directory, std::int64_t iteration) {
+  ask(State::saving, iteration, protocol::Save{directory.string(), iteration});
+}
+
+void Conversation::ask(State state, std::int64_t iteration, const protocol::Command& command) {
+  ensure(state_ == State::ready, "who is asked for something has answered");
+  for (const Member& each : members_) link_.send(each.id, command);
+  asked_ = iteration;
   told_at_ = link_.steady();
-  wait_for(State::saving, patience_.answer_s.value_or(never_s));
+  wait_for(state, patience_.answer_s.value_or(never_s));
 }
 
 void Conversation::park() {
@@ -201,14 +202,14 @@ void Conversation::leave(Urge urge) {
   urge_all(urge);
 }
 
+/// Who listens while it trains is told before it is signalled, except in a hurry.
 void Conversation::urge_all(Urge urge) {
+  const bool is_told = urge_ == Urge::none && urge != Urge::killed;
   urge_ = urge;
   for (const Member& each : members_) {
-    if (urge == Urge::asked) {
-      link_.send(each.id, protocol::Stop{});
-    } else {
-      link_.signal(each.id, urge == Urge::terminated ? SIGTERM : SIGKILL);
-    }
+    if (is_told) link_.send(each.id, protocol::Stop{});
+    if (urge == Urge::terminated) link_.signal(each.id, SIGTERM);
+    if (urge == Urge::killed) link_.signal(each.id, SIGKILL);
   }
   const Seconds patience = urge == Urge::killed ? patience_.kill_s : patience_.leave_s;
   set_deadline(link_.steady() + patience);
@@ -236,11 +237,18 @@ Conversation::Member& Conversation::member(LaunchId id) {
 
 /// Something is asked of its processes, or may be.
 bool Conversation::is_spoken_to() const {
-  return state_ == State::launching || state_ == State::resetting || state_ == State::ready ||
-         state_ == State::stepping || state_ == State::saving;
+  return state_ == State::launching || state_ == State::ready || state_ == State::stepping ||
+         state_ == State::saving;
 }
 
-Conversation::Heard Conversation::out_of_turn(const char* sentence) {
+/// What is wrong with an answer that names `iteration`; empty if nothing is.
+std::string Conversation::other_answer(std::optional<std::int64_t> iteration) const {
+  if (!iteration || *iteration == asked_) return "";
+  return "it answered what it was asked at iteration " + std::to_string(*iteration) +
+         ", and it was asked at iteration " + std::to_string(asked_);
+}
+
+Conversation::Heard Conversation::out_of_turn(const std::string& sentence) {
   if (is_spoken_to()) return Failed{sentence};
   if (state_ == State::idle) leave(Urge::terminated);
   return {};
@@ -293,8 +301,6 @@ const char* to_string(Conversation::State state) {
       return "none";
     case Conversation::State::launching:
       return "launching";
-    case Conversation::State::resetting:
-      return "resetting";
     case Conversation::State::replacing:
       return "replacing";
     case Conversation::State::ready:

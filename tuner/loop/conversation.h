@@ -22,7 +22,7 @@ inline constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
 
 /// How long its processes may take.
 struct Patience {
-  Seconds launch_s = 60;                 ///< until they say hello, also after a reset
+  Seconds launch_s = 60;                 ///< until they say hello
   std::optional<Seconds> answer_s = {};  ///< to a step or a save; nothing: for ever
   /// From being asked to leave to SIGTERM, from that to SIGKILL, and with the connection closed.
   Seconds leave_s = 10;
@@ -35,7 +35,6 @@ class Conversation {
   enum class State {
     none,       ///< no process: not launched yet, or all gone
     launching,  ///< launched, and not all have said hello
-    resetting,  ///< told to go on as another trial, and not all have said hello
     replacing,  ///< one cannot be reset: on their way out, others are launched in their place
     ready,      ///< nothing is asked of them
     stepping,   ///< told to train until the next result
@@ -70,6 +69,8 @@ class Conversation {
   };
   /// All have said hello and know what they are to train.
   struct Ready {};
+  /// One cannot be reset: they leave, and others are launched in their place.
+  struct Replaced {};
   /// All have taken the step; this is what the first has reported.
   struct Stepped {
     Reported reported;
@@ -96,7 +97,8 @@ class Conversation {
     bool is_trials_fault = false;  ///< not_launched: because of what lies in the trial's directory
     bool was_told = false;         ///< it had said hello, and knew what to train
   };
-  using Heard = std::variant<std::monostate, Started, Ready, Stepped, Saved, Failed, Overdue, Gone>;
+  using Heard =
+      std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed, Overdue, Gone>;
 
   /// `link` outlives it.
   Conversation(Link& link, Patience patience, Allocation allocation)
@@ -109,6 +111,7 @@ class Conversation {
   Heard hear(const Launched& wakeup);
   Heard hear(const LaunchFailed& wakeup);
   Heard hear(const Greeted& wakeup);
+  Heard hear(const Refused& wakeup);
   Heard hear(Reported& wakeup);
   Heard hear(const SaveAnswered& wakeup);
   Heard hear(const Faulted& wakeup);
@@ -117,13 +120,13 @@ class Conversation {
   /// Its deadline is over.
   Heard be_late();
 
-  /// Launches the processes, one for each of `specs`, or resets those that are idle: each then
-  /// gets `start`. State none, idle, or leaving of processes that were idle: then others are
-  /// launched when these are gone.
+  /// Launches the processes, one for each of `specs`, or resets those that are idle, which are
+  /// ready then: each gets `start`. State none, idle, or leaving of processes that were idle: then
+  /// others are launched when these are gone.
   void begin(std::vector<LaunchSpec> specs, protocol::Start start);
-  /// State ready.
-  void step();
-  void save(const std::filesystem::path& directory);
+  // State ready. An answer that names another iteration is Failed.
+  void step(std::int64_t iteration);
+  void save(const std::filesystem::path& directory, std::int64_t iteration);
   /// Keeps the processes for another attempt. State ready.
   void park();
   /// Urges them to leave, at least so much. No attempt that they were to begin follows.
@@ -161,8 +164,10 @@ class Conversation {
 
   Member& member(LaunchId id);
   bool is_spoken_to() const;
-  Heard out_of_turn(const char* sentence);
+  Heard out_of_turn(const std::string& sentence);
+  std::string other_answer(std::optional<std::int64_t> iteration) const;
   bool all_have_answered(LaunchId id);
+  void ask(State state, std::int64_t iteration, const protocol::Command& command);
   void wait_for(State state, Seconds seconds);
   void set_deadline(Seconds deadline);
   void say_start(bool reset);
@@ -176,8 +181,9 @@ class Conversation {
   State state_ = State::none;
   Urge urge_ = Urge::none;
   std::vector<Member> members_;
-  std::vector<LaunchSpec> specs_;          ///< until they are launched
-  std::optional<protocol::Start> start_;   ///< until it is said
+  std::vector<LaunchSpec> specs_;          ///< until they are launched, or reset for good
+  std::optional<protocol::Start> start_;   ///< until it is said, and not refused
+  std::int64_t asked_ = 0;                 ///< the iteration of the last step or save
   std::optional<Reported> reported_;       ///< by the first, until all have
   std::optional<std::string> save_error_;  ///< the first one
   std::optional<Gone> first_end_;

@@ -4,6 +4,19 @@
 
 namespace tune {
 
+namespace {
+
+std::vector<std::string> devices(const LaunchContext& context, const Allocation& allocation) {
+  std::vector<std::string> names;
+  if (context.gpu_names.empty()) return names;
+  for (const int gpu : allocation.gpus) {
+    names.push_back(context.gpu_names.at(static_cast<std::size_t>(gpu)));
+  }
+  return names;
+}
+
+}  // namespace
+
 LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
                        int attempt, const Allocation& allocation,
                        const std::filesystem::path& work) {
@@ -28,21 +41,24 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   add(protocol::env_resources, text_of_resources(allocation.amounts));
   // Without gpus on the machine the variable stays as the user has it.
   if (!context.gpu_names.empty()) {
-    std::string devices;
-    for (const int gpu : allocation.gpus) {
-      if (!devices.empty()) devices += ',';
-      devices += context.gpu_names[static_cast<std::size_t>(gpu)];
+    std::string visible;
+    for (const std::string& device : devices(context, allocation)) {
+      visible += (visible.empty() ? "" : ",") + device;
     }
-    add("CUDA_VISIBLE_DEVICES", devices);
+    add("CUDA_VISIBLE_DEVICES", visible);
   }
   return launch;
 }
 
-protocol::Start start_message(const Trial& trial, const LaunchSpec& launch,
+protocol::Start start_message(const LaunchContext& context, const Trial& trial,
+                              const Allocation& allocation, const LaunchSpec& launch,
                               const std::filesystem::path& checkpoint) {
   protocol::Start start;
   start.trial_id = to_string(trial.id);
   start.trial_dir = launch.directory.string();
+  start.attempt = trial.attempt;
+  start.resources = allocation.amounts;
+  start.devices = devices(context, allocation);
   start.stdout_log = launch.stdout_path.string();
   start.stderr_log = launch.stderr_path.string();
   start.config = Json::parse(trial.config.text());

@@ -27,7 +27,8 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
 
 /// What the process of `launch` is told first. `checkpoint`: the directory to restore from, or
 /// empty.
-protocol::Start start_message(const Trial& trial, const LaunchSpec& launch,
+protocol::Start start_message(const LaunchContext& context, const Trial& trial,
+                              const Allocation& allocation, const LaunchSpec& launch,
                               const std::filesystem::path& checkpoint);
 
 }  // namespace tune

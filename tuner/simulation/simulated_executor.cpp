@@ -40,7 +40,6 @@ void SimulatedExecutor::launch(LaunchId launch, LaunchSpec) {
   const auto pid = 1000 + static_cast<std::int64_t>(launch);
   after(program_.launch_s / 2, Launched{launch, pid, 1});
   protocol::Hello hello;
-  hello.pid = pid;
   hello.api = program_.is_function ? protocol::Api::function_api : protocol::Api::class_api;
   hello.can_reset = program_.can_reset;
   after(program_.launch_s, Greeted{launch, hello});
@@ -60,14 +59,11 @@ void SimulatedExecutor::send(LaunchId launch, const protocol::Command& command) 
 }
 
 void SimulatedExecutor::start(LaunchId launch, const protocol::Start& start) {
-  if (start.reset) {
-    protocol::Hello hello;
-    hello.reset_refused = program_.refuses_reset;
-    hello.can_reset = !program_.refuses_reset;
-    after(0, Greeted{launch, hello});
-    if (program_.refuses_reset) return;
-  }
   SimulatedRun& run = children_.at(launch);
+  if (start.reset && program_.refuses_reset) {
+    run = {};
+    return;
+  }
   run = {.trial_id = start.trial_id, .config = start.config, .iteration = 0, .state = nullptr};
   if (!start.checkpoint) return;
   try {
@@ -83,6 +79,7 @@ void SimulatedExecutor::start(LaunchId launch, const protocol::Start& start) {
 
 void SimulatedExecutor::step(LaunchId launch) {
   SimulatedRun& run = children_.at(launch);
+  if (run.trial_id.empty()) return after(0, Refused{launch});
   ++run.iteration;
   SimulatedStep step = program_.step(run);
   ensure(step.takes_s >= 0, "no step of a simulated program ends before it begins");
@@ -92,8 +89,11 @@ void SimulatedExecutor::step(LaunchId launch) {
   } else if (step.faults) {
     after(step.takes_s, Faulted{launch, *step.faults});
   } else {
-    after(step.takes_s, Reported{launch, std::move(step.metrics), step.done, step.should_checkpoint,
-                                 std::move(step.hands_over)});
+    after(step.takes_s, Reported{.launch = launch,
+                                 .metrics = std::move(step.metrics),
+                                 .done = step.done,
+                                 .should_checkpoint = step.should_checkpoint,
+                                 .checkpoint = std::move(step.hands_over)});
   }
 }
 
@@ -110,7 +110,8 @@ void SimulatedExecutor::save(LaunchId launch, const std::string& directory) {
       error = failed.what();
     }
   }
-  if (!program_.hangs_in_save) after(program_.save_s, SaveAnswered{launch, error});
+  if (!program_.hangs_in_save)
+    after(program_.save_s, SaveAnswered{.launch = launch, .error = error});
 }
 
 void SimulatedExecutor::exit(LaunchId launch, int code, int signal, Seconds after_s) {

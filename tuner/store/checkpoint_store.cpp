@@ -139,8 +139,7 @@ path CheckpointStore::begin(CheckpointRef checkpoint, int attempt) {
 }
 
 HandedOver CheckpointStore::judge(TrialId trial, const std::string& reported) {
-  return HandedOver::judge(files_, {experiment_, trial_dir(trial), working_directory(trial)},
-                           reported);
+  return HandedOver::judge(files_, working_directory(trial), reported);
 }
 
 path CheckpointStore::take_over(CheckpointRef checkpoint, int attempt,
@@ -153,13 +152,11 @@ path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, i
   const path& from = given.directory();
   const path to = aside(checkpoint, attempt);
   files_.remove_tree(to);
-  bool is_copy = !given.is_moved();
-  if (!is_copy) {
-    try {
-      files_.rename(from, to);
-    } catch (const CrossDeviceError&) {
-      is_copy = true;
-    }
+  bool is_copy = false;
+  try {
+    files_.rename(from, to);
+  } catch (const CrossDeviceError&) {
+    is_copy = true;
   }
   try {
     if (is_copy) {
@@ -171,7 +168,6 @@ path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, i
     is_copy ? remove_quietly(files_, to) : give_back(to, from);
     throw;
   }
-  if (!given.is_moved()) return {};
   if (is_copy) remove_quietly(files_, from);
   return from;
 }

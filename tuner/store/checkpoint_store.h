@@ -36,10 +36,10 @@ class CheckpointStore final : public CheckpointKeeper {
   std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
                                   const std::string& reported) override;
 
-  /// What a reported path means; see HandedOver.
+  /// What a reported name means; see HandedOver.
   HandedOver judge(TrialId trial, const std::string& reported);
-  /// Moves it aside (copies and removes if it lies on another file system), or copies what is not
-  /// to be moved. Links from the root on into it become relative ones.
+  /// Moves it aside (copies and removes if it lies on another file system). Links from the root on
+  /// into it become relative ones.
   std::filesystem::path adopt(const HandedOver& given, CheckpointRef checkpoint, int attempt);
 
   /// Makes what was written aside a checkpoint: checksums, manifest, sync of every file and

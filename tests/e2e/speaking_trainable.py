@@ -1,0 +1,137 @@
+"""Speaks the protocol as some programs do, each in its way, named by argv, and notes what it hears in the file $HEARD."""
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+driver = socket.socket(fileno=int(os.environ["TUNE_SOCKET_FD"]))
+kind = sys.argv[1]
+
+
+def say(type_, **fields):
+    driver.sendall((json.dumps({"type": type_, **fields}) + "\n").encode())
+
+
+def note(line):
+    with open(os.environ["HEARD"], "a", encoding="utf-8") as file:
+        file.write(line.rstrip("\n") + "\n")
+
+
+def commands():
+    for line in driver.makefile():
+        note(line)
+        yield json.loads(line)
+
+
+def answer(command, **fields):
+    say("result", iteration=command["iteration"], **fields)
+
+
+def plain():
+    """Two iterations, with a save after each if it is told to."""
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, metrics={"loss": command["iteration"]}, done=command["iteration"] == 2)
+        elif command["type"] == "save":
+            with open(os.path.join(command["directory"], "state"), "w", encoding="ascii") as file:
+                file.write("x")
+            say("saved", iteration=command["iteration"])
+        elif command["type"] == "stop":
+            return
+
+
+def null():
+    """Whatever it does not say is null."""
+    for command in commands():
+        if command["type"] == "step":
+            say("result", iteration=None, metrics={"loss": 1}, done=command["iteration"] == 2 or None,
+                should_checkpoint=None, checkpoint=None)
+        elif command["type"] == "stop":
+            return
+
+
+def twice():
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1})
+            answer(command, metrics={"loss": 2})
+
+
+def refuses():
+    """To become another trial; its pid tells processes apart."""
+    for command in commands():
+        if command["type"] == "reset":
+            say("refused")
+            for more in commands():
+                if more["type"] == "stop":
+                    return
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1, "pid": os.getpid()}, done=True)
+        elif command["type"] == "stop":
+            return
+
+
+def becomes():
+    """Another trial, after a while that a launch would not have."""
+    for command in commands():
+        if command["type"] == "reset":
+            time.sleep(1.5)
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1, "pid": os.getpid()}, done=True)
+        elif command["type"] == "stop":
+            return
+
+
+def late():
+    """Refuses when it has trained already."""
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1}, done=command["iteration"] == 2)
+            if command["iteration"] == 1:
+                say("refused")
+        elif command["type"] == "stop":
+            return
+
+
+def nothing():
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, done=True)
+        elif command["type"] == "stop":
+            return
+
+
+def named():
+    """Metrics that are called like the driver's own columns."""
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, done=command["iteration"] == 2,
+                   metrics={"loss": 1, "time_total_s": -7, "trial_id": "mine", "timestamp": 5})
+        elif command["type"] == "stop":
+            return
+
+
+def deaf():
+    """Trains for ever, and listens while it does."""
+    def listen():
+        for _ in commands():
+            pass
+        note("gone")
+
+    def terminated(*_):
+        time.sleep(0.3)  # what was said before can be heard
+        note("SIGTERM")
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, terminated)
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        time.sleep(0.05)
+
+
+say("hello", protocol=1, **({"api": None, "can_reset": None} if kind == "null" else
+                            {"can_reset": kind in ("refuses", "becomes", "late")}))
+globals()[kind]()
