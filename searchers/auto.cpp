@@ -34,7 +34,7 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
   }
   const auto& leaves = context.space.leaves();
   const auto axes = std::count_if(leaves.begin(), leaves.end(), [](const SpaceLeaf& leaf) {
-    return !axis_of(leaf.domain).is_single();
+    return axis_of(leaf.domain).is_modelled();
   });
   if (trials < 0 || trials > gp_trials) return {"tpe", "there are many trials to come"};
   if (axes > gp_axes) return {"tpe", "there are more than 20 hyperparameters"};

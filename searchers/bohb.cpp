@@ -38,7 +38,7 @@ class Bohb : public Searcher {
         data_(budgets_.size()),
         random_(options.seed) {
     for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
-      if (axes_[leaf].is_single()) continue;
+      if (!axes_[leaf].is_modelled()) continue;
       free_.push_back(leaf);
       free_axes_.push_back(axes_[leaf]);
     }
@@ -153,7 +153,7 @@ class Bohb : public Searcher {
       coordinates[free_[k]] = from_unit(free_axes_[k], point[k]);
     }
     return space_.assemble(0, [&](std::size_t leaf) {
-      return leaf_value_at(space_.leaves()[leaf].domain, axes_[leaf], coordinates[leaf]);
+      return next_leaf_value(space_.leaves()[leaf].domain, axes_[leaf], coordinates[leaf], uniform);
     });
   }
 
@@ -166,7 +166,7 @@ class Bohb : public Searcher {
   const SearchSpace space_;
   const BohbOptions options_;
   const std::vector<Axis> axes_;
-  std::vector<std::size_t> free_;  ///< leaves with more than one value
+  std::vector<std::size_t> free_;  ///< leaves that are modelled
   std::vector<Axis> free_axes_;
   const std::vector<std::int64_t> budgets_;  ///< in iterations, rising
   std::vector<BohbData> data_;               ///< by budget

@@ -31,7 +31,7 @@ std::vector<std::size_t> numbers_of(const SearchSpace& space, const std::vector<
   std::vector<std::size_t> numbers;
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
     const bool is_always_there = !space.leaves()[leaf].conditional;
-    if (is_always_there && !axes[leaf].is_choice() && !axes[leaf].is_single()) {
+    if (is_always_there && !axes[leaf].is_choice() && axes[leaf].is_modelled()) {
       numbers.push_back(leaf);
     }
   }

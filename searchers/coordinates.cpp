@@ -38,6 +38,11 @@ Axis read(const Integer& domain) {
   const auto q = static_cast<double>(domain.q);
   const auto lower = static_cast<double>(domain.lower);
   const auto upper = static_cast<double>(domain.upper);
+  if (domain.is_seed) {
+    Axis axis = numbers(lower, upper - 1, 1, false);
+    axis.is_seed = true;
+    return axis;
+  }
   if (domain.q == 1) return numbers(lower, upper - 1, 1, domain.log);
   return numbers(std::ceil(lower / q) * q, std::floor(upper / q) * q, q, domain.log);
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "searchers/quantile.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {
@@ -20,10 +21,13 @@ struct Axis {
   /// sides. Without bounds, for a normal distribution, mean -+ 2 standard deviations.
   double low = 0, high = 0;
   bool bounded = true;
+  bool is_seed = false;  ///< see Integer
 
   bool is_choice() const { return choices > 0; }
   /// Whether there is but one value.
   bool is_single() const { return is_choice() ? choices == 1 : bounded && first == last; }
+  /// Whether something may depend on where along it a config is.
+  bool is_modelled() const { return !is_seed && !is_single(); }
 
   double coordinate_of(double value) const;
   /// The value nearest to a coordinate, on a step and within the bounds.
@@ -36,6 +40,12 @@ Axis axis_of(const Domain& domain);
 /// What SearchSpace::Draw answers for the value nearest to a coordinate: a number, an integer, or
 /// the index of a choice's value.
 Json leaf_value_at(const Domain& domain, const Axis& axis, double coordinate);
+
+/// The same of what is to be tried next; of a seed what `uniform`, a draw from [0, 1), makes it.
+template <class Uniform01>
+Json next_leaf_value(const Domain& domain, const Axis& axis, double coordinate, Uniform01 uniform) {
+  return axis.is_seed ? leaf_quantile(domain, uniform()) : leaf_value_at(domain, axis, coordinate);
+}
 
 /// By leaf the coordinates of `config`; NaN for leaves that it does not have.
 std::vector<double> coordinates_of(const SearchSpace& space, const std::vector<Axis>& axes,

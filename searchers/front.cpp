@@ -237,12 +237,13 @@ void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOpt
   const std::string name = "evaluated_rewards", values_name = "evaluated_constraints";
   const Json rewards = reader.get(name, Json::array());
   reader.require(rewards.is_array(), name, "a list of numbers");
-  if (rewards.size() > points.size()) {
+  if (rewards.is_array() && rewards.size() > points.size()) {
     throw OptionError("/" + name, "there are " + std::to_string(rewards.size()) + " rewards for " +
                                       std::to_string(points.size()) + " points_to_evaluate");
   }
   const Json values = reader.get(values_name, Json::array());
   reader.require(values.is_array(), values_name, "a list of numbers");
+  if (!rewards.is_array() || !values.is_array()) return;
   const auto expected = std::count_if(context.constraints.begin(), context.constraints.end(),
                                       [](const auto& one) { return one.needs_metrics(); });
   if (values.size() != (expected > 0 ? rewards.size() : 0)) {
@@ -274,6 +275,7 @@ std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context
   const std::string name = "points_to_evaluate";
   const Json points = reader.get(name, Json::array());
   reader.require(points.is_array(), name, "a list of points");
+  if (!points.is_array()) return {};
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::string place = "/" + name + "/" + std::to_string(i);
     const auto problems = context.space.check_preset(points[i]);

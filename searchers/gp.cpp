@@ -27,7 +27,8 @@ class Gp : public Searcher {
     return suggestion_of(space, [&] {
       const std::vector<double> coordinates = next();
       return space.assemble(0, [&](std::size_t leaf) {
-        return leaf_value_at(space.leaves()[leaf].domain, history_.axes()[leaf], coordinates[leaf]);
+        return next_leaf_value(space.leaves()[leaf].domain, history_.axes()[leaf],
+                               coordinates[leaf], [this] { return random_.uniform(); });
       });
     });
   }

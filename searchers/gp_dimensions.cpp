@@ -16,7 +16,7 @@ GpDimensions::GpDimensions(const SearchSpace& space, const std::vector<Axis>& ax
     : space_(space), axes_(axes) {
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
     is_conditional_ = is_conditional_ || space.leaves()[leaf].conditional;
-    if (!axes[leaf].is_single()) leaves_.push_back(leaf);
+    if (axes[leaf].is_modelled()) leaves_.push_back(leaf);
   }
 }
 

@@ -144,6 +144,7 @@ std::vector<Importance> importances(const SearchSpace& space,
   std::map<std::string, std::size_t> places;
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
     const Axis& axis = axes[leaf];
+    if (axis.is_seed) continue;
     const SpaceLeaf& described = space.leaves()[leaf];
     const auto [entry, is_new] = places.try_emplace(described.pointer, found.size());
     if (is_new) found.push_back({.pointer = described.pointer});

@@ -67,7 +67,8 @@ class NearestRows : public Searcher {
     Point point = coordinates_of(space_, axes_, config);
     for (std::size_t leaf = 0; leaf < point.size(); ++leaf) {
       const Axis& axis = axes_[leaf];
-      if (!axis.is_choice() && !axis.is_single()) point[leaf] /= axis.high - axis.low;
+      if (axis.is_seed) point[leaf] = 0;
+      if (!axis.is_choice() && axis.is_modelled()) point[leaf] /= axis.high - axis.low;
     }
     return point;
   }

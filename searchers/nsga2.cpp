@@ -47,8 +47,8 @@ class Nsga2 : public Searcher {
   Nsga2(const SearchSpace& space, std::size_t objectives, const Nsga2Options& options)
       : history_(space, objectives), options_(options), random_(options.seed) {
     const auto& axes = history_.axes();
-    const auto open =
-        std::count_if(axes.begin(), axes.end(), [](const Axis& axis) { return !axis.is_single(); });
+    const auto open = std::count_if(axes.begin(), axes.end(),
+                                    [](const Axis& axis) { return axis.is_modelled(); });
     mutation_prob_ = options.mutation_prob.value_or(
         1.0 / static_cast<double>(std::max<std::ptrdiff_t>(open, 1)));
   }
@@ -135,9 +135,10 @@ class Nsga2 : public Searcher {
     return space().assemble(0, [&](std::size_t leaf) {
       const SpaceLeaf& what = space().leaves()[leaf];
       const Axis& axis = history_.axes()[leaf];
-      const bool mutates = !axis.is_single() && random.uniform() < mutation_prob_;
+      const bool mutates = axis.is_modelled() && random.uniform() < mutation_prob_;
       const bool is_redrawn = mutates && (axis.is_choice() || what.conditional);
-      if (is_redrawn || std::isnan(point[leaf])) return draw_leaf(what.domain, random);
+      if (is_redrawn || axis.is_seed || std::isnan(point[leaf]))
+        return draw_leaf(what.domain, random);
       return leaf_value_at(what.domain, axis,
                            mutates ? mutated(axis, point[leaf], random) : point[leaf]);
     });

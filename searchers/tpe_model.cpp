@@ -233,7 +233,7 @@ std::vector<std::vector<std::size_t>> TpeModel::joint_groups() const {
     for (std::size_t leaf = 0; leaf < columns_.size(); ++leaf) {
       if (!shape.has[leaf] || !is_new[leaf]) continue;
       is_new[leaf] = false;
-      if (!history_.axes()[leaf].is_single()) fresh.push_back(leaf);
+      if (history_.axes()[leaf].is_modelled()) fresh.push_back(leaf);
     }
     if (rules_.group || is_first) finer.push_back(std::move(fresh));
     std::erase_if(finer, [](const auto& group) { return group.empty(); });
@@ -308,9 +308,9 @@ Json TpeModel::suggest(const Parzen::Uniforms& uniforms) const {
   }
   const auto draw_leaf = [&](std::size_t leaf) {
     const Axis& axis = history_.axes()[leaf];
-    if (axis.is_single()) point[leaf] = axis.low;
+    if (!axis.is_modelled()) point[leaf] = axis.low;
     if (std::isnan(point[leaf])) point[leaf] = draw({leaf}, sides, uniforms)[0];
-    return leaf_value_at(history_.space().leaves()[leaf].domain, axis, point[leaf]);
+    return next_leaf_value(history_.space().leaves()[leaf].domain, axis, point[leaf], uniforms);
   };
   return history_.space().assemble(0, draw_leaf);
 }

@@ -133,4 +133,19 @@ TEST_CASE("What cannot be told from so few trials has no importance", "[importan
   }
 }
 
+TEST_CASE("A seed is of no importance, and not in the list", "[importance][unit]") {
+  const SearchSpace space =
+      space_of(R"({"x": {"uniform": [0, 1]}, "seed": {"randseed": [0, 100]}})"_json);
+  std::vector<Json> configs;
+  std::vector<double> scores;
+  for (int i = 0; i < 40; ++i) {
+    configs.push_back({{"x", (i * 7 % 40) / 40.0}, {"seed", i}});
+    scores.push_back(-i);
+  }
+  const auto found = importances(space, points_of(space, configs), best_part(scores, 0.2));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].pointer == "/x");
+  CHECK(found[0].share == 1);
+}
+
 }  // namespace tune

@@ -1,5 +1,6 @@
 // What holds for every searcher in the catalogue, whatever it is.
 #include <limits>
+#include <set>
 
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
@@ -251,5 +252,31 @@ TEST_CASE(
     other->load(Json::parse(searcher->save().dump()));
     CHECK(other->save() == searcher->save());
     CHECK(next_config(*other, 50) == next_config(*searcher, 50));
+  }
+}
+
+TEST_CASE("No searcher learns anything from a seed: it is drawn evenly, whatever comes of it",
+          "[searcher][contract]") {
+  const Json space = {{"x", {{"uniform", {0, 1}}}},
+                      {"y", {{"choice", {1, 2, 3}}}},
+                      {"seed", {{"randseed", {0, 1000}}}}};
+  for (const std::string& name : searcher_names()) {
+    if (name == "grid") continue;
+    INFO(name);
+    const auto searcher = make_searcher(name, space, 60, quick_options_of(name), 1);
+    double low = 0, high = 0;
+    std::set<std::int64_t> late;
+    for (std::uint32_t id = 0; id < 60; ++id) {
+      const Json config = next_config(*searcher, id);
+      REQUIRE_FALSE(config.is_null());
+      const auto seed = config["seed"].get<std::int64_t>();
+      REQUIRE((seed >= 0 && seed < 1000));
+      (seed < 500 ? low : high) += 1;
+      if (id >= 30) late.insert(seed);
+      tell(*searcher, id, config, seed < 500 ? 1 : 0);  // as if all depended on it
+    }
+    CHECK(low >= 15);
+    CHECK(high >= 15);
+    CHECK(late.size() >= 25);
   }
 }

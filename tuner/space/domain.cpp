@@ -23,9 +23,10 @@ struct Form {
   Kind kind;
   bool log = false;
   bool quantised = false;
+  bool seed = false;
 };
 
-constexpr std::array<Form, 13> forms{{{"uniform", Kind::uniform},
+constexpr std::array<Form, 14> forms{{{"uniform", Kind::uniform},
                                       {"quniform", Kind::uniform, false, true},
                                       {"loguniform", Kind::uniform, true},
                                       {"qloguniform", Kind::uniform, true, true},
@@ -35,6 +36,7 @@ constexpr std::array<Form, 13> forms{{{"uniform", Kind::uniform},
                                       {"qrandint", Kind::integer, false, true},
                                       {"lograndint", Kind::integer, true},
                                       {"qlograndint", Kind::integer, true, true},
+                                      {"randseed", Kind::integer, false, false, true},
                                       {"choice", Kind::list},
                                       {"grid_search", Kind::list},
                                       {"expr", Kind::expr}}};
@@ -212,6 +214,7 @@ class Reader {
   Domain read_integer() {
     Integer domain{*whole_number<std::int64_t>(*numbers_[0]),
                    *whole_number<std::int64_t>(*numbers_[1]), 1, form_.log};
+    domain.is_seed = form_.seed;
     check_bounds(domain.lower<domain.upper, domain.lower> 0);
     if (!form_.quantised) return domain;
     domain.q = *whole_number<std::int64_t>(*numbers_[2]);

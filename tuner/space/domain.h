@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/core/problem.h"
 #include "tuner/math/random.h"
 
 namespace tune {
@@ -30,6 +31,8 @@ struct Normal {
 struct Integer {
   std::int64_t lower, upper, q = 1;
   bool log = false;
+  /// Searchers draw it and look at nothing that comes of it: a seed, whose value means nothing.
+  bool is_seed = false;
 };
 
 /// One of the values, each equally likely. Values may contain domains (a conditional space).
@@ -48,13 +51,6 @@ struct Expr {
 };
 
 using Domain = std::variant<Uniform, Normal, Integer, Choice, GridSearch, Expr>;
-
-/// Something wrong with a JSON document: where, as a JSON pointer, and what, as a sentence.
-struct Problem {
-  std::string pointer;
-  std::string sentence;
-  bool operator==(const Problem&) const = default;
-};
 
 /// The domain that the one-key object `json` stands for ({"uniform": [0, 1]} or {"uniform":
 /// {"lower": 0, "upper": 1}}); nothing if it is a plain value. What is wrong with it is appended to
