@@ -29,6 +29,8 @@ ROOMS = [
     (r"tuner/exec/", [r"tuner/exec/", r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
+    (r"tuner/check/", [r"tuner/check/", r"tuner/loop/launch\.h", SPEC, SPACE, CORE, r"tuner/store/",
+                       r"tuner/exec/(executor|message_parser|process_wide|spawn)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
     (r"tuner/plugin\.h", [CORE, SPACE]),
     (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),

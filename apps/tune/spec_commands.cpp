@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/tune/commands.h"
+#include "apps/tune/first_configs.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
@@ -16,12 +17,10 @@ namespace tune {
 
 namespace {
 
-constexpr int shown_configs = 5;
+constexpr std::uint32_t shown_configs = 5;
 
 /// What a run would do.
-struct Preview {
-  std::optional<std::uint64_t> trials;  ///< nothing: the searcher does not know beforehand
-  std::vector<Suggestion> first;
+struct Preview : FirstConfigs {
   std::uint64_t at_once = 0;
 };
 
@@ -41,21 +40,7 @@ std::uint64_t trials_at_once(const ExperimentSpec& spec, const Resources& totals
 
 Preview look_ahead(const ExperimentSpec& spec, const Catalogue& catalogue,
                    const Resources& totals) {
-  std::vector<Problem> none;
-  const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", none);
-  Json options = spec.searcher;
-  const std::string type = options.at("type");
-  options.erase("type");
-  // As the engine makes it, so that these are the first trials of a run.
-  const auto searcher = catalogue.searchers.at(type)(options, context_of(spec, space));
-  Preview preview;
-  preview.trials = searcher->total();
-  for (std::uint32_t i = 0; i < shown_configs; ++i) {
-    Answer answer = searcher->suggest(TrialId{i});
-    auto* const suggestion = std::get_if<Suggestion>(&answer);
-    if (suggestion == nullptr) break;
-    preview.first.push_back(std::move(*suggestion));
-  }
+  Preview preview{first_configs(spec, catalogue, shown_configs)};
   preview.at_once = trials_at_once(spec, totals, preview.trials.value_or(UINT64_MAX));
   return preview;
 }
@@ -101,23 +86,21 @@ void print_preview(const ExperimentSpec& spec, const Preview& preview, const Res
   print_pairs(lines);
   print("\nThe first configs:\n");
   std::vector<std::vector<std::string>> rows;
-  for (std::uint32_t i = 0; i < preview.first.size(); ++i) {
-    rows.push_back({to_string(TrialId{i}), preview.first[i].config.dump()});
+  for (std::uint32_t i = 0; i < preview.configs.size(); ++i) {
+    rows.push_back({to_string(TrialId{i}), preview.configs[i].dump()});
   }
   print_table({{"trial"}, {"config"}}, rows);
 }
 
 void print_preview_json(const ExperimentSpec& spec, const Preview& preview, const Resources& totals,
                         const DetectedResources& detected) {
-  Json configs = Json::array();
-  for (const auto& suggestion : preview.first) configs.push_back(suggestion.config);
   Json resources = Json::object();
   for (const auto& [name, amount] : totals) {
     resources[name] = {{"total", amount}, {"from", origin_of(name, spec, detected)}};
   }
   print_json({{"directory", experiment_directory(spec).string()},
               {"trials", preview.trials ? Json(*preview.trials) : Json()},
-              {"configs", configs},
+              {"configs", preview.configs},
               {"resources", resources},
               {"resources_per_trial", spec.resources_per_trial},
               {"at_once", preview.at_once}});

@@ -1,0 +1,124 @@
+// `tune check`: a driver that plays with one trainable. Writes only below the temporary directory.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/first_configs.h"
+#include "apps/tune/output.h"
+#include "apps/tune/plugins.h"
+#include "tuner/check/check.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+std::filesystem::path new_directory() {
+  std::string name = (std::filesystem::temp_directory_path() / "tune-check-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw machine_error("cannot make a directory " + name + ": " + std::strerror(errno));
+  }
+  return std::filesystem::canonical(name);
+}
+
+Json parse_config(const std::string& text) {
+  Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) throw user_error("--config must be a JSON object, got '" + text + "'");
+  return config;
+}
+
+/// The config of its trials, and another one that its space has, if there is one.
+void choose_configs(const ExperimentSpec& spec, const Catalogue& catalogue,
+                    const std::string& given, CheckOptions& options) {
+  constexpr std::uint32_t enough = 8;
+  const auto drawn = first_configs(spec, catalogue, enough).configs;
+  if (!given.empty()) {
+    options.config = parse_config(given);
+  } else {
+    options.config = drawn.empty() ? Json::object() : drawn.front();
+  }
+  const auto names_of = [](const Json& config) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : config.items()) names.push_back(name);
+    return names;
+  };
+  for (const Json& config : drawn) {
+    const bool is_other = config != options.config && names_of(config) == names_of(options.config);
+    if (is_other && !options.other) options.other = config;
+  }
+}
+
+const char* word(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::holds:
+      return "holds";
+    case Verdict::Kind::fails:
+      return "FAILS";
+    case Verdict::Kind::unknown:
+      return "?";
+  }
+  return "";
+}
+
+void print_verdict(const Verdict& verdict, bool json) {
+  if (json) {
+    const bool is_unknown = verdict.kind == Verdict::Kind::unknown;
+    const bool holds = verdict.kind == Verdict::Kind::holds;
+    print_data(Json{{"claim", verdict.claim},
+                    {"verdict", is_unknown ? "unknown"
+                                : holds    ? "holds"
+                                           : "fails"},
+                    {"why", verdict.why},
+                    {"took_s", verdict.took_s}}
+                   .dump(-1, ' ', false, Json::error_handler_t::replace) +
+               "\n");
+    return;
+  }
+  std::string text = word(verdict.kind);
+  text.resize(7, ' ');
+  text += verdict.claim;
+  if (!verdict.why.empty()) text += ":\n       " + verdict.why;
+  print(text + "\n");
+}
+
+}  // namespace
+
+int check_command(const SpecSource& source, const CheckRequest& request) {
+  const SpecDocument document = assemble_spec(source);
+  const Catalogue catalogue = catalogue_with(plugins_of(document));
+  const auto spec = check_spec(document, catalogue);
+  if (!spec) return exit_bad_input;
+  CheckOptions options;
+  choose_configs(*spec, catalogue, request.config, options);
+  options.iterations = request.iterations;
+  options.tolerance = request.tolerance;
+  options.answer_s = request.timeout_s;
+  options.directory = new_directory();
+  if (!request.json) {
+    print("config " + options.config.dump() + "\n");
+  }
+  int holding = 0, failing = 0, unknown = 0;
+  check_trainable(*spec, options, [&](const Verdict& verdict) {
+    print_verdict(verdict, request.json);
+    holding += verdict.kind == Verdict::Kind::holds ? 1 : 0;
+    failing += verdict.kind == Verdict::Kind::fails ? 1 : 0;
+    unknown += verdict.kind == Verdict::Kind::unknown ? 1 : 0;
+  });
+  if (!request.json) {
+    print(count_of(failing, "failure") + ", " + std::to_string(holding) + " hold, " +
+          std::to_string(unknown) + " cannot be told\n");
+  }
+  if (failing == 0 && !request.keep) {
+    std::error_code ignored;
+    std::filesystem::remove_all(options.directory, ignored);
+  } else if (!request.json) {
+    print("the logs are in " + options.directory.native() + "/trial_*\n");
+  }
+  return failing == 0 ? exit_ok : exit_trials_failed;
+}
+
+}  // namespace tune

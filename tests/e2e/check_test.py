@@ -1,0 +1,140 @@
+"""tune check: what it finds in trainables that are wrong in one thing, and that it finds nothing in those that are right."""
+import json
+import os
+import sys
+
+from cli_support import CLIENT, TOY, Case, main
+
+PLANTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "planted_trainable.py")
+EXAMPLES = os.environ["EXAMPLES"]
+
+TALKS = "It says hello, and answers each step with one result"
+REPEATS = "Two processes with one config come to the same"
+SAVES = "A save changes nothing of the training"
+RESTORES = "From a checkpoint a new process comes to the same"
+KILLED = "So does one that is killed in the middle of a step or a save"
+HEEDS = "With another config it goes on from a checkpoint, and goes by that config"
+RESETS = "A process that is reset is as good as new"
+LEAVES = "It leaves when it is told to stop"
+ENDS = "It leaves when the driver is gone"
+
+#: What each fault breaks first, and a word of what is said of it.
+FAULTS = {
+    "momentum_left_out": (RESTORES, "restored at iteration 2, iteration 3 has loss"),
+    "generator_left_out": (RESTORES, "restored at iteration 2, iteration 3 has loss"),
+    "unseen_left_out": (RESTORES, "its checkpoint of iteration 4 is another: the file state.json"),
+    "save_draws": (SAVES, "saved after each iteration, iteration 3 has loss"),
+    "save_is_empty": (SAVES, "nothing was saved"),
+    "save_links_out": (SAVES, "out of the directory"),
+    "remembers_path": (RESTORES, "No such file or directory"),
+    "load_cleans_up": (RESTORES, "it changed the checkpoint"),
+    "config_from_checkpoint": (HEEDS, "takes the hyperparameters out of the checkpoint"),
+    "state_in_work": (RESTORES, "No such file or directory: 'steps'"),
+    "counts_from_one": (TALKS, "it reported training_iteration 1 after 2"),
+    "answers_twice": (TALKS, "after its answer it said a result, though nothing was asked of it"),
+    "reset_keeps_momentum": (RESETS, "reset, iteration"),
+    "prints_into_the_old_log": (RESETS, "still prints into stdout.log of the trial before"),
+    "stays_in_place": (RESETS, "stayed in the working directory of the trial before"),
+    "deaf_to_stop": (LEAVES, "told to stop before start, it still ran"),
+    "exits_with_3": (LEAVES, "told to stop before start, it exited with code 3; it should be 0"),
+    "lives_on": (ENDS, "after its connection had been closed"),
+}
+
+
+class Check(Case):
+    def spec(self, command, **fields):
+        return self.write("spec.json", {
+            "trainable": {"command": command}, "metric": "loss", "mode": "min", "stop_grace_s": 1,
+            "param_space": {"lr": {"uniform": [0.01, 0.1]}, "seed": 7}, "num_samples": 4,
+            "searcher": "random", **fields})
+
+    def verdicts(self, *options, expect=None):
+        done = self.tune("check", "spec.json", "--json", *options, expect=expect,
+                         TMPDIR=self.dir)
+        return {v["claim"]: v for v in map(json.loads, done.out.splitlines())}
+
+    def failing(self, verdicts):
+        return [claim for claim, v in verdicts.items() if v["verdict"] == "fails"]
+
+    def test_a_trainable_that_is_right_holds_in_everything_and_leaves_nothing_behind(self):
+        self.spec([sys.executable, PLANTED])
+        verdicts = self.verdicts(expect=0)
+        self.assertEqual({v["verdict"] for v in verdicts.values()}, {"holds"}, verdicts)
+        self.assertEqual(len(verdicts), 10)
+        self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+    def test_each_planted_fault_is_found_where_it_is(self):
+        for fault, (claim, why) in FAULTS.items():
+            with self.subTest(fault=fault):
+                self.spec([sys.executable, PLANTED, fault])
+                verdicts = self.verdicts(expect=1)
+                self.assertEqual(self.failing(verdicts)[:1], [claim], verdicts)
+                self.assertIn(why, verdicts[claim]["why"])
+
+    def test_what_has_no_seed_cannot_be_judged_and_is_no_fault(self):
+        self.spec([sys.executable, PLANTED, "not_seeded"])
+        verdicts = self.verdicts(expect=0)
+        self.assertEqual(verdicts[REPEATS]["verdict"], "unknown")
+        self.assertIn("seed every generator", verdicts[REPEATS]["why"])
+        self.assertEqual(verdicts[RESTORES]["verdict"], "unknown")
+
+    def test_within_a_tolerance_small_differences_are_none(self):
+        self.spec([sys.executable, PLANTED, "not_seeded"])
+        self.assertEqual(self.verdicts("--tolerance", "1", expect=0)[RESTORES]["verdict"], "holds")
+
+    def test_the_minimal_client_holds(self):
+        self.spec(CLIENT)
+        verdicts = self.verdicts(expect=0)
+        self.assertEqual(self.failing(verdicts), [])
+        self.assertEqual(verdicts[RESETS]["verdict"], "unknown")
+
+    def test_nothing_is_found_in_the_examples(self):
+        examples = {
+            "digits": [EXAMPLES + "/digits/experiment.json", "--", os.environ["DIGITS"]],
+            "pbt_toy": [EXAMPLES + "/pbt_toy/pbt.json", "--", os.environ["PBT_TOY"]],
+            "single_file": ["--config", '{"learning_rate": 0.05, "momentum": 0.5}', "--metric", "loss",
+                            "--mode", "min", "--", os.environ["SINGLE_FILE"]]}
+        for name, words in examples.items():
+            with self.subTest(example=name):
+                done = self.tune("check", "--json", *words, TMPDIR=self.dir)
+                verdicts = [json.loads(line) for line in done.out.splitlines()]
+                self.assertEqual(len(verdicts), 10)
+                self.assertEqual([v for v in verdicts if v["verdict"] == "fails"], [])
+                told = {v["claim"] for v in verdicts if v["verdict"] == "holds"}
+                self.assertGreaterEqual(told, {TALKS, REPEATS, SAVES, RESTORES, KILLED, LEAVES, ENDS})
+
+    def test_a_function_is_restored_from_what_it_reports(self):
+        self.spec([TOY, "function"], metric="count",
+                  param_space={"iterations": 6, "checkpoints": True, "x": {"uniform": [0, 1]}})
+        verdicts = self.verdicts(expect=0)
+        self.assertEqual(verdicts[RESTORES]["verdict"], "holds", verdicts)
+        self.assertEqual(verdicts[KILLED]["verdict"], "holds", verdicts)
+        self.assertNotIn(SAVES, verdicts)
+
+    def test_people_read_sentences_and_where_the_logs_are(self):
+        self.spec([sys.executable, PLANTED, "momentum_left_out"])
+        done = self.tune("check", "spec.json", expect=1, TMPDIR=self.dir)
+        self.assertIn('config {"lr":', done.out)
+        self.assertIn("holds  " + SAVES + "\n", done.out)
+        self.assertIn("FAILS  " + RESTORES + ":\n       restored at iteration 2, ", done.out)
+        self.assertRegex(done.out, r"\d failures, \d hold, \d cannot be told\n")
+        self.assertIn("the logs are in " + self.dir, done.out)
+
+    def test_what_does_not_speak_the_protocol_is_one_failure_with_its_last_words(self):
+        self.spec([sys.executable, "-c", "import sys; sys.exit('no such dataset')"])
+        verdicts = self.verdicts(expect=1)
+        self.assertEqual(list(verdicts), [TALKS])
+        self.assertEqual(verdicts[TALKS]["why"],
+                         "it exited with code 1; its stderr ends with: no such dataset")
+
+    def test_a_program_that_is_not_there_is_bad_input(self):
+        self.spec(["python3", "train.py"])
+        self.assertIn("train.py", self.refused("check", "spec.json"))
+
+    def test_a_command_and_a_config_are_enough(self):
+        done = self.tune("check", "--config", '{"lr": 0.05, "seed": 1}', "--stop-grace-s", "1", "--",
+                         sys.executable, PLANTED, expect=0, TMPDIR=self.dir)
+        self.assertIn("0 failures", done.out)
+
+
+main()

@@ -1,0 +1,427 @@
+#include "tuner/check/check.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include "tuner/check/stage.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+/// For which a trainable is listened to that has nothing to say.
+constexpr Seconds quiet_s = 0.05;
+/// So much longer than its step one may take that has to find out that the driver is gone.
+constexpr double slowness = 3;
+constexpr std::size_t most_named = 5;
+
+Seconds steady_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string list_of(const std::set<std::string>& names) {
+  std::string text;
+  std::size_t named = 0;
+  for (const std::string& name : names) {
+    if (named++ == most_named) return text + " and more";
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+bool is_timing(const std::string& name) { return name == "time_this_iter_s"; }
+
+/// A check's answer that is no failure of the trainable's.
+struct Unknown {
+  std::string why;
+};
+using Answer = std::variant<std::monostate, std::string, Unknown>;
+
+class Check {
+ public:
+  Check(const ExperimentSpec& spec, const CheckOptions& options, FileSystem& files,
+        const std::function<void(const Verdict&)>& tell)
+      : options_(options),
+        tell_(tell),
+        stage_(spec, files, options.directory, options.answer_s),
+        leave_s_(spec.stop_grace_s) {}
+
+  void run();
+
+ private:
+  /// Tells what `check` comes to: nothing: it holds; a sentence: it holds, and that is to be said.
+  /// True if it holds.
+  template <class Play>
+  bool look(const std::string& claim, Play play);
+
+  // The checks. Each throws Trouble if it fails.
+  Answer talks();
+  Answer repeats();
+  Answer saving_changes_nothing();
+  Answer restores();
+  Answer survives_a_kill();
+  Answer heeds_other_configs();
+  Answer resets();
+  Answer leaves();
+  Answer notices_the_end();
+  Answer gives_numbers_back();
+
+  void require_quiet(Actor& actor, const std::string& after);
+  void require_equal(const Results& was, const Results& is, const std::string& what) const;
+  void require_same_files(const Kept& kept, const std::string& what);
+  void go_on(const Kept& from, std::optional<TrialId> trial, const std::string& what);
+  std::optional<Kept> middle_of(Actor& actor);
+  void require_moved(const Actor& actor, pid_t pid) const;
+
+  const CheckOptions& options_;
+  const std::function<void(const Verdict&)>& tell_;
+  Stage stage_;
+  const Seconds leave_s_;
+
+  bool is_function_ = false;
+  bool can_reset_ = false;
+  bool echoes_ = true;
+  Seconds step_s_ = 0;
+  Results whole_;                       ///< of the run that nothing happens to
+  Digest last_digest_;                  ///< of a checkpoint at its end; empty: it has none
+  std::set<std::string> same_metrics_;  ///< that repeat, and so can be compared
+  std::set<std::string> same_files_;
+  std::optional<Kept> middle_;  ///< a checkpoint that is not of the last iteration
+};
+
+template <class Play>
+bool Check::look(const std::string& claim, Play play) {
+  Verdict verdict{.claim = claim};
+  const Seconds began = steady_s();
+  try {
+    const Answer answer = (this->*play)();
+    if (const auto* const said = std::get_if<std::string>(&answer)) verdict.why = *said;
+    if (const auto* const unknown = std::get_if<Unknown>(&answer)) {
+      verdict.kind = Verdict::Kind::unknown;
+      verdict.why = unknown->why;
+    }
+  } catch (const Trouble& trouble) {
+    verdict.kind = Verdict::Kind::fails;
+    verdict.why = trouble.what();
+  }
+  verdict.took_s = steady_s() - began;
+  tell_(verdict);
+  return verdict.kind == Verdict::Kind::holds;
+}
+
+void Check::run() {
+  if (!look("It says hello, and answers each step with one result", &Check::talks)) return;
+  look("Two processes with one config come to the same", &Check::repeats);
+  if (!is_function_) {
+    look("A save changes nothing of the training", &Check::saving_changes_nothing);
+  }
+  look("From a checkpoint a new process comes to the same", &Check::restores);
+  look("So does one that is killed in the middle of a step or a save", &Check::survives_a_kill);
+  look("With another config it goes on from a checkpoint, and goes by that config",
+       &Check::heeds_other_configs);
+  look("A process that is reset is as good as new", &Check::resets);
+  look("It leaves when it is told to stop", &Check::leaves);
+  look("It leaves when the driver is gone", &Check::notices_the_end);
+  look("It names the step or save that it answers", &Check::gives_numbers_back);
+}
+
+Answer Check::talks() {
+  Actor actor(stage_);
+  is_function_ = actor.is_function();
+  can_reset_ = actor.hello().can_reset;
+  require_quiet(actor, "its hello");
+  actor.start(options_.config);
+  require_quiet(actor, "start");
+  while (!actor.is_done() && actor.iteration() < options_.iterations) {
+    if (auto metrics = actor.step()) whole_.metrics.push_back(std::move(*metrics));
+    require_quiet(actor, "its answer");
+    const auto& handed_over = actor.handed_over();
+    const bool is_early = handed_over && handed_over->iteration < options_.iterations;
+    if (is_early && !middle_ && !actor.is_done()) middle_ = handed_over;
+  }
+  step_s_ = actor.step_s();
+  echoes_ = actor.echoes();
+  if (whole_.metrics.empty()) throw Trouble("it is done before its first result");
+  if (middle_ && middle_->iteration >= whole_.last()) middle_.reset();
+  if (!is_function_) {
+    try {
+      last_digest_ = digest_of(stage_.files(), actor.save().directory);
+      require_quiet(actor, "its save");
+      echoes_ = actor.echoes();
+    } catch (const Trouble&) {
+      // Whether it can save is another claim.
+    }
+  }
+  return std::to_string(whole_.metrics.size()) + " iterations" +
+         (actor.is_done() ? ", by its own end" : "") + "; hello after " +
+         std::to_string(static_cast<int>(actor.hello_s() * 1000)) + " ms";
+}
+
+/// What differs between two runs of one config says nothing about checkpoints.
+Answer Check::repeats() {
+  Actor actor(stage_);
+  actor.start(options_.config);
+  const Results again = actor.train_until(options_.iterations);
+  same_metrics_ = names_that_repeat(whole_, again, options_.tolerance);
+  // Within a tolerance files differ in every byte.
+  if (!last_digest_.empty() && options_.tolerance == 0) {
+    const Digest digest = digest_of(stage_.files(), actor.save().directory);
+    for (const auto& [file, sum] : last_digest_) {
+      const auto found = digest.find(file);
+      if (found != digest.end() && found->second == sum) same_files_.insert(file);
+    }
+  }
+  std::set<std::string> others = names_of(whole_);
+  std::erase_if(others, [this](const std::string& name) {
+    return is_timing(name) || same_metrics_.contains(name);
+  });
+  std::erase_if(same_metrics_, is_timing);
+  const auto& objectives = stage_.spec().objectives;
+  const bool is_lost = std::any_of(objectives.begin(), objectives.end(),
+                                   [&](const auto& each) { return others.contains(each.metric); });
+  if (same_metrics_.empty() || is_lost) {
+    const auto difference = first_difference(whole_, again, others, options_.tolerance);
+    same_metrics_.clear();
+    return Unknown{difference.value_or("it reports no number that could be compared") +
+                   ". Without a fixed seed a checkpoint cannot be judged by what follows from it: "
+                   "seed every generator from the config, or give --tolerance"};
+  }
+  if (!others.empty()) return "not compared, since they differ: " + list_of(others);
+  return {};
+}
+
+Answer Check::saving_changes_nothing() {
+  Actor actor(stage_);
+  actor.start(options_.config);
+  Results results;
+  std::optional<Kept> last;
+  const std::int64_t middle = std::max<std::int64_t>(whole_.last() / 2, 1);
+  while (!actor.is_done() && actor.iteration() < options_.iterations) {
+    if (auto metrics = actor.step()) results.metrics.push_back(std::move(*metrics));
+    last = actor.save();
+    if (!middle_ && actor.iteration() >= middle && actor.iteration() < whole_.last()) {
+      middle_ = last;
+    }
+  }
+  echoes_ = echoes_ && actor.echoes();
+  require_equal(whole_, results, "saved after each iteration");
+  if (last) require_same_files(*last, "saved after each iteration");
+  return {};
+}
+
+/// Whether a process that starts from `from` comes to what the whole run came to.
+void Check::go_on(const Kept& from, std::optional<TrialId> trial, const std::string& what) {
+  const Digest before = digest_of(stage_.files(), from.directory);
+  Actor actor(stage_, trial);
+  actor.start(options_.config, from);
+  require_equal(whole_.from(from.iteration + 1), actor.train_until(options_.iterations), what);
+  if (digest_of(stage_.files(), from.directory) != before) {
+    throw Trouble(what + ", it changed the checkpoint that it was to load");
+  }
+  if (!is_function_) require_same_files(actor.save(), what);
+}
+
+Answer Check::restores() {
+  if (!middle_) {
+    return Unknown{is_function_
+                       ? "it reported no checkpoint before its last iteration: a trial that is "
+                         "interrupted starts from scratch. See --iterations"
+                       : "there is no checkpoint to start from"};
+  }
+  go_on(*middle_, std::nullopt, "restored at iteration " + std::to_string(middle_->iteration));
+  if (same_metrics_.empty()) return Unknown{"it can be restored; to the same results is not known"};
+  return {};
+}
+
+Answer Check::survives_a_kill() {
+  if (!middle_) return Unknown{"there is no checkpoint to start from"};
+  {
+    Actor actor(stage_);
+    actor.start(options_.config);
+    const auto middle = middle_of(actor);
+    actor.tell_step();
+    std::this_thread::sleep_for(std::chrono::duration<double>(step_s_ / 2));
+    actor.peer().kill();
+    if (middle) go_on(*middle, actor.trial(), "killed in a step and restored");
+  }
+  if (is_function_) return {};
+  Actor actor(stage_);
+  actor.start(options_.config);
+  const auto middle = middle_of(actor);
+  actor.tell_save();
+  actor.peer().kill();
+  if (middle) go_on(*middle, actor.trial(), "killed in a save and restored");
+  return {};
+}
+
+/// Trains to the middle; the checkpoint of there.
+std::optional<Kept> Check::middle_of(Actor& actor) {
+  (void)actor.train_until(middle_->iteration);
+  if (is_function_) return actor.handed_over();
+  return actor.save();
+}
+
+/// With population based training weights come from a checkpoint and hyperparameters from the
+/// config.
+Answer Check::heeds_other_configs() {
+  if (!options_.other) return Unknown{"there is no other config: the space draws nothing"};
+  if (!middle_) return Unknown{"there is no checkpoint to start from"};
+  Results restored;
+  try {
+    Actor actor(stage_);
+    actor.start(*options_.other, *middle_);
+    restored = actor.train_until(options_.iterations);
+  } catch (const Trouble& trouble) {
+    return Unknown{"with " + options_.other->dump() + " " + trouble.what() +
+                   ". That is right if the two configs cannot share a state; for population based "
+                   "training let hyperparam_mutations name only what may change"};
+  }
+  Results fresh;
+  try {
+    Actor actor(stage_);
+    actor.start(*options_.other);
+    fresh = actor.train_until(options_.iterations);
+  } catch (const Trouble& trouble) {
+    return Unknown{"from scratch, with " + options_.other->dump() + " " + trouble.what()};
+  }
+  if (same_metrics_.empty()) return Unknown{"it goes on; by which config is not known"};
+  const double tolerance = options_.tolerance;
+  if (!first_difference(whole_, fresh, same_metrics_, tolerance)) {
+    return Unknown{options_.other->dump() + " comes to the same as " + options_.config.dump() +
+                   " in so few iterations"};
+  }
+  if (!first_difference(whole_.from(middle_->iteration + 1), restored, same_metrics_, tolerance)) {
+    throw Trouble("restored with " + options_.other->dump() + " it trains as with " +
+                  options_.config.dump() +
+                  ": it takes the hyperparameters out of the checkpoint, and not from its config");
+  }
+  return {};
+}
+
+Answer Check::resets() {
+  if (!can_reset_)
+    return Unknown{"its hello did not say can_reset; then reuse_processes is of no use"};
+  Actor actor(stage_);
+  actor.start(options_.other.value_or(options_.config));
+  (void)actor.train_until(std::max<std::int64_t>(options_.iterations / 2, 1));
+  actor.reset(options_.config);
+  const Results again = actor.train_until(options_.iterations);
+  if (actor.is_refused()) return Unknown{"it refused"};
+  require_moved(actor, actor.peer().pid());
+  require_equal(whole_, again, "reset");
+  if (!is_function_) require_same_files(actor.save(), "reset");
+  if (!middle_) return {};
+  actor.reset(options_.config, *middle_);
+  const Results restored = actor.train_until(options_.iterations);
+  if (actor.is_refused()) return Unknown{"it refused, with a checkpoint"};
+  require_equal(whole_.from(middle_->iteration + 1), restored, "reset to a checkpoint");
+  return {};
+}
+
+/// A process by itself can be looked at; of one that a script has started nothing is known.
+void Check::require_moved(const Actor& actor, pid_t pid) const {
+  const std::string number = std::to_string(pid);
+  const std::string process = "/proc/" + number;
+  std::ifstream children(process + "/task/" + number + "/children");
+  if (children.peek() != std::ifstream::traits_type::eof()) return;
+  std::error_code error;
+  const auto is_at = [&](const std::string& link) {
+    return std::filesystem::read_symlink(process + link, error);
+  };
+  const std::filesystem::path now = stage_.directory_of(actor.trial());
+  const auto place = is_at("/cwd");
+  if (error || !place.native().starts_with(options_.directory.native())) return;
+  if (place != now / "work") {
+    throw Trouble(
+        "reset, it stayed in the working directory of the trial before: it must change to "
+        "trial_dir");
+  }
+  const auto log = is_at("/fd/1");
+  if (!error && log.native().starts_with(options_.directory.native()) && log.parent_path() != now) {
+    throw Trouble("reset, it still prints into stdout.log of the trial before");
+  }
+}
+
+Answer Check::leaves() {
+  const auto stop = [this](Actor& actor, const std::string& when) {
+    actor.peer().send(protocol::Stop{}, leave_s_);
+    const auto status = actor.peer().end_within(leave_s_);
+    if (!status)
+      throw Trouble(when + ", it still ran " + std::to_string(int(leave_s_)) + " s later");
+    if (status->signal != 0 || status->exit_code != 0) {
+      throw Trouble(when + ", " + text_of(*status) + "; it should be 0");
+    }
+  };
+  Actor greeted(stage_);
+  stop(greeted, "told to stop before start");
+  Actor actor(stage_);
+  actor.start(options_.config);
+  (void)actor.step();
+  stop(actor, "told to stop after a result");
+  return {};
+}
+
+Answer Check::notices_the_end() {
+  const auto hang_up = [this](Actor& actor, const std::string& when) {
+    actor.peer().hang_up();
+    const Seconds limit_s = leave_s_ + slowness * step_s_;
+    if (!actor.peer().end_within(limit_s)) {
+      throw Trouble(when + ", it still ran " + std::to_string(static_cast<int>(limit_s)) +
+                    " s after its connection had been closed");
+    }
+  };
+  Actor idle(stage_);
+  idle.start(options_.config);
+  (void)idle.step();
+  hang_up(idle, "waiting for a command");
+  Actor training(stage_);
+  training.start(options_.config);
+  (void)training.step();
+  if (!training.is_done()) {
+    training.tell_step();
+    hang_up(training, "in the middle of a step");
+  }
+  return {};
+}
+
+Answer Check::gives_numbers_back() {
+  if (echoes_) return {};
+  return Unknown{"its answers have no iteration; then an answer too many passes for the next one"};
+}
+
+void Check::require_quiet(Actor& actor, const std::string& after) {
+  if (const auto said = actor.peer().breaks_silence(quiet_s)) {
+    throw Trouble("after " + after + " it said " + *said + ", though nothing was asked of it");
+  }
+}
+
+void Check::require_equal(const Results& was, const Results& is, const std::string& what) const {
+  if (same_metrics_.empty()) return;
+  const auto difference = first_difference(was, is, same_metrics_, options_.tolerance);
+  if (difference) throw Trouble(what + ", " + *difference);
+}
+
+void Check::require_same_files(const Kept& kept, const std::string& what) {
+  const Digest digest = digest_of(stage_.files(), kept.directory);
+  const auto difference = first_difference(last_digest_, digest, same_files_);
+  if (!difference) return;
+  throw Trouble(what + ", it reported the same, but its checkpoint of iteration " +
+                std::to_string(kept.iteration) + " is another: " + *difference +
+                ". Something that is saved does not come back as it was");
+}
+
+}  // namespace
+
+void check_trainable(const ExperimentSpec& spec, const CheckOptions& options,
+                     const std::function<void(const Verdict&)>& tell) {
+  const auto files = make_posix_file_system();
+  Check(spec, options, *files, tell).run();
+}
+
+}  // namespace tune

@@ -1,0 +1,172 @@
+#include "tuner/check/peer.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "tuner/core/clean_text.h"
+#include "tuner/store/log_tail.h"
+
+namespace tune {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Between looks at whether a process has ended, where its pidfd says nothing.
+constexpr int look_ms = 50;
+/// What ends its connection mostly ends at once; how is more telling than that it does.
+constexpr Seconds end_after_hangup_s = 2;
+
+class Deadline {
+ public:
+  explicit Deadline(Seconds seconds)
+      : at_(Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+  int left_ms() const {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(at_ - Clock::now());
+    return static_cast<int>(std::max<std::int64_t>(left.count() + 1, 0));
+  }
+  bool is_over() const { return Clock::now() >= at_; }
+
+ private:
+  Clock::time_point at_;
+};
+
+bool is_ready(int fd, short events, int timeout_ms) {
+  pollfd wanted{fd, events, 0};
+  return ::poll(&wanted, 1, timeout_ms) > 0;
+}
+
+std::string show(Seconds seconds) {
+  const auto whole = static_cast<long>(std::ceil(seconds));
+  return std::to_string(whole) + " s";
+}
+
+const char* kind_of(const Wakeup& heard) {
+  if (std::holds_alternative<Greeted>(heard)) return "a hello";
+  if (std::holds_alternative<Refused>(heard)) return "a refusal";
+  if (std::holds_alternative<Reported>(heard)) return "a result";
+  if (std::holds_alternative<SaveAnswered>(heard)) return "that it has saved";
+  return "an error";
+}
+
+}  // namespace
+
+Spawned PeerLauncher::launch(const LaunchSpec& spec) {
+  // A handler must not run in the child while that shares our memory.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    Spawned spawned = spawner_.spawn(spec);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return spawned;
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+}
+
+void Peer::send(const protocol::Command& command, Seconds limit_s) {
+  const std::string line = protocol::format(command);
+  const Deadline deadline(limit_s);
+  for (std::size_t sent = 0; sent < line.size();) {
+    const ssize_t count =
+        ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count >= 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      if (!is_ready(socket_.get(), POLLOUT, deadline.left_ms()) && deadline.is_over()) {
+        throw Trouble("it does not read what it is told");
+      }
+    } else if (errno != EINTR) {
+      return;  // it has gone; what it says last tells more
+    }
+  }
+}
+
+bool Peer::read_line(Seconds limit_s) {
+  const Deadline deadline(limit_s);
+  while (unread_.find('\n') == unread_.npos) {
+    if (unread_.size() >= protocol::max_line_bytes) {
+      throw Trouble("it says a line longer than 16 MiB");
+    }
+    if (!is_ready(socket_.get(), POLLIN, deadline.left_ms())) {
+      if (deadline.is_over()) return false;
+      continue;
+    }
+    char block[64 * 1024];
+    const ssize_t count = ::recv(socket_.get(), block, sizeof block, MSG_DONTWAIT);
+    if (count > 0) {
+      unread_.append(block, static_cast<std::size_t>(count));
+    } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+      const auto status = end_within(end_after_hangup_s);
+      throw Trouble((status ? text_of(*status) : "it closed its connection, and lives on") +
+                    last_words());
+    }
+  }
+  return true;
+}
+
+Wakeup Peer::hear(Seconds limit_s) {
+  for (;;) {
+    if (!read_line(limit_s)) throw Trouble("it said nothing for " + show(limit_s) + last_words());
+    const std::size_t end = unread_.find('\n');
+    std::string line = unread_.substr(0, end);
+    unread_.erase(0, end + 1);
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::size_t bytes = line.size();
+    line.append(MessageParser::padding_bytes, ' ');
+    Wakeup heard = parser_.parse(LaunchId{}, std::string_view(line).substr(0, bytes));
+    if (const auto* const faulted = std::get_if<Faulted>(&heard)) {
+      throw Trouble("it said: " + clean_text(faulted->reason.substr(0, 500)));
+    }
+    return heard;
+  }
+}
+
+Trouble Peer::unexpected(const Wakeup& heard, const char* wanted) {
+  return Trouble(std::string("it said ") + kind_of(heard) + " where " + wanted + " was due");
+}
+
+std::optional<std::string> Peer::breaks_silence(Seconds seconds) {
+  if (!read_line(seconds)) return std::nullopt;
+  return kind_of(hear(seconds));
+}
+
+std::optional<ExitStatus> Peer::end_within(Seconds seconds) {
+  const Deadline deadline(seconds);
+  for (;;) {
+    if (const auto status = process_.ended()) return status;
+    if (deadline.is_over()) return std::nullopt;
+    is_ready(process_.pidfd(), POLLIN, std::min(deadline.left_ms(), look_ms));
+  }
+}
+
+void Peer::kill() {
+  process_.signal(SIGKILL);
+  end_within(end_after_hangup_s);
+}
+
+std::string Peer::last_words() const {
+  const std::string last = last_line(log_tail(log_, 0));
+  return last.empty() ? "" : "; its stderr ends with: " + clean_text(last);
+}
+
+std::string text_of(const ExitStatus& status) {
+  if (status.signal != 0) {
+    return "it was killed by signal " + std::to_string(status.signal) + " (" +
+           strsignal(status.signal) + ")";
+  }
+  return "it exited with code " + std::to_string(status.exit_code);
+}
+
+}  // namespace tune

@@ -1,0 +1,87 @@
+// One process of a trainable, spoken to one command at a time: what it answers is waited for, with
+// a limit. The driver's own executor serves many at once and knows no limits; this serves a check.
+// Knows no trial and no judgement.
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "tuner/exec/executor.h"
+#include "tuner/exec/message_parser.h"
+#include "tuner/exec/process_wide.h"
+#include "tuner/exec/spawn.h"
+
+namespace tune {
+
+/// What a trainable did instead of what it was to do, as a sentence that begins with "it".
+class Trouble : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Starts peers. What it changes of the process is given back at its end.
+class PeerLauncher {
+ public:
+  PeerLauncher() : spawner_(process_wide_.descriptors_before()) {}
+  /// Error (machine) if the program cannot be started.
+  Spawned launch(const LaunchSpec& spec);
+
+ private:
+  ProcessWide process_wide_;
+  Spawner spawner_;
+};
+
+/// Killed with its group by the destructor, if it runs.
+class Peer {
+ public:
+  Peer(PeerLauncher& launcher, const LaunchSpec& spec)
+      : Peer(launcher.launch(spec), spec.stderr_path) {}
+
+  /// Trouble if it does not take it within `limit_s`.
+  void send(const protocol::Command& command, Seconds limit_s);
+
+  /// What it says next. Trouble if that is nothing within `limit_s`, no message, an error, or its
+  /// end.
+  Wakeup hear(Seconds limit_s);
+  /// The same, of this kind; `wanted` is what that is called: "a result".
+  template <class Kind>
+  Kind hear_a(const char* wanted, Seconds limit_s) {
+    const Wakeup heard = hear(limit_s);
+    if (const auto* const kind = std::get_if<Kind>(&heard)) return *kind;
+    throw unexpected(heard, wanted);
+  }
+
+  /// The kind of message that it says within `seconds`, though nothing is asked of it; nothing if
+  /// it is quiet.
+  std::optional<std::string> breaks_silence(Seconds seconds);
+
+  /// How it ended; nothing if it still runs after `seconds`.
+  std::optional<ExitStatus> end_within(Seconds seconds);
+
+  void hang_up() { socket_ = {}; }
+  /// With SIGKILL; returns when it is dead.
+  void kill();
+  pid_t pid() const { return process_.pid(); }
+
+ private:
+  Peer(Spawned spawned, std::filesystem::path log)
+      : log_(std::move(log)),
+        process_(std::move(spawned.process)),
+        socket_(std::move(spawned.socket)) {}
+  static Trouble unexpected(const Wakeup& heard, const char* wanted);
+  /// True if a whole line is in `unread_`.
+  bool read_line(Seconds limit_s);
+  std::string last_words() const;
+
+  std::filesystem::path log_;
+  Process process_;
+  FileDescriptor socket_;
+  std::string unread_;
+  MessageParser parser_;
+};
+
+/// "it exited with code 1", "it was killed by signal 9".
+std::string text_of(const ExitStatus& status);
+
+}  // namespace tune
