@@ -314,8 +314,10 @@ std::string Console::metric_of(const Trial& trial) const {
 }
 
 void Console::on_trial_complete(const Trial& trial) {
+  std::string by = to_string(trial.ended_by);
+  if (!by.empty()) by = " (" + by + (trial.why.empty() ? "" : ": " + trial.why) + ")";
   routine_line(to_string(trial.id) + " finished at iteration " + std::to_string(trial.iteration) +
-               metric_of(trial));
+               metric_of(trial) + by);
 }
 
 void Console::on_trial_recover(const Trial& trial) {

@@ -49,10 +49,12 @@ AshaOptions read_asha(OptionReader& reader, const PolicyContext& context) {
   reader.require(options.grace_period <= options.max_t, "grace_period", "at most max_t");
   reader.require(options.reduction_factor >= least_factor, "reduction_factor", "at least 1.1");
   reader.require(options.brackets >= 1, "brackets", "at least 1");
-  const auto rungs =
-      rung_milestones(options.grace_period, options.max_t, options.reduction_factor).size();
-  reader.require(options.brackets <= static_cast<std::int64_t>(rungs), "brackets",
-                 "at most the number of rungs, which is " + std::to_string(rungs) + " here");
+  if (reader.is_good()) {
+    const auto rungs =
+        rung_milestones(options.grace_period, options.max_t, options.reduction_factor).size();
+    reader.require(options.brackets <= static_cast<std::int64_t>(rungs), "brackets",
+                   "at most the number of rungs, which is " + std::to_string(rungs) + " here");
+  }
   reader.finish();
   return options;
 }
@@ -146,7 +148,8 @@ void read_population(OptionReader& reader, const PolicyContext& context,
 /// The option `name`: what may change, of what the param space has.
 std::vector<Mutation> read_mutations(OptionReader& reader, const PolicyContext& context,
                                      const std::string& name) {
-  const auto given = reader.get_required<Json>(name);
+  const Json given = reader.get_required<Json>(name);
+  if (given.is_null()) return {};
   const std::string at = "/" + name;
   if (!given.is_object() || given.empty()) {
     throw OptionError(
@@ -155,7 +158,7 @@ std::vector<Mutation> read_mutations(OptionReader& reader, const PolicyContext& 
   }
   std::vector<Problem> problems;
   std::vector<Mutation> mutations = parse_mutations(given, at, problems);
-  if (!problems.empty()) throw OptionError(problems[0].pointer, problems[0].sentence);
+  if (!problems.empty()) throw OptionError(std::move(problems));
   for (const Mutation& mutation : mutations) {
     if (has_place(context.space, mutation.pointer)) continue;
     throw OptionError(at + mutation.pointer, "the param space has no such hyperparameter");
@@ -238,7 +241,9 @@ std::unique_ptr<Scheduler> read_base(OptionReader& reader, const PolicyContext& 
   try {
     return found->second(typed, context);
   } catch (const OptionError& error) {
-    throw OptionError(at + error.pointer, error.what());
+    std::vector<Problem> problems = error.problems;
+    for (Problem& each : problems) each.pointer = at + each.pointer;
+    throw OptionError(std::move(problems));
   }
 }
 

@@ -53,6 +53,7 @@ set(tune_public_headers
     tuner/core/metrics.h
     tuner/core/objective.h
     tuner/core/options.h
+    tuner/core/problem.h
     tuner/math/random.h
     tuner/core/resources.h
     tuner/core/result.h

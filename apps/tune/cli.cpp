@@ -151,6 +151,39 @@ void add_run_commands(CLI::App& app, Line& line) {
   add_style(*resume, line.style);
 }
 
+void add_check(CLI::App& app, Line& line) {
+  CheckRequest& request = line.check;
+  CLI::App* const check =
+      add_command(app, "check", "Play a driver with a training program, and say what does not hold",
+                  "  tune check spec.json\n"
+                  "  tune check spec.json --iterations 10 --tolerance 1e-6\n"
+                  "  tune check --config '{\"lr\": 0.1}' -- python3 train.py\n");
+  add_spec(*check, line.spec);
+  check
+      ->add_option("--config", request.config,
+                   "Of its trials [the first that the search would try]")
+      ->type_name("JSON");
+  check
+      ->add_option("--iterations", request.iterations,
+                   "Of a whole run; it is saved, killed and restored in the middle")
+      ->type_name("N")
+      ->check(CLI::Range(2, 1'000'000))
+      ->capture_default_str();
+  check
+      ->add_option("--tolerance", request.tolerance,
+                   "Metrics are equal that differ by at most this part of their value; 0: not by a "
+                   "bit")
+      ->type_name("PART")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  check->add_option("--timeout", request.timeout_s, "For a step, and for a save")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 1e9))
+      ->capture_default_str();
+  check->add_flag("--keep", request.keep, "Keep the directories of the trials, also if all holds");
+  check->add_flag("--json", request.json, "As a JSON object a line");
+}
+
 void add_spec_commands(CLI::App& app, Line& line) {
   add_spec(*add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
                         "  tune validate spec.json\n"
@@ -162,6 +195,7 @@ void add_spec_commands(CLI::App& app, Line& line) {
                   "  tune preview spec.json --seed 7 --json\n");
   add_spec(*preview, line.spec);
   preview->add_flag("--json", line.json, "As one JSON object");
+  add_check(app, line);
   CLI::App* const init =
       add_command(app, "init", "Write a commented spec to start from",
                   "  tune init\n  tune init digits.json\n  tune init - > digits.json\n");
@@ -171,9 +205,10 @@ void add_spec_commands(CLI::App& app, Line& line) {
 
 void add_list(CLI::App& app, Line& line) {
   CLI::App* const list =
-      add_command(app, "ls", "List the trials",
+      add_command(app, "ls", "List the trials, or a folder's experiments",
+                  "  tune ls results\n"
                   "  tune ls results/digits --sort accuracy --desc --limit 10\n"
-                  "  tune ls results/digits --filter 'accuracy > 0.9 && config.lr < 0.01'\n"
+                  "  tune ls results/digits --filter 'accuracy > 0.9 && optimizer == \"adam\"'\n"
                   "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
                   "  tune ls results/digits --csv > trials.csv\n");
   ListRequest& request = line.list;
@@ -222,6 +257,21 @@ void add_look_commands(CLI::App& app, Line& line) {
   status->add_flag("--json", line.json, "As one JSON object");
 
   add_list(app, line);
+
+  CLI::App* const show = add_command(app, "show", "Show all there is about one trial",
+                                     "  tune show results/digits 3\n"
+                                     "  tune show results/digits trial_00003 --json\n");
+  add_directory(*show, line.show.directory);
+  show->add_option("TRIAL", line.show.trial, "Which one: 3 or trial_00003")->required();
+  show->add_flag("--json", line.show.json, "As one JSON object");
+
+  CLI::App* const logs = add_command(app, "logs", "Print what a trial's program prints",
+                                     "  tune logs results/digits 3\n"
+                                     "  tune logs results/digits 3 --stderr --follow\n");
+  add_directory(*logs, line.logs.directory);
+  logs->add_option("TRIAL", line.logs.trial, "Which one: 3 or trial_00003")->required();
+  logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
+  logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
 
   CLI::App* const best =
       add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",

@@ -52,6 +52,17 @@ int preview_command(const SpecSource& source, bool json);
 /// Writes a spec to start from; never over a file that exists.
 int init_command(const std::string& file);
 
+struct CheckRequest {
+  std::string config;  ///< JSON; empty: the first that the search would try
+  int iterations = 4;
+  double tolerance = 0;
+  double timeout_s = 300;
+  bool keep = false;  ///< the directories, also if all holds
+  bool json = false;
+};
+/// Plays a driver with the spec's trainable and says what does not hold.
+int check_command(const SpecSource& source, const CheckRequest& request);
+
 int status_command(const std::string& directory, bool json);
 
 struct ListRequest {
@@ -66,6 +77,23 @@ struct ListRequest {
   bool csv = false;
 };
 int list_command(const ListRequest& request);
+
+struct ShowRequest {
+  std::string directory;
+  std::string trial;
+  bool json = false;
+};
+/// All there is about one trial.
+int show_command(const ShowRequest& request);
+
+struct LogsRequest {
+  std::string directory;
+  std::string trial;
+  bool is_stderr = false;
+  bool follow = false;  ///< until the trial has ended, or nobody drives the experiment
+};
+/// What the trial's program has printed.
+int logs_command(const LogsRequest& request);
 
 struct BestRequest {
   std::string directory;

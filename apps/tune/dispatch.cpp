@@ -25,6 +25,8 @@ int carry_out(const std::string& name, Line& line) {
   if (name == "export") return export_command(line.directory, line.curves_file);
   if (name == "status") return status_command(line.directory, line.json);
   if (name == "ls") return list_command(line.list);
+  if (name == "show") return show_command(line.show);
+  if (name == "logs") return logs_command(line.logs);
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
   if (name == "importance") return importance_command(line.importance);
@@ -33,6 +35,7 @@ int carry_out(const std::string& name, Line& line) {
   if (name == "suggest") return suggest_command(line.spec, line.ask);
   if (name == "simulate") return simulate_command(line.spec, line.simulate);
   require_trainable(line.spec);
+  if (name == "check") return check_command(line.spec, line.check);
   if (name == "validate") return validate_command(line.spec);
   if (name == "preview") return preview_command(line.spec, line.json);
   return run_command(line.spec, line.style, line.resume_mode);

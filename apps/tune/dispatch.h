@@ -21,6 +21,9 @@ struct Line {
   TellRequest tell;
   ControlOptions control;
   SimulateRequest simulate;
+  CheckRequest check;
+  ShowRequest show;
+  LogsRequest logs;
   std::string resume_mode = "never";
   std::string directory;
   std::string init_file = "spec.json";

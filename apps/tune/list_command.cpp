@@ -2,6 +2,8 @@
 // Knows no journal: look_at has read it.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <regex>
 #include <set>
 #include <stdexcept>
 
@@ -52,27 +54,57 @@ void sort_rows(std::vector<Row>& rows, bool descending) {
 /// The condition of --filter.
 class Filter {
  public:
-  Filter(const std::string& text, const TrialFields& fields) : expression_(parse(text)) {
+  Filter(const std::string& text, const TrialFields& fields)
+      : expression_(parse(take_out_texts(text))) {
     for (const auto& name : expression_.variables()) {
-      if (name == "state") {
-        throw user_error("--filter compares numbers: for states there is --state RUNNING,ERROR");
+      const auto test = tests_.find(name);
+      if (test == tests_.end() && name == "state") {
+        throw user_error("--filter: a state is a text: state == \"ERROR\", or --state ERROR");
       }
-      fields_.push_back(fields.find("name in --filter", name));
+      fields_.push_back(
+          fields.find("name in --filter", test != tests_.end() ? test->second.name : name));
     }
   }
 
   /// False for a trial that lacks one of the numbers.
   bool accepts(const Trial& trial) const {
     const std::vector<Json> values = values_of(trial, fields_);
-    const auto value = expression_.evaluate([&](const std::string& name) {
+    const auto value = expression_.evaluate([&](const std::string& name) -> std::optional<double> {
       const auto& names = expression_.variables();
       const auto found = std::find(names.begin(), names.end(), name);
-      return decode_number(values[static_cast<std::size_t>(found - names.begin())]);
+      const Json& there = values[static_cast<std::size_t>(found - names.begin())];
+      const auto test = tests_.find(name);
+      if (test == tests_.end()) return decode_number(there);
+      if (there.is_null()) return std::nullopt;
+      const std::string is = there.is_string() ? there.get<std::string>() : there.dump();
+      return (is == test->second.text) == test->second.wants_equal ? 1 : 0;
     });
     return value && *value != 0 && !std::isnan(*value);
   }
 
  private:
+  /// optimizer == "adam"
+  struct TextTest {
+    std::string name, text;
+    bool wants_equal;
+  };
+
+  /// Expressions know numbers alone: a comparison with a text becomes a name for what it answers.
+  std::string take_out_texts(const std::string& text) {
+    static const std::regex comparison(
+        R"RE(([A-Za-z_][A-Za-z0-9_.]*)\s*(==|!=)\s*("([^"]*)"|'([^']*)'))RE");
+    std::string numeric;
+    auto rest = text.cbegin();
+    for (std::sregex_iterator at(text.begin(), text.end(), comparison), end; at != end; ++at) {
+      const std::string name = "text_comparison_" + std::to_string(tests_.size());
+      const std::string wanted = (*at)[4].matched ? (*at)[4].str() : (*at)[5].str();
+      tests_[name] = {(*at)[1].str(), wanted, (*at)[2].str() == "=="};
+      numeric.append(rest, (*at)[0].first).append(name);
+      rest = (*at)[0].second;
+    }
+    return numeric.append(rest, text.cend());
+  }
+
   static Expression parse(const std::string& text) {
     try {
       return Expression(text);
@@ -81,6 +113,7 @@ class Filter {
     }
   }
 
+  std::map<std::string, TextTest> tests_;  ///< by the name that stands for each
   Expression expression_;
   std::vector<Field> fields_;  ///< of its variables, in their order
 };
@@ -101,12 +134,20 @@ std::set<TrialState> parse_states(const std::vector<std::string>& names) {
   return states;
 }
 
-/// What somebody wants to see who has not said: the metric that counts, and what was drawn.
-std::vector<std::string> usual_columns(const ResultGrid& grid) {
+/// What somebody wants to see who has not said: the metric that counts, who has ended it, and what
+/// was drawn, each in a column of its own unless they are many.
+std::vector<std::string> usual_columns(const ResultGrid& grid, const TrialFields& fields) {
   std::vector<std::string> columns = {"trial_id", "state", "training_iteration", "time_total_s"};
   for (const auto& objective : grid.spec().objectives) columns.push_back(objective.metric);
   if (grid.experiment().count(TrialState::error) > 0) columns.emplace_back("failures");
-  columns.emplace_back("tag");
+  if (grid.experiment().count(TrialState::terminated) > 0) columns.emplace_back("ended_by");
+  constexpr std::size_t many = 8;
+  const auto drawn = fields.drawn(grid.spec().param_space);
+  if (drawn.empty() || drawn.size() > many) {
+    columns.emplace_back("tag");
+  } else {
+    columns.insert(columns.end(), drawn.begin(), drawn.end());
+  }
   return columns;
 }
 
@@ -114,7 +155,7 @@ std::vector<Field> find_columns(const ListRequest& request, const ResultGrid& gr
                                 const TrialFields& fields) {
   if (request.columns.empty() && request.csv) return fields.all();
   std::vector<Field> found;
-  for (const auto& name : request.columns.empty() ? usual_columns(grid) : request.columns) {
+  for (const auto& name : request.columns.empty() ? usual_columns(grid, fields) : request.columns) {
     found.push_back(fields.find("column", name));
   }
   return found;
@@ -182,6 +223,8 @@ Json trial_json(const ResultGrid& grid, const Trial& trial) {
           {"attempt", trial.attempt},
           {"failures", trial.failures},
           {"error", trial.error},
+          {"ended_by", to_string(trial.ended_by)},
+          {"why", trial.why},
           {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
           {"path", result.path.string()}};
 }
@@ -208,9 +251,80 @@ std::vector<Row> select(const ListRequest& request, const Experiment& experiment
   return rows;
 }
 
+/// A line for each experiment of a folder.
+Json experiment_json(const std::filesystem::path& directory) {
+  Json json = {{"experiment", directory.filename().string()}, {"directory", directory.string()}};
+  try {
+    const Look look = look_at(directory);
+    const Experiment& experiment = look.grid.experiment();
+    const Objective* const objective = sole(look.grid.spec().objectives);
+    const auto best = objective ? look.grid.best_trial(*objective, Scope::all) : std::nullopt;
+    json["trials"] = experiment.trials().size();
+    json["running"] = experiment.count(TrialState::running);
+    json["ended"] = experiment.count(TrialState::terminated);
+    json["failed"] = experiment.count(TrialState::error);
+    json["metric"] = objective ? Json(objective->metric) : Json();
+    json["best"] = best ? encode_number(value_of(experiment.trial(*best), objective->metric,
+                                                 objective->mode, Scope::all))
+                        : Json();
+    json["started"] = experiment.started();
+    json["driver"] = look.driver ? name_of(*look.driver) : "";
+    json["problem"] = "";
+  } catch (const Error& error) {
+    json["problem"] = error.what();
+  }
+  return json;
+}
+
+int list_experiments(const ListRequest& request, const std::vector<std::filesystem::path>& all) {
+  const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
+                               !request.states.empty() || !request.columns.empty() || request.csv ||
+                               request.limit > 0;
+  if (asks_for_trials) {
+    throw user_error(request.directory + " holds experiments and is none: of trials ask one, " +
+                     shell_word(all.front()));
+  }
+  if (request.json) {
+    Json list = Json::array();
+    for (const auto& directory : all) list.push_back(experiment_json(directory));
+    print_json(list);
+    return exit_ok;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& directory : all) {
+    const Json json = experiment_json(directory);
+    auto& row = rows.emplace_back();
+    for (const char* const name : {"experiment", "trials", "running", "ended", "failed", "metric",
+                                   "best", "started", "driver"}) {
+      const Json value = json.value(name, Json());
+      row.push_back(std::string_view(name) == "started" && value.is_number()
+                        ? format_time(value.get<double>())
+                        : cell_text(value));
+    }
+    if (const std::string problem = json.value("problem", ""); !problem.empty()) {
+      row.back() = problem;
+    }
+  }
+  print_table({{"experiment"},
+               {"trials", true},
+               {"running", true},
+               {"ended", true},
+               {"failed", true},
+               {"metric"},
+               {"best", true},
+               {"started"},
+               {"driver"}},
+              rows);
+  return exit_ok;
+}
+
 }  // namespace
 
 int list_command(const ListRequest& request) {
+  if (!is_experiment(request.directory)) {
+    const auto experiments = experiments_in(request.directory);
+    if (!experiments.empty()) return list_experiments(request, experiments);
+  }
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   std::vector<std::string> expected;

@@ -1,5 +1,8 @@
 #include "apps/tune/look.h"
 
+#include <algorithm>
+#include <system_error>
+
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
 #include "tuner/core/error.h"
@@ -13,6 +16,22 @@ void require_experiment(const std::filesystem::path& directory) {
   const auto files = make_posix_file_system();
   if (ExperimentStore::exists(*files, directory)) return;
   throw no_experiment(*files, std::filesystem::absolute(directory).lexically_normal());
+}
+
+bool is_experiment(const std::filesystem::path& directory) {
+  return ExperimentStore::exists(*make_posix_file_system(), directory);
+}
+
+std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && is_experiment(at->path())) found.push_back(at->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 Look look_at(const std::filesystem::path& directory) {

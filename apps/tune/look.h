@@ -25,6 +25,11 @@ struct Look {
 /// Error (user) if there is no experiment in `directory`.
 void require_experiment(const std::filesystem::path& directory);
 
+bool is_experiment(const std::filesystem::path& directory);
+
+/// The experiments directly in `directory`, sorted by name.
+std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& directory);
+
 /// Reads the journal once. Error (user) if there is no experiment in `directory`.
 Look look_at(const std::filesystem::path& directory);
 

@@ -1,6 +1,7 @@
 // `tune status`: one experiment at one glance.
 // Knows no journal: look_at has read it.
 #include <chrono>
+#include <map>
 #include <system_error>
 
 #include "apps/tune/commands.h"
@@ -93,6 +94,16 @@ Json state_cost_json(const Look& look) {
   return json;
 }
 
+/// "12 done, 3 scheduler"; how many were ended by whom.
+std::map<std::string, std::size_t> ends_of(const Experiment& experiment) {
+  std::map<std::string, std::size_t> counts;
+  for (const Trial& trial : experiment.trials()) {
+    const bool is_known = is_final(trial.state) && trial.ended_by != EndedBy::nobody;
+    if (is_known) ++counts[to_string(trial.ended_by)];
+  }
+  return counts;
+}
+
 Json status_json(const Look& look) {
   const Experiment& experiment = look.grid.experiment();
   Json counts = Json::object();
@@ -109,6 +120,7 @@ Json status_json(const Look& look) {
           {"directory", look.grid.directory().string()},
           {"trials", look.grid.size()},
           {"states", counts},
+          {"ended_by", ends_of(experiment)},
           {"best", best_json(look.grid)},
           {"front", front_json(look.grid)},
           {"driver", driver},
@@ -149,6 +161,14 @@ std::string states_text(const Experiment& experiment) {
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(state);
   }
   return text.empty() ? "none yet" : text;
+}
+
+std::string ends_text(const std::map<std::string, std::size_t>& ends) {
+  std::string text;
+  for (const auto& [by, count] : ends) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + by;
+  }
+  return text;
 }
 
 std::string best_text(const ResultGrid& grid) {
@@ -195,6 +215,9 @@ int status_command(const std::string& directory, bool json) {
                                              : std::pair("best", best_text(look.grid)),
       {"driver", driver_text(look)},
   };
+  if (const auto ends = ends_of(experiment); !ends.empty()) {
+    lines.insert(lines.begin() + 2, {"ended by", ends_text(ends)});
+  }
   if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
     lines.emplace_back("paused", paused_text(look.grid.directory()));
   }

@@ -33,6 +33,8 @@ constexpr OwnField own_fields[] = {
     {"checkpoints", [](const Trial& trial) -> Json { return trial.checkpoints.size(); }},
     {"started", [](const Trial& trial) { return time_or_null(trial.started); }},
     {"ended", [](const Trial& trial) { return time_or_null(trial.ended); }},
+    {"ended_by", [](const Trial& trial) -> Json { return to_string(trial.ended_by); }},
+    {"why", [](const Trial& trial) -> Json { return trial.why; }},
     {"tag", [](const Trial& trial) -> Json { return trial.tag; }},
     {"error", [](const Trial& trial) -> Json { return trial.error; }},
 };
@@ -145,6 +147,16 @@ TrialFields::Field TrialFields::find(const std::string& kind, const std::string&
     if (edit_distance(writable(key), name) <= 2) known.push_back(writable(key));
   }
   throw user_error(unknown_name(kind, name, known));
+}
+
+std::vector<std::string> TrialFields::drawn(const Json& param_space) const {
+  std::set<std::string> stated;
+  visit_leaves(param_space, "", [&](const std::string& key) { stated.insert(key); });
+  std::vector<std::string> names;
+  for (const auto& key : config_) {
+    if (!stated.contains(key)) names.push_back("config." + with_dots(key));
+  }
+  return names;
 }
 
 std::vector<TrialFields::Field> TrialFields::all() const {

@@ -30,6 +30,9 @@ class TrialFields {
   /// with the nearest that there is; `kind` is the word for it ("column").
   Field find(const std::string& kind, const std::string& name) const;
 
+  /// The names of the config's values that `param_space` does not simply state.
+  std::vector<std::string> drawn(const Json& param_space) const;
+
   /// All fields: own, metrics, config, each once.
   std::vector<Field> all() const;
 

@@ -92,7 +92,7 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
       "luck\n"
       "0:00:11 trial_00000 started, attempt 2, from iteration 1: lr=0.1\n"
       "0:00:11 notice: the disk is nearly full\n"
-      "0:00:11 trial_00001 finished at iteration 2, loss NaN\n"
+      "0:00:11 trial_00001 finished at iteration 2, loss NaN (exit)\n"
       "0:00:11 trial_00000 failed: killed by signal 9\n"
       "0:00:11 0 running, 0 waiting, 1 finished, 1 failed of 3 | 0.3 results/s | cpu 0/8, gpu 0/2 "
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"

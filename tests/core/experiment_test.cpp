@@ -425,3 +425,74 @@ TEST_CASE("Triggers are named, and read back from their names", "[checkpoint]") 
   CHECK(Triggers::parse("at_end,callback").to_string() == "at_end,callback");
   CHECK(Triggers::parse("odd,pause").to_string() == "pause");
 }
+
+TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]") {
+  const auto reported = [](Story& story, bool done, Decision decision) {
+    Result result;
+    result.training_iteration = 1;
+    result.done = done;
+    story.then(ResultReported{TrialId{0}, 1, result, std::move(decision)});
+  };
+  Story story;
+  story.add().start();
+  EndedBy by = EndedBy::nobody;
+  std::string why;
+  SECTION("itself, whatever else would have") {
+    reported(story, true, {.action = Action::stop, .why = Why().add("rung", 4)});
+    by = EndedBy::done;
+  }
+  SECTION("a rule") {
+    reported(story, false,
+             {.action = Action::stop,
+              .by_rule = true,
+              .why = Why().add("metric", "loss").add("value", 0.123456789).add("bound", 0.2)});
+    by = EndedBy::rule;
+    why = "metric loss, value 0.12346, bound 0.2";
+  }
+  SECTION("the scheduler, with what it went by") {
+    reported(story, false,
+             {.action = Action::stop, .why = Why().add("rung", 16).add("cut_off", 0.5)});
+    by = EndedBy::scheduler;
+    why = "rung 16, cut off 0.5";
+  }
+  SECTION("the run that ends") {
+    story.then(StopRequested{"it failed (fail_fast)", false});
+    reported(story, false, {.action = Action::stop});
+    by = EndedBy::run;
+    why = "it failed (fail_fast)";
+  }
+  SECTION("the user, before a result that ends it as well") {
+    story.then(TrialStopRequested{TrialId{0}, std::string(stopped_by_user)});
+    reported(story, true, {.action = Action::stop});
+    by = EndedBy::user;
+    why = stopped_by_user;
+  }
+  SECTION("the scheduler, by an order") {
+    story.then(TrialStopRequested{TrialId{0}, "it is too slow"});
+    by = EndedBy::scheduler;
+    why = "it is too slow";
+  }
+  SECTION("its program") {
+    reported(story, false, {});
+    by = EndedBy::exit;
+  }
+  const bool fails = by == EndedBy::nobody;
+  if (fails) {
+    by = EndedBy::failure;
+    story.then(AttemptEnded{TrialId{0}, 1, Outcome::failed, "oh\nand more", false});
+    why = "oh";
+  } else {
+    story.end(Outcome::completed);
+  }
+  CHECK(story.trial().ended_by == by);
+  CHECK(story.trial().why == why);
+  std::string text;
+  story.experiment.append_trial(text, TrialId{0});
+  Experiment read;
+  read.load_trial(text);
+  CHECK(read.trial(TrialId{0}).ended_by == by);
+  CHECK(read.trial(TrialId{0}).why == why);
+  story.then(TrialRequeued{TrialId{0}, false});
+  CHECK(story.trial().ended_by == EndedBy::nobody);
+  CHECK(story.trial().why.empty());
+}

@@ -81,3 +81,22 @@ TEST_CASE("OptionReader names the nearest known option for an unknown one", "[op
   CHECK(complaint({{"a/b~", 3}}, read) ==
         "/a~1b~0: unknown option 'a/b~', expected one of 'patience', 'top'");
 }
+
+TEST_CASE("OptionReader tells all that is wrong at once, each option once", "[options][unit]") {
+  const Json options = {{"d", "x"}, {"maxt", 10}, {"n", 0}};
+  try {
+    OptionReader reader(options);
+    CHECK(reader.get("d", 0.5) == 0.5);
+    reader.require(reader.get("n", 1) >= 1, "n", "at least 1");
+    reader.require(reader.get_required<double>("needed") > 0, "needed", "above 0");
+    reader.get("max_t", 1);
+    reader.finish();
+    FAIL("nothing was wrong");
+  } catch (const OptionError& error) {
+    CHECK(error.problems ==
+          std::vector<Problem>{{"/d", "'d' must be a number, got \"x\""},
+                               {"/n", "'n' must be at least 1, got 0"},
+                               {"", "'needed' is needed here and has no default"},
+                               {"/maxt", "unknown option 'maxt', did you mean 'max_t'?"}});
+  }
+}

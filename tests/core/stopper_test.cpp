@@ -94,6 +94,26 @@ TEST_CASE("max_iteration stops at its iteration, also of a trial that was restor
   CHECK(stopper->should_stop(trial_of(1), result_of(1, 3)));
 }
 
+TEST_CASE("The stopper nan counts results in a row that are not finite", "[stopper][unit]") {
+  const auto answers = [](int times, const std::vector<double>& values) {
+    return stops(*make_not_finite({.metrics = {"loss"}, .times = times}), values);
+  };
+  CHECK(answers(1, {1, not_a_number, 1, infinity, -infinity}) == ".x.xx");
+  CHECK(answers(2, {not_a_number, 1, not_a_number, infinity, 1, not_a_number}) == "...x..");
+  const auto other = make_not_finite({.metrics = {"accuracy"}});
+  CHECK(stops(*other, {not_a_number, 1}) == "..");
+  const auto both = make_not_finite({.metrics = {"accuracy", "loss"}, .times = 2});
+  CHECK(stops(*both, {not_a_number}, 1) == ".");
+  CHECK(stops(*both, {not_a_number}, 2) == ".");
+  CHECK(stops(*both, {not_a_number}, 1) == "x");
+  CHECK(both->why().words() == "not finite loss, times 2");
+  both->on_trial_end(trial_of(1));
+  CHECK(stops(*both, {not_a_number}, 1) == ".");
+  const auto again =
+      reloaded(*both, [] { return make_not_finite({.metrics = {"loss"}, .times = 2}); });
+  CHECK(stops(*again, {not_a_number}, 2) == "x");
+}
+
 TEST_CASE("A time budget ends everything when it is used up", "[stopper][unit]") {
   const auto stopper = make_time_budget(60);
   CHECK_FALSE(stopper->should_stop(trial_of(0), result_of(1)));
@@ -300,6 +320,9 @@ TEST_CASE("Stoppers are made by name with their options", "[stopper][unit]") {
   const PolicyContext context{space, {{"loss", Mode::min}}, 1, 0};
   CHECK(stops(*factory_of("max_iteration")({{"iterations", 2}}, context), {1, 1}) == ".x");
   CHECK(factory_of("time_budget")({{"seconds", 2}}, context)->should_stop_all(2));
+  CHECK(stops(*factory_of("nan")(Json::object(), context), {1, not_a_number}) == ".x");
+  CHECK(stops(*factory_of("nan")({{"metric", "loss"}, {"times", 2}}, context),
+              {not_a_number, not_a_number}) == ".x");
   const auto plateau =
       factory_of("trial_plateau")({{"num_results", 2}, {"grace_period", 0}}, context);
   CHECK(stops(*plateau, {1, 1}) == ".x");
@@ -316,6 +339,9 @@ TEST_CASE("Bad options of stoppers are refused with a sentence", "[stopper][unit
         "/iterations: 'iterations' must be at least 1, got 0");
   CHECK(complaint("time_budget", {{"seconds", 1}, {"minutes", 2}}) ==
         "/minutes: unknown option 'minutes', expected 'seconds'");
+  CHECK(complaint("nan", Json::object()) == ": 'metric' is needed here and has no default");
+  CHECK(complaint("nan", {{"metric", "loss"}, {"times", 0}}) ==
+        "/times: 'times' must be at least 1, got 0");
   CHECK(complaint("trial_plateau", Json::object()) ==
         ": 'metric' is needed here and has no default");
   CHECK(complaint("trial_plateau", {{"metric", "loss"}, {"num_results", 1}}) ==

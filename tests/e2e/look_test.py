@@ -3,8 +3,9 @@ import csv
 import io
 import os
 import subprocess
+import time
 
-from cli_support import LIMIT_S, TROUBLED, TUNE, LookingCase, main
+from cli_support import LIMIT_S, TROUBLED, TUNE, Case, LookingCase, main
 
 #: By trial: best of all results, best mean, best last, best mean of the last five, worst of all.
 LOSSES = [[0.1, 0.9, 0.8], [0.5, 0.5, 0.5], [0.95, 0.9, 0.2], [1.0] * 5 + [0.3] * 5, ["NaN"]]
@@ -46,6 +47,12 @@ class Status(Look):
         self.assertGreaterEqual(saves["commit_s_max"], saves["commit_s_mean"])
         self.assertGreater(saves["commit_s_mean"], 0)
 
+    def test_who_has_ended_the_trials_is_said(self):
+        self.assertEqual(self.json("status", "results/spec")["ended_by"], {"done": 5})
+        self.assertRegex(self.tune("status", "results/spec").out, r"ended by +5 done\n")
+        self.assertEqual({trial["ended_by"] for trial in self.json("ls", "results/spec")}, {"done"})
+        self.assertIn("ended_by", self.tune("ls", "results/spec").out)
+
     def test_is_readable_too(self):
         out = self.tune("status", "results/spec/").out
         self.assertIn("5 TERMINATED", out)
@@ -75,7 +82,7 @@ class List(Look):
                 (["--sort", "half.cuont"], "did you mean 'half.count'?"),
                 (["--filter", "lss > 1"], "did you mean 'loss'?"),
                 (["--filter", "loss >"], "--filter: "),
-                (["--filter", "state == 1"], "--state"),
+                (["--filter", "state == 1"], "--state"), (["--filter", "note == \"a"], "--filter: "),
                 (["--state", "RUNING"], "did you mean 'RUNNING'?"),
                 (["--limit", "-1"], "--limit"), (["--json", "--csv"], "--csv")]:
             with self.subTest(options=options):
@@ -103,9 +110,9 @@ class List(Look):
 
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
-        self.assertEqual(sorted(trial), ["attempt", "checkpoint", "config", "error", "failures",
-                                         "metrics", "path", "state", "time_total_s",
-                                         "training_iteration", "trial_id"])
+        self.assertEqual(sorted(trial), ["attempt", "checkpoint", "config", "ended_by", "error",
+                                         "failures", "metrics", "path", "state", "time_total_s",
+                                         "training_iteration", "trial_id", "why"])
         self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})
         self.assertEqual(trial["metrics"]["half"], {"count": 1.5})
         self.assertEqual((trial["state"], trial["attempt"], trial["failures"], trial["error"]),
@@ -189,6 +196,63 @@ class Checkpoints(Look):
         finally:
             with open(count, "wb") as file:
                 file.write(good)
+
+
+
+class Show(Look):
+    def test_all_about_one_trial_is_on_one_page(self):
+        out = self.tune("show", "results/spec", "3").out
+        for line in (r"trial +trial_00003 of spec\n", r"state +TERMINATED, by done\n", r"iteration +10, ",
+                     r"config +case.losses = \[1.0,1.0,", r" +case.lr = 4\n",
+                     r"metrics +loss = 0.3  \(from 0.3 to 1, 10 values\)\n",
+                     "\u2588\u2588\u2588\u2588\u2588\u2581\u2581\u2581\u2581\u2581\n",
+                     r"checkpoints +checkpoint_0000\d\d, iteration \d+, .*, score 0.3\n"):
+            self.assertRegex(out, line)
+
+    def test_no_number_is_no_block(self):
+        self.assertIn("no number", self.tune("show", "results/spec", "trial_00004").out)
+
+    def test_programs_get_the_whole_curve(self):
+        shown = self.json("show", "results/spec", "0")
+        self.assertEqual(shown["metrics"]["loss"]["curve"], LOSSES[0])
+        self.assertEqual((shown["state"], shown["ended_by"]), ("TERMINATED", "done"))
+        self.assertEqual(len(shown["checkpoints"]), 2)
+
+    def test_a_trial_that_is_not_there_is_refused(self):
+        self.assertIn("there is no trial '9'", self.refused("show", "results/spec", "9"))
+
+    def test_a_folder_of_experiments_is_listed(self):
+        listed, = self.json("ls", "results")
+        self.assertEqual((listed["experiment"], listed["trials"], listed["ended"], listed["best"]),
+                         ("spec", 5, 5, 0.1))
+        self.assertRegex(self.tune("ls", "results").out, r"spec +5 +0 +5 +0 +loss +0.1 ")
+        self.assertIn("holds experiments and is none", self.refused("ls", "results", "--sort", "loss"))
+
+    def test_hyperparameters_have_columns_and_texts_can_be_asked_for(self):
+        header = self.tune("ls", "results/spec").out.splitlines()[0].split()
+        self.assertEqual(header, ["trial_id", "state", "training_iteration", "time_total_s", "loss",
+                                  "ended_by", "config.case.losses", "config.case.lr"])
+        self.assertEqual(self.ids("--filter", 'ended_by == "done" && case.lr < 3'), [1, 4])
+        self.assertEqual(self.ids("--filter", "ended_by != 'done'"), [])
+        self.assertEqual(self.ids("--filter", "state == 'TERMINATED' && loss > 0.4"), [0, 1])
+        self.assertEqual(self.ids("--filter", "note == 'after 5' || note == 'after 10'"), [3])
+        self.assertIn("a state is a text", self.refused("ls", "results/spec", "--filter", "state > 2"))
+
+
+class Logs(Case):
+    def test_a_log_is_followed_until_its_trial_has_ended(self):
+        self.write("noisy.sh", "printf 'one\\n'; printf 'wrong\\n' >&2; exec \"$@\"\n")
+        self.write("spec.json", {
+            "trainable": {"command": ["sh", "noisy.sh", *TROUBLED]}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"losses": [1, 2, 3], "sleep_s": 0.4}}})
+        run = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none"], cwd=self.dir)
+        self.addCleanup(run.wait, LIMIT_S)
+        log = self.path("results/spec/trial_00000/stdout.log")
+        while not os.path.exists(log):
+            time.sleep(0.02)
+        self.assertEqual(self.tune("logs", "results/spec", "0", "--follow").out, "one\n")
+        self.assertEqual(self.json("ls", "results/spec")[0]["state"], "TERMINATED")
+        self.assertEqual(self.tune("logs", "results/spec", "0", "--stderr").out, "wrong\n")
 
 
 if __name__ == "__main__":

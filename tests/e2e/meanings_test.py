@@ -50,6 +50,15 @@ class Stops(Meanings):
                 self.run_it("--stop", rule, "--name", name)
                 self.assertEqual(self.json("ls", f"results/{name}")[0]["training_iteration"], last)
 
+    def test_a_trial_that_diverges_ends_by_the_rule_nan_and_says_so(self):
+        self.write("spec.json", {**self.spec(stop={"type": "nan", "times": 2}),
+                                 "param_space": {"case": {"losses": [1, "NaN", "Infinity", 1]}}})
+        out = self.tune("run", "spec.json", "--progress", "lines").out
+        self.assertIn("finished at iteration 3, loss inf (rule: not finite loss, times 2, rule nan)", out)
+        trial, = self.json("ls", "results/spec", "--columns", "training_iteration,ended_by,why")
+        self.assertEqual(trial, {"training_iteration": 3, "ended_by": "rule",
+                                 "why": "not finite loss, times 2, rule nan"})
+
     def test_what_is_no_rule_is_refused(self):
         self.write("spec.json", self.spec())
         for rule in ["loss", "=3", "<=0.1", "loss<=", "loss<=a", "loss=<3"]:

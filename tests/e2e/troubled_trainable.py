@@ -145,7 +145,7 @@ def main():
     commands = driver.makefile()
     if os.environ.get("SILENT_TRIAL") == os.environ["TUNE_TRIAL_ID"]:
         live_on()
-    answer("hello", protocol=1, pid=os.getpid(), api="class")
+    answer("hello", protocol=1, api="class")
     config, count = None, 0
     for command in map(json.loads, commands):
         if command["type"] == "start":
@@ -159,6 +159,7 @@ def main():
                     file.write(str(child.pid))
         elif command["type"] == "step":
             count += 1
+            time.sleep(config.get("case", {}).get("sleep_s", 0))
             if count == config.get("at", 2):
                 await_record(config.get("awaits", ""))
                 trouble(config.get("trouble"))

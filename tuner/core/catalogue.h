@@ -17,6 +17,7 @@
 #include "tuner/core/constraint.h"
 #include "tuner/core/error.h"
 #include "tuner/core/objective.h"
+#include "tuner/core/problem.h"
 #include "tuner/core/scheduler.h"
 #include "tuner/core/searcher.h"
 #include "tuner/core/stopper.h"
@@ -72,11 +73,18 @@ void add_factory(std::map<std::string, Factory<Policy>>& factories, const std::s
   if (!is_new) throw user_error("there are two policies with the name '" + name + "'");
 }
 
-/// A bad option: where (JSON pointer below the policy's object) and what, as a sentence.
+/// Bad options: where (JSON pointer below the policy's object) and what, as a sentence. The first
+/// is the error's own.
 struct OptionError : std::runtime_error {
   OptionError(std::string pointer_below, const std::string& sentence)
-      : std::runtime_error(sentence), pointer(std::move(pointer_below)) {}
+      : OptionError({{std::move(pointer_below), sentence}}) {}
+  /// At least one.
+  explicit OptionError(std::vector<Problem> all)
+      : std::runtime_error(all.at(0).sentence),
+        pointer(all.at(0).pointer),
+        problems(std::move(all)) {}
   std::string pointer;
+  std::vector<Problem> problems;
 };
 
 }  // namespace tune

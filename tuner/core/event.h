@@ -122,6 +122,9 @@ struct StopRequested {
 
 /// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
 /// ends, whatever the next result would have made of it.
+/// The reason of what the user has asked for.
+inline constexpr std::string_view stopped_by_user = "stopped by the user (tune stop)";
+
 struct TrialStopRequested {
   TrialId trial{};
   std::string reason;

@@ -35,6 +35,7 @@ void make_small(Trial& trial) {
   trial.checkpoints.shrink_to_fit();
   trial.lineage.shrink_to_fit();
   trial.error.shrink_to_fit();
+  trial.why.shrink_to_fit();
 }
 
 /// The driver's view of the trial goes back to `checkpoint`, or to the start.
@@ -222,12 +223,27 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   // A wish to stop it, too, outlasts the result, and is not delayed for a save.
   const bool ends = event.decision.action == Action::stop;
   trial.last_save_due = ends && event.decision.checkpoint && !trial.stopping;
+  if (ends && !trial.stopping) note_end(trial, event);
   trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
   trial.pausing = event.decision.action == Action::pause;
   if (event.decision.resources) trial.resources = *event.decision.resources;
   if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
+}
+
+void Experiment::note_end(Trial& trial, const ResultReported& event) const {
+  const Decision& decision = event.decision;
+  trial.why.clear();
+  if (event.result.done) {
+    trial.ended_by = EndedBy::done;
+  } else if (stop_ends_trials()) {
+    trial.ended_by = EndedBy::run;
+    trial.why = stop_reason_;
+  } else {
+    trial.ended_by = decision.by_rule ? EndedBy::rule : EndedBy::scheduler;
+    trial.why = decision.why.words();
+  }
 }
 
 void Experiment::take_in(Trial& trial, const Metrics& metrics) {
@@ -342,6 +358,7 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
   switch (event.outcome) {
     case Outcome::completed:
       trial.error.clear();
+      if (!trial.stopping) trial.ended_by = EndedBy::exit;
       set_state(trial, TrialState::terminated, time);
       break;
     case Outcome::paused:
@@ -367,6 +384,10 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       trial.error = event.reason;
       ++trial.failures;
       trial.not_before = event.not_before;
+      if (!event.retry) {
+        trial.ended_by = EndedBy::failure;
+        trial.why = event.reason.substr(0, event.reason.find('\n'));
+      }
       set_state(trial, event.retry ? TrialState::pending : TrialState::error, time);
       break;
   }
@@ -383,6 +404,8 @@ void Experiment::on(const ClockStepped& event, Seconds) {
 
 void Experiment::on(const TrialStopRequested& event, Seconds time) {
   Trial& trial = find(event.trial);
+  trial.ended_by = event.reason == stopped_by_user ? EndedBy::user : EndedBy::scheduler;
+  trial.why = event.reason;
   if (trial.state == TrialState::running) {
     trial.stopping = true;
   } else if (!is_final(trial.state)) {
@@ -411,6 +434,8 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.not_before = 0;
   trial.stopping = trial.last_save_due = false;
   trial.stopped_by_rule = false;
+  trial.ended_by = EndedBy::nobody;
+  trial.why.clear();
   if (event.from_scratch) {
     // Clones that were made of it before are no copies of what it will be.
     if (!trial.lineage.empty()) add_cloning(trial, trial.id, trial.config, time);

@@ -130,6 +130,7 @@ class Experiment {
  private:
   Trial& find(TrialId id);
   void set_state(Trial& trial, TrialState state, Seconds time);
+  void note_end(Trial& trial, const ResultReported& event) const;
   void take_in(Trial& trial, const Metrics& metrics);
   /// The same name, kept here.
   const std::string& metric_name(std::string_view name);

@@ -245,6 +245,8 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   put_unless_zero(out, "failures", trial.failures);
   put_if(out, "error", trial.error);
   put_unless_zero(out, "not_before", trial.not_before);
+  put_if(out, "ended_by", std::string(to_string(trial.ended_by)));
+  put_if(out, "why", trial.why);
   if (trial.stopping) put(out, "stopping", 1);
   if (trial.stopped_by_rule) put(out, "stopped_by_rule", 1);
   if (trial.last_save_due) put(out, "last_save_due", 1);
@@ -300,6 +302,10 @@ void Experiment::load_trial(std::string_view text) {
   trial.failures = fields.small("failures", 0);
   trial.error = fields.text_if("error");
   trial.not_before = fields.number_if("not_before").value_or(0);
+  const auto ended_by = parse_ended_by(fields.text_if("ended_by"));
+  if (!ended_by) broken("ended_by");
+  trial.ended_by = *ended_by;
+  trial.why = fields.text_if("why");
   trial.stopping = fields.small("stopping", 0) != 0;
   trial.stopped_by_rule = fields.small("stopped_by_rule", 0) != 0;
   trial.last_save_due = fields.small("last_save_due", 0) != 0;

@@ -20,9 +20,12 @@ std::string shown(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+Problem problem_of(const std::string& name, const std::string& expected, const Json& value) {
+  return {pointer_to(name), "'" + name + "' must be " + expected + ", got " + shown(value)};
+}
+
 [[noreturn]] void wrong(const std::string& name, const std::string& expected, const Json& value) {
-  throw OptionError(pointer_to(name),
-                    "'" + name + "' must be " + expected + ", got " + shown(value));
+  throw OptionError({problem_of(name, expected, value)});
 }
 
 template <class Int>
@@ -43,24 +46,31 @@ OptionReader::OptionReader(const Json& options)
 }
 
 const Json* OptionReader::find(const std::string& name) {
-  known_.push_back(name);
+  if (std::find(known_.begin(), known_.end(), name) == known_.end()) known_.push_back(name);
   const auto found = options_.find(name);
   return found == options_.end() || found->is_null() ? nullptr : &*found;
 }
 
-void OptionReader::missing(const std::string& name) const {
-  throw OptionError("", "'" + name + "' is needed here and has no default");
+void OptionReader::missing(const std::string& name) {
+  note(name, {"", "'" + name + "' is needed here and has no default"});
 }
 
-void OptionReader::require(bool holds, const std::string& name, const std::string& expected) const {
-  if (!holds) wrong(name, expected, options_.value(name, Json()));
+void OptionReader::note(const std::string& name, Problem problem) {
+  if (std::find(wrong_.begin(), wrong_.end(), name) != wrong_.end()) return;
+  wrong_.push_back(name);
+  problems_.push_back(std::move(problem));
 }
 
-void OptionReader::finish() const {
+void OptionReader::require(bool holds, const std::string& name, const std::string& expected) {
+  if (!holds) note(name, problem_of(name, expected, options_.value(name, Json())));
+}
+
+void OptionReader::finish() {
   for (const auto& [name, value] : options_.items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    throw OptionError(pointer_to(name), unknown_name("option", name, known_));
+    note(name, {pointer_to(name), unknown_name("option", name, known_)});
   }
+  if (!problems_.empty()) throw OptionError(std::move(problems_));
 }
 
 template <>

@@ -10,7 +10,9 @@
 
 namespace tune {
 
-/// Reads the options of one policy. All members throw OptionError (tuner/core/catalogue.h).
+/// Reads the options of one policy. `finish` throws OptionError (tuner/core/catalogue.h) with all
+/// that was wrong by then: until it has been called nothing is to be made of the values. An option
+/// that is wrong reads as its default.
 ///
 ///   OptionReader reader(json);
 ///   options.top = reader.get("top", options.top);
@@ -27,38 +29,49 @@ class OptionReader {
 
   template <class T>
   T get(const std::string& name, T otherwise) {
-    const Json* value = find(name);
-    return value ? convert<T>(name, *value) : otherwise;
+    return get_optional<T>(name).value_or(std::move(otherwise));
   }
 
   template <class T>
   std::optional<T> get_optional(const std::string& name) {
     const Json* value = find(name);
-    return value ? std::optional<T>(convert<T>(name, *value)) : std::nullopt;
+    if (value == nullptr) return std::nullopt;
+    try {
+      return convert<T>(name, *value);
+    } catch (const OptionError& error) {
+      note(name, error.problems[0]);
+      return std::nullopt;
+    }
   }
 
-  /// An option that has no default.
+  /// An option that has no default; T() if it is missing or wrong.
   template <class T>
   T get_required(const std::string& name) {
-    const Json* value = find(name);
-    if (!value) missing(name);
-    return convert<T>(name, *value);
+    if (find(name) == nullptr) missing(name);
+    return get(name, T());
   }
 
-  /// Unless `holds`: "'top' must be at least 2, got 1", where `expected` is "at least 2".
-  void require(bool holds, const std::string& name, const std::string& expected) const;
+  /// Unless `holds`: "'top' must be at least 2, got 1", where `expected` is "at least 2". Nothing
+  /// of an option that is wrong already.
+  void require(bool holds, const std::string& name, const std::string& expected);
 
-  /// Complains about options that nobody asked for.
-  void finish() const;
+  /// Nothing was wrong yet: what has been read may be used.
+  bool is_good() const { return problems_.empty(); }
+
+  /// Throws what was wrong, options that nobody asked for among it.
+  void finish();
 
  private:
   const Json* find(const std::string& name);
-  [[noreturn]] void missing(const std::string& name) const;
+  void missing(const std::string& name);
+  void note(const std::string& name, Problem problem);
   template <class T>
   static T convert(const std::string& name, const Json& value);
 
   const Json& options_;
   std::vector<std::string> known_;
+  std::vector<std::string> wrong_;  ///< names that are in `problems_`
+  std::vector<Problem> problems_;
 };
 
 template <>

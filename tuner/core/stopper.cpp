@@ -69,6 +69,55 @@ class MaxIteration : public Stopper {
   std::int64_t iterations_;
 };
 
+class NotFinite : public Stopper {
+ public:
+  explicit NotFinite(NotFiniteOptions options) : options_(std::move(options)) {}
+
+  bool should_stop(const Trial& trial, const Result& result) override {
+    bool is_any = false, is_all_finite = true;
+    for (const std::string& metric : options_.metrics) {
+      const auto value = result.find(metric);
+      if (!value) continue;
+      is_any = true;
+      if (std::isfinite(*value)) continue;
+      is_all_finite = false;
+      last_ = metric;
+    }
+    if (!is_any) return false;
+    if (is_all_finite) {
+      in_a_row_.erase(trial.id);
+      return false;
+    }
+    return ++in_a_row_[trial.id] >= options_.times;
+  }
+
+  Why why() const override { return Why().add("not_finite", last_).add("times", options_.times); }
+
+  void on_trial_end(const Trial& trial) override { in_a_row_.erase(trial.id); }
+
+  Json save() const override {
+    Json trials = Json::array();
+    for (const auto& [id, times] : in_a_row_) trials.push_back({index_of(id), times});
+    return {{"trials", std::move(trials)}};
+  }
+
+  void load(const Json& state) override {
+    std::map<TrialId, std::int64_t> in_a_row;
+    load_state("the stopper nan", [&] {
+      for (const Json& trial : state.at("trials")) {
+        in_a_row[TrialId(load_whole<std::uint32_t>(trial.at(0)))] =
+            load_whole<std::int64_t>(trial.at(1));
+      }
+    });
+    in_a_row_ = std::move(in_a_row);
+  }
+
+ private:
+  NotFiniteOptions options_;
+  std::map<TrialId, std::int64_t> in_a_row_;  ///< of trials whose last value was none
+  std::string last_;                          ///< the metric that was not finite
+};
+
 class TimeBudget : public Stopper {
  public:
   explicit TimeBudget(Seconds budget_s) : budget_s_(budget_s) {}
@@ -291,6 +340,11 @@ std::unique_ptr<Stopper> make_metric_bound(std::string metric, Comparison compar
 
 std::unique_ptr<Stopper> make_max_iteration(std::int64_t iterations) {
   return std::make_unique<MaxIteration>(iterations);
+}
+
+std::unique_ptr<Stopper> make_not_finite(NotFiniteOptions options) {
+  ensure(options.times >= 1, "a metric that is not finite is seen in at least one result");
+  return std::make_unique<NotFinite>(std::move(options));
 }
 
 std::unique_ptr<Stopper> make_time_budget(Seconds budget_s) {

@@ -46,6 +46,14 @@ std::unique_ptr<Stopper> make_metric_bound(std::string metric, Comparison compar
 /// Ends a trial at `iterations` training iterations.
 std::unique_ptr<Stopper> make_max_iteration(std::int64_t iterations);
 
+/// Ends a trial of which any of `metrics` was NaN or infinite in `times` results in a row. A result
+/// without the metric counts for neither.
+struct NotFiniteOptions {
+  std::vector<std::string> metrics;
+  int times = 1;
+};
+std::unique_ptr<Stopper> make_not_finite(NotFiniteOptions options);
+
 /// Ends everything after `budget_s` of running time.
 std::unique_ptr<Stopper> make_time_budget(Seconds budget_s);
 

@@ -14,6 +14,24 @@ std::unique_ptr<Stopper> max_iteration_from(const Json& json, const PolicyContex
   return make_max_iteration(iterations);
 }
 
+std::unique_ptr<Stopper> not_finite_from(const Json& json, const PolicyContext& context) {
+  OptionReader reader(json);
+  NotFiniteOptions options;
+  if (const auto metric = reader.get_optional<std::string>("metric")) {
+    options.metrics = {*metric};
+  } else if (context.objectives.empty()) {
+    options.metrics = {reader.get_required<std::string>("metric")};
+  } else {
+    for (const Objective& objective : context.objectives) {
+      options.metrics.push_back(objective.metric);
+    }
+  }
+  options.times = reader.get("times", options.times);
+  reader.require(options.times >= 1, "times", "at least 1");
+  reader.finish();
+  return make_not_finite(std::move(options));
+}
+
 std::unique_ptr<Stopper> time_budget_from(const Json& json, const PolicyContext&) {
   OptionReader reader(json);
   const auto seconds = reader.get_required<double>("seconds");
@@ -71,6 +89,7 @@ std::unique_ptr<Stopper> experiment_plateau_from(const Json& json, const PolicyC
 
 void add_stoppers(Catalogue& catalogue) {
   add_factory(catalogue.stoppers, "max_iteration", max_iteration_from);
+  add_factory(catalogue.stoppers, "nan", not_finite_from);
   add_factory(catalogue.stoppers, "time_budget", time_budget_from);
   add_factory(catalogue.stoppers, "trial_plateau", trial_plateau_from);
   add_factory(catalogue.stoppers, "experiment_plateau", experiment_plateau_from);

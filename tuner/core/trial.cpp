@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tune {
 
@@ -47,6 +48,29 @@ const char* to_string(TrialState state) {
     if (value == state) return name.data();
   }
   return "?";
+}
+
+namespace {
+
+constexpr std::pair<EndedBy, const char*> ended_by_names[] = {
+    {EndedBy::nobody, ""},   {EndedBy::done, "done"},           {EndedBy::exit, "exit"},
+    {EndedBy::rule, "rule"}, {EndedBy::scheduler, "scheduler"}, {EndedBy::user, "user"},
+    {EndedBy::run, "run"},   {EndedBy::failure, "failure"}};
+
+}  // namespace
+
+const char* to_string(EndedBy by) {
+  for (const auto& [known, name] : ended_by_names) {
+    if (known == by) return name;
+  }
+  return "";
+}
+
+std::optional<EndedBy> parse_ended_by(std::string_view text) {
+  for (const auto& [by, name] : ended_by_names) {
+    if (text == name) return by;
+  }
+  return std::nullopt;
 }
 
 std::optional<TrialState> parse_trial_state(std::string_view text) {

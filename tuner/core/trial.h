@@ -41,6 +41,20 @@ inline bool is_final(TrialState state) {
   return state == TrialState::terminated || state == TrialState::error;
 }
 
+/// Who has ended a trial.
+enum class EndedBy : std::uint8_t {
+  nobody,     ///< it has not ended, or an older program has recorded how it did
+  done,       ///< it said so itself
+  exit,       ///< its program ended, with success
+  rule,       ///< a stop rule
+  scheduler,  ///< which found that it was not worth more
+  user,       ///< tune stop
+  run,        ///< which ended, and its trials with it
+  failure,
+};
+const char* to_string(EndedBy by);  ///< "done", ...; "" for nobody
+std::optional<EndedBy> parse_ended_by(std::string_view text);
+
 /// A text that somebody else keeps, as small as a pointer.
 class KeptText {
  public:
@@ -113,6 +127,11 @@ struct Trial {
   int failures = 0;        ///< failed attempts
   std::string error;       ///< the last failure in one sentence; empty if none
   Seconds not_before = 0;  ///< Unix time before which a retry must wait (backoff)
+
+  /// Who has ended it, or is ending it.
+  EndedBy ended_by = EndedBy::nobody;
+  /// What that one went by, in words: "rung 16, score 0.61, cutoff 0.72"; may be empty.
+  std::string why;
 
   /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
   bool stopping = false;

@@ -1,7 +1,10 @@
 #include "tuner/core/why.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 
+#include "trainable/values.h"
 #include "tuner/core/json_text.h"
 
 namespace tune {
@@ -32,6 +35,25 @@ Why& Why::add(std::string_view name, std::string_view text) {
   append_string(text_, text);
   text_ += '}';
   return *this;
+}
+
+std::string Why::words() const {
+  if (empty()) return "";
+  std::string words;
+  const auto fields = nlohmann::ordered_json::parse(text_);
+  for (const auto& [name, value] : fields.items()) {
+    std::string said = name;
+    std::replace(said.begin(), said.end(), '_', ' ');
+    words += (words.empty() ? "" : ", ") + said + " ";
+    if (value.is_number_float()) {
+      char number[32];
+      std::snprintf(number, sizeof number, "%.5g", value.get<double>());
+      words += number;
+    } else {
+      words += value.is_string() ? value.get<std::string>() : value.dump();
+    }
+  }
+  return words;
 }
 
 Why& Why::add_integer(std::string_view name, std::int64_t value) {

@@ -26,6 +26,9 @@ class Why {
   bool empty() const { return text_.empty(); }
   const std::string& text() const { return text_; }  ///< empty if there is nothing in it
 
+  /// For people: "rung 16, score 0.61, cutoff 0.72".
+  std::string words() const;
+
   /// What `text` was once.
   static Why recorded(std::string text) {
     Why why;

@@ -4,8 +4,6 @@ namespace tune {
 
 namespace {
 
-constexpr const char* stopped_by_hand = "stopped by the user (tune stop)";
-
 ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}}; }
 
 std::string trials(std::size_t count) {
@@ -51,7 +49,7 @@ ControlAnswer ByHand::stop() {
   ControlAnswer answer{true, {}, running()};
   answer.sentence = "the experiment ends: " + trials(answer.trials.size()) +
                     (answer.trials.empty() ? "" : ", each saved with its next result");
-  run_.request_stop(stopped_by_hand);
+  run_.request_stop(std::string(stopped_by_user));
   return answer;
 }
 
@@ -64,7 +62,7 @@ ControlAnswer ByHand::stop(TrialId id) {
   const char* const what = !runs                      ? " has ended; it was not running"
                            : found->second.has_result ? " ends with its next result"
                                                       : " ends";
-  run_.stop_trial(id, stopped_by_hand);
+  run_.stop_trial(id, std::string(stopped_by_user));
   return {true, to_string(id) + what, {id}};
 }
 

@@ -51,7 +51,9 @@ std::unique_ptr<Policy> make_policy(const Json& typed, const std::string& pointe
   try {
     return (*factory)(options, context);
   } catch (const OptionError& error) {
-    problems.push_back({pointer + error.pointer, error.what()});
+    for (const Problem& each : error.problems) {
+      problems.push_back({pointer + each.pointer, each.sentence});
+    }
   } catch (const Error& error) {
     problems.push_back({pointer, error.what()});
   }

@@ -1,0 +1,234 @@
+// `tune show` and `tune logs`: one trial.
+// Knows no journal: look_at has read it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "apps/tune/trial_fields.h"
+#include "tuner/core/error.h"
+#include "tuner/core/expression.h"
+#include "tuner/core/metrics.h"
+#include "tuner/files/regular_file.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t curve_width = 60;
+constexpr std::size_t shown_metrics = 12;
+
+/// By iteration, of result.json: the values of one metric. Rows that cannot be read are left out.
+std::vector<double> curve_of(const std::filesystem::path& file, const std::string& metric) {
+  std::vector<double> curve;
+  std::ifstream rows(file);
+  for (std::string row; std::getline(rows, row);) {
+    try {
+      if (const auto value = read_metrics(row).find(metric)) curve.push_back(*value);
+    } catch (const std::invalid_argument&) {
+      // A row that is being written.
+    }
+  }
+  return curve;
+}
+
+/// Each character is the mean of as many values; '!' where none is a number.
+std::string sparkline(const std::vector<double>& curve) {
+  static constexpr std::array blocks = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                        "\u2585", "\u2586", "\u2587", "\u2588"};
+  std::vector<double> means;
+  const std::size_t cells = std::min(curve.size(), curve_width);
+  for (std::size_t i = 0; i < cells; ++i) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t at = i * curve.size() / cells; at < (i + 1) * curve.size() / cells; ++at) {
+      if (!std::isfinite(curve[at])) continue;
+      sum += curve[at];
+      ++count;
+    }
+    means.push_back(count > 0 ? sum / count : std::nan(""));
+  }
+  double low = INFINITY, high = -INFINITY;
+  for (const double mean : means) {
+    if (std::isnan(mean)) continue;
+    low = std::min(low, mean);
+    high = std::max(high, mean);
+  }
+  std::string text;
+  for (const double mean : means) {
+    if (std::isnan(mean)) {
+      text += "!";
+      continue;
+    }
+    const double share = high > low ? (mean - low) / (high - low) : 0;
+    text += blocks[std::min(blocks.size() - 1, static_cast<std::size_t>(share * 8))];
+  }
+  return text;
+}
+
+std::string range_text(const std::vector<double>& curve) {
+  double low = INFINITY, high = -INFINITY;
+  for (const double value : curve) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (low > high) return "no number";
+  return "from " + format_metric(low) + " to " + format_metric(high) + ", " +
+         count_of(curve.size(), "value");
+}
+
+std::string end_text(const Trial& trial) {
+  std::string text = to_string(trial.state);
+  if (trial.ended_by != EndedBy::nobody) text += std::string(", by ") + to_string(trial.ended_by);
+  if (!trial.why.empty()) text += ": " + trial.why;
+  return text;
+}
+
+Json checkpoint_json(const Trial& trial, const Checkpoint& checkpoint,
+                     const std::filesystem::path& directory) {
+  return {
+      {"index", checkpoint.index},
+      {"training_iteration", checkpoint.iteration},
+      {"score", encode_number(checkpoint.score)},
+      {"bytes", checkpoint.bytes},
+      {"path", paths::checkpoint(paths::trial(directory, trial.id), checkpoint.index).string()}};
+}
+
+std::vector<std::string> metrics_of(const ResultGrid& grid, const Trial& trial) {
+  std::vector<std::string> names;
+  for (const auto& objective : grid.spec().objectives) names.push_back(objective.metric);
+  for (const auto& summary : trial.summaries) {
+    const std::string name(static_cast<std::string_view>(summary.name));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+void print_show_json(const ResultGrid& grid, const Trial& trial) {
+  const auto own = paths::trial(grid.directory(), trial.id);
+  Json metrics = Json::object();
+  for (const auto& summary : trial.summaries) {
+    const std::string name(static_cast<std::string_view>(summary.name));
+    Json curve = Json::array();
+    for (const double value : curve_of(own / "result.json", name)) {
+      curve.push_back(encode_number(value));
+    }
+    metrics[name] = {{"last", encode_number(summary.last)},
+                     {"min", encode_number(summary.min)},
+                     {"max", encode_number(summary.max)},
+                     {"curve", std::move(curve)}};
+  }
+  Json checkpoints = Json::array();
+  for (const auto& each : trial.checkpoints) {
+    checkpoints.push_back(checkpoint_json(trial, each, grid.directory()));
+  }
+  print_json({{"trial_id", to_string(trial.id)},
+              {"state", to_string(trial.state)},
+              {"ended_by", to_string(trial.ended_by)},
+              {"why", trial.why},
+              {"config", Json::parse(trial.config.text())},
+              {"training_iteration", trial.iteration},
+              {"time_total_s", trial.time_total_s},
+              {"attempt", trial.attempt},
+              {"failures", trial.failures},
+              {"error", trial.error},
+              {"metrics", std::move(metrics)},
+              {"checkpoints", std::move(checkpoints)},
+              {"path", own.string()}});
+}
+
+}  // namespace
+
+int show_command(const ShowRequest& request) {
+  const Look look = look_at(request.directory);
+  const ResultGrid& grid = look.grid;
+  const Trial& trial = find_trial(grid, request.trial);
+  if (request.json) {
+    print_show_json(grid, trial);
+    return exit_ok;
+  }
+  const auto own = paths::trial(grid.directory(), trial.id);
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"trial", to_string(trial.id) + " of " + grid.spec().name},
+      {"state", end_text(trial)},
+      {"iteration", std::to_string(trial.iteration) + ", " + format_seconds(trial.time_total_s)},
+      {"attempts", std::to_string(trial.attempt) + ", " +
+                       count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
+  };
+  if (trial.started != 0) lines.emplace_back("started", format_time(trial.started));
+  if (trial.ended != 0) lines.emplace_back("ended", format_time(trial.ended));
+  if (!trial.error.empty()) lines.emplace_back("error", trial.error);
+  add_config(Json::parse(trial.config.text()), lines);
+  std::string key = "metrics";
+  std::size_t shown = 0;
+  for (const std::string& name : metrics_of(grid, trial)) {
+    const MetricSummary* const summary = trial.summary(name);
+    if (summary == nullptr) continue;
+    if (shown++ == shown_metrics) {
+      lines.emplace_back("", "... and more: --json");
+      break;
+    }
+    const auto curve = curve_of(own / "result.json", name);
+    lines.emplace_back(std::exchange(key, ""), name + " = " + format_metric(summary->last) + "  (" +
+                                                   range_text(curve) + ")");
+    if (curve.size() > 1) lines.emplace_back("", "  " + sparkline(curve));
+  }
+  key = "checkpoints";
+  for (const auto& checkpoint : trial.checkpoints) {
+    lines.emplace_back(
+        std::exchange(key, ""),
+        paths::checkpoint(own, checkpoint.index).filename().string() + ", iteration " +
+            std::to_string(checkpoint.iteration) + ", " +
+            format_bytes(static_cast<double>(checkpoint.bytes)) +
+            (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)));
+  }
+  lines.emplace_back("directory", own.string());
+  print_pairs(lines);
+  return exit_ok;
+}
+
+int logs_command(const LogsRequest& request) {
+  constexpr std::chrono::milliseconds look_period{200};
+  constexpr int looks_between_states = 10;
+  std::optional<Look> look = look_at(request.directory);
+  const TrialId id = find_trial(look->grid, request.trial).id;
+  const auto own = paths::trial(look->grid.directory(), id);
+  const bool is_merged = look->grid.spec().merge_output;
+  const auto file =
+      request.is_stderr && !is_merged ? paths::standard_error(own) : paths::standard_output(own);
+  std::uint64_t printed = 0;
+  const auto print_more = [&] {
+    std::ifstream log;
+    std::error_code error;
+    // A FIFO in place of the log would wait for ever.
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) return;
+    if (std::filesystem::file_size(file, error) < printed) printed = 0;  // it was written anew
+    log.open(file, std::ios::binary);
+    log.seekg(static_cast<std::streamoff>(printed));
+    std::array<char, 64 * 1024> block;
+    while (log.read(block.data(), block.size()) || log.gcount() > 0) {
+      const auto bytes = static_cast<std::size_t>(log.gcount());
+      print_data(std::string_view(block.data(), bytes));
+      printed += bytes;
+    }
+  };
+  for (int looks = 0;; ++looks) {
+    const bool is_over =
+        !request.follow || !look->driver || is_final(look->grid.experiment().trial(id).state);
+    print_more();
+    if (is_over) return exit_ok;
+    std::this_thread::sleep_for(look_period);
+    if (looks % looks_between_states == 0) look = look_at(request.directory);
+  }
+}
+
+}  // namespace tune
