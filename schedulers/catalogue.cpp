@@ -181,8 +181,18 @@ std::unique_ptr<Scheduler> pbt_from(const Json& json, const PolicyContext& conte
   return make_pbt(std::move(options));
 }
 
+/// Whether the space has whole numbers at `pointer`.
+bool has_integers(const SearchSpace& space, const std::string& pointer) {
+  const auto& leaves = space.leaves();
+  const Json::json_pointer place(pointer);
+  const bool is_stated = space.json().contains(place) && space.json().at(place).is_number_integer();
+  return is_stated || std::any_of(leaves.begin(), leaves.end(), [&](const SpaceLeaf& leaf) {
+           return leaf.pointer == pointer && std::holds_alternative<Integer>(leaf.domain);
+         });
+}
+
 /// [lower, upper], or a domain with bounds; `json`: as it was written.
-Domain bounds_from(const Mutation& mutation, const Json& json) {
+Domain bounds_from(const Mutation& mutation, const Json& json, bool are_integers) {
   if (const auto* const domain = std::get_if<Domain>(&mutation.values)) {
     if (std::holds_alternative<Uniform>(*domain) || std::holds_alternative<Integer>(*domain)) {
       return *domain;
@@ -191,6 +201,11 @@ Domain bounds_from(const Mutation& mutation, const Json& json) {
     const auto& list = std::get<std::vector<Json>>(mutation.values);
     const bool is_pair = list.size() == 2 && list[0].is_number() && list[1].is_number() &&
                          list[0].get<double>() < list[1].get<double>();
+    const bool is_whole_pair =
+        is_pair && list[0].is_number_integer() && list[1].is_number_integer();
+    if (is_whole_pair && are_integers) {
+      return Integer{list[0].get<std::int64_t>(), list[1].get<std::int64_t>() + 1};
+    }
     if (is_pair) return Uniform{list[0].get<double>(), list[1].get<double>()};
   }
   throw OptionError("/hyperparam_bounds" + mutation.pointer,
@@ -204,7 +219,7 @@ std::unique_ptr<Scheduler> pb2_from(const Json& json, const PolicyContext& conte
   options.bounds = read_mutations(reader, context, "hyperparam_bounds");
   for (Mutation& bound : options.bounds) {
     const Json& written = json.at("hyperparam_bounds").at(Json::json_pointer(bound.pointer));
-    bound.values = bounds_from(bound, written);
+    bound.values = bounds_from(bound, written, has_integers(context.space, bound.pointer));
   }
   reader.finish();
   return make_pb2(std::move(options));

@@ -10,7 +10,6 @@ namespace tune {
 namespace {
 
 /// Larger ones are not all numbers of type double.
-constexpr double most_integer = 9e15;
 
 void parse_into(std::vector<Mutation>& mutations, const Json& json, const std::string& at,
                 const std::string& pointer, std::vector<Problem>& problems) {
@@ -59,27 +58,21 @@ Json move_in(const std::vector<Json>& values, const Json* current, bool resample
 Json scale(const Domain& domain, const Json* current, bool resample,
            const std::vector<double>& factors, Random& random) {
   if (resample || current == nullptr || !current->is_number()) return draw(domain, random);
-  const double scaled =
-      nearest_in(domain, current->get<double>() * factors[random.below(factors.size())]);
-  if (current->is_number_integer()) return static_cast<std::int64_t>(std::trunc(scaled));
-  return scaled;
+  const double was = current->get<double>();
+  const double by = was * factors[random.below(factors.size())] - was;
+  const auto* const whole = std::get_if<Integer>(&domain);
+  if (whole == nullptr) return nearest_in(domain, was + by);
+  // A small number would be rounded back to what it was, time and again.
+  const double step = std::max(std::abs(by), static_cast<double>(whole->q));
+  return nearest_in(domain, was + (by < 0 ? -step : by > 0 ? step : 0));
 }
 
 }  // namespace
 
-double nearest_in(const Domain& domain, double number) {
-  double lower = -most_integer, upper = most_integer, step = 0;
-  if (const auto* const real = std::get_if<Uniform>(&domain)) {
-    lower = real->lower, upper = real->upper, step = real->q;
-  } else if (const auto* const whole = std::get_if<Integer>(&domain)) {
-    lower = static_cast<double>(whole->lower);
-    upper = static_cast<double>(whole->q > 1 ? whole->upper : whole->upper - 1);
-    step = whole->q > 1 ? static_cast<double>(whole->q) : 0;
-  } else if (const auto* const normal = std::get_if<Normal>(&domain)) {
-    step = normal->q;
-  }
-  const double stepped = step > 0 ? std::round(number / step) * step : number;
-  return std::clamp(stepped, lower, upper);
+Json nearest_in(const Domain& domain, double number) {
+  const auto* const real = std::get_if<Uniform>(&domain);
+  if (real != nullptr && real->q == 0) return std::clamp(number, real->lower, real->upper);
+  return nearest(domain, number);
 }
 
 std::vector<Mutation> parse_mutations(const Json& json, const std::string& pointer,

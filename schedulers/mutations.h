@@ -31,12 +31,13 @@ struct Exploration {
 /// A changed copy of `config`. Each hyperparameter is drawn anew with the resample probability, or
 /// if the config lacks it or has a value that is not in the list; else a value of a list moves to a
 /// neighbour (one at an end may stay), a number is multiplied with one of the factors and kept in
-/// its domain. Integers stay integers, rounded toward zero. (PBT paper, section 4.1.1 "perturb" and
-/// "resample", with Ray Tune's rules for lists.)
+/// its domain; an integer's is rounded, and moves by a step at least. (PBT paper, section 4.1.1
+/// "perturb" and "resample", with Ray Tune's rules for lists.)
 Json explore(Json config, const std::vector<Mutation>& mutations, const Exploration& options,
              Random& random);
 
-/// The number in `domain`, which is one of numbers, that is nearest to `number`.
-double nearest_in(const Domain& domain, double number);
+/// The value of `domain`, which is one of numbers, that is nearest to `number`; of a real one both
+/// bounds are values.
+Json nearest_in(const Domain& domain, double number);
 
 }  // namespace tune

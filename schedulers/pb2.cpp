@@ -111,13 +111,7 @@ class Bandit : public Explorer {
       const Json::json_pointer place(bounds_[j].pointer);
       const auto& domain = std::get<Domain>(bounds_[j].values);
       const double number = scales_[j].from_unit(chosen[j]);
-      const bool is_whole = config.contains(place) ? config.at(place).is_number_integer()
-                                                   : std::holds_alternative<Integer>(domain);
-      if (is_whole) {
-        config[place] = static_cast<std::int64_t>(nearest_in(domain, std::trunc(number)));
-      } else {
-        config[place] = nearest_in(domain, number);
-      }
+      config[place] = nearest_in(domain, number);
     }
     return config;
   }

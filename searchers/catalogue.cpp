@@ -92,6 +92,7 @@ std::unique_ptr<Searcher> gp_from(const Json& json, const PolicyContext& context
   GpRules& rules = options.rules;
   options.seed = context.seed;
   options.n_startup_trials = reader.get("n_startup_trials", options.n_startup_trials);
+  options.constraints = context.constraints;
   rules.n_candidates = reader.get("n_candidates", rules.n_candidates);
   rules.n_local_searches = reader.get("n_local_searches", rules.n_local_searches);
   rules.max_observations = reader.get("max_observations", rules.max_observations);

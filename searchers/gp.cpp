@@ -19,6 +19,11 @@ class Gp : public Searcher {
  public:
   Gp(const SearchSpace& space, const GpOptions& options)
       : options_(options), history_(space, 1), random_(options.seed) {
+    if (any_about_configs(options_.constraints)) {
+      is_allowed_ = [this](const std::vector<double>& coordinates) {
+        return find_broken(options_.constraints, config_at(coordinates)) == nullptr;
+      };
+    }
     for (std::size_t i = 0; i < history_.axes().size(); ++i) shift_.push_back(random_.uniform());
   }
 
@@ -84,7 +89,7 @@ class Gp : public Searcher {
     const auto ended = history_.rows().size() - running;
     const bool is_any_known = ended > history_.count(History::State::failed);
     if (!is_any_known || static_cast<std::int64_t>(ended) < options_.n_startup_trials) {
-      return SpreadPoints(history_.axes(), shift_)(spread_++);
+      return next_spread();
     }
     constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
     GpData data;
@@ -103,7 +108,27 @@ class Gp : public Searcher {
       data.points.push_back(row.point);
       data.scores.push_back(is_known ? row.scores[0] : nothing);
     }
-    return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_);
+    return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_,
+                      is_allowed_);
+  }
+
+  /// The next point that fills the space and is allowed, if one comes soon.
+  std::vector<double> next_spread() {
+    constexpr int most_tried = 1000;
+    const SpreadPoints spread(history_.axes(), shift_);
+    std::vector<double> coordinates = spread(spread_++);
+    for (int tried = 1; is_allowed_ && tried < most_tried && !is_allowed_(coordinates); ++tried) {
+      coordinates = spread(spread_++);
+    }
+    return coordinates;
+  }
+
+  /// Of seeds any value: no constraint is about those.
+  Json config_at(const std::vector<double>& coordinates) const {
+    const SearchSpace& space = history_.space();
+    return space.assemble(0, [&](std::size_t leaf) {
+      return leaf_value_at(space.leaves()[leaf].domain, history_.axes()[leaf], coordinates[leaf]);
+    });
   }
 
   const GpOptions options_;
@@ -112,6 +137,7 @@ class Gp : public Searcher {
   std::vector<double> shift_;  ///< of those points, by leaf
   std::uint64_t spread_ = 0;   ///< points that did not come from the model
   GpFits fits_;
+  IsAllowed is_allowed_;
 };
 
 }  // namespace

@@ -113,8 +113,9 @@ std::vector<std::size_t> chosen(const std::vector<double>& scores, std::size_t m
 /// One search for the most promising point.
 class Climb {
  public:
-  Climb(const GpDimensions& dimensions, const Acquisition& acquisition)
-      : dimensions_(dimensions), acquisition_(acquisition) {}
+  /// Only to what `is_allowed`; all outlive it.
+  Climb(const GpDimensions& dimensions, const Acquisition& acquisition, const IsAllowed& is_allowed)
+      : dimensions_(dimensions), acquisition_(acquisition), is_allowed_(is_allowed) {}
 
   /// From `start`, which is changed to the top. Returns the height there.
   double operator()(Point& point) const {
@@ -124,6 +125,7 @@ class Climb {
     for (int round = 0; round < most_rounds; ++round) {
       const double before = height;
       slide(point, is_there, height);
+      if (is_allowed_) step_along(point, is_there, height);
       bool has_changed = false;
       for (std::size_t j = 0; j < dimensions_.size(); ++j) {
         has_changed = switch_value(j, point, is_there, height) || has_changed;
@@ -156,7 +158,38 @@ class Climb {
     };
     const Minimum found = minimize(depth, start, lower, upper, {50, 1e-4});
     for (std::size_t i = 0; i < free.size(); ++i) moved[free[i]] = found.x[i];
-    take_if_higher(moved, point, is_there, height);
+    take_if_higher(is_allowed(moved) ? moved : last_allowed(point, moved), point, is_there, height);
+  }
+
+  /// Up to where constraints end the way from `point`, which is allowed, to `moved`.
+  Point last_allowed(const Point& point, const Point& moved) const {
+    constexpr int halvings = 12;
+    Point last = point;
+    double reached = 0, step = 0.5;
+    for (int i = 0; i < halvings; ++i, step /= 2) {
+      Point tried = point;
+      for (std::size_t j = 0; j < tried.size(); ++j) {
+        tried[j] += (reached + step) * (moved[j] - point[j]);
+      }
+      if (!is_allowed(tried)) continue;
+      reached += step;
+      last = std::move(tried);
+    }
+    return last;
+  }
+
+  /// Along one number after the other: what a constraint on some of them ends, others may go on.
+  void step_along(Point& point, std::vector<bool>& is_there, double& height) const {
+    for (double step = 0.1; step > 1e-3; step /= 2) {
+      for (std::size_t j = 0; j < dimensions_.size(); ++j) {
+        if (!is_there[j] || !dimensions_.values(j).empty()) continue;
+        for (const double by : {step, -step}) {
+          Point moved = point;
+          moved[j] = std::clamp(moved[j] + by, dimensions_.lower(j), dimensions_.upper(j));
+          if (take_if_higher(moved, point, is_there, height)) break;
+        }
+      }
+    }
   }
 
   /// To the best value of a dimension with few of them.
@@ -179,15 +212,20 @@ class Climb {
     std::vector<bool> is_there_then;
     Point snapped = dimensions_.snapped(moved, &is_there_then);
     const double then = acquisition_.at(snapped);
-    if (!(then > height)) return false;
+    if (!(then > height) || !is_allowed(snapped)) return false;
     height = then;
     point = std::move(snapped);
     is_there = std::move(is_there_then);
     return true;
   }
 
+  bool is_allowed(const Point& point) const {
+    return !is_allowed_ || is_allowed_(dimensions_.coordinates_at(point));
+  }
+
   const GpDimensions& dimensions_;
   const Acquisition& acquisition_;
+  const IsAllowed& is_allowed_;
 };
 
 /// What the model is made of, point by point.
@@ -235,13 +273,17 @@ struct Candidates {
 };
 
 Candidates candidates_of(const GpDimensions& dimensions, const SpreadPoints& spread,
-                         const GpRules& rules, const GpData& data, std::size_t best) {
+                         const GpRules& rules, const GpData& data, std::size_t best,
+                         const IsAllowed& is_allowed) {
+  constexpr std::int64_t most_looks = 10;  // at points for each that is wanted
   Candidates candidates;
-  for (std::int64_t i = 0; i < rules.n_candidates; ++i) {
+  for (std::int64_t i = 0; i < rules.n_candidates * (is_allowed ? most_looks : 1); ++i) {
+    if (std::ssize(candidates.points) == rules.n_candidates) break;
     const auto coordinates = spread(static_cast<std::uint64_t>(i));
-    candidates.points.push_back(dimensions.snapped(dimensions.point_of(coordinates)));
-    const Point& point = candidates.points.back();
+    Point point = dimensions.snapped(dimensions.point_of(coordinates));
+    if (is_allowed && !is_allowed(dimensions.coordinates_at(point))) continue;
     candidates.flat.insert(candidates.flat.end(), point.begin(), point.end());
+    candidates.points.push_back(std::move(point));
   }
   candidates.best = dimensions.point_of(data.points[best]);
   if (dimensions.is_discrete()) {
@@ -258,13 +300,14 @@ struct Found {
 };
 
 Found most_promising(const GpDimensions& dimensions, const Candidates& candidates,
-                     const Acquisition& acquisition, std::size_t searches) {
+                     const Acquisition& acquisition, std::size_t searches,
+                     const IsAllowed& is_allowed) {
   const auto heights = acquisition.at_all(candidates.flat);
   std::vector<std::pair<double, std::size_t>> ranking;
   for (std::size_t i = 0; i < heights.size(); ++i) ranking.emplace_back(-heights[i], i);
   std::sort(ranking.begin(), ranking.end());
 
-  const Climb climb(dimensions, acquisition);
+  const Climb climb(dimensions, acquisition, is_allowed);
   Found top;
   const auto take = [&](const Point& point, double height) {
     if (height > top.height && !candidates.known.contains(point)) top = {point, height};
@@ -314,7 +357,7 @@ std::vector<double> SpreadPoints::operator()(std::uint64_t i) const {
 
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
                                const GpRules& rules, const GpData& data, GpFits& fits,
-                               Random& random) {
+                               Random& random, const IsAllowed& is_allowed) {
   const GpDimensions dimensions(space, axes);
   std::vector<double> shift;
   for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) shift.push_back(random.uniform());
@@ -348,10 +391,10 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     acquisition.require(margins.back(), -margin.mean / margin.deviation);
   }
 
-  const auto candidates = candidates_of(dimensions, spread, rules, data, best);
+  const auto candidates = candidates_of(dimensions, spread, rules, data, best, is_allowed);
   const auto look = [&] {
     return most_promising(dimensions, candidates, acquisition,
-                          static_cast<std::size_t>(rules.n_local_searches));
+                          static_cast<std::size_t>(rules.n_local_searches), is_allowed);
   };
   Found found = look();
   // Where no improvement is expected any more, every other trial doubts the model: with shorter

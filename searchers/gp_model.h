@@ -2,6 +2,7 @@
 // improvement. Knows no trial, only points and scores.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "searchers/coordinates.h"
@@ -21,6 +22,9 @@ struct GpFits {
   GpFit scores;
   std::vector<GpFit> constraints;
 };
+
+/// Whether a config with these coordinates by leaf may be tried; empty: any may.
+using IsAllowed = std::function<bool(const std::vector<double>&)>;
 
 /// Points are coordinates by leaf, NaN where a config has none (coordinates.h).
 struct GpData {
@@ -46,9 +50,10 @@ class SpreadPoints {
   std::vector<double> shift_, strides_;
 };
 
-/// Coordinates by leaf of the next point; for leaves that its config will not have, any.
+/// Coordinates by leaf of the next point, an allowed one if such can be found; for leaves that its
+/// config will not have, any.
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,
                                const GpRules& rules, const GpData& data, GpFits& fits,
-                               Random& random);
+                               Random& random, const IsAllowed& is_allowed = nullptr);
 
 }  // namespace tune

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "tuner/core/constraint.h"
 
 namespace tune {
 
@@ -16,6 +19,7 @@ struct GpOptions {
   std::int64_t n_startup_trials = 10;  ///< trials to know before the model is asked
   GpRules rules;
   std::uint64_t seed = 0;
+  std::vector<Constraint> constraints = {};  ///< those about configs alone are kept to
 };
 
 }  // namespace tune

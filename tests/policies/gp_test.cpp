@@ -101,6 +101,28 @@ TEST_CASE("gp learns where constraints are fulfilled, and has all of it after a 
   CHECK(failed > 0);
 }
 
+TEST_CASE("gp looks for what is best among what the constraints on configs allow", "[gp]") {
+  const SearchSpace space = space_of(
+      {{"a", {{"uniform", {0, 1}}}}, {"b", {{"uniform", {0, 1}}}}, {"c", {{"uniform", {0, 1}}}}});
+  for (const std::uint64_t seed : {1u, 2u}) {
+    PolicyContext context{space, {{"score", Mode::max}}, -1, seed};
+    context.constraints.push_back(space.constraint("a + b <= 1"));
+    const auto searcher = all_policies().searchers.at("gp")(nullptr, context);
+    double best = -1;
+    for (std::uint32_t id = 0; id < 40; ++id) {
+      const Json config = next_config(*searcher, id);
+      const double a = config["a"], b = config["b"], c = config["c"];
+      REQUIRE(a + b <= 1);
+      const double score = a + b - (c - 0.3) * (c - 0.3);
+      best = std::max(best, score);
+      searcher->on_trial_add(TrialId(id), config.dump());
+      searcher->on_trial_end(TrialId(id), {1, {score}}, Ended::complete);
+    }
+    CAPTURE(seed);
+    CHECK(best > 0.999);  // the fallback to random draws came to 0.934
+  }
+}
+
 TEST_CASE("gp may take long, and needs something to compare trials by", "[gp]") {
   CHECK(make_searcher("gp", plane, 1)->may_take_long());
   const SearchSpace space = space_of(plane);

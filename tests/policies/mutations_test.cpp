@@ -48,7 +48,32 @@ TEST_CASE("A value that is not in the list, or is drawn anew, is any of the list
 TEST_CASE("A number is multiplied with one of the factors, and an integer stays one",
           "[mutations]") {
   CHECK(outcomes({{"x", 0.5}}, {{"uniform", {0, 1}}}, 0) == std::set<Json>{0.5 * 0.8, 0.5 * 1.2});
-  CHECK(outcomes({{"x", 9}}, {{"randint", {1, 100}}}, 0) == std::set<Json>{7, 10});
+  CHECK(outcomes({{"x", 9}}, {{"randint", {1, 100}}}, 0) == std::set<Json>{7, 11});
+}
+
+TEST_CASE("An integer moves by a step at least, so that a small one is no trap", "[mutations]") {
+  CHECK(outcomes({{"x", 1}}, {{"randint", {1, 65}}}, 0) == std::set<Json>{1, 2});
+  CHECK(outcomes({{"x", 4}}, {{"randint", {1, 65}}}, 0) == std::set<Json>{3, 5});
+  CHECK(outcomes({{"x", 16}}, {{"qrandint", {8, 64, 8}}}, 0) == std::set<Json>{8, 24});
+  CHECK(outcomes({{"x", -2}}, {{"randint", {-9, 9}}}, 0) == std::set<Json>{-3, -1});
+  Random random(1);
+  int ones = 0;
+  for (int i = 0; i < 200; ++i) {
+    Json config = {{"x", 32}};
+    for (int k = 0; k < 50; ++k) {
+      config =
+          explore(config, mutations_of({{"x", {{"randint", {1, 65}}}}}), {0, {1.2, 0.8}}, random);
+    }
+    ones += config["x"] == 1 ? 1 : 0;
+  }
+  CHECK(ones < 40);
+}
+
+TEST_CASE("What kind of number it is says the domain, and not the value", "[mutations]") {
+  CHECK(outcomes({{"x", 1}}, {{"uniform", {0.1, 2}}}, 0) == std::set<Json>{0.8, 1.2});
+  const auto whole = outcomes({{"x", 10.0}}, {{"randint", {1, 65}}}, 0);
+  CHECK(whole == std::set<Json>{8, 12});
+  for (const Json& x : whole) CHECK(x.is_number_integer());
 }
 
 TEST_CASE("A number that is multiplied stays in its domain, and on its grid", "[mutations]") {
