@@ -132,7 +132,8 @@ struct Engine {
     LoopEnd end =
         run(drive, {.launch = {.experiment_dir = directory,
                                .session_mark = to_text(session_mark(this_process(clock->now()))),
-                               .gpu_names = gpu_names(spec, detected)},
+                               .gpu_names = gpu_names(spec, detected),
+                               .sets_threads = std::getenv(threads_variable) == nullptr},
                     .resources = total_resources(spec, detected),
                     .interrupt_grace_s = options.interrupt_grace_s,
                     .only = std::move(only),

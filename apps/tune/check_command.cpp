@@ -35,18 +35,27 @@ Json parse_config(const std::string& text) {
 void choose_configs(const ExperimentSpec& spec, const Catalogue& catalogue,
                     const std::string& given, CheckOptions& options) {
   constexpr std::uint32_t enough = 8;
-  const auto drawn = first_configs(spec, catalogue, enough).configs;
+  auto drawn = first_configs(spec, catalogue, 1).configs;
   if (!given.empty()) {
     options.config = parse_config(given);
   } else {
     options.config = drawn.empty() ? Json::object() : drawn.front();
   }
+  // However few trials the search is to have.
+  ExperimentSpec many = spec;
+  many.num_samples = enough;
+  many.searcher = {{"type", "random"}};
+  drawn = first_configs(many, catalogue, enough).configs;
   const auto names_of = [](const Json& config) {
     std::vector<std::string> names;
     for (const auto& [name, value] : config.items()) names.push_back(name);
     return names;
   };
-  for (const Json& config : drawn) {
+  for (Json& config : drawn) {
+    // The state of a generator belongs in the checkpoint, and its seed matters at the start alone.
+    for (const auto& [name, value] : options.config.items()) {
+      if (name.find("seed") != name.npos && config.contains(name)) config[name] = value;
+    }
     const bool is_other = config != options.config && names_of(config) == names_of(options.config);
     if (is_other && !options.other) options.other = config;
   }
@@ -94,6 +103,10 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
   if (!spec) return exit_bad_input;
   CheckOptions options;
   choose_configs(*spec, catalogue, request.config, options);
+  for (const char* const option : {"hyperparam_mutations", "hyperparam_bounds"}) {
+    const Json mutations = spec->scheduler.value(option, Json::object());
+    for (const auto& [name, how] : mutations.items()) options.mutated.insert(name);
+  }
   options.iterations = request.iterations;
   options.tolerance = request.tolerance;
   options.answer_s = request.timeout_s;

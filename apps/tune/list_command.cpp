@@ -55,7 +55,7 @@ void sort_rows(std::vector<Row>& rows, bool descending) {
 class Filter {
  public:
   Filter(const std::string& text, const TrialFields& fields)
-      : expression_(parse(take_out_texts(text))) {
+      : expression_(parse(text, take_out_texts(text))) {
     for (const auto& name : expression_.variables()) {
       const auto test = tests_.find(name);
       if (test == tests_.end() && name == "state") {
@@ -105,11 +105,18 @@ class Filter {
     return numeric.append(rest, text.cend());
   }
 
-  static Expression parse(const std::string& text) {
+  static Expression parse(const std::string& text, const std::string& numeric) {
     try {
-      return Expression(text);
+      return Expression(numeric);
     } catch (const std::invalid_argument& error) {
-      throw user_error(std::string("--filter: ") + error.what());
+      static const std::regex word(R"(\b(and|or|not|in)\b)");
+      const bool has_words = std::regex_search(numeric, word);
+      if (!has_words && numeric == text) {
+        throw user_error(std::string("--filter: ") + error.what());
+      }
+      throw user_error("--filter: '" + text +
+                       "' is no condition: write && for and, || for or, and " +
+                       "a text in quotes behind == or !=, as in 'optimizer == \"adam\"'");
     }
   }
 

@@ -447,7 +447,7 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
               .by_rule = true,
               .why = Why().add("metric", "loss").add("value", 0.123456789).add("bound", 0.2)});
     by = EndedBy::rule;
-    why = "metric loss, value 0.12346, bound 0.2";
+    why = "loss 0.12346, bound 0.2";
   }
   SECTION("the scheduler, with what it went by") {
     reported(story, false,

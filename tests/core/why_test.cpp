@@ -51,6 +51,14 @@ TEST_CASE("A why takes no name that could break its record", "[why]") {
   }
 }
 
+TEST_CASE("A why in words is for people", "[why]") {
+  CHECK(Why().words().empty());
+  CHECK(Why().add("rung", 16).add("cut_off", 0.1234567).words() == "rung 16, cut off 0.12346");
+  const Why bound = Why().add("metric", "val loss").add("value", 0.05).add("bound", 0.1);
+  CHECK(Why(bound).add("rule", "bound").words() == "val loss 0.05, bound 0.1");
+  CHECK(Why().add("value", 3).words() == "value 3");
+}
+
 TEST_CASE("A record of a judged result has its why before the metrics, and reads back the same",
           "[why][event]") {
   const Why why = Why().add("rung", 16).add("score", 1e-7).add("rule", R"(},"metrics":{)");

@@ -10,10 +10,10 @@ EXAMPLES = os.environ["EXAMPLES"]
 
 TALKS = "It says hello, and answers each step with one result"
 REPEATS = "Two processes with one config come to the same"
-SAVES = "A save changes nothing of the training"
-RESTORES = "From a checkpoint a new process comes to the same"
-KILLED = "So does one that is killed in the middle of a step or a save"
-HEEDS = "With another config it goes on from a checkpoint, and goes by that config"
+SAVES = "It saves, and that changes nothing of the training"
+RESTORES = "A trial that a new process restores comes to the same"
+KILLED = "A trial that is killed in a step or a save, and restored, comes to the same"
+HEEDS = "A restored trial goes by its config, also if that has changed"
 RESETS = "A process that is reset is as good as new"
 LEAVES = "It leaves when it is told to stop"
 ENDS = "It leaves when the driver is gone"
@@ -28,7 +28,7 @@ FAULTS = {
     "save_links_out": (SAVES, "out of the directory"),
     "remembers_path": (RESTORES, "No such file or directory"),
     "load_cleans_up": (RESTORES, "it changed the checkpoint"),
-    "config_from_checkpoint": (HEEDS, "takes the hyperparameters out of the checkpoint"),
+    "config_from_checkpoint": (HEEDS, "restored with another lr it trains on as before: it takes lr out of the checkpoint"),
     "state_in_work": (RESTORES, "No such file or directory: 'steps'"),
     "counts_from_one": (TALKS, "it reported training_iteration 1 after 2"),
     "answers_twice": (TALKS, "after its answer it said a result, though nothing was asked of it"),
@@ -46,7 +46,9 @@ class Check(Case):
         return self.write("spec.json", {
             "trainable": {"command": command}, "metric": "loss", "mode": "min", "stop_grace_s": 1,
             "param_space": {"lr": {"uniform": [0.01, 0.1]}, "seed": 7}, "num_samples": 4,
-            "searcher": "random", **fields})
+            "searcher": "random",
+            "scheduler": {"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 2,
+                          "hyperparam_mutations": {"lr": {"uniform": [0.01, 0.1]}}}, **fields})
 
     def verdicts(self, *options, expect=None):
         done = self.tune("check", "spec.json", "--json", *options, expect=expect,
@@ -76,7 +78,20 @@ class Check(Case):
         verdicts = self.verdicts(expect=0)
         self.assertEqual(verdicts[REPEATS]["verdict"], "unknown")
         self.assertIn("seed every generator", verdicts[REPEATS]["why"])
-        self.assertEqual(verdicts[RESTORES]["verdict"], "unknown")
+        for claim in (SAVES, RESTORES, KILLED, HEEDS):
+            self.assertEqual(verdicts[claim]["verdict"], "unknown", claim)
+
+    def test_one_value_is_changed_at_a_time_however_few_trials_there_are(self):
+        space = {"lr": {"uniform": [0.01, 0.1]}, "seed": {"randseed": [0, 99]}, "more": {"uniform": [0, 1]}}
+        self.spec([sys.executable, PLANTED], num_samples=1, param_space=space, scheduler="fifo")
+        self.assertEqual(self.verdicts(expect=0)[HEEDS]["why"],
+                         "more made no difference in so few iterations")
+
+    def test_what_comes_from_the_checkpoint_is_a_fault_only_where_it_is_to_change(self):
+        self.spec([sys.executable, PLANTED, "config_from_checkpoint"], scheduler="fifo")
+        heeds = self.verdicts(expect=0)[HEEDS]
+        self.assertEqual(heeds["verdict"], "unknown")
+        self.assertIn("or that matters at the start alone", heeds["why"])
 
     def test_within_a_tolerance_small_differences_are_none(self):
         self.spec([sys.executable, PLANTED, "not_seeded"])
@@ -105,6 +120,7 @@ class Check(Case):
 
     def test_a_function_is_restored_from_what_it_reports(self):
         self.spec([TOY, "function"], metric="count",
+                  scheduler="fifo",
                   param_space={"iterations": 6, "checkpoints": True, "x": {"uniform": [0, 1]}})
         verdicts = self.verdicts(expect=0)
         self.assertEqual(verdicts[RESTORES]["verdict"], "holds", verdicts)
@@ -125,7 +141,7 @@ class Check(Case):
         verdicts = self.verdicts(expect=1)
         self.assertEqual(list(verdicts), [TALKS])
         self.assertEqual(verdicts[TALKS]["why"],
-                         "it exited with code 1; its stderr ends with: no such dataset")
+                         "it exited with code 1, and its hello was due; its stderr ends with: no such dataset")
 
     def test_a_program_that_is_not_there_is_bad_input(self):
         self.spec(["python3", "train.py"])

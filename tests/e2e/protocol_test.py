@@ -68,7 +68,7 @@ class Protocol(Case):
 
     def test_an_answer_too_many_is_found_by_its_number(self):
         run = self.run_kind("twice", expect=1)
-        self.assertIn("it answered what it was asked at iteration 1, and it was asked at iteration 2",
+        self.assertIn("it answered iteration 1, and was asked for iteration 2: does it answer twice?",
                       run.out)
         self.assertEqual(self.trials()[0]["training_iteration"], 1)
 
@@ -109,6 +109,21 @@ class Protocol(Case):
         header, first = self.read("results/exp/trial_00000/progress.csv").splitlines()
         self.assertEqual(header.split(",")[-3:], ["trial_id", "done", "loss"])
         self.assertIn(",trial_00000,", first)
+
+    def test_a_trial_takes_as_many_threads_as_it_has_cpus_unless_somebody_says_how_many(self):
+        for cpus, env, around, threads in [(2.5, {}, {}, 2), (0.5, {}, {}, 1),
+                                           (2, {"OMP_NUM_THREADS": "7"}, {}, 7),
+                                           (2, {}, {"OMP_NUM_THREADS": "3"}, 3)]:
+            with self.subTest(cpus=cpus, env=env, around=around):
+                self.spec("threads", resources={"cpu": 4}, resources_per_trial={"cpu": cpus},
+                          name=f"cpu{cpus}{len(env)}{len(around)}")
+                spec = json.loads(self.read("spec.json"))
+                spec["trainable"]["env"] = env
+                self.write("spec.json", spec)
+                os.environ.pop("OMP_NUM_THREADS", None)
+                self.tune("run", "spec.json", "--progress", "none", HEARD=self.path("heard"), **around)
+                trial, = self.json("ls", "results/" + spec["name"])
+                self.assertEqual(trial["metrics"]["loss"], threads)
 
     def test_a_step_that_never_ends_is_told_to_stop_before_it_is_signalled(self):
         self.run_kind("deaf", expect=1, trial_timeout_s=0.5)

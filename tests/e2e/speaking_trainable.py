@@ -114,6 +114,14 @@ def named():
             return
 
 
+def threads():
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, done=True, metrics={"loss": int(os.environ.get("OMP_NUM_THREADS", "0"))})
+        elif command["type"] == "stop":
+            return
+
+
 def deaf():
     """Trains for ever, and listens while it does."""
     def listen():

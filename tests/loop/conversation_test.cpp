@@ -120,7 +120,7 @@ TEST_CASE("An answer that names another step or save is a failure, and one witho
   CHECK(word(of(7)) == "stepped");
   CHECK(word(of({})) == "stepped");
   CHECK(std::get<Conversation::Failed>(of(6)).reason ==
-        "it answered what it was asked at iteration 6, and it was asked at iteration 7");
+        "it answered iteration 6, and was asked for iteration 7: does it answer twice?");
 }
 
 TEST_CASE("A reset can be refused until its first result, and not after it", "[conversation]") {

@@ -81,6 +81,18 @@ TEST_CASE("Habits from other languages are named", "[spec_json][errors]") {
         "1:2: expected a JSON value, got the bare word 'a'; text belongs in double quotes");
 }
 
+TEST_CASE("YAML is called YAML", "[spec_json][errors]") {
+  for (const char* const yaml :
+       {"metric: loss\nmode: min\n", "# mine\n---\n\ntrainable:\n  command: [a]\n", "a_1:\r\n"}) {
+    CHECK(error_of(yaml) ==
+          "1:1: this looks like YAML; a spec is JSON, in which comments are allowed: tune init "
+          "writes one");
+  }
+  for (const char* const other : {"metric loss", "http://a", ": a", "# only a comment"}) {
+    CHECK(error_of(other).find("YAML") == std::string::npos);
+  }
+}
+
 TEST_CASE("Bare NaN and Infinity are refused with a hint", "[spec_json][errors]") {
   const std::string hint =
       " is not a JSON number; write null where a value may be left out, or \"NaN\" or \"Infinity\" "

@@ -119,11 +119,12 @@ void Check::run() {
   if (!look("It says hello, and answers each step with one result", &Check::talks)) return;
   look("Two processes with one config come to the same", &Check::repeats);
   if (!is_function_) {
-    look("A save changes nothing of the training", &Check::saving_changes_nothing);
+    look("It saves, and that changes nothing of the training", &Check::saving_changes_nothing);
   }
-  look("From a checkpoint a new process comes to the same", &Check::restores);
-  look("So does one that is killed in the middle of a step or a save", &Check::survives_a_kill);
-  look("With another config it goes on from a checkpoint, and goes by that config",
+  look("A trial that a new process restores comes to the same", &Check::restores);
+  look("A trial that is killed in a step or a save, and restored, comes to the same",
+       &Check::survives_a_kill);
+  look("A restored trial goes by its config, also if that has changed",
        &Check::heeds_other_configs);
   look("A process that is reset is as good as new", &Check::resets);
   look("It leaves when it is told to stop", &Check::leaves);
@@ -212,6 +213,7 @@ Answer Check::saving_changes_nothing() {
   echoes_ = echoes_ && actor.echoes();
   require_equal(whole_, results, "saved after each iteration");
   if (last) require_same_files(*last, "saved after each iteration");
+  if (same_metrics_.empty()) return Unknown{"it saves; whether that changes anything is not known"};
   return {};
 }
 
@@ -250,13 +252,17 @@ Answer Check::survives_a_kill() {
     actor.peer().kill();
     if (middle) go_on(*middle, actor.trial(), "killed in a step and restored");
   }
-  if (is_function_) return {};
+  if (is_function_) {
+    if (!same_metrics_.empty()) return {};
+    return Unknown{"it can be restored; to the same results is not known"};
+  }
   Actor actor(stage_);
   actor.start(options_.config);
   const auto middle = middle_of(actor);
   actor.tell_save();
   actor.peer().kill();
   if (middle) go_on(*middle, actor.trial(), "killed in a save and restored");
+  if (same_metrics_.empty()) return Unknown{"it can be restored; to the same results is not known"};
   return {};
 }
 
@@ -268,40 +274,64 @@ std::optional<Kept> Check::middle_of(Actor& actor) {
 }
 
 /// With population based training weights come from a checkpoint and hyperparameters from the
-/// config.
+/// config. One value is changed at a time: else one that is heeded hides one that is not.
 Answer Check::heeds_other_configs() {
+  constexpr int most_changed = 8;
   if (!options_.other) return Unknown{"there is no other config: the space draws nothing"};
   if (!middle_) return Unknown{"there is no checkpoint to start from"};
-  Results restored;
-  try {
-    Actor actor(stage_);
-    actor.start(*options_.other, *middle_);
-    restored = actor.train_until(options_.iterations);
-  } catch (const Trouble& trouble) {
-    return Unknown{"with " + options_.other->dump() + " " + trouble.what() +
-                   ". That is right if the two configs cannot share a state; for population based "
-                   "training let hyperparam_mutations name only what may change"};
+  std::set<std::string> heeded, refused, ignored, without_effect;
+  std::string refusal;
+  int changed = 0;
+  for (const auto& [name, value] : options_.other->items()) {
+    const bool is_of_interest = options_.mutated.empty() || options_.mutated.contains(name);
+    if (!is_of_interest || options_.config.value(name, Json()) == value) continue;
+    if (changed++ == most_changed) break;
+    Json config = options_.config;
+    config[name] = value;
+    try {
+      Actor actor(stage_);
+      actor.start(config, *middle_);
+      const Results restored = actor.train_until(options_.iterations);
+      const bool differs = first_difference(whole_.from(middle_->iteration + 1), restored,
+                                            same_metrics_, options_.tolerance)
+                               .has_value();
+      if (differs) {
+        heeded.insert(name);
+        continue;
+      }
+      Actor fresh(stage_);
+      fresh.start(config);
+      const Results from_scratch = fresh.train_until(options_.iterations);
+      const bool matters =
+          first_difference(whole_, from_scratch, same_metrics_, options_.tolerance).has_value();
+      // Within a tolerance a small effect is none.
+      (matters && options_.tolerance == 0 ? ignored : without_effect).insert(name);
+    } catch (const Trouble& trouble) {
+      refused.insert(name);
+      if (refusal.empty()) refusal = trouble.what();
+    }
   }
-  Results fresh;
-  try {
-    Actor actor(stage_);
-    actor.start(*options_.other);
-    fresh = actor.train_until(options_.iterations);
-  } catch (const Trouble& trouble) {
-    return Unknown{"from scratch, with " + options_.other->dump() + " " + trouble.what()};
+  if (same_metrics_.empty()) return Unknown{"by which config it goes on is not known"};
+  std::string said;
+  if (!ignored.empty()) {
+    const std::string names = list_of(ignored);
+    said = "restored with another " + names + " it trains on as before: it takes " + names +
+           " out of the checkpoint, and not from its config";
+    if (!options_.mutated.empty()) throw Trouble(said);
+    return Unknown{said +
+                   "; or that matters at the start alone. Population based training could "
+                   "not change it"};
   }
-  if (same_metrics_.empty()) return Unknown{"it goes on; by which config is not known"};
-  const double tolerance = options_.tolerance;
-  if (!first_difference(whole_, fresh, same_metrics_, tolerance)) {
-    return Unknown{options_.other->dump() + " comes to the same as " + options_.config.dump() +
-                   " in so few iterations"};
+  if (!refused.empty()) {
+    said = "it refuses a checkpoint of another " + list_of(refused) + " (" + refusal +
+           "); in population based training these must not change";
   }
-  if (!first_difference(whole_.from(middle_->iteration + 1), restored, same_metrics_, tolerance)) {
-    throw Trouble("restored with " + options_.other->dump() + " it trains as with " +
-                  options_.config.dump() +
-                  ": it takes the hyperparameters out of the checkpoint, and not from its config");
+  if (!without_effect.empty()) {
+    said += (said.empty() ? "" : "; ") + list_of(without_effect) +
+            " made no difference in so few iterations";
   }
-  return {};
+  if (heeded.empty()) return Unknown{said};
+  return said.empty() ? Answer() : Answer(said);
 }
 
 Answer Check::resets() {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "tuner/spec/spec.h"
@@ -15,6 +16,8 @@ namespace tune {
 struct CheckOptions {
   Json config;                ///< of all trials
   std::optional<Json> other;  ///< another one of the same space, if there is any
+  /// What population based training is to change; with any, nothing else is changed.
+  std::set<std::string> mutated;
   int iterations = 4;         ///< of a whole run; it is interrupted in its middle
   /// By how much of the larger one two values may differ that are equal; 0: not by a bit.
   double tolerance = 0;

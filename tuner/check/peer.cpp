@@ -109,7 +109,10 @@ bool Peer::read_line(Seconds limit_s) {
       unread_.append(block, static_cast<std::size_t>(count));
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
       const auto status = end_within(end_after_hangup_s);
+      const bool is_quiet_end = status && status->signal == 0 && status->exit_code == 0;
       throw Trouble((status ? text_of(*status) : "it closed its connection, and lives on") +
+                    ", and " + expected_ + " was due" +
+                    (is_quiet_end ? " (a run takes that for the end of the trial)" : "") +
                     last_words());
     }
   }
@@ -118,7 +121,8 @@ bool Peer::read_line(Seconds limit_s) {
 
 Wakeup Peer::hear(Seconds limit_s) {
   for (;;) {
-    if (!read_line(limit_s)) throw Trouble("it said nothing for " + show(limit_s) + last_words());
+    if (!read_line(limit_s))
+      throw Trouble(expected_ + " did not come within " + show(limit_s) + last_words());
     const std::size_t end = unread_.find('\n');
     std::string line = unread_.substr(0, end);
     unread_.erase(0, end + 1);
@@ -127,7 +131,12 @@ Wakeup Peer::hear(Seconds limit_s) {
     line.append(MessageParser::padding_bytes, ' ');
     Wakeup heard = parser_.parse(LaunchId{}, std::string_view(line).substr(0, bytes));
     if (const auto* const faulted = std::get_if<Faulted>(&heard)) {
-      throw Trouble("it said: " + clean_text(faulted->reason.substr(0, 500)));
+      constexpr std::string_view not_ours = "not the protocol: ";
+      const bool is_garbage = faulted->reason.starts_with(not_ours);
+      throw Trouble(is_garbage ? "it sent a line that is " +
+                                     clean_text(faulted->reason.substr(not_ours.size(), 500)) +
+                                     " (what it prints belongs on standard output)"
+                               : "it said: " + clean_text(faulted->reason.substr(0, 500)));
     }
     return heard;
   }
@@ -138,6 +147,7 @@ Trouble Peer::unexpected(const Wakeup& heard, const char* wanted) {
 }
 
 std::optional<std::string> Peer::breaks_silence(Seconds seconds) {
+  expect("nothing");
   if (!read_line(seconds)) return std::nullopt;
   return kind_of(hear(seconds));
 }

@@ -41,6 +41,9 @@ class Peer {
   /// Trouble if it does not take it within `limit_s`.
   void send(const protocol::Command& command, Seconds limit_s);
 
+  /// What is waited for next, for the sentence of a Trouble: "its hello".
+  void expect(std::string what) { expected_ = std::move(what); }
+
   /// What it says next. Trouble if that is nothing within `limit_s`, no message, an error, or its
   /// end.
   Wakeup hear(Seconds limit_s);
@@ -78,6 +81,7 @@ class Peer {
   Process process_;
   FileDescriptor socket_;
   std::string unread_;
+  std::string expected_;
   MessageParser parser_;
 };
 

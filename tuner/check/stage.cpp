@@ -27,8 +27,10 @@ std::filesystem::path Stage::directory_of(TrialId trial) const {
 LaunchSpec Stage::launch_of(TrialId trial, int attempt) {
   const auto work = paths::work(directory_of(trial));
   files_.make_directories(work);
-  const LaunchContext context{
-      .experiment_dir = directory_, .session_mark = "check", .gpu_names = {}};
+  const LaunchContext context{.experiment_dir = directory_,
+                              .session_mark = "check",
+                              .gpu_names = {},
+                              .sets_threads = false};
   const Allocation allocation{.amounts = spec_.resources_per_trial, .gpus = {}};
   return launch_spec(spec_, context, trial, attempt, allocation, work);
 }
@@ -50,6 +52,7 @@ Actor::Actor(Stage& stage, std::optional<TrialId> trial)
       launch_(stage.launch_of(trial_, trial ? 2 : 1)),
       peer_(std::make_unique<Peer>(stage.launcher(), launch_)) {
   const Seconds began = steady_s();
+  peer_->expect("its hello");
   hello_ = peer_->hear_a<Greeted>("a hello", stage.spec().launch_timeout_s).hello;
   hello_s_ = steady_s() - began;
 }
@@ -85,6 +88,7 @@ void Actor::reset(const Json& config, const std::optional<Kept>& from) {
 void Actor::tell_step() { peer_->send(protocol::Step{iteration_ + 1}, stage_.answer_s()); }
 
 std::optional<Metrics> Actor::hear_result() {
+  peer_->expect("its result of step " + std::to_string(iteration_ + 1));
   const Wakeup heard = peer_->hear(stage_.answer_s());
   is_refused_ = std::holds_alternative<Refused>(heard);
   if (is_refused_) return std::nullopt;
@@ -107,8 +111,11 @@ std::optional<Metrics> Actor::hear_result() {
   iteration_ = next;
   for (const auto& [metric, mode] : stage_.spec().objectives) {
     if (!reported->metrics->find(metric)) {
+      std::string has;
+      for (const Metric& each : reported->metrics->numbers)
+        has += (has.empty() ? "" : ", ") + each.name;
       throw Trouble("its result of iteration " + std::to_string(iteration_) + " has no number '" +
-                    metric + "'");
+                    metric + "'; it has: " + (has.empty() ? "none" : has.substr(0, 300)));
     }
   }
   if (reported->checkpoint) {
@@ -149,6 +156,7 @@ void Actor::tell_save() {
 
 Kept Actor::save() {
   tell_save();
+  peer_->expect("its answer to save, at iteration " + std::to_string(iteration_));
   const auto saved = peer_->hear_a<SaveAnswered>("that it has saved", stage_.answer_s());
   judge_echo(saved.iteration, iteration_);
   if (saved.error) throw Trouble("it cannot save: " + *saved.error);
@@ -158,8 +166,9 @@ Kept Actor::save() {
 void Actor::judge_echo(std::optional<std::int64_t> named, std::int64_t asked) {
   echoes_ = echoes_ && named.has_value();
   if (!named || *named == asked) return;
-  throw Trouble("it answered what it was asked at iteration " + std::to_string(*named) +
-                ", and it was asked at iteration " + std::to_string(asked));
+  throw Trouble("it answered iteration " + std::to_string(*named) +
+                ", and was asked for iteration " + std::to_string(asked) +
+                ": does it answer twice?");
 }
 
 }  // namespace tune

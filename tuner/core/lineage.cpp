@@ -97,6 +97,12 @@ void Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* check
   const bool is_same_again = owner == last.donor && index == last.checkpoint;
   if (has_effect && (has_saved_since || is_same_again)) return;
   if (has_effect) add_cloning(trial, owner, trial.config, time);
+  // What it reached as another config is not what this one has reached.
+  for (MetricSummary& summary : trial.summaries) {
+    summary.min = summary.max = summary.sum = 0;
+    summary.count = 0;
+  }
+  for (RecentValues& recent : trial.recent) recent = {};
   Cloning& cloning = trial.lineage.back();
   cloning.donor = owner;
   cloning.donor_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;

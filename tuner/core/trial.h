@@ -70,8 +70,8 @@ class KeptText {
   const std::string* text_ = nullptr;
 };
 
-/// What happened to one metric of a trial, over all accepted results. A restore does not rewind it:
-/// what was once reached was reached.
+/// What happened to one metric of a trial, over all accepted results since it last became a copy of
+/// another one. A restore does not rewind it: what was once reached was reached.
 struct MetricSummary {
   KeptText name;  ///< kept by the Experiment that the trial is of
   double last = 0;

@@ -42,9 +42,13 @@ std::string Why::words() const {
   std::string words;
   const auto fields = nlohmann::ordered_json::parse(text_);
   for (const auto& [name, value] : fields.items()) {
-    std::string said = name;
+    if (name == "rule") continue;  // its other words say which
+    // "metric" and "value" are one thing: "loss 0.05".
+    const bool is_value = name == "value" && fields.contains("metric");
+    std::string said = name == "metric" || is_value ? "" : name + " ";
     std::replace(said.begin(), said.end(), '_', ' ');
-    words += (words.empty() ? "" : ", ") + said + " ";
+    words += words.empty() ? "" : is_value ? " " : ", ";
+    words += said;
     if (value.is_number_float()) {
       char number[32];
       std::snprintf(number, sizeof number, "%.5g", value.get<double>());

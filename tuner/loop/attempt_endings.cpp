@@ -192,7 +192,8 @@ void Attempts::look_for_awaited(const Trial& ended) {
   for (const std::string& name : std::exchange(awaited_, {})) {
     callbacks_.notice(
         "no result of " + to_string(ended.id) + " has a number '" + name +
-        "', by which a stop rule or the checkpoints' score goes: is it another name?");
+        "', by which a stop rule, the scheduler or the checkpoints' score goes: is it another "
+        "name?");
   }
 }
 

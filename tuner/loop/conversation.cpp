@@ -244,8 +244,8 @@ bool Conversation::is_spoken_to() const {
 /// What is wrong with an answer that names `iteration`; empty if nothing is.
 std::string Conversation::other_answer(std::optional<std::int64_t> iteration) const {
   if (!iteration || *iteration == asked_) return "";
-  return "it answered what it was asked at iteration " + std::to_string(*iteration) +
-         ", and it was asked at iteration " + std::to_string(asked_);
+  return "it answered iteration " + std::to_string(*iteration) + ", and was asked for iteration " +
+         std::to_string(asked_) + ": does it answer twice?";
 }
 
 Conversation::Heard Conversation::out_of_turn(const std::string& sentence) {

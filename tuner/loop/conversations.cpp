@@ -78,6 +78,11 @@ LaunchId Conversations::launch(Conversation& conversation, LaunchSpec spec) {
 }
 
 void Conversations::send(LaunchId launch, protocol::Command command) {
+  // What comes with each result is kept small.
+  if (const auto* const step = std::get_if<protocol::Step>(&command)) {
+    after_write_.add([this, launch, step = *step] { executor_.send(launch, step); });
+    return;
+  }
   after_write_.add(
       [this, launch, command = std::move(command)] { executor_.send(launch, command); });
 }

@@ -1,5 +1,8 @@
 #include "tuner/loop/launch.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -39,6 +42,11 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   add(protocol::env_attempt, std::to_string(attempt));
   add(protocol::env_session, context.session_mark);
   add(protocol::env_resources, text_of_resources(allocation.amounts));
+  const auto cpus = allocation.amounts.find("cpu");
+  const bool is_told = !context.sets_threads || spec.env.contains(threads_variable);
+  if (cpus != allocation.amounts.end() && !is_told) {
+    add(threads_variable, std::to_string(std::max(1L, std::lround(std::floor(cpus->second)))));
+  }
   // Without gpus on the machine the variable stays as the user has it.
   if (!context.gpu_names.empty()) {
     std::string visible;

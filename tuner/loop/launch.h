@@ -13,11 +13,16 @@
 
 namespace tune {
 
+/// How many threads numeric libraries start.
+inline constexpr const char* threads_variable = "OMP_NUM_THREADS";
+
 /// What is the same for all launches of a run.
 struct LaunchContext {
   std::filesystem::path experiment_dir;  ///< absolute
   std::string session_mark;              ///< TUNE_SESSION of what is launched
   std::vector<std::string> gpu_names;    ///< what CUDA_VISIBLE_DEVICES calls device i
+  /// A trial takes as many threads as it has cpus; false: the user has said how many.
+  bool sets_threads = false;
 };
 
 /// `work`: the trial's working directory.

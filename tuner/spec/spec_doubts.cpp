@@ -175,6 +175,11 @@ std::vector<std::string> metrics_awaited(const ExperimentSpec& spec) {
       for (const auto& [name, bound] : rule.items()) names.insert(name);
     }
   }
+  for (const char* const option : {"metric", "time_attr"}) {
+    if (const std::string name = text_of(spec.scheduler, option); !name.empty()) {
+      names.insert(name);
+    }
+  }
   if (spec.checkpoint_config.checkpoint_score_attribute) {
     names.insert(*spec.checkpoint_config.checkpoint_score_attribute);
   }

@@ -101,6 +101,20 @@ std::string explain(std::string_view text, const Json::parse_error& error) {
   return explanation(error.what());
 }
 
+/// Whether the first line that says anything is "name:" or "name: value".
+bool looks_like_yaml(std::string_view text) {
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    if (line[0] == '#' || line.starts_with("---")) continue;
+    const auto is_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+    const auto end = std::find_if_not(line.begin(), line.end(), is_name);
+    if (end == line.begin() || end == line.end() || *end != ':') return false;
+    return end + 1 == line.end() || std::isspace(static_cast<unsigned char>(end[1])) != 0;
+  }
+  return false;
+}
+
 /// Watches a parse for what the parser itself lets pass: keys given twice, and deep nesting.
 class Watch {
  public:
@@ -144,6 +158,11 @@ Json read_json_file(const fs::path& file) {
   try {
     return Json::parse(in, callback, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
+    if (looks_like_yaml(text)) {
+      throw user_error(place(file, text, 0) +
+                       "this looks like YAML; a spec is JSON, in which comments are allowed: tune "
+                       "init writes one");
+    }
     throw user_error(place(file, text, error.byte == 0 ? 0 : error.byte - 1) +
                      explain(text, error));
   } catch (const Json::out_of_range&) {
