@@ -62,7 +62,7 @@ CsvRows::Layout CsvRows::make_layout(FieldSet fields, std::vector<std::string> n
     csv::append_cell(layout.header, layout.names[i], false);
     std::replace_if(
         layout.header.begin() + static_cast<std::ptrdiff_t>(begin), layout.header.end(),
-        [](char c) { return c == '\n' || c == '\r'; }, ' ');
+        [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   }
   return layout;
 }

@@ -1,6 +1,8 @@
 // Which searcher fits a search. The reasons, with figures: docs/searchers.md, "auto".
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "searchers/coordinates.h"
@@ -17,6 +19,19 @@ constexpr std::int64_t nsga2_trials = 1000;  ///< more than tpe is quick with
 constexpr std::int64_t gp_axes = 20;
 constexpr std::int64_t gp_concurrency = 16;
 
+/// How many trials run at one time, as far as the spec says; 1 if it does not.
+double concurrency(const PolicyContext& context) {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  double most =
+      context.max_concurrent_trials ? static_cast<double>(*context.max_concurrent_trials) : unknown;
+  for (const auto& [name, amount] : context.resources_per_trial) {
+    const auto total = context.resources.find(name);
+    const bool limits = total != context.resources.end() && amount > 0;
+    if (limits) most = std::min(most, std::floor(total->second / amount));
+  }
+  return most == unknown ? 1 : most;
+}
+
 }  // namespace
 
 SearcherChoice choose_searcher(const PolicyContext& context) {
@@ -32,13 +47,16 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
       return {"nsga2", "there are several metrics and many trials to come"};
     return {"tpe", "there are several metrics"};
   }
+  if (context.scheduler.value("type", std::string()) == "bohb") {
+    return {"bohb", "the scheduler is bohb, which is made for it"};
+  }
   const auto& leaves = context.space.leaves();
   const auto axes = std::count_if(leaves.begin(), leaves.end(), [](const SpaceLeaf& leaf) {
     return axis_of(leaf.domain).is_modelled();
   });
   if (trials < 0 || trials > gp_trials) return {"tpe", "there are many trials to come"};
   if (axes > gp_axes) return {"tpe", "there are more than 20 hyperparameters"};
-  if (context.max_concurrent_trials.value_or(1) > gp_concurrency) {
+  if (concurrency(context) > gp_concurrency) {
     return {"tpe", "many trials run at the same time"};
   }
   return {"gp", "there are few trials, of few hyperparameters"};

@@ -25,19 +25,23 @@ std::size_t index_below(std::size_t n, const std::function<double()>& uniform) {
   return std::min(static_cast<std::size_t>(uniform() * static_cast<double>(n)), n - 1);
 }
 
-/// Gives what a config lacks a value: that of another config, or any.
+/// Gives what a config lacks values: those of another config that has the first of them, since they
+/// belong together, or any.
 void fill_gaps(const std::vector<Axis>& axes, Points& points,
                const std::function<double()>& uniform) {
   const Points given = points;
   for (Point& point : points) {
     for (std::size_t k = 0; k < axes.size(); ++k) {
       if (!std::isnan(point[k])) continue;
-      std::vector<double> others;
+      std::vector<const Point*> others;
       for (const Point& other : given) {
-        if (!std::isnan(other[k])) others.push_back(other[k]);
+        if (!std::isnan(other[k])) others.push_back(&other);
       }
       if (!others.empty()) {
-        point[k] = others[index_below(others.size(), uniform)];
+        const Point& other = *others[index_below(others.size(), uniform)];
+        for (std::size_t j = k; j < axes.size(); ++j) {
+          if (std::isnan(point[j])) point[j] = other[j];
+        }
       } else if (axes[k].is_choice()) {
         point[k] = static_cast<double>(index_below(axes[k].choices, uniform));
       } else {

@@ -66,6 +66,9 @@ class Front : public Searcher {
   void on_result(TrialId id, const Observation& result) override {
     searcher_->on_result(id, result);
   }
+  void on_trial_pause(TrialId id, const Observation& last) override {
+    searcher_->on_trial_pause(id, last);
+  }
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     searcher_->on_trial_end(id, last, how);
   }

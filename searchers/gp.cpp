@@ -41,6 +41,9 @@ class Gp : public Searcher {
   void on_trial_add(TrialId id, const std::string& config) override {
     (void)history_.add(id, config);
   }
+  void on_trial_pause(TrialId id, const Observation& last) override {
+    (void)history_.end(id, last, Ended::stopped);
+  }
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     (void)history_.end(id, last, how);
   }

@@ -42,6 +42,9 @@ class NearestRows : public Searcher {
     inner_->on_trial_add(id, config);
   }
   void on_result(TrialId id, const Observation& result) override { inner_->on_result(id, result); }
+  void on_trial_pause(TrialId id, const Observation& last) override {
+    inner_->on_trial_pause(id, last);
+  }
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     inner_->on_trial_end(id, last, how);
   }

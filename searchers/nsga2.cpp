@@ -61,6 +61,9 @@ class Nsga2 : public Searcher {
   }
 
   void on_trial_add(TrialId id, const std::string& config) override { history_.add(id, config); }
+  void on_trial_pause(TrialId id, const Observation& last) override {
+    history_.end(id, last, Ended::stopped);
+  }
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     history_.end(id, last, how);
   }

@@ -24,6 +24,9 @@ class Tpe : public Searcher {
   }
 
   void on_trial_add(TrialId id, const std::string& config) override { model_.add(id, config); }
+  void on_trial_pause(TrialId id, const Observation& last) override {
+    model_.end(id, last, Ended::stopped);
+  }
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     model_.end(id, last, how);
   }

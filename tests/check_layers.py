@@ -30,7 +30,7 @@ ROOMS = [
     (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/check/", [r"tuner/check/", r"tuner/loop/launch\.h", SPEC, SPACE, CORE, r"tuner/store/",
-                       r"tuner/exec/(executor|message_parser|process_wide|spawn)\.h", WIRE]),
+                       r"tuner/exec/(adopted|executor|message_parser|process_wide|spawn)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
     (r"tuner/plugin\.h", [CORE, SPACE]),
     (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),

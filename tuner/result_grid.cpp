@@ -97,7 +97,10 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   result.path = paths::trial(directory_, trial.id);
   result.error = trial.error;
   if (!trial.last_metrics.empty()) {
-    result.metrics = Json::parse(trial.last_metrics.text());
+    const Json reported = Json::parse(trial.last_metrics.text());
+    for (const auto& [name, value] : reported.items()) {
+      if (!is_drivers_column(name)) result.metrics[name] = value;
+    }
     result.metrics["training_iteration"] = trial.iteration;
     result.metrics["time_total_s"] = trial.time_total_s;
   }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -18,7 +19,13 @@ namespace tune {
 namespace {
 
 std::filesystem::path new_directory() {
-  std::string name = (std::filesystem::temp_directory_path() / "tune-check-XXXXXX").string();
+  std::error_code error;
+  const auto temporary = std::filesystem::temp_directory_path(error);
+  if (error) {
+    throw user_error("the directory for temporary files, which TMPDIR names, is not there: " +
+                     error.message());
+  }
+  std::string name = (temporary / "tune-check-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw machine_error("cannot make a directory " + name + ": " + std::strerror(errno));
   }
@@ -97,6 +104,9 @@ void print_verdict(const Verdict& verdict, bool json) {
 }  // namespace
 
 int check_command(const SpecSource& source, const CheckRequest& request) {
+  if (!std::isfinite(request.timeout_s) || !std::isfinite(request.tolerance)) {
+    throw user_error("--timeout and --tolerance must be numbers");
+  }
   const SpecDocument document = assemble_spec(source);
   const Catalogue catalogue = catalogue_with(plugins_of(document));
   const auto spec = check_spec(document, catalogue);

@@ -91,12 +91,24 @@ class Filter {
 
   /// Expressions know numbers alone: a comparison with a text becomes a name for what it answers.
   std::string take_out_texts(const std::string& text) {
+    constexpr std::size_t longest = 4096;  // the comparison with a pattern goes as deep
+    if (text.size() > longest) {
+      throw user_error("--filter is longer than " + std::to_string(longest) + " characters");
+    }
+    if (text.find(stand_in) != text.npos) throw no_condition(text);
     static const std::regex comparison(
         R"RE(([A-Za-z_][A-Za-z0-9_.]*)\s*(==|!=)\s*("([^"]*)"|'([^']*)'))RE");
     std::string numeric;
     auto rest = text.cbegin();
     for (std::sregex_iterator at(text.begin(), text.end(), comparison), end; at != end; ++at) {
-      const std::string name = "text_comparison_" + std::to_string(tests_.size());
+      const auto before = std::find_if_not(std::make_reverse_iterator((*at)[0].first), text.crend(),
+                                           [](char c) { return c == ' '; });
+      // Arithmetic on either side would bind stronger than the comparison.
+      if (before != text.crend() &&
+          std::string_view("+-*/^<>=").find(*before) != std::string::npos) {
+        throw no_condition(text);
+      }
+      const std::string name = stand_in + std::to_string(tests_.size());
       const std::string wanted = (*at)[4].matched ? (*at)[4].str() : (*at)[5].str();
       tests_[name] = {(*at)[1].str(), wanted, (*at)[2].str() == "=="};
       numeric.append(rest, (*at)[0].first).append(name);
@@ -114,11 +126,17 @@ class Filter {
       if (!has_words && numeric == text) {
         throw user_error(std::string("--filter: ") + error.what());
       }
-      throw user_error("--filter: '" + text +
-                       "' is no condition: write && for and, || for or, and " +
-                       "a text in quotes behind == or !=, as in 'optimizer == \"adam\"'");
+      throw no_condition(text);
     }
   }
+
+  static Error no_condition(const std::string& text) {
+    return user_error("--filter: '" + text +
+                      "' is no condition: write && for and, || for or, and " +
+                      "a text in quotes behind == or !=, as in 'optimizer == \"adam\"'");
+  }
+
+  static constexpr const char* stand_in = "text_comparison_";
 
   std::map<std::string, TextTest> tests_;  ///< by the name that stands for each
   Expression expression_;

@@ -104,6 +104,7 @@ TrialFields::TrialFields(const Experiment& experiment,
   std::set<std::string> metrics;
   std::set<std::string> config;
   const auto add_metric = [&](const std::string& name) {
+    if (is_drivers_column(name)) return;
     if (metrics.insert(name).second) metrics_.push_back(name);
   };
   for (const auto& trial : experiment.trials()) {

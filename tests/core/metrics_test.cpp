@@ -166,6 +166,7 @@ TEST_CASE("Whole numbers beyond 64 bits are numbers like others", "[metrics]") {
   CHECK(metrics.find("e") == 0.1);
   CHECK(metrics.find("f") == 123456789012345678901234567890.5);
   CHECK(metrics.find("g") == 18446744073709551615.0);
+  CHECK(holds(metrics.text, R"("g":18446744073709551615,)"));
   CHECK(holds(metrics.text, R"([123456789012345678901234567890e0,)"));
   CHECK(holds(metrics.text, R"("123456789012345678901234567890",0.123456789012345678901])"));
 }

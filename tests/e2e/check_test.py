@@ -1,6 +1,7 @@
 """tune check: what it finds in trainables that are wrong in one thing, and that it finds nothing in those that are right."""
 import json
 import os
+import subprocess
 import sys
 
 from cli_support import CLIENT, TOY, Case, main
@@ -72,6 +73,24 @@ class Check(Case):
                 verdicts = self.verdicts(expect=1)
                 self.assertEqual(self.failing(verdicts)[:1], [claim], verdicts)
                 self.assertIn(why, verdicts[claim]["why"])
+
+    def test_nothing_that_a_trainable_has_started_outlives_its_check(self):
+        self.spec([sys.executable, PLANTED, "has_a_daemon"])
+        self.verdicts(expect=0)
+        left = subprocess.run(["pgrep", "-f", "^sleep 7331$"], stdout=subprocess.PIPE, check=False)
+        self.assertEqual(left.stdout, b"")
+
+    def test_empty_lines_are_nothing_however_many(self):
+        self.spec([sys.executable, PLANTED, "some_blank_lines"])
+        self.verdicts(expect=0)
+        self.spec([sys.executable, PLANTED, "blank_lines"], launch_timeout_s=1)
+        self.assertIn("its hello did not come within 1 s", self.verdicts(expect=1)[TALKS]["why"])
+
+    def test_what_is_no_number_or_no_directory_is_bad_input(self):
+        self.spec([sys.executable, PLANTED])
+        self.assertIn("must be numbers", self.refused("check", "spec.json", "--timeout", "nan"))
+        done = self.tune("check", "spec.json", expect=2, TMPDIR=self.path("nowhere"))
+        self.assertIn("which TMPDIR names, is not there", done.err)
 
     def test_what_has_no_seed_cannot_be_judged_and_is_no_fault(self):
         self.spec([sys.executable, PLANTED, "not_seeded"])

@@ -13,6 +13,9 @@ class Control(DriverCase):
         self.spec({"iterations": 20, "block_at": at + 1}, **fields)
         driver = self.start("run", "spec.json", "--progress", "lines")
         self.wait_for_iteration(at)
+        # Past the save of that iteration, which would be the last one to a driver that ends.
+        self.wait_until(lambda: all(os.path.exists(self.path(f"results/spec/trial_0000{t}/work/blocked"))
+                                    for t in (0, 1)), "two blocked trials")
         return driver
 
     def let_go(self):

@@ -236,7 +236,10 @@ class Show(Look):
         self.assertEqual(self.ids("--filter", "ended_by != 'done'"), [])
         self.assertEqual(self.ids("--filter", "state == 'TERMINATED' && loss > 0.4"), [0, 1])
         self.assertEqual(self.ids("--filter", "note == 'after 5' || note == 'after 10'"), [3])
-        for wrong in ("note == 'a' and loss < 1", "loss < 1 or loss > 2"):
+        self.assertIn("longer than 4096", self.refused("ls", "results/spec", "--filter",
+                                                       "note == '" + "x" * 30000 + "'"))
+        for wrong in ("note == 'a' and loss < 1", "loss < 1 or loss > 2", "1 + note == 'a'",
+                      "text_comparison_0 == 1 && note == 'a'"):
             self.assertIn(f"--filter: '{wrong}' is no condition: write && for and",
                           self.refused("ls", "results/spec", "--filter", wrong))
         self.assertIn("a state is a text", self.refused("ls", "results/spec", "--filter", "state > 2"))

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 
 fault = sys.argv[1] if len(sys.argv) > 1 else "none"
@@ -92,7 +93,12 @@ def move_to(command):
 def main():
     if fault in ("deaf_to_stop", "lives_on"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if fault == "has_a_daemon":
+        subprocess.Popen(["sleep", "7331"], start_new_session=True)
     model = Model()
+    if fault == "blank_lines":
+        while True:
+            driver.sendall(b"\n" * 65536)
     say("hello", protocol=1, can_reset=True)
     for command in map(json.loads, driver.makefile()):
         if command["type"] in ("start", "reset"):
@@ -106,6 +112,8 @@ def main():
             if fault == "counts_from_one":
                 metrics["training_iteration"] = model.steps - (0 if model.steps < 3 else 2)
             say("result", iteration=command["iteration"], metrics=metrics)
+            if fault == "some_blank_lines":
+                driver.sendall(b" \n\r\n" * 100_000)
             if fault == "answers_twice":
                 say("result", iteration=command["iteration"], metrics=metrics)
         elif command["type"] == "save":

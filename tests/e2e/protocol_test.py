@@ -79,6 +79,15 @@ class Protocol(Case):
         self.assertEqual([c["type"] for c in self.commands()].count("reset"), 2)
         self.assertEqual(len(self.pids()), 3)
 
+    def test_whatever_goes_wrong_with_a_used_process_is_no_fault_of_the_next_trial(self):
+        for kind in ("dies_idle", "fails_reset", "talks_idle"):
+            with self.subTest(kind=kind):
+                self.run_kind(kind, name=kind, num_samples=8, reuse_processes=True,
+                              resources={"cpu": 1}, stop_grace_s=1)
+                trials = self.json("ls", f"results/{kind}")
+                self.assertEqual([t["failures"] for t in trials], [0] * 8)
+                self.assertEqual({t["metrics"]["loss"] for t in trials}, {1})
+
     def pids(self):
         return {json.loads(self.read("results/exp", t["trial_id"], "result.json"))["pid"]
                 for t in self.trials()}
@@ -100,6 +109,11 @@ class Protocol(Case):
         run = self.run_kind("nothing", expect=1)
         self.assertIn("it ended before its first result", run.out)
 
+    def test_a_trial_that_says_done_without_a_last_result_has_ended_itself(self):
+        self.run_kind("ends_later")
+        self.assertEqual((self.trials()[0]["ended_by"], self.trials()[0]["training_iteration"]),
+                         ("done", 2))
+
     def test_the_drivers_columns_are_its_own(self):
         run = self.run_kind("named", stop={"time_total_s": 1e-9})
         self.assertIn("the metric 'timestamp' has the name of a column of the driver's", run.out)
@@ -108,6 +122,12 @@ class Protocol(Case):
         self.assertGreater(row["time_total_s"], 0)
         header, first = self.read("results/exp/trial_00000/progress.csv").splitlines()
         self.assertEqual(header.split(",")[-3:], ["trial_id", "done", "loss"])
+        shown = self.json("show", "results/exp", "0")
+        self.assertEqual(list(shown["metrics"]), ["loss"])
+        trial, = self.trials()
+        self.assertGreater(trial["metrics"]["time_total_s"], 0)
+        self.assertNotIn("trial_id", trial["metrics"])
+        self.assertNotIn("timestamp", self.tune("ls", "results/exp", "--csv").out)
         self.assertIn(",trial_00000,", first)
 
     def test_a_trial_takes_as_many_threads_as_it_has_cpus_unless_somebody_says_how_many(self):

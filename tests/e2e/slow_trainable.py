@@ -38,8 +38,11 @@ class Trial:
     def step(self):
         self.state += 1
         time.sleep(self.config.get("step_s", 0.02))
-        while self.state == self.config.get("block_at") and not os.path.exists(os.environ["GO"]):
-            time.sleep(0.01)
+        if self.state == self.config.get("block_at"):
+            with open("blocked", "w", encoding="ascii"):
+                pass
+            while not os.path.exists(os.environ["GO"]):
+                time.sleep(0.01)
         return {"metrics": {"count": self.state},
                 "done": self.state == self.config.get("iterations", 3),
                 "should_checkpoint": self.state == self.config.get("checkpoint_at")}

@@ -85,6 +85,35 @@ def becomes():
             return
 
 
+def dies_idle():
+    """Right behind its last result; the process that comes after it does so, too."""
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1, "pid": os.getpid()}, done=True)
+            os._exit(0)
+
+
+def talks_idle():
+    """Says something while it waits for another trial."""
+    for command in commands():
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1, "pid": os.getpid()}, done=True)
+            say("result", metrics={"loss": 77})
+        elif command["type"] == "stop":
+            return
+
+
+def fails_reset():
+    for command in commands():
+        if command["type"] == "reset":
+            say("error", message="I cannot")
+            sys.exit(1)
+        if command["type"] == "step":
+            answer(command, metrics={"loss": 1, "pid": os.getpid()}, done=True)
+        elif command["type"] == "stop":
+            return
+
+
 def late():
     """Refuses when it has trained already."""
     for command in commands():
@@ -100,6 +129,17 @@ def nothing():
     for command in commands():
         if command["type"] == "step":
             answer(command, done=True)
+        elif command["type"] == "stop":
+            return
+
+
+def ends_later():
+    for command in commands():
+        if command["type"] == "step":
+            if command["iteration"] == 3:
+                answer(command, done=True)
+            else:
+                answer(command, metrics={"loss": 1})
         elif command["type"] == "stop":
             return
 
@@ -141,5 +181,6 @@ def deaf():
 
 
 say("hello", protocol=1, **({"api": None, "can_reset": None} if kind == "null" else
-                            {"can_reset": kind in ("refuses", "becomes", "late")}))
+                            {"can_reset": kind in ("refuses", "becomes", "late", "dies_idle",
+                                                   "talks_idle", "fails_reset")}))
 globals()[kind]()

@@ -123,6 +123,17 @@ TEST_CASE("An answer that names another step or save is a failure, and one witho
         "it answered iteration 6, and was asked for iteration 7: does it answer twice?");
 }
 
+TEST_CASE("Who has named what it answers names it always", "[conversation]") {
+  World world;
+  world.go_to(State::stepping);
+  Reported first{.launch = world.only(), .iteration = 7};
+  CHECK(word(world.talk.hear(first)) == "stepped");
+  world.talk.step(8);
+  Reported second{.launch = world.only()};
+  CHECK(std::get<Conversation::Failed>(world.talk.hear(second)).reason ==
+        "its answer names no iteration, as its answers did before: does it answer twice?");
+}
+
 TEST_CASE("A reset can be refused until its first result, and not after it", "[conversation]") {
   World world;
   world.go_to_reset();

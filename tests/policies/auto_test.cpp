@@ -49,3 +49,24 @@ TEST_CASE("What auto becomes depends on metric, space, number of trials and conc
   CHECK(choice({{"a", {{"choice", {1, 2}}}}}, 100) == "gp");
   CHECK(choice(R"({"x": {"choice": [{"y": {"uniform": [0, 1]}}, 3]}})"_json, 100) == "gp");
 }
+
+TEST_CASE(
+    "auto goes by the concurrency that resources allow, and by a scheduler made for a searcher",
+    "[searcher][unit]") {
+  const SearchSpace space = space_of(numbers(4));
+  PolicyContext context{space, {{"loss", Mode::min}}, 100, 1};
+  context.resources = {{"cpu", 64}, {"gpu", 8}};
+  context.resources_per_trial = {{"cpu", 1}};
+  CHECK(choose_searcher(context).type == "tpe");
+  context.resources_per_trial = {{"cpu", 1}, {"gpu", 1}};
+  CHECK(choose_searcher(context).type == "gp");
+  context.resources_per_trial = {{"tpu", 1}};
+  CHECK(choose_searcher(context).type == "gp");
+  context.resources_per_trial = {{"cpu", 1}};
+  context.max_concurrent_trials = 4;
+  CHECK(choose_searcher(context).type == "gp");
+  context.scheduler = {{"type", "bohb"}};
+  CHECK(choose_searcher(context).type == "bohb");
+  context.scheduler = {{"type", "asha"}};
+  CHECK(choose_searcher(context).type == "gp");
+}

@@ -280,3 +280,24 @@ TEST_CASE("No searcher learns anything from a seed: it is drawn evenly, whatever
     CHECK(late.size() >= 25);
   }
 }
+
+TEST_CASE("What a model knows of a paused trial is its last result, until it ends",
+          "[searcher][contract]") {
+  for (const std::string name : {"gp", "tpe", "nsga2"}) {
+    INFO(name);
+    const auto told = [&](bool pauses, bool ends) {
+      auto searcher = make(name, 100);
+      for (std::uint32_t id = 0; id < 14; ++id) {
+        const Json config = next_config(*searcher, id);
+        searcher->on_trial_add(TrialId(id), config.dump());
+        const double score = config["lr"];
+        if (pauses) searcher->on_trial_pause(TrialId(id), {2, {ends ? 0 : score}});
+        if (ends) searcher->on_trial_end(TrialId(id), {2, {score}}, Ended::stopped);
+      }
+      return searcher->save();
+    };
+    CHECK(told(true, false) == told(false, true));
+    CHECK(told(true, true) == told(false, true));
+    CHECK(told(false, false) != told(false, true));
+  }
+}

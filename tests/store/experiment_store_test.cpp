@@ -143,8 +143,8 @@ TEST_CASE("Only what the driver writes aside is swept", "[experiment_store][unit
                                          ".notes.tmp-x",      "journal-0.jsonl",
                                          "journal-01.jsonl",  "snapshot-0.json"};
   for (const auto& name : kept) files.put(path("/runs/exp") / name, "precious");
-  for (const char* const name :
-       {".CURRENT.tmp-7-0", ".snapshot-2.json.tmp-7-3", ".journal-1.jsonl.damaged-1.tmp-7-4"}) {
+  for (const char* const name : {".CURRENT.tmp-7-0", ".snapshot-2.json.tmp-7-3",
+                                 ".journal-1.jsonl.damaged-1.tmp-7-4", ".history.jsonl.tmp-7-5"}) {
     files.put(path("/runs/exp") / name, "");
   }
   std::vector<std::string> notices;

@@ -66,7 +66,9 @@ TEST_CASE_METHOD(World, "What is no name is refused, wherever it leads", "[hande
   for (const std::string& reported :
        {std::string(), std::string("."), std::string(".."), std::string("./ckpt"),
         std::string("ckpt/"), (work / "ckpt").native(), std::string("../checkpoint_000001"),
-        std::string("../../trial_00004/work/ckpt"), std::string("/home/ckpt"), with_nul}) {
+        std::string("../../trial_00004/work/ckpt"), std::string("/home/ckpt"), with_nul,
+        std::string(5'000'000, 'x')}) {
+    CHECK(refusal(reported).size() < 400);
     CHECK_THAT(
         refusal(reported),
         Contains("cannot be handed over: a checkpoint is reported by the name of a directory"));

@@ -35,6 +35,16 @@ TEST_CASE("Only the name of a committed checkpoint parses as one", "[paths][unit
   }
 }
 
+TEST_CASE("What is written aside for any of our files is known by its name", "[paths][unit]") {
+  for (const auto& file : {paths::spec(""), paths::current(""), paths::journal("", 3),
+                           paths::snapshot("", 3), paths::trials("", 3), paths::history("")}) {
+    CAPTURE(file);
+    CHECK(paths::is_written_aside("." + file.native() + ".tmp-4711-2"));
+    CHECK(!paths::is_written_aside(file.native() + ".tmp-4711-2"));
+    CHECK(!paths::is_written_aside("." + file.native() + ".tmp-mine"));
+  }
+}
+
 TEST_CASE("A checkpoint being written is known by its name", "[paths][unit]") {
   CHECK(paths::is_checkpoint_aside(paths::checkpoint_aside("", 7, 1).native()));
   CHECK(!paths::is_checkpoint_aside(".checkpoint_of_mine"));

@@ -127,8 +127,8 @@ const std::vector<Row>& conversation_table() {
         ">stepping", "gone>none", "overdue>stepping"}},
       {State::stepping,
        true,
-       {"failed>stepping", "replaced>replacing", "stepped>ready", "failed>stepping",
-        "failed>stepping", ">stepping", "gone>none", "overdue>stepping"}},
+       {"replaced>replacing", "replaced>replacing", "stepped>ready", "replaced>replacing",
+        "replaced>replacing", ">stepping", "replaced>launching", "replaced>replacing"}},
       {State::saving,
        false,
        {"failed>saving", "failed>saving", "failed>saving", "saved>ready", "failed>saving",
@@ -228,6 +228,9 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       world.notes.now += bytes[i + 1];
     }
     if (talk.state() != before) answered.clear();
+    const bool is_theirs = talk.state() == State::ready || talk.state() == State::stepping ||
+                           talk.state() == State::saving;
+    if (!is_theirs) is_reset = false;
     if (world.notes.spoke_to_nobody) return faulty("something was said to nobody");
     if (talk.has_processes() == world.notes.live.empty()) return faulty("a process is forgotten");
     const bool is_leaving = talk.state() == State::leaving || talk.state() == State::replacing;

@@ -25,20 +25,12 @@ constexpr int look_ms = 50;
 /// What ends its connection mostly ends at once; how is more telling than that it does.
 constexpr Seconds end_after_hangup_s = 2;
 
-class Deadline {
- public:
-  explicit Deadline(Seconds seconds)
-      : at_(Clock::now() +
-            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
-  int left_ms() const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(at_ - Clock::now());
-    return static_cast<int>(std::max<std::int64_t>(left.count() + 1, 0));
-  }
-  bool is_over() const { return Clock::now() >= at_; }
+Seconds now_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
- private:
-  Clock::time_point at_;
-};
+int left_ms(Seconds until) {
+  constexpr double most = 1e6;  // a poll that ends is asked again
+  return static_cast<int>(std::clamp((until - now_s()) * 1e3 + 1, 0.0, most));
+}
 
 bool is_ready(int fd, short events, int timeout_ms) {
   pollfd wanted{fd, events, 0};
@@ -60,7 +52,10 @@ const char* kind_of(const Wakeup& heard) {
 
 }  // namespace
 
-Spawned PeerLauncher::launch(const LaunchSpec& spec) {
+std::pair<LaunchId, Spawned> PeerLauncher::launch(LaunchSpec spec) {
+  const LaunchId launch{++launches_};
+  spec.environment.push_back(adopted_.variable(launch));
+  adopted_.expect(launch);
   // A handler must not run in the child while that shares our memory.
   sigset_t all, before;
   sigfillset(&all);
@@ -68,23 +63,40 @@ Spawned PeerLauncher::launch(const LaunchSpec& spec) {
   try {
     Spawned spawned = spawner_.spawn(spec);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return spawned;
+    adopted_.began(launch, spawned.process.pid());
+    return {launch, std::move(spawned)};
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    adopted_.forget(launch);
     throw;
   }
 }
 
+void PeerLauncher::end(LaunchId launch, Process& process) {
+  process.signal(SIGKILL);
+  const Seconds until = now_s() + end_after_hangup_s;
+  while (!process.ended() && now_s() < until) is_ready(process.pidfd(), POLLIN, 1);
+  adopted_.ended(launch);
+  for (;;) {
+    const bool is_cleared = process.clear();
+    adopted_.look();
+    const bool is_gone = is_cleared && adopted_.left_of(launch) != Adopted::Left::some;
+    if (is_gone || now_s() >= until) break;
+    ::poll(nullptr, 0, 1);
+  }
+  adopted_.forget(launch);
+}
+
 void Peer::send(const protocol::Command& command, Seconds limit_s) {
   const std::string line = protocol::format(command);
-  const Deadline deadline(limit_s);
+  const Seconds until = now_s() + limit_s;
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count =
         ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno == EAGAIN) {
-      if (!is_ready(socket_.get(), POLLOUT, deadline.left_ms()) && deadline.is_over()) {
+      if (!is_ready(socket_.get(), POLLOUT, left_ms(until)) && now_s() >= until) {
         throw Trouble("it does not read what it is told");
       }
     } else if (errno != EINTR) {
@@ -93,16 +105,16 @@ void Peer::send(const protocol::Command& command, Seconds limit_s) {
   }
 }
 
-bool Peer::read_line(Seconds limit_s) {
-  const Deadline deadline(limit_s);
-  while (unread_.find('\n') == unread_.npos) {
+bool Peer::read_line(Seconds until) {
+  for (;;) {
+    // Lines without anything in them are no messages, however many there are.
+    unread_.erase(0, std::min(unread_.find_first_not_of(" \t\r\n"), unread_.size()));
+    if (unread_.find('\n') != unread_.npos) return true;
+    if (now_s() >= until) return false;
     if (unread_.size() >= protocol::max_line_bytes) {
       throw Trouble("it says a line longer than 16 MiB");
     }
-    if (!is_ready(socket_.get(), POLLIN, deadline.left_ms())) {
-      if (deadline.is_over()) return false;
-      continue;
-    }
+    if (!is_ready(socket_.get(), POLLIN, left_ms(until))) continue;
     char block[64 * 1024];
     const ssize_t count = ::recv(socket_.get(), block, sizeof block, MSG_DONTWAIT);
     if (count > 0) {
@@ -116,30 +128,27 @@ bool Peer::read_line(Seconds limit_s) {
                     last_words());
     }
   }
-  return true;
 }
 
 Wakeup Peer::hear(Seconds limit_s) {
-  for (;;) {
-    if (!read_line(limit_s))
-      throw Trouble(expected_ + " did not come within " + show(limit_s) + last_words());
-    const std::size_t end = unread_.find('\n');
-    std::string line = unread_.substr(0, end);
-    unread_.erase(0, end + 1);
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const std::size_t bytes = line.size();
-    line.append(MessageParser::padding_bytes, ' ');
-    Wakeup heard = parser_.parse(LaunchId{}, std::string_view(line).substr(0, bytes));
-    if (const auto* const faulted = std::get_if<Faulted>(&heard)) {
-      constexpr std::string_view not_ours = "not the protocol: ";
-      const bool is_garbage = faulted->reason.starts_with(not_ours);
-      throw Trouble(is_garbage ? "it sent a line that is " +
-                                     clean_text(faulted->reason.substr(not_ours.size(), 500)) +
-                                     " (what it prints belongs on standard output)"
-                               : "it said: " + clean_text(faulted->reason.substr(0, 500)));
-    }
-    return heard;
+  if (!read_line(now_s() + limit_s)) {
+    throw Trouble(expected_ + " did not come within " + show(limit_s) + last_words());
   }
+  const std::size_t end = unread_.find('\n');
+  std::string line = unread_.substr(0, end);
+  unread_.erase(0, end + 1);
+  const std::size_t bytes = line.size();
+  line.append(MessageParser::padding_bytes, ' ');
+  Wakeup heard = parser_.parse(LaunchId{}, std::string_view(line).substr(0, bytes));
+  if (const auto* const faulted = std::get_if<Faulted>(&heard)) {
+    constexpr std::string_view not_ours = "not the protocol: ";
+    const bool is_garbage = faulted->reason.starts_with(not_ours);
+    throw Trouble(is_garbage ? "it sent a line that is " +
+                                   clean_text(faulted->reason.substr(not_ours.size(), 500)) +
+                                   " (what it prints belongs on standard output)"
+                             : "it said: " + clean_text(faulted->reason.substr(0, 500)));
+  }
+  return heard;
 }
 
 Trouble Peer::unexpected(const Wakeup& heard, const char* wanted) {
@@ -148,16 +157,20 @@ Trouble Peer::unexpected(const Wakeup& heard, const char* wanted) {
 
 std::optional<std::string> Peer::breaks_silence(Seconds seconds) {
   expect("nothing");
-  if (!read_line(seconds)) return std::nullopt;
+  if (!read_line(now_s() + seconds)) return std::nullopt;
   return kind_of(hear(seconds));
 }
 
 std::optional<ExitStatus> Peer::end_within(Seconds seconds) {
-  const Deadline deadline(seconds);
+  const Seconds until = now_s() + seconds;
   for (;;) {
     if (const auto status = process_.ended()) return status;
-    if (deadline.is_over()) return std::nullopt;
-    is_ready(process_.pidfd(), POLLIN, std::min(deadline.left_ms(), look_ms));
+    if (now_s() >= until) return std::nullopt;
+    // What it still says is read, so that it does not wait for that.
+    char block[64 * 1024];
+    while (socket_ && ::recv(socket_.get(), block, sizeof block, MSG_DONTWAIT) > 0) {
+    }
+    is_ready(process_.pidfd(), POLLIN, std::min(left_ms(until), look_ms));
   }
 }
 

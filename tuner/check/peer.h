@@ -6,7 +6,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "tuner/exec/adopted.h"
 #include "tuner/exec/executor.h"
 #include "tuner/exec/message_parser.h"
 #include "tuner/exec/process_wide.h"
@@ -25,18 +27,26 @@ class PeerLauncher {
  public:
   PeerLauncher() : spawner_(process_wide_.descriptors_before()) {}
   /// Error (machine) if the program cannot be started.
-  Spawned launch(const LaunchSpec& spec);
+  std::pair<LaunchId, Spawned> launch(LaunchSpec spec);
+  /// Ends what the launch has left, wherever it went; waits for that, but not for ever.
+  void end(LaunchId launch, Process& process);
 
  private:
   ProcessWide process_wide_;
   Spawner spawner_;
+  Adopted adopted_;
+  std::uint64_t launches_ = 0;
 };
 
-/// Killed with its group by the destructor, if it runs.
+/// Killed, with all that it has started, by the destructor.
 class Peer {
  public:
+  /// `launcher` outlives it.
   Peer(PeerLauncher& launcher, const LaunchSpec& spec)
-      : Peer(launcher.launch(spec), spec.stderr_path) {}
+      : Peer(launcher, launcher.launch(spec), spec.stderr_path) {}
+  ~Peer() { launcher_.end(launch_, process_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
 
   /// Trouble if it does not take it within `limit_s`.
   void send(const protocol::Command& command, Seconds limit_s);
@@ -68,15 +78,19 @@ class Peer {
   pid_t pid() const { return process_.pid(); }
 
  private:
-  Peer(Spawned spawned, std::filesystem::path log)
-      : log_(std::move(log)),
-        process_(std::move(spawned.process)),
-        socket_(std::move(spawned.socket)) {}
+  Peer(PeerLauncher& launcher, std::pair<LaunchId, Spawned> launched, std::filesystem::path log)
+      : launcher_(launcher),
+        launch_(launched.first),
+        log_(std::move(log)),
+        process_(std::move(launched.second.process)),
+        socket_(std::move(launched.second.socket)) {}
   static Trouble unexpected(const Wakeup& heard, const char* wanted);
   /// True if a whole line is in `unread_`.
-  bool read_line(Seconds limit_s);
+  bool read_line(Seconds until);
   std::string last_words() const;
 
+  PeerLauncher& launcher_;
+  LaunchId launch_;
   std::filesystem::path log_;
   Process process_;
   FileDescriptor socket_;

@@ -122,7 +122,8 @@ struct StopRequested {
 
 /// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
 /// ends, whatever the next result would have made of it.
-/// The reason of what the user has asked for.
+/// Reasons that the experiment knows: of an attempt's end, and of what the user has asked for.
+inline constexpr std::string_view said_done = "it said that it was done";
 inline constexpr std::string_view stopped_by_user = "stopped by the user (tune stop)";
 
 struct TrialStopRequested {

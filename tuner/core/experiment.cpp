@@ -253,7 +253,7 @@ void Experiment::take_in(Trial& trial, const Metrics& metrics) {
   for (const auto& metric : metrics.numbers) {
     const std::size_t i = position_of(trial, metric.name, next);
     if (i == trial.summaries.size()) {
-      if (i >= most_summaries) continue;
+      if (i >= most_summaries || is_drivers_column(metric.name)) continue;
       trial.summaries.push_back({.name = metric_name(metric.name)});
       const auto wide = positions_.find(trial.id);
       if (wide != positions_.end()) wide->second.emplace(trial.summaries.back().name, i);
@@ -358,7 +358,9 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
   switch (event.outcome) {
     case Outcome::completed:
       trial.error.clear();
-      if (!trial.stopping) trial.ended_by = EndedBy::exit;
+      if (!trial.stopping) {
+        trial.ended_by = event.reason == said_done ? EndedBy::done : EndedBy::exit;
+      }
       set_state(trial, TrialState::terminated, time);
       break;
     case Outcome::paused:

@@ -192,7 +192,11 @@ std::string readable_number(const std::string& number) {
     return number[0] == '-' ? "\"-Infinity\"" : "\"Infinity\"";
   }
   const bool is_whole = number.find_first_of(".eE") == number.npos;
-  return is_whole && number.size() > digits_of_64_bits ? number + "e0" : number;
+  if (!is_whole || number.size() <= digits_of_64_bits) return number;
+  const auto fits = [&number]<class Whole>(Whole whole) {
+    return std::from_chars(number.data(), number.data() + number.size(), whole).ec == std::errc();
+  };
+  return fits(std::int64_t()) || fits(std::uint64_t()) ? number : number + "e0";
 }
 
 /// `json` with its numbers so that every reader takes them for fractions.

@@ -2,6 +2,12 @@
 
 namespace tune {
 
+bool is_drivers_column(std::string_view name) {
+  return name == "trial_id" || name == "timestamp" || name == "date" || name == "done" ||
+         name == "time_total_s" || name == "time_since_restore" ||
+         name == "iterations_since_restore";
+}
+
 double Result::iteration_time(const Metrics& metrics, double measured_s) {
   constexpr double longest_s = 1e9;
   const auto reported = metrics.find("time_this_iter_s");

@@ -10,6 +10,10 @@
 
 namespace tune {
 
+/// Whether tables have the driver's own value under this name, whatever a trainable reports: not of
+/// those that it may count itself (training_iteration, time_this_iter_s, and totals).
+bool is_drivers_column(std::string_view name);
+
 struct Result {
   std::int64_t training_iteration = 0;  ///< 1, 2, 3 ...; grows strictly within a trial
   Seconds timestamp = 0;                ///< Unix time at which the driver accepted it

@@ -66,12 +66,19 @@ class Searcher {
   }
 
   /// The trial reached a final state; `last` is its last result, with iteration 0 if it has none.
-  /// Told again, after further results, for a trial that the user queued again: the later end
-  /// replaces the earlier.
+  /// Told again, after further results, for a trial that the user queued again, or that went on
+  /// after a pause: the later end replaces the earlier.
   virtual void on_trial_end(TrialId id, const Observation& last, Ended how) {
     (void)id;
     (void)last;
     (void)how;
+  }
+
+  /// A scheduler has paused the trial after `last`, perhaps for good: most of what asha_promotion
+  /// pauses never goes on. If it does, its end, or its next pause, replaces this.
+  virtual void on_trial_pause(TrialId id, const Observation& last) {
+    (void)id;
+    (void)last;
   }
 
   /// How many trials the search will make in all, if that is known beforehand.

@@ -27,6 +27,7 @@ struct Attempt {
   Conversation* conversation = nullptr;  ///< never null
   Seconds began_at = 0;                  ///< steady
   Saver::Source source;      ///< its checkpoint is pinned until the first result, then none
+  bool has_begun = false;    ///< its conversation knows of it; until then that may end by itself
   bool has_result = false;   ///< in this attempt
   bool save_failed = false;  ///< the last one
   bool save_asked = false;   ///< by hand, at the next result

@@ -63,7 +63,7 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
     } else if (trial(attempt.trial).iteration == 0) {
       end(attempt, Outcome::failed, "it ended before its first result");
     } else {
-      end(attempt, Outcome::completed, "");
+      end(attempt, Outcome::completed, std::string(said_done));
     }
     return;
   }
@@ -127,6 +127,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     try_to_close(attempt);
     return;
   }
+  if (!attempt.has_begun) return;  // idle processes have gone: others are launched
   const bool is_machines_fault =
       gone.how == Conversation::Gone::How::not_launched && !gone.is_trials_fault;
   if (is_machines_fault) {

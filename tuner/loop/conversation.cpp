@@ -44,12 +44,15 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
 }
 
 Conversation::Heard Conversation::hear(const Refused& wakeup) {
-  const bool is_reset = state_ == State::stepping && start_.has_value();
-  if (!is_reset || member(wakeup.launch).has_answered) {
-    return out_of_turn("it refused a reset that it was not asked for");
-  }
+  if (is_being_reset() && !member(wakeup.launch).has_answered) return replace(Urge::asked);
+  return out_of_turn("it refused a reset that it was not asked for");
+}
+
+/// Whatever is wrong with processes that have trained another trial is no fault of this one before
+/// its first result.
+Conversation::Heard Conversation::replace(Urge urge) {
   state_ = State::replacing;
-  urge_all(Urge::asked);
+  urge_all(urge);
   return Replaced{};
 }
 
@@ -118,6 +121,7 @@ Conversation::Heard Conversation::be_late() {
     default:
       break;
   }
+  if (is_being_reset()) return replace(Urge::terminated);
   if (is_disconnected_) return Overdue{"it closed its connection and lived on"};
   if (state_ == State::launching) {
     return Overdue{"it did not say hello within " + show(patience_.launch_s) +
@@ -162,6 +166,7 @@ void Conversation::launch() {
   urge_ = Urge::none;
   is_disconnected_ = false;
   was_told_ = false;
+  echoes_ = false;
   first_end_.reset();
   reported_.reset();
   log_ = specs_.front().stderr_path;
@@ -242,13 +247,18 @@ bool Conversation::is_spoken_to() const {
 }
 
 /// What is wrong with an answer that names `iteration`; empty if nothing is.
-std::string Conversation::other_answer(std::optional<std::int64_t> iteration) const {
+std::string Conversation::other_answer(std::optional<std::int64_t> iteration) {
+  if (!iteration && echoes_) {
+    return "its answer names no iteration, as its answers did before: does it answer twice?";
+  }
+  echoes_ = iteration.has_value();
   if (!iteration || *iteration == asked_) return "";
   return "it answered iteration " + std::to_string(*iteration) + ", and was asked for iteration " +
          std::to_string(asked_) + ": does it answer twice?";
 }
 
 Conversation::Heard Conversation::out_of_turn(const std::string& sentence) {
+  if (is_being_reset()) return replace(Urge::terminated);
   if (is_spoken_to()) return Failed{sentence};
   if (state_ == State::idle) leave(Urge::terminated);
   return {};
@@ -279,6 +289,8 @@ Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
   link_.forget(id);
   gone.was_told = was_told_;
   if (!first_end_) first_end_ = std::move(gone);
+  const bool was_being_reset = is_being_reset();
+  if (was_being_reset) state_ = State::replacing;
   if (!members_.empty()) {
     if (state_ != State::lost && urge_ < Urge::terminated) {
       if (state_ != State::replacing) state_ = State::leaving;
@@ -289,7 +301,7 @@ Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
   set_deadline(never_s);
   if (state_ == State::replacing) {
     launch();
-    return {};
+    return was_being_reset ? Heard(Replaced{}) : Heard();
   }
   state_ = State::none;
   return *first_end_;

@@ -35,7 +35,7 @@ class Conversation {
   enum class State {
     none,       ///< no process: not launched yet, or all gone
     launching,  ///< launched, and not all have said hello
-    replacing,  ///< one cannot be reset: on their way out, others are launched in their place
+    replacing,  ///< a reset failed: on their way out, others are launched in their place
     ready,      ///< nothing is asked of them
     stepping,   ///< told to train until the next result
     saving,     ///< told to save
@@ -69,7 +69,7 @@ class Conversation {
   };
   /// All have said hello and know what they are to train.
   struct Ready {};
-  /// One cannot be reset: they leave, and others are launched in their place.
+  /// A reset has not come to a result: they leave, and others are launched in their place.
   struct Replaced {};
   /// All have taken the step; this is what the first has reported.
   struct Stepped {
@@ -165,7 +165,9 @@ class Conversation {
   Member& member(LaunchId id);
   bool is_spoken_to() const;
   Heard out_of_turn(const std::string& sentence);
-  std::string other_answer(std::optional<std::int64_t> iteration) const;
+  bool is_being_reset() const { return state_ == State::stepping && start_.has_value(); }
+  Heard replace(Urge urge);
+  std::string other_answer(std::optional<std::int64_t> iteration);
   bool all_have_answered(LaunchId id);
   void ask(State state, std::int64_t iteration, const protocol::Command& command);
   void wait_for(State state, Seconds seconds);
@@ -189,6 +191,7 @@ class Conversation {
   std::optional<Gone> first_end_;
   bool is_function_ = false;
   bool can_reset_ = false;
+  bool echoes_ = false;  ///< an answer has named its iteration
   bool is_disconnected_ = false;
   bool was_told_ = false;
   Seconds deadline_ = never_s;

@@ -106,7 +106,12 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
     scheduler->on_trial_start(experiment.trial(started->trial));
   } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
     const Trial& trial = experiment.trial(ended->trial);
-    is_final(trial.state) ? learn_end(trial) : scheduler->on_trial_wait(trial);
+    if (is_final(trial.state)) {
+      learn_end(trial);
+    } else {
+      scheduler->on_trial_wait(trial);
+      if (trial.state == TrialState::paused) searcher.on_trial_pause(trial);
+    }
   } else if (const auto* stopped = std::get_if<TrialStopRequested>(&event.body)) {
     const Trial& trial = experiment.trial(stopped->trial);
     searcher.on_stop(trial.id);

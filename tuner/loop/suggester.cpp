@@ -88,18 +88,26 @@ void Suggester::on_stop(TrialId trial) {
   if (found != live_.end()) found->second = true;
 }
 
+Observation Suggester::last_of(const Trial& trial) const {
+  Observation last{trial.iteration, {}, values_of(constraints_, trial)};
+  for (const Objective& objective : objectives_) {
+    last.scores.push_back(score_of(objective, trial.last_value(objective.metric)));
+  }
+  return last;
+}
+
+void Suggester::on_trial_pause(const Trial& trial) {
+  tell({.what = Told::What::pause, .trial = trial.id, .observation = last_of(trial)});
+}
+
 void Suggester::on_trial_end(const Trial& trial) {
   const auto found = live_.find(trial.id);
   const bool was_stopped = found != live_.end() && found->second;
   if (found != live_.end()) live_.erase(found);
   if (live_.empty()) is_batch_full_ = false;
-  Observation last{trial.iteration, {}, values_of(constraints_, trial)};
-  for (const Objective& objective : objectives_) {
-    last.scores.push_back(score_of(objective, trial.last_value(objective.metric)));
-  }
   tell({.what = Told::What::end,
         .trial = trial.id,
-        .observation = std::move(last),
+        .observation = last_of(trial),
         .how = trial.state == TrialState::error ? Ended::failed
                : was_stopped                    ? Ended::stopped
                                                 : Ended::complete});
@@ -141,7 +149,9 @@ Answer Suggester::suggest(TrialId trial) {
 
 void Suggester::tell(Told told) {
   using What = Told::What;
-  if (told.what == What::result || told.what == What::end) in_vain_ = false;
+  if (told.what == What::result || told.what == What::pause || told.what == What::end) {
+    in_vain_ = false;
+  }
   if (workers_ == nullptr || !is_slow_) {
     take_in(blaming([&] { return perform(told); }));
     return;
@@ -174,6 +184,9 @@ Suggester::Heard Suggester::perform(Told& told) {
       break;
     case Told::What::result:
       searcher_->on_result(told.trial, told.observation);
+      break;
+    case Told::What::pause:
+      searcher_->on_trial_pause(told.trial, told.observation);
       break;
     case Told::What::end:
       searcher_->on_trial_end(told.trial, told.observation, told.how);

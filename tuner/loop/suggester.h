@@ -40,6 +40,7 @@ class Suggester {
   void on_exploit(TrialId trial, const std::string& new_config);
   void on_result(const Trial& trial, const Result& result);
   void on_stop(TrialId trial);  ///< it ends before its training is complete
+  void on_trial_pause(const Trial& trial);
   void on_trial_end(const Trial& trial);
 
   // ---------------------------------------------------------------------------------- for new
@@ -63,7 +64,7 @@ class Suggester {
 
  private:
   struct Told {
-    enum class What { ask, add, result, end, save } what;
+    enum class What { ask, add, result, pause, end, save } what;
     TrialId trial{};
     std::string config = {};
     Observation observation = {};
@@ -80,6 +81,7 @@ class Suggester {
   };
 
   Answer suggest(TrialId trial);
+  Observation last_of(const Trial& trial) const;
   void tell(Told told);
   Heard perform(Told& told);
   void take_in(Heard heard);

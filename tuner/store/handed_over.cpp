@@ -19,7 +19,8 @@ Error refused(const path& what, const std::string& why) {
 }
 
 bool is_name(const std::string& text) {
-  return !text.empty() && text != "." && text != ".." &&
+  constexpr std::size_t longest = 255;  // that any file system takes
+  return !text.empty() && text.size() <= longest && text != "." && text != ".." &&
          text.find_first_of(std::string_view("/\0", 2)) == text.npos;
 }
 
@@ -27,7 +28,8 @@ bool is_name(const std::string& text) {
 
 HandedOver HandedOver::judge(FileSystem& files, const path& work, const std::string& name) {
   if (!is_name(name)) {
-    throw machine_error("'" + clean_text(name) +
+    constexpr std::size_t quoted = 100;
+    throw machine_error("'" + clean_text(name.substr(0, quoted)) +
                         "' cannot be handed over: a checkpoint is reported by the name of a "
                         "directory in the trial's working directory");
   }

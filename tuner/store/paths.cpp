@@ -97,8 +97,8 @@ bool is_written_aside(std::string_view name) {
   own = own.substr(0, own.find(damaged_mark));
   const std::string_view who = name.substr(at + aside_mark.size());
   const auto dash = who.find('-');
-  const bool is_ours = own == "CURRENT" || own == "experiment.json" || parse_journal(own) ||
-                       parse_snapshot(own) || parse_trials(own);
+  const bool is_ours = own == "CURRENT" || own == "experiment.json" || own == "history.jsonl" ||
+                       parse_journal(own) || parse_snapshot(own) || parse_trials(own);
   return is_ours && dash != who.npos && parse_number(who.substr(0, dash)) &&
          parse_number(who.substr(dash + 1));
 }
