@@ -48,6 +48,12 @@ class Line {
     return *this;
   }
 
+  /// Comes with each answer, so without a value in between.
+  Line& add_integer(std::string_view name, std::int64_t value) {
+    text_.append(",\"").append(name).append("\":").append(std::to_string(value));
+    return *this;
+  }
+
   std::string finish() {
     text_.append("}\n");
     if (text_.size() > max_line_bytes) {
@@ -100,7 +106,7 @@ std::string line_of(const Hello& hello) {
 
 std::string line_of(const Result& result) {
   Line line("result");
-  if (result.iteration) line.add("iteration", *result.iteration);
+  if (result.iteration) line.add_integer("iteration", *result.iteration);
   line.add("metrics", result.metrics);
   if (result.done) line.add("done", true);
   if (result.should_checkpoint) line.add("should_checkpoint", true);
@@ -110,7 +116,7 @@ std::string line_of(const Result& result) {
 
 std::string line_of(const Saved& saved) {
   Line line("saved");
-  if (saved.iteration) line.add("iteration", *saved.iteration);
+  if (saved.iteration) line.add_integer("iteration", *saved.iteration);
   if (saved.error) line.add("error", *saved.error);
   return line.finish();
 }

@@ -347,3 +347,21 @@ TEST_CASE("A callback's state is recorded when the driver leaves", "[loop][callb
   CHECK(harness.journal().find(R"("e":"callback","callback":"counter","state":{"results":12})") !=
         std::string::npos);
 }
+
+TEST_CASE("How long the trainables take to save is measured", "[loop]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.run();
+  CHECK(harness.experiment.saves().committed == 3);
+  CHECK(harness.experiment.saves().save_s == Approx(3e-4));
+}
+
+TEST_CASE("All places are taken in the turn in which they are free", "[loop]") {
+  Harness harness;
+  harness.resources = {{"cpu", 4}};
+  harness.run();
+  for (const Trial& trial : harness.experiment.trials()) {
+    CHECK(trial.started == harness.experiment.trials().front().started);
+  }
+}
