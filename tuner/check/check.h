@@ -18,7 +18,7 @@ struct CheckOptions {
   std::optional<Json> other;  ///< another one of the same space, if there is any
   /// What population based training is to change; with any, nothing else is changed.
   std::set<std::string> mutated;
-  int iterations = 4;         ///< of a whole run; it is interrupted in its middle
+  int iterations = 4;  ///< of a whole run; it is interrupted in its middle
   /// By how much of the larger one two values may differ that are equal; 0: not by a bit.
   double tolerance = 0;
   Seconds answer_s = 300;           ///< for a step or a save
