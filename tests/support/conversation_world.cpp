@@ -156,6 +156,11 @@ std::string expected(const World& world, Message message, LaunchId who,
   const State state = world.talk.state();
   const std::string name = to_string(state);
   const bool is_last = world.notes.live.size() == 1;
+  if (is_reset && state == State::stepping) {
+    if (message == Message::exited && !is_last) return ">replacing";
+    const bool is_said_again = message <= Message::faulted && answered.count(who) != 0;
+    if (is_said_again) return "replaced>replacing";
+  }
   if (message == Message::exited && !is_last) {
     return state == State::lost || state == State::replacing ? ">" + name : ">leaving";
   }
@@ -167,10 +172,9 @@ std::string expected(const World& world, Message message, LaunchId who,
     return r.state == state && r.is_reset == (is_reset && state == State::stepping);
   });
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
-  const bool is_answer = one.starts_with("ready>") || one.starts_with("replaced>") ||
-                         one.starts_with("stepped>") || one.starts_with("saved>");
+  const bool is_answer =
+      one.starts_with("ready>") || one.starts_with("stepped>") || one.starts_with("saved>");
   if (!is_answer) return one;
-  if (one.starts_with("replaced>") && answered.count(who) == 0) return one;
   if (answered.count(who) != 0) return "failed>" + name;
   return answered.size() + 1 < world.notes.live.size() ? ">" + name : one;
 }
