@@ -106,8 +106,7 @@ void CsvRows::append_row(const Values& values, Append append_value) {
 CsvRows::Row CsvRows::make(TrialId trial, const Result& result) {
   fields_.fill(trial, result);
   const auto& metrics = result.metrics;
-  const auto shape = shape_of(metrics.text);
-  if (!shape.has_lists && shape.values == metrics.numbers.size()) {
+  if (!metrics.has_others) {
     append_row(metrics.numbers, [&](const Metric& metric) {
       row_ += ',';
       append_csv_number(row_, metric.value);

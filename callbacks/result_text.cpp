@@ -22,10 +22,11 @@ void set_optional(std::string& text, const std::optional<double>& value) {
   if (value) append_number(text, *value);
 }
 
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
 /// The inside of `text`, an object, without the braces and the space next to them.
 std::string_view members(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
-  const auto trim = [&](std::string_view inside) {
+  const auto trim = [](std::string_view inside) {
     while (!inside.empty() && is_space(inside.front())) inside.remove_prefix(1);
     while (!inside.empty() && is_space(inside.back())) inside.remove_suffix(1);
     return inside;
@@ -33,6 +34,27 @@ std::string_view members(std::string_view text) {
   text = trim(text);
   return trim(text.substr(1, text.size() - 2));
 }
+
+/// Finds the next of a few bytes: most of a result's text are digits and letters, which nobody
+/// wants to look at one by one.
+class AnyOf {
+ public:
+  consteval explicit AnyOf(std::string_view bytes) {
+    for (const char c : bytes) is_one_[static_cast<unsigned char>(c)] = true;
+  }
+
+  /// Its place from `from` on; the size of `text`, or more, where there is none.
+  std::size_t next(std::string_view text, std::size_t from) const {
+    while (from < text.size() && !is_one_[static_cast<unsigned char>(text[from])]) ++from;
+    return from;
+  }
+
+ private:
+  std::array<bool, 256> is_one_{};
+};
+
+constexpr AnyOf outside_strings("{}[],\"");
+constexpr AnyOf in_strings("\"\\");
 
 }  // namespace
 
@@ -68,66 +90,44 @@ void DriverFields::fill(TrialId trial, const Result& result) {
   texts_[10] = result.done ? "true" : "false";
 }
 
-MetricsShape shape_of(std::string_view metrics) {
-  MetricsShape shape;
-  std::size_t depth = 0;
-  std::size_t lists = 0;
-  std::size_t keys = 0;
-  std::size_t objects = 0;
-  bool is_in_driver_field = false;
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
+MemberPlaces driver_fields_in(std::string_view metrics) {
+  MemberPlaces places;
+  std::size_t depth = 0;  // of objects and lists
+  bool is_in_one = false;
+  for (std::size_t i = 0; (i = outside_strings.next(metrics, i)) < metrics.size(); ++i) {
     const char c = metrics[i];
-    const bool ends_member = depth == 1 && lists == 0 && (c == ',' || c == '}');
-    if (ends_member && is_in_driver_field) shape.driver_fields.back().second = i;
-    if (ends_member) is_in_driver_field = false;
-    if (c == '{') {
+    const bool ends_member = depth == 1 && (c == ',' || c == '}');
+    if (ends_member && is_in_one) places.back().second = i;
+    if (ends_member) is_in_one = false;
+    if (c == '{' || c == '[') {
       ++depth;
-      ++objects;
-    } else if (c == '}') {
+    } else if (c == '}' || c == ']') {
       --depth;
-    } else if (c == '[') {
-      shape.has_lists = true;
-      ++lists;
-    } else if (c == ']') {
-      --lists;
     } else if (c == '"') {
       const std::size_t start = i + 1;
       bool escapes = false;
-      for (++i; i < metrics.size() && metrics[i] != '"'; ++i) {
-        if (metrics[i] != '\\') continue;
+      while ((i = in_strings.next(metrics, i + 1)) < metrics.size() && metrics[i] != '"') {
         escapes = true;
         ++i;
       }
+      if (depth != 1) continue;
       auto next = i + 1;
-      while (next < metrics.size() && (metrics[next] == ' ' || metrics[next] == '\t')) ++next;
+      while (next < metrics.size() && is_space(metrics[next])) ++next;
       if (next >= metrics.size() || metrics[next] != ':') continue;
-      ++keys;
-      if (depth != 1 || lists > 0) continue;
       std::string unescaped;
       std::string_view key = metrics.substr(start, i - start);
       if (escapes) {
         const Json parsed = Json::parse(metrics.substr(start - 1, i + 2 - start), nullptr, false);
         if (parsed.is_string()) key = unescaped = parsed.get<std::string>();
       }
-      is_in_driver_field = is_driver_field(key);
-      if (is_in_driver_field) shape.driver_fields.emplace_back(start - 1, start - 1);
+      is_in_one = is_driver_field(key);
+      if (is_in_one) places.emplace_back(start - 1, start - 1);
     }
   }
-  shape.values = keys + 1 - objects;
-  return shape;
+  return places;
 }
 
 void append_json_row(std::string& out, const DriverFields& fields, const Result& result) {
-  std::string own_text;
-  std::string_view text = result.metrics.text;
-  if (const auto shape = shape_of(text); !shape.driver_fields.empty()) {
-    std::size_t from = 0;
-    for (const auto& [begin, end] : shape.driver_fields) {
-      own_text.append(text.substr(from, begin - from));
-      from = text[end] == ',' ? end + 1 : end;
-    }
-    text = own_text.append(text.substr(from));
-  }
   out += '{';
   for (std::size_t i = 0; i < driver_fields.size(); ++i) {
     if (fields.text(i).empty()) continue;
@@ -139,9 +139,19 @@ void append_json_row(std::string& out, const DriverFields& fields, const Result&
       out += fields.text(i);
     }
   }
-  auto inside = members(text);
-  if (inside.ends_with(',')) inside.remove_suffix(1);  // of one that is taken out behind it
-  if (!inside.empty()) out.append(",").append(inside);
+  out += ',';
+  const std::size_t own = out.size();
+  const std::string_view text = result.metrics.text;
+  const std::string_view inside = members(text);
+  auto from = static_cast<std::size_t>(inside.data() - text.data());
+  const std::size_t end_of_inside = from + inside.size();
+  for (const auto& [begin, end] : driver_fields_in(text)) {
+    out.append(text.substr(from, begin - from));
+    from = text[end] == ',' ? end + 1 : end;
+  }
+  if (from < end_of_inside) out.append(text.substr(from, end_of_inside - from));
+  // Where the last one was left out, or all.
+  while (out.size() >= own && (is_space(out.back()) || out.back() == ',')) out.pop_back();
   out += "}\n";
 }
 

@@ -5,12 +5,12 @@
 
 #include <array>
 #include <bitset>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "tuner/core/result.h"
 #include "tuner/core/trial.h"
@@ -44,15 +44,10 @@ class DriverFields {
   std::time_t date_of_ = -1;  ///< the second that the date was last made for
 };
 
-/// What a look at the text of metrics tells without parsing it.
-struct MetricsShape {
-  std::size_t values = 0;  ///< members that are no objects, at any depth
-  bool has_lists = false;  ///< then `values` may count members of objects in lists too
-  /// Where the outermost object has members called like driver fields: from the key to the comma or
-  /// brace behind the value.
-  std::vector<std::pair<std::size_t, std::size_t>> driver_fields;
-};
-MetricsShape shape_of(std::string_view metrics);
+/// Where the outermost object of `metrics` has members called like driver fields: from the key to
+/// the comma or brace behind the value.
+using MemberPlaces = boost::container::small_vector<std::pair<std::size_t, std::size_t>, 4>;
+MemberPlaces driver_fields_in(std::string_view metrics);
 
 /// Appends result.json's row of `result`, with the line's end.
 void append_json_row(std::string& out, const DriverFields& fields, const Result& result);

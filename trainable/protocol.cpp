@@ -14,6 +14,7 @@ namespace tune::protocol {
 namespace {
 
 constexpr std::string_view step_beginning = R"({"type":"step","iteration":)";
+constexpr std::size_t longest_step_bytes = 64;
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
@@ -87,7 +88,9 @@ std::string line_of(const Start& start) {
 }
 
 std::string line_of(const Step& step) {
-  return std::string(step_beginning).append(std::to_string(step.iteration)).append("}\n");
+  std::string line;
+  line.reserve(longest_step_bytes);
+  return line.append(step_beginning).append(std::to_string(step.iteration)).append("}\n");
 }
 
 std::string line_of(const Save& save) {

@@ -27,6 +27,18 @@ bool holds(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("Metrics know whether there is more in their text than numbers", "[metrics]") {
+  for (const std::string text : {"{}", R"({"a":1,"b":{"c":true,"d":{}}})", R"({"a":"NaN"})"}) {
+    CHECK_FALSE(parse_metrics(text).has_others);
+    CHECK_FALSE(read_metrics(text).has_others);
+  }
+  for (const std::string text :
+       {R"({"a":"one"})", R"({"a":1,"b":[2]})", R"({"b":{"c":null}})", R"({"a":[]})"}) {
+    CHECK(parse_metrics(text).has_others);
+    CHECK(read_metrics(text).has_others);
+  }
+}
+
 TEST_CASE("Metrics are flattened with slashes, and only numbers are taken", "[metrics]") {
   const Metrics metrics = parse_metrics(
       R"({"loss":0.5,"n":3,"ok":true,"word":"x","list":[1],"none":null,"val":{"acc":{"top1":0.9}}})");

@@ -197,7 +197,7 @@ Result read_result(const JsonFields& fields) {
   result.done = fields.flag("done");
   result.should_checkpoint = fields.flag("should_checkpoint");
   result.metrics.text = fields.raw_last("metrics");
-  flatten(fields.object("metrics"), result.metrics.numbers);
+  flatten(fields.object("metrics"), result.metrics);
   return result;
 }
 

@@ -149,7 +149,7 @@ bool has_too_many_names(std::string_view json) {
 class Flattener {
  public:
   /// `seen`: of metrics that come in; they are held to what `parse_metrics` promises.
-  Flattener(std::vector<Metric>& numbers, NamesSeen* seen) : numbers_(numbers), seen_(seen) {}
+  Flattener(Metrics& metrics, NamesSeen* seen) : metrics_(metrics), seen_(seen) {}
 
   void take(simdjson::dom::object object) {
     const std::size_t length = path_.size();
@@ -160,7 +160,9 @@ class Flattener {
         path_ += '/';
         take(simdjson::dom::object(value));
       } else if (const auto number = number_in(value)) {
-        numbers_.push_back({path_, *number});
+        metrics_.numbers.push_back({path_, *number});
+      } else {
+        metrics_.has_others = true;
       }
       path_.resize(length);
     }
@@ -172,7 +174,7 @@ class Flattener {
     if (!seen_->insert(path_)) throw std::invalid_argument("'" + path_ + "' is in it twice");
   }
 
-  std::vector<Metric>& numbers_;
+  Metrics& metrics_;
   NamesSeen* seen_;
   std::string path_;
 };
@@ -229,9 +231,9 @@ void put_in_one_line(std::string& text) {
 
 }  // namespace
 
-void flatten(simdjson::dom::object object, std::vector<Metric>& numbers) {
-  numbers.reserve(numbers.size() + object.size());
-  Flattener(numbers, nullptr).take(object);
+void flatten(simdjson::dom::object object, Metrics& metrics) {
+  metrics.numbers.reserve(metrics.numbers.size() + object.size());
+  Flattener(metrics, nullptr).take(object);
 }
 
 simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view text) {
@@ -273,7 +275,7 @@ Metrics parse_metrics(std::string_view text) {
   thread_local NamesSeen seen;
   seen.clear();
   metrics.numbers.reserve(simdjson::dom::object(root).size());
-  Flattener(metrics.numbers, &seen).take(simdjson::dom::object(root));
+  Flattener(metrics, &seen).take(simdjson::dom::object(root));
   return metrics;
 }
 
@@ -284,7 +286,7 @@ Metrics read_metrics(std::string_view text) {
   if (const auto error = parse_record(metrics.text).get(object)) {
     throw std::invalid_argument(std::string("no JSON object: ") + simdjson::error_message(error));
   }
-  flatten(object, metrics.numbers);
+  flatten(object, metrics);
   return metrics;
 }
 

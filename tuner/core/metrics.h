@@ -34,6 +34,7 @@ struct Metrics {
   /// The numbers in it, in its order. Lists and strings other than "NaN", "Infinity", "-Infinity"
   /// are not here.
   std::vector<Metric> numbers;
+  bool has_others = false;  ///< whether anything in `text` is neither a number here nor an object
 
   std::optional<double> find(std::string_view name) const;
 };

@@ -6,14 +6,13 @@
 
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "tuner/core/metrics.h"
 
 namespace tune {
 
-/// Appends the numbers in `object`, flattened, to `numbers`: of metrics that were taken in once.
-void flatten(simdjson::dom::object object, std::vector<Metric>& numbers);
+/// Takes the numbers in `object`, flattened, into `metrics`: of some that were taken in once.
+void flatten(simdjson::dom::object object, Metrics& metrics);
 
 /// The number that `element` stands for: booleans are 0 and 1, "NaN" and the infinities are
 /// strings. Nothing for all else.
