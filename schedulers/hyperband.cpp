@@ -19,7 +19,7 @@ namespace tune {
 namespace {
 
 /// A trial of a bracket that has neither ended nor lost.
-struct Member {
+struct BracketMember {
   bool has_arrived = false;  ///< at the bracket's barrier
   bool is_paused = false;
   double score = 0;  ///< at the barrier
@@ -30,7 +30,7 @@ struct Bracket {
   std::int64_t added = 0;    ///< trials ever, those that have died included
   bool is_closed = false;    ///< takes no more trials, though there may be room
   std::int64_t arrived = 0;  ///< of the members
-  std::map<TrialId, Member> members;
+  std::map<TrialId, BracketMember> members;
 
   bool all_have_arrived() const { return arrived > 0 && arrived == std::ssize(members); }
 };
@@ -55,7 +55,7 @@ class Hyperband : public Scheduler {
     if (place == bracket_of_.end()) return;
     const std::int64_t number = place->second;
     Bracket& bracket = brackets_.at(number);
-    Member& member = bracket.members.at(trial.id);
+    BracketMember& member = bracket.members.at(trial.id);
     member.is_paused = false;
     ready_.erase({number, trial.id});
     if (member.has_arrived && bracket.all_have_arrived() && !bracket.is_closed) {
@@ -69,7 +69,7 @@ class Hyperband : public Scheduler {
     if (lost_.contains(trial.id)) to_stop_.insert(trial.id);
     const auto place = bracket_of_.find(trial.id);
     if (place == bracket_of_.end()) return;
-    Member& member = brackets_.at(place->second).members.at(trial.id);
+    BracketMember& member = brackets_.at(place->second).members.at(trial.id);
     member.is_paused = trial.state == TrialState::paused;
     if (member.is_paused && !member.has_arrived) ready_.insert({place->second, trial.id});
   }
@@ -99,7 +99,7 @@ class Hyperband : public Scheduler {
     }
     const std::int64_t number = place->second;
     Bracket& bracket = brackets_.at(number);
-    Member& member = bracket.members.at(trial.id);
+    BracketMember& member = bracket.members.at(trial.id);
     // At the barrier already: the save for its pause has failed.
     if (member.has_arrived) return {Action::pause};
     const auto& milestones = shape(number).milestones;
@@ -224,7 +224,7 @@ class Hyperband : public Scheduler {
     Halving halving{.cutoff = ranking.front().score};
     for (std::size_t i = 0; i < ranking.size(); ++i) {
       const TrialId id = ranking[i].trial;
-      Member& member = bracket.members.at(id);
+      BracketMember& member = bracket.members.at(id);
       if (i < places && !std::isnan(member.score)) {
         halving = {.cutoff = member.score, .kept = i + 1};
         member.has_arrived = false;
@@ -267,8 +267,8 @@ class Hyperband : public Scheduler {
     if (bracket.rung < 0 || bracket.rung >= rungs) throw std::invalid_argument("no such rung");
     for (const Json& entry : saved.at(4)) {
       const auto id = TrialId(load_whole<std::uint32_t>(entry.at(0)));
-      const Member member{entry.at(1).get<bool>(), entry.at(2).get<bool>(),
-                          load_number(entry.at(3))};
+      const BracketMember member{entry.at(1).get<bool>(), entry.at(2).get<bool>(),
+                                 load_number(entry.at(3))};
       bracket.members[id] = member;
       bracket_of_[id] = number;
       if (member.has_arrived) ++bracket.arrived;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int most_draws = 100;
 /// A run ends when no hyperparameter varies by more than this share of its range.
-constexpr double least_deviation = 1e-10;
+constexpr double spent_deviation = 1e-10;
 /// Scores that differ by less than this share of themselves are the same.
 constexpr double least_difference = 1e-12;
 
@@ -146,7 +146,7 @@ void CmaDescent::learn() {
   const std::size_t remembered = 10 + (30 * axes_->size() - 1) / distribution_.population() + 1;
   if (best_scores_.size() > remembered) best_scores_.pop_front();
   const bool is_still = best_scores_.size() == remembered && is_flat();
-  has_converged_ = is_still || distribution_.is_spent(least_deviation);
+  has_converged_ = is_still || distribution_.is_spent(spent_deviation);
 }
 
 /// Whether neither the last generation nor the best of those before differ.

@@ -19,7 +19,7 @@ constexpr std::size_t most_cells = 50;
 constexpr std::size_t fewest_trials = 2;
 constexpr double prior_weight = 1;
 /// 90 % of the narrowest kernel are in one cell.
-constexpr double least_deviation = 0.5 / 1.64;
+constexpr double narrowest_deviation = 0.5 / 1.64;
 
 using Counts = std::vector<double>;  ///< of trials, by cell
 
@@ -75,7 +75,7 @@ double deviation_of(const std::vector<std::size_t>& seen, const Counts& counts, 
   const auto quartiles = static_cast<double>(seen[std::min(seen.size() - 1, place)]) -
                          static_cast<double>(seen[static_cast<std::size_t>(first)]);
   const double width = 1.059 * std::min(quartiles / 1.34, deviation) * std::pow(all, -0.2);
-  return std::max(width, least_deviation);
+  return std::max(width, narrowest_deviation);
 }
 
 std::vector<double> number_masses(const Counts& counts) {

@@ -10,9 +10,6 @@ namespace tune {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-const double half_log_two_pi = 0.5 * std::log(2 * std::numbers::pi);
-
 /// c[0] + c[1] x + ...
 template <std::size_t n>
 double polynomial(const std::array<double, n>& c, double x) {
@@ -67,7 +64,7 @@ double lower_quantile(double from_middle, double p) {
     const double r = 0.180625 - from_middle * from_middle;
     return from_middle * polynomial(middle_over, r) / polynomial(middle_under, r);
   }
-  if (p <= 0) return -infinity;
+  if (p <= 0) return -std::numeric_limits<double>::infinity();
   const double r = std::sqrt(-std::log(p));
   if (r <= 5) return -polynomial(near_over, r - 1.6) / polynomial(near_under, r - 1.6);
   return -polynomial(far_over, r - 5) / polynomial(far_under, r - 5);

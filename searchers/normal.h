@@ -1,7 +1,12 @@
 // The standard normal distribution, accurate far out in its tails.
 #pragma once
 
+#include <cmath>
+#include <numbers>
+
 namespace tune {
+
+inline const double half_log_two_pi = 0.5 * std::log(2 * std::numbers::pi);
 
 double normal_cdf(double z);
 double log_normal_cdf(double z);

@@ -17,7 +17,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_deviation = 1e-12;  ///< without magic_clip
-const double half_log_two_pi = 0.5 * std::log(2 * std::numbers::pi);
 
 /// The logarithm of a sum of exponentials, of which more come again and again.
 class LogSum {

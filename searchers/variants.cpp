@@ -12,7 +12,7 @@ namespace tune {
 
 namespace {
 
-constexpr int max_draws = 1000;
+constexpr int draws_in_vain = 1000;
 
 class Variants : public Searcher {
  public:
@@ -94,7 +94,7 @@ class Variants : public Searcher {
 
   /// The first config from `place` on, which moves behind it; nothing if there is none.
   std::optional<Json> find_next(Place& place) const {
-    const int most_in_vain = options_.constant_grid_search ? max_draws : 1;
+    const int most_in_vain = options_.constant_grid_search ? draws_in_vain : 1;
     const bool is_first = place.sample == 0 && place.grid_point == 0;
     int in_vain = place.grid_point == 0 ? 0 : -1;  // samples that brought nothing
     while (options_.num_samples < 0 || place.sample < options_.num_samples) {
@@ -117,7 +117,7 @@ class Variants : public Searcher {
     return std::invalid_argument(tune::too_narrow(
         options_.constraints, space_.has_grid()
                                   ? "in the grid"
-                                  : "among " + std::to_string(max_draws) + " drawn at random"));
+                                  : "among " + std::to_string(draws_in_vain) + " drawn at random"));
   }
 
   /// A config for the grid point of `place`. Nothing if all draws gave one that was suggested
@@ -126,7 +126,7 @@ class Variants : public Searcher {
     const Json& given = preset(place.sample);
     const bool may_repeat = !options_.skip_duplicates || !given.is_null();
     const bool is_the_same_again = space_.is_deterministic() || options_.constant_grid_search;
-    for (int draws = 0; draws < (is_the_same_again ? 1 : max_draws); ++draws) {
+    for (int draws = 0; draws < (is_the_same_again ? 1 : draws_in_vain); ++draws) {
       Json config = options_.constant_grid_search ? draw_constant(place, random)
                                                   : space_.sample(place.grid_point, random, given);
       is_broken = find_broken(options_.constraints, config) != nullptr;

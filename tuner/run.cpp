@@ -282,7 +282,7 @@ std::set<int> indices_of(const Trial& trial) {
 /// it might still change.
 void wait_for_lease(FileSystem& files, const std::filesystem::path& directory, LeaseWatch& watch,
                     const RunOptions& options) {
-  constexpr Seconds longest_pause_s = 1;
+  constexpr Seconds longest_sleep_s = 1;
   constexpr Seconds say_every_s = 10;
   Seconds said_at = -say_every_s;
   await_lease(files, paths::lock(directory), watch, [&](const LeasePending& pending) {
@@ -292,7 +292,7 @@ void wait_for_lease(FileSystem& files, const std::filesystem::path& directory, L
       said_at = now;
     }
     std::this_thread::sleep_for(
-        std::chrono::duration<double>(std::min(longest_pause_s, pending.lease_s / 10)));
+        std::chrono::duration<double>(std::min(longest_sleep_s, pending.lease_s / 10)));
   });
 }
 

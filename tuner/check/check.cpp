@@ -21,10 +21,6 @@ constexpr Seconds quiet_s = 0.05;
 constexpr double slowness = 3;
 constexpr std::size_t most_named = 5;
 
-Seconds steady_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 std::string list_of(const std::set<std::string>& names) {
   std::string text;
   std::size_t named = 0;

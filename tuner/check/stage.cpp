@@ -12,13 +12,9 @@
 
 namespace tune {
 
-namespace {
-
 Seconds steady_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-}  // namespace
 
 std::filesystem::path Stage::directory_of(TrialId trial) const {
   return paths::trial(directory_, trial);

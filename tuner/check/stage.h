@@ -14,6 +14,9 @@
 
 namespace tune {
 
+/// Of a clock that never goes back.
+Seconds steady_s();
+
 /// A checkpoint, in a place that its maker has never heard of.
 struct Kept {
   std::filesystem::path directory;

@@ -13,31 +13,31 @@ namespace tune {
 
 namespace {
 
-void put(std::string& out, std::string_view name, std::int64_t value) {
+void put_member(std::string& out, std::string_view name, std::int64_t value) {
   append_key(out, name);
   append_integer(out, value);
 }
-void put(std::string& out, std::string_view name, int value) {
-  put(out, name, std::int64_t{value});
+void put_member(std::string& out, std::string_view name, int value) {
+  put_member(out, name, std::int64_t{value});
 }
-void put(std::string& out, std::string_view name, double value) {
+void put_member(std::string& out, std::string_view name, double value) {
   append_key(out, name);
   append_number(out, value);
 }
-void put_if(std::string& out, std::string_view name, const std::optional<double>& value) {
-  if (value) put(out, name, *value);
+void put_member_if(std::string& out, std::string_view name, const std::optional<double>& value) {
+  if (value) put_member(out, name, *value);
 }
-void put_if(std::string& out, std::string_view name, const std::string& text) {
+void put_member_if(std::string& out, std::string_view name, const std::string& text) {
   if (text.empty()) return;
   append_key(out, name);
   append_string(out, text);
 }
 template <class Number>
-void put_unless_zero(std::string& out, std::string_view name, Number value) {
-  if (value != Number{}) put(out, name, value);
+void put_member_unless_zero(std::string& out, std::string_view name, Number value) {
+  if (value != Number{}) put_member(out, name, value);
 }
 
-void put(std::string& out, const Checkpoint& checkpoint) {
+void put_member(std::string& out, const Checkpoint& checkpoint) {
   out += '{';
   append_members(out, checkpoint);
   out += '}';
@@ -45,7 +45,7 @@ void put(std::string& out, const Checkpoint& checkpoint) {
 
 /// ["loss",last,min,max,sum,average of 5,average of 10,count], and of a trial with recent values
 /// ,seen,[value ...] before the end.
-void put(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
+void put_member(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
   out += '[';
   append_string(out, std::string_view(summary.name));
   for (const double value : {summary.last, summary.min, summary.max, summary.sum,
@@ -75,23 +75,23 @@ void put_summaries(std::string& out, const Trial& trial) {
   out += '[';
   for (std::size_t i = 0; i < trial.summaries.size(); ++i) {
     if (i > 0) out += ',';
-    put(out, trial.summaries[i], i < trial.recent.size() ? &trial.recent[i] : nullptr);
+    put_member(out, trial.summaries[i], i < trial.recent.size() ? &trial.recent[i] : nullptr);
   }
   out += ']';
 }
 
-void put(std::string& out, const Cloning& cloning) {
+void put_member(std::string& out, const Cloning& cloning) {
   out += '{';
-  put(out, "event", static_cast<std::int64_t>(cloning.event));
-  put(out, "t", cloning.time);
-  put(out, "iteration", cloning.iteration);
-  put(out, "donor", static_cast<std::int64_t>(index_of(cloning.donor)));
-  put_unless_zero(out, "donor_iteration", cloning.donor_iteration);
-  put_if(out, "old_config", cloning.old_config.text());
-  put_unless_zero(out, "started", static_cast<std::int64_t>(cloning.started));
-  put_unless_zero(out, "attempt", cloning.attempt);
-  put_unless_zero(out, "checkpoint", cloning.checkpoint);
-  put_unless_zero(out, "saves", cloning.saves);
+  put_member(out, "event", static_cast<std::int64_t>(cloning.event));
+  put_member(out, "t", cloning.time);
+  put_member(out, "iteration", cloning.iteration);
+  put_member(out, "donor", static_cast<std::int64_t>(index_of(cloning.donor)));
+  put_member_unless_zero(out, "donor_iteration", cloning.donor_iteration);
+  put_member_if(out, "old_config", cloning.old_config.text());
+  put_member_unless_zero(out, "started", static_cast<std::int64_t>(cloning.started));
+  put_member_unless_zero(out, "attempt", cloning.attempt);
+  put_member_unless_zero(out, "checkpoint", cloning.checkpoint);
+  put_member_unless_zero(out, "saves", cloning.saves);
   out += '}';
 }
 
@@ -102,7 +102,7 @@ void put_list(std::string& out, std::string_view name, const Items& items) {
   out += '[';
   for (const auto& item : items) {
     if (out.back() != '[') out += ',';
-    put(out, item);
+    put_member(out, item);
   }
   out += ']';
 }
@@ -204,17 +204,17 @@ constexpr std::string_view config_key = ",\"config\":";
 }  // namespace
 
 void append_members(std::string& out, const Checkpoint& checkpoint) {
-  put(out, "index", checkpoint.index);
-  put(out, "iteration", checkpoint.iteration);
-  put(out, "total_s", checkpoint.time_total_s);
-  put_if(out, "timesteps", checkpoint.timesteps_total);
-  put_if(out, "episodes", checkpoint.episodes_total);
-  put(out, "score", checkpoint.score);
+  put_member(out, "index", checkpoint.index);
+  put_member(out, "iteration", checkpoint.iteration);
+  put_member(out, "total_s", checkpoint.time_total_s);
+  put_member_if(out, "timesteps", checkpoint.timesteps_total);
+  put_member_if(out, "episodes", checkpoint.episodes_total);
+  put_member(out, "score", checkpoint.score);
   append_key(out, "why");
   append_string(out, checkpoint.triggers.to_string());
-  put(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
-  put(out, "save_s", checkpoint.save_s);
-  put(out, "commit_s", checkpoint.commit_s);
+  put_member(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
+  put_member(out, "save_s", checkpoint.save_s);
+  put_member(out, "commit_s", checkpoint.commit_s);
 }
 
 Checkpoint read_checkpoint(const JsonFields& fields) {
@@ -235,50 +235,50 @@ Checkpoint read_checkpoint(const JsonFields& fields) {
 void Experiment::append_trial(std::string& out, TrialId id) const {
   const Trial& trial = this->trial(id);
   out += '{';
-  put(out, "trial", static_cast<std::int64_t>(index_of(id)));
+  put_member(out, "trial", static_cast<std::int64_t>(index_of(id)));
   append_key(out, "state");
   append_string(out, to_string(trial.state));
   const auto queued = queued_.find(id);
-  if (queued != queued_.end()) put(out, "place", static_cast<std::int64_t>(queued->second));
-  put_if(out, "tag", trial.tag);
-  put(out, "attempt", trial.attempt);
-  put_unless_zero(out, "failures", trial.failures);
-  put_if(out, "error", trial.error);
-  put_unless_zero(out, "not_before", trial.not_before);
-  put_if(out, "ended_by", std::string(to_string(trial.ended_by)));
-  put_if(out, "why", trial.why);
-  if (trial.stopping) put(out, "stopping", 1);
-  if (trial.stopped_by_rule) put(out, "stopped_by_rule", 1);
-  if (trial.last_save_due) put(out, "last_save_due", 1);
-  if (trial.pausing) put(out, "pausing", 1);
-  put(out, "iteration", trial.iteration);
-  put_unless_zero(out, "restored_iteration", trial.restored_iteration);
-  put(out, "total_s", trial.time_total_s);
-  put_unless_zero(out, "restored_s", trial.restored_time_s);
-  put_if(out, "timesteps", trial.timesteps_total);
-  put_if(out, "episodes", trial.episodes_total);
-  put_unless_zero(out, "started", trial.started);
-  put_unless_zero(out, "ended", trial.ended);
+  if (queued != queued_.end()) put_member(out, "place", static_cast<std::int64_t>(queued->second));
+  put_member_if(out, "tag", trial.tag);
+  put_member(out, "attempt", trial.attempt);
+  put_member_unless_zero(out, "failures", trial.failures);
+  put_member_if(out, "error", trial.error);
+  put_member_unless_zero(out, "not_before", trial.not_before);
+  put_member_if(out, "ended_by", std::string(to_string(trial.ended_by)));
+  put_member_if(out, "why", trial.why);
+  if (trial.stopping) put_member(out, "stopping", 1);
+  if (trial.stopped_by_rule) put_member(out, "stopped_by_rule", 1);
+  if (trial.last_save_due) put_member(out, "last_save_due", 1);
+  if (trial.pausing) put_member(out, "pausing", 1);
+  put_member(out, "iteration", trial.iteration);
+  put_member_unless_zero(out, "restored_iteration", trial.restored_iteration);
+  put_member(out, "total_s", trial.time_total_s);
+  put_member_unless_zero(out, "restored_s", trial.restored_time_s);
+  put_member_if(out, "timesteps", trial.timesteps_total);
+  put_member_if(out, "episodes", trial.episodes_total);
+  put_member_unless_zero(out, "started", trial.started);
+  put_member_unless_zero(out, "ended", trial.ended);
   put_summaries(out, trial);
   put_list(out, "checkpoints", trial.checkpoints);
-  put_unless_zero(out, "saves", trial.saves);
-  put_unless_zero(out, "failed_saves", trial.failed_saves);
-  put_unless_zero(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
-  put_if(out, "start_checkpoint", trial.start_checkpoint);
+  put_member_unless_zero(out, "saves", trial.saves);
+  put_member_unless_zero(out, "failed_saves", trial.failed_saves);
+  put_member_unless_zero(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
+  put_member_if(out, "start_checkpoint", trial.start_checkpoint);
   if (trial.donor) {
-    put(out, "donor", static_cast<std::int64_t>(index_of(trial.donor->trial)));
-    put_unless_zero(out, "donor_checkpoint", trial.donor->index);
-    put_unless_zero(out, "donor_attempt", trial.donor->attempt);
+    put_member(out, "donor", static_cast<std::int64_t>(index_of(trial.donor->trial)));
+    put_member_unless_zero(out, "donor_checkpoint", trial.donor->index);
+    put_member_unless_zero(out, "donor_attempt", trial.donor->attempt);
   }
-  if (!trial.resources.empty()) put_if(out, "resources", text_of_resources(trial.resources));
+  if (!trial.resources.empty()) put_member_if(out, "resources", text_of_resources(trial.resources));
   put_list(out, "lineage", trial.lineage);
   const auto process = processes_.find(id);
   if (process != processes_.end()) {
-    put(out, "pid", process->second.pid);
-    put(out, "start_ticks", static_cast<std::int64_t>(process->second.start_ticks));
+    put_member(out, "pid", process->second.pid);
+    put_member(out, "start_ticks", static_cast<std::int64_t>(process->second.start_ticks));
   }
   const std::string config = trial.config.text();
-  put(out, "config_bytes", static_cast<std::int64_t>(config.size()));
+  put_member(out, "config_bytes", static_cast<std::int64_t>(config.size()));
   append_key(out, "metrics");
   out += trial.last_metrics.empty() ? "null" : trial.last_metrics.text();
   out += config_key;

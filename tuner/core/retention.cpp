@@ -76,9 +76,9 @@ class EveryNIterations : public Retention {
   std::int64_t n_;
 };
 
-class AnyOf : public Retention {
+class AnyRule : public Retention {
  public:
-  explicit AnyOf(std::vector<std::unique_ptr<Retention>> rules) : rules_(std::move(rules)) {}
+  explicit AnyRule(std::vector<std::unique_ptr<Retention>> rules) : rules_(std::move(rules)) {}
 
   std::vector<bool> keep(std::span<const Checkpoint> oldest_first) const override {
     std::vector<bool> kept(oldest_first.size(), false);
@@ -113,7 +113,7 @@ std::unique_ptr<Retention> make_every_n_iterations(std::int64_t n) {
 }
 
 std::unique_ptr<Retention> make_any_of(std::vector<std::unique_ptr<Retention>> rules) {
-  return std::make_unique<AnyOf>(std::move(rules));
+  return std::make_unique<AnyRule>(std::move(rules));
 }
 
 std::unique_ptr<Retention> make_retention(const CheckpointConfig& config) {

@@ -279,9 +279,9 @@ class ExperimentPlateau : public Stopper {
   std::int64_t settled_results_ = 0;              ///< in a row
 };
 
-class AnyOf : public Stopper {
+class AnyStopper : public Stopper {
  public:
-  explicit AnyOf(std::vector<NamedStopper> stoppers) : stoppers_(std::move(stoppers)) {}
+  explicit AnyStopper(std::vector<NamedStopper> stoppers) : stoppers_(std::move(stoppers)) {}
 
   bool should_stop(const Trial& trial, const Result& result) override {
     bool stops = false;
@@ -362,7 +362,7 @@ std::unique_ptr<Stopper> make_experiment_plateau(ExperimentPlateauOptions option
 }
 
 std::unique_ptr<Stopper> make_any_of(std::vector<NamedStopper> stoppers) {
-  return std::make_unique<AnyOf>(std::move(stoppers));
+  return std::make_unique<AnyStopper>(std::move(stoppers));
 }
 
 std::unique_ptr<Stopper> make_any_of(std::vector<std::unique_ptr<Stopper>> stoppers) {

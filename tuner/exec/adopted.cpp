@@ -21,14 +21,14 @@ namespace {
 /// Each may bring to light children of what was reaped in the one before; chains are short.
 constexpr int most_looks = 64;
 
-enum class Life { gone, dead, alive };
+enum class ChildLife { gone, dead, alive };
 
 /// Of a child. Not by its state in /proc, where a process whose first thread has ended looks dead.
-Life life_of(pid_t pid) {
+ChildLife child_life(pid_t pid) {
   siginfo_t info{};
   const int flags = WEXITED | WNOHANG | WNOWAIT | __WALL;
-  if (::waitid(P_PID, static_cast<id_t>(pid), &info, flags) != 0) return Life::gone;
-  return info.si_pid != 0 ? Life::dead : Life::alive;
+  if (::waitid(P_PID, static_cast<id_t>(pid), &info, flags) != 0) return ChildLife::gone;
+  return info.si_pid != 0 ? ChildLife::dead : ChildLife::alive;
 }
 
 void reap(pid_t pid) {
@@ -103,11 +103,11 @@ bool Adopted::look_once() {
   bool again = false;
   for (const pid_t pid : *children) {
     if (leaders_.contains(pid)) continue;
-    const Life life = life_of(pid);
-    if (life == Life::gone) continue;
-    const Owner owner = owner_of(pid, life == Life::dead);
+    const ChildLife life = child_life(pid);
+    if (life == ChildLife::gone) continue;
+    const Owner owner = owner_of(pid, life == ChildLife::dead);
     const bool is_trials = owner.kind == Owner::Kind::launch || owner.kind == Owner::Kind::nobody;
-    if (life == Life::dead && is_trials) {
+    if (life == ChildLife::dead && is_trials) {
       reap(pid);
       again = true;
       continue;
@@ -117,7 +117,8 @@ bool Adopted::look_once() {
       continue;
     }
     if (owner.kind != Owner::Kind::unknown) seen.emplace(pid, owner);
-    if (life == Life::alive && owner.kind == Owner::Kind::launch) end_if_over(pid, owner.launch);
+    if (life == ChildLife::alive && owner.kind == Owner::Kind::launch)
+      end_if_over(pid, owner.launch);
   }
   seen_ = std::move(seen);
   return again;

@@ -14,7 +14,7 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::size_t quoted_bytes = 100;
 /// Of a trainable's error: it is kept for good, with the trial and in the journal.
 constexpr std::size_t error_bytes = 64 * 1024;
-constexpr std::size_t kept_buffer_bytes = 1024 * 1024;
+constexpr std::size_t kept_line_bytes = 1024 * 1024;
 
 static_assert(MessageParser::padding_bytes >= simdjson::SIMDJSON_PADDING);
 
@@ -224,7 +224,7 @@ Wakeup MessageParser::parse(LaunchId launch, std::string_view line) {
                                quote_beginning(line)};
   };
   try {
-    if (line.size() > kept_buffer_bytes) {
+    if (line.size() > kept_line_bytes) {
       ondemand::parser once;
       return read_message(once, launch, line);
     }

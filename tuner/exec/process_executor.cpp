@@ -34,8 +34,8 @@ constexpr Seconds endless_s = 1e9;  ///< a steady time that no machine reaches
 constexpr std::chrono::milliseconds look_period{250};
 
 // At the end of the executor.
-constexpr std::chrono::seconds patience{5};
-constexpr std::chrono::milliseconds longest_pause{50};
+constexpr std::chrono::seconds last_patience{5};
+constexpr std::chrono::milliseconds last_pause{50};
 
 }  // namespace
 
@@ -224,8 +224,8 @@ class ProcessExecutor::Loop {
   /// Until all that was killed is gone; not for ever, since what is stuck in the kernel does not
   /// end.
   void wait_for_ends() {
-    const auto until = std::chrono::steady_clock::now() + patience;
-    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, longest_pause)) {
+    const auto until = std::chrono::steady_clock::now() + last_patience;
+    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, last_pause)) {
       bool all_gone = true;
       for (const auto& [launch, state] : launches_) {
         all_gone = (!state.child || state.child->is_gone()) && all_gone;

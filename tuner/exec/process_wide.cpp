@@ -21,11 +21,11 @@ std::mutex mutex;
 int users = 0;
 int was_subreaper = 0;
 rlimit descriptors{};
-std::array<Taken, 3> signals = {
+std::array<Taken, 3> taken_signals = {
     {{SIGPIPE, SIG_IGN, {}}, {SIGXFSZ, SIG_IGN, {}}, {SIGCHLD, SIG_DFL, {}}}};
 
 void take() {
-  for (auto& [signal, action, before] : signals) {
+  for (auto& [signal, action, before] : taken_signals) {
     struct sigaction wanted {};
     wanted.sa_handler = action;
     ::sigaction(signal, &wanted, &before);
@@ -40,7 +40,7 @@ void take() {
 void give_back() {
   if (descriptors.rlim_max > 0) (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
   (void)::prctl(PR_SET_CHILD_SUBREAPER, static_cast<unsigned long>(was_subreaper));
-  for (const auto& taken : signals) ::sigaction(taken.signal, &taken.before, nullptr);
+  for (const auto& taken : taken_signals) ::sigaction(taken.signal, &taken.before, nullptr);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace tune {
 
 namespace {
 
-constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
+constexpr Seconds no_retry_s = std::numeric_limits<Seconds>::infinity();
 
 }  // namespace
 
@@ -25,7 +25,7 @@ NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_check
       start_checkpoint_(std::move(start_checkpoint)),
       only_(std::move(only)),
       on_added_(std::move(on_added)),
-      retry_at_(never_s) {
+      retry_at_(no_retry_s) {
   for (const auto& [place, id] : ledger_.experiment().pending()) {
     if (trial(id).not_before > 0) delayed_.insert({trial(id).not_before, id});
   }
@@ -33,7 +33,7 @@ NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_check
 
 void NextTrial::forget_last_look() {
   nothing_left_ = false;
-  retry_at_ = never_s;
+  retry_at_ = no_retry_s;
 }
 
 std::optional<TrialId> NextTrial::choose(bool anything_runs) {
@@ -51,7 +51,7 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
     auto* const suggestion = std::get_if<Suggestion>(&*answer);
     if (suggestion == nullptr) {
       if (const auto chosen = ask_scheduler(now, false)) return chosen;
-      nothing_left_ = !anything_runs && retry_at_ == never_s;
+      nothing_left_ = !anything_runs && retry_at_ == no_retry_s;
       searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
       return std::nullopt;
     }
@@ -108,7 +108,7 @@ std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) 
       retry_at_ = std::min(retry_at_, trial(id).not_before);
     }
   }
-  nothing_left_ = !anything_runs && retry_at_ == never_s;
+  nothing_left_ = !anything_runs && retry_at_ == no_retry_s;
   return std::nullopt;
 }
 

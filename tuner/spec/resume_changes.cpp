@@ -8,7 +8,7 @@ namespace tune {
 
 namespace {
 
-constexpr ChangeRule rules[] = {
+constexpr ChangeRule resume_rules[] = {
     {"/name", "the name of a started experiment cannot change: rename its directory instead"},
     {"/storage_path", "a started experiment is moved by moving its directory"},
     {"/trainable/command", ""},
@@ -69,14 +69,14 @@ constexpr ChangeRule rules[] = {
 
 }  // namespace
 
-std::span<const ChangeRule> change_rules() { return rules; }
+std::span<const ChangeRule> change_rules() { return resume_rules; }
 
 std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
                                     const Catalogue& catalogue) {
   std::vector<Problem> problems;
   const Json before = to_json(recorded);
   const Json after = to_json(changed);
-  for (const auto& [pointer, refusal] : rules) {
+  for (const auto& [pointer, refusal] : resume_rules) {
     if (refusal.empty()) continue;
     const Json::json_pointer field{std::string(pointer)};
     // By what nothing was ranked so far, nothing contradicts.

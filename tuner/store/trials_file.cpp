@@ -18,7 +18,7 @@ namespace {
 constexpr int trials_format = 1;
 /// A trial's line is longer: so a wrong number in one cannot take all memory.
 constexpr std::uint64_t least_line_bytes = 30;
-constexpr std::size_t piece_bytes = 1 << 20;
+constexpr std::size_t write_bytes = 1 << 20;
 /// Below that, a file is not worth being written anew.
 constexpr std::uint64_t small_file_bytes = 4 << 20;
 
@@ -169,7 +169,7 @@ void TrialsFile::append(const TrialLines& lines) {
     const std::size_t size = piece.size() - before;
     noted.push_back({trial, {end, static_cast<std::uint32_t>(size)}});
     end += size;
-    if (piece.size() >= piece_bytes) {
+    if (piece.size() >= write_bytes) {
       write(*out, piece);
       piece.clear();
     }
@@ -215,7 +215,7 @@ void TrialsFile::rewrite() {
       const auto size = static_cast<std::uint32_t>(line.size() + 1);
       moved[index_of(*trial)] = {end, size};
       end += size;
-      if (piece.size() < piece_bytes) return;
+      if (piece.size() < write_bytes) return;
       write(*out, piece);
       piece.clear();
     });
