@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "apps/tune/build_info.h"
+#include "apps/tune/cli_texts.h"
 #include "apps/tune/dispatch.h"
 #include "apps/tune/output.h"
 #include "tuner/core/nearest_name.h"
@@ -463,6 +465,54 @@ void add_control_commands(CLI::App& app, Line& line) {
   checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
 }
 
+/// What packages and shells ask for; nobody else has to see it.
+void add_hidden_commands(CLI::App& app, Line& line) {
+  app.add_subcommand("generate", "Write the manual pages")
+      ->group("")
+      ->add_option("--man", line.directory, "The directory to write them to")
+      ->required();
+  app.add_subcommand("complete", "Print what the last word after -- may become")->group("");
+}
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+}
+
+/// "auto|table", "SECONDS", without what the parser says of ranges.
+std::string placeholder_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const auto colon = type.find(':');
+  if (colon == std::string::npos || type.compare(colon, 2, ":{") != 0) return type.substr(0, colon);
+  std::string values = type.substr(colon + 2, type.find('}') - colon - 2);
+  std::replace(values.begin(), values.end(), ',', '|');
+  return values;
+}
+
+OptionText text_of(const CLI::Option& option) {
+  OptionText text;
+  text.is_positional = option.get_positional();
+  if (text.is_positional) text.names.push_back(option.get_name(true));
+  for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) text.names.push_back("--" + name);
+  text.what = option.get_description();
+  text.group = option.get_group();
+  text.is_required = option.get_required();
+  if (option.get_items_expected_max() > 0) {
+    text.placeholder = placeholder_of(option);
+    text.default_value = option.get_default_str();
+  }
+  return text;
+}
+
+CommandText text_of(const CLI::App& app) {
+  CommandText text{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const auto* const option : app.get_options()) {
+    if (!option->get_group().empty()) text.options.push_back(text_of(*option));
+  }
+  for (const auto* const command : shown_commands(app)) text.commands.push_back(text_of(*command));
+  return text;
+}
+
 /// "--num-sampels" as the sentence that helps; empty if `word` is no option.
 std::string about_unknown(const CLI::App& app, const std::string& word) {
   const bool is_option = word.starts_with("-");
@@ -473,9 +523,7 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
       if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
     }
   } else if (chosen.empty()) {
-    for (const auto* const command : app.get_subcommands(nullptr)) {
-      known.push_back(command->get_name());
-    }
+    for (const auto* const command : shown_commands(app)) known.push_back(command->get_name());
   } else {
     return "unexpected argument '" + word + "'";
   }
@@ -508,7 +556,12 @@ int run_command_line(std::vector<std::string> arguments) {
       "Search for hyperparameters: many trials of a training program, steered, saved and "
       "resumable.",
       "tune");
-  app.set_version_flag("--version", std::string("tune ") + version());
+  bool as_json = false;
+  CLI::Option* const json =
+      app.add_flag("--json", as_json, "With --version: also commit, compiler and libraries");
+  json->needs(app.set_version_flag("--version", [&as_json] {
+    return as_json ? build_info().dump(2) : std::string("tune ") + version();
+  }));
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
@@ -525,6 +578,7 @@ int run_command_line(std::vector<std::string> arguments) {
   add_lineage(app, line);
   add_export(app, line);
   add_simulate(app, line);
+  add_hidden_commands(app, line);
   // "tune help run", as with other programs of many commands.
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
@@ -541,6 +595,16 @@ int run_command_line(std::vector<std::string> arguments) {
     return explain(app, error);
   }
   const CLI::App& command = *app.get_subcommands().front();
+  if (command.get_name() == "generate") {
+    write_man_pages(text_of(app), line.directory);
+    return exit_ok;
+  }
+  if (command.get_name() == "complete") {
+    std::string found;
+    for (const auto& word : completions(text_of(app), line.spec.command)) found += word + "\n";
+    print_data(found);
+    return exit_ok;
+  }
   collect_options(command, line.spec);
   return carry_out(command.get_name(), line);
 }
