@@ -108,7 +108,7 @@ std::vector<Contender> parse_contenders(const std::optional<std::string>& text, 
     options.erase("type");
     const std::string label =
         scheduler.value("type", "?") + (options.empty() ? "" : options.dump());
-    if (item == own.at("type")) scheduler = own;
+    if (own.at("type") == Json(item)) scheduler = own;
     fill_in_max_t(scheduler, longest);
     contenders.push_back({label, scheduler});
   }
