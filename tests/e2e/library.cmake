@@ -35,6 +35,10 @@ tune_python_test("e2e outside project" ${CMAKE_CURRENT_SOURCE_DIR}/outside_proje
                  "TUNE_CMAKE_CXX_COMPILER_LAUNCHER=${launcher}"
                  "TUNE_CMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS} ${sanitizer_flags}"
                  "TUNE_CMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}")
+if(NOT TUNE_SANITIZE)  # nobody packs those
+  tune_python_test("e2e package" ${CMAKE_CURRENT_SOURCE_DIR}/package_test.py
+                   "TUNE_BUILD=${CMAKE_BINARY_DIR}" "TUNE_CMAKE=${CMAKE_COMMAND}")
+endif()
 
 tune_python_test("house layers" ${PROJECT_SOURCE_DIR}/tests/check_layers.py)
 tune_python_test("house layers can be broken" ${PROJECT_SOURCE_DIR}/tests/check_layers_test.py)
