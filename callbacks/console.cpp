@@ -63,6 +63,7 @@ class Console final : public Callback {
   void on_trial_recover(const Trial& trial) override;
   void on_trial_error(const Trial& trial) override;
   void on_experiment_end(const Experiment& experiment) override;
+  void on_total(std::optional<std::uint64_t> trials) override { info_.total_trials = trials; }
   void on_notice(const std::string& sentence) override { line("notice: " + sentence); }
 
  private:

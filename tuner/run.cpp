@@ -90,9 +90,10 @@ std::optional<Seconds> snapshot_period(const ExperimentSpec& spec) {
 
 /// The parts of one run, in the order in which they depend on each other.
 struct Engine {
-  Engine(const ExperimentSpec& the_spec, const Catalogue& catalogue, RunOptions& the_options,
+  Engine(const ExperimentSpec& the_spec, const Catalogue& the_catalogue, RunOptions& the_options,
          std::filesystem::path the_directory)
       : spec(the_spec),
+        catalogue(the_catalogue),
         options(the_options),
         directory(std::move(the_directory)),
         period_s(snapshot_period(spec)),
@@ -138,7 +139,13 @@ struct Engine {
                     .interrupt_grace_s = options.interrupt_grace_s,
                     .only = std::move(only),
                     .disk = &disk_guard,
-                    .tick_s = 1});
+                    .tick_s = 1,
+                    .change_spec = [this](const ExperimentSpec& now, const Json& fields) {
+                      std::vector<Problem> wrong;
+                      ExperimentSpec changed = change_while_running(now, fields, catalogue, wrong);
+                      throw_if_any(wrong);
+                      return changed;
+                    }});
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
   }
 
@@ -159,8 +166,9 @@ struct Engine {
     try {
       executor.listen(directory);
     } catch (const Error& error) {
-      callbacks.notice(std::string(error.what()) +
-                       "; tune stop, pause and checkpoint cannot reach this driver, signals can");
+      callbacks.notice(
+          std::string(error.what()) +
+          "; tune stop, pause, checkpoint and set cannot reach this driver, signals can");
     }
   }
 
@@ -200,6 +208,7 @@ struct Engine {
   }
 
   const ExperimentSpec& spec;
+  const Catalogue& catalogue;
   RunOptions& options;
   std::filesystem::path directory;
   /// First: it watches over the end of all others. None where signals are somebody else's.
@@ -278,6 +287,39 @@ std::set<int> indices_of(const Trial& trial) {
   return indices;
 }
 
+/// `spec` as it was left by whoever has changed it while a driver ran.
+ExperimentSpec with_changes(const ExperimentSpec& spec, const Json& fields,
+                            const Catalogue& catalogue, std::vector<Problem>& problems) {
+  if (fields.empty()) return spec;
+  Json json = to_json(spec);
+  json.update(fields);
+  return parse_recorded_spec(json, catalogue, problems);
+}
+
+/// What has been changed so. Read before anything is locked, since what a resume is asked to do is
+/// held against the spec first; a journal that is damaged says what it said before the damage.
+Json read_spec_changes(FileSystem& files, const std::filesystem::path& directory) {
+  struct : StateReader {
+    bool wants_trials() const override { return false; }
+    void restart() override { fields = Json::object(); }
+    void on_snapshot(const Json& state) override {
+      fields = state.at("experiment").value("spec_changes", Json::object());
+    }
+    void on_event(Event&& event) override {
+      if (std::holds_alternative<SessionStarted>(event.body)) restart();
+      const auto* const changed = std::get_if<SpecChanged>(&event.body);
+      if (changed != nullptr) fields.update(Json::parse(changed->fields));
+    }
+    Json fields = Json::object();
+  } reader;
+  std::vector<std::string> notices;
+  try {
+    ExperimentStore::read(files, directory, reader, notices);
+  } catch (const Error&) {  // whoever opens it says so
+  }
+  return std::move(reader.fields);
+}
+
 /// Waits for the lease of an earlier driver whose life cannot be seen, before anything is read that
 /// it might still change.
 void wait_for_lease(FileSystem& files, const std::filesystem::path& directory, LeaseWatch& watch,
@@ -338,6 +380,13 @@ Resources total_resources(const ExperimentSpec& spec, const DetectedResources& d
   return totals;
 }
 
+Json spec_in_force(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system();
+  Json spec = ExperimentStore::read_spec(*files, directory);
+  spec.update(read_spec_changes(*files, directory));
+  return spec;
+}
+
 std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected) {
   std::vector<Problem> problems;
   if (const auto reason = cannot_be_told(experiment_directory(spec))) {
@@ -391,10 +440,13 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   std::vector<Problem> problems;
   const ExperimentSpec recorded =
       parse_recorded_spec(snapshot ? spec_in(*snapshot) : given, catalogue, problems);
-  ExperimentSpec spec = parse_recorded_spec(given, catalogue, problems);
+  const Json changes = read_spec_changes(*files, absolute);
+  const ExperimentSpec left = with_changes(recorded, changes, catalogue, problems);
+  ExperimentSpec spec =
+      with_changes(parse_recorded_spec(given, catalogue, problems), changes, catalogue, problems);
   throw_if_any(problems);
   if (resume.change) resume.change(spec);
-  throw_if_any(refuse_changes(recorded, spec, catalogue));
+  throw_if_any(refuse_changes(left, spec, catalogue));
   if (const auto reason = cannot_be_told(absolute)) throw user_error(*reason);
   Engine engine(spec, catalogue, options, absolute);
   const SearchSpace recorded_space = SearchSpace::parse(recorded.param_space, "", engine.problems);
@@ -424,14 +476,14 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     engine.callbacks.notice(sentence);
   }
   const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(spec, catalogue).get(),
-                                      recorded.stop != spec.stop);
-  if (to_json(spec) == to_json(recorded)) {
+                                      left.stop != spec.stop);
+  if (changes.empty() && to_json(spec) == to_json(recorded)) {
     engine.policies = std::move(replayed);
   } else {
-    change_spec(engine.experiment, {replayed, to_json(recorded)}, {engine.policies, to_json(spec)},
+    change_spec(engine.experiment, {replayed, to_json(left)}, {engine.policies, to_json(spec)},
                 store, engine.callbacks, engine.changes, snapshot.has_value());
   }
-  const std::string changed = changed_fields(recorded, spec);
+  const std::string changed = changed_fields(left, spec);
   if (!changed.empty()) engine.callbacks.notice("from now on with another " + changed);
   if (engine.experiment.sessions() > 0) engine.look_for_orphans();
   if (salvaged) set_aside_unknown(engine);

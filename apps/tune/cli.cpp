@@ -463,6 +463,16 @@ void add_control_commands(CLI::App& app, Line& line) {
   checkpoint->add_option("--trial", options.trial, "Only this trial: 3 or trial_00003")
       ->type_name("ID");
   checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
+
+  CLI::App* const set = add_command(
+      app, "set", "Change the number of trials, and more, of a running experiment",
+      "  tune set results/digits num_samples=100 max_concurrent_trials=4\n"
+      "  tune set results/digits time_budget_s=3600 'stop={\"training_iteration\": 50}'\n");
+  add_directory(*set, options.directory);
+  set->add_option("FIELD=VALUE", options.fields,
+                  "Fields of the spec: num_samples, max_concurrent_trials, time_budget_s, stop")
+      ->required();
+  set->callback([&options] { options.kind = ControlRequest::Kind::set; });
 }
 
 /// What packages and shells ask for; nobody else has to see it.

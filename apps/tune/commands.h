@@ -174,8 +174,9 @@ int tell_command(const TellRequest& request);
 struct ControlOptions {
   ControlRequest::Kind kind{};
   std::string directory;
-  std::string trial;  ///< empty: all
-  bool wait = false;  ///< until the driver has left
+  std::string trial;                ///< empty: all
+  bool wait = false;                ///< until the driver has left
+  std::vector<std::string> fields;  ///< of `set`: NAME=VALUE
 };
 /// Asks the running driver for something. Error (user) if there is none, or if it refuses.
 int control_command(const ControlOptions& options);

@@ -1,4 +1,4 @@
-// `tune stop`, `tune pause`, `tune checkpoint`: a word to a running driver.
+// `tune stop`, `tune pause`, `tune checkpoint`, `tune set`: a word to a running driver.
 // Knows nothing of what the driver does with it.
 #include <chrono>
 #include <thread>
@@ -25,19 +25,24 @@ const char* verb(ControlRequest::Kind kind) {
       return "pause";
     case ControlRequest::Kind::checkpoint:
       return "save";
+    case ControlRequest::Kind::set:
+      return "change";
   }
   return "";
 }
 
 /// Who drives the experiment, on this machine; Error (user) if nobody does.
 Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
-                      const std::string& what) {
+                      const ControlOptions& options) {
   const auto driver = ExperimentStore::driver(files, directory);
   const std::string experiment = "experiment " + directory.string();
   if (!driver) {
-    throw user_error("no driver runs " + experiment + ": there is nothing to " + what +
-                     "; tune ls " + shell_word(directory) + " shows its trials, tune resume " +
-                     shell_word(directory) + " goes on with it");
+    std::string changes;
+    for (const std::string& field : options.fields) changes += " --set " + shell_word(field);
+    throw user_error("no driver runs " + experiment + ": there is nothing to " +
+                     verb(options.kind) + "; tune ls " + shell_word(directory) +
+                     " shows its trials, tune resume " + shell_word(directory) + changes +
+                     " goes on with it" + (changes.empty() ? "" : " so changed"));
   }
   if (!driver->is_here) {
     throw user_error(experiment + " is driven by " + name_of(*driver) +
@@ -48,11 +53,11 @@ Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
 
 /// A driver that has just started has its lock before its socket.
 ControlClient connect(FileSystem& files, const std::filesystem::path& directory,
-                      const std::string& what) {
+                      const ControlOptions& options) {
   using namespace std::chrono_literals;
   const auto until = std::chrono::steady_clock::now() + 10s;
   for (;;) {
-    const Driver driver = require_driver(files, directory, what);
+    const Driver driver = require_driver(files, directory, options);
     if (auto client = ControlClient::connect(directory)) return std::move(*client);
     if (std::chrono::steady_clock::now() > until) {
       throw machine_error("the driver (" + name_of(driver) + ") does not listen on " +
@@ -89,10 +94,26 @@ std::string names_of(const std::vector<TrialId>& trials) {
   return names;
 }
 
+/// "num_samples=100" as {"num_samples": 100}.
+Json to_fields(const std::vector<std::string>& given) {
+  Json fields = Json::object();
+  for (const std::string& field : given) {
+    const std::size_t equals = field.find('=');
+    if (equals == 0 || equals == field.npos) {
+      throw user_error("what is to change must be like num_samples=100, got '" + field + "'");
+    }
+    const std::string text = field.substr(equals + 1);
+    const Json value = Json::parse(text, nullptr, false);
+    fields[field.substr(0, equals)] = value.is_discarded() ? Json(text) : value;
+  }
+  return fields;
+}
+
 }  // namespace
 
 int control_command(const ControlOptions& options) {
   ControlRequest request{options.kind, {}};
+  if (options.kind == ControlRequest::Kind::set) request.fields = to_fields(options.fields);
   if (!options.trial.empty()) {
     request.trial = parse_trial_id(options.trial);
     if (!request.trial) {
@@ -103,7 +124,7 @@ int control_command(const ControlOptions& options) {
   require_experiment(options.directory);
   const auto directory = std::filesystem::absolute(options.directory).lexically_normal();
   const auto files = make_posix_file_system();
-  ControlClient client = connect(*files, directory, verb(options.kind));
+  ControlClient client = connect(*files, directory, options);
   const ControlAnswer answer = client.ask(request);
   if (!answer.accepted) throw user_error(answer.sentence);
   const bool names_help = !request.trial && !answer.trials.empty();

@@ -1,5 +1,7 @@
 #include "apps/tune/dispatch.h"
 
+#include <set>
+
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -17,9 +19,9 @@ void require_trainable(const SpecSource& spec) {
 }  // namespace
 
 int carry_out(const std::string& name, Line& line) {
-  if (name == "stop" || name == "pause" || name == "checkpoint") {
-    return control_command(line.control);
-  }
+  static const std::set<std::string> wishes = {"stop",       "pause", "unpause",
+                                               "checkpoint", "set",   "add"};
+  if (wishes.contains(name)) return control_command(line.control);
   if (name == "resume") return resume_command(line.resume, line.spec, line.style);
   if (name == "init") return init_command(line.init_file);
   if (name == "export") return export_command(line.directory, line.curves_file);

@@ -231,9 +231,7 @@ ExperimentSpec recorded_spec(const Json& json, const std::filesystem::path& dire
 int resume_existing(const std::filesystem::path& directory, const SpecDocument& document,
                     ExperimentSpec spec, const Catalogue& catalogue, const RunStyle& style,
                     bool was_warm) {
-  const auto files = make_posix_file_system();
-  const ExperimentSpec recorded =
-      recorded_spec(ExperimentStore::read_spec(*files, directory), directory, catalogue);
+  const ExperimentSpec recorded = recorded_spec(spec_in_force(directory), directory, catalogue);
   // It was found by these, so they are right whatever was recorded before a move.
   spec.name = recorded.name;
   spec.storage_path = recorded.storage_path;
@@ -310,7 +308,7 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
   }
   require_experiment(request.directory);
   const std::filesystem::path directory = request.directory;
-  const Json recorded = ExperimentStore::read_spec(*make_posix_file_system(), directory);
+  const Json recorded = spec_in_force(directory);
   const auto document =
       assemble_changes(recorded, (directory / "experiment.json").string(), changes);
   const Catalogue catalogue = catalogue_with(plugins_of(document));

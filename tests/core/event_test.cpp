@@ -55,6 +55,7 @@ std::vector<EventBody> one_of_each() {
       TrialExploited{TrialId{1}, {TrialId{0}, R"({"metrics":{"lr":1}})", "lr=1"}},
       SuggestionAsked{TrialId{1}},
       ClockStepped{-3600.5},
+      SpecChanged{R"({"stop":{"fields":{"x":1}},"num_samples":-1})"},
   };
 }
 

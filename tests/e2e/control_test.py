@@ -69,6 +69,30 @@ class Control(DriverCase):
         self.assertEqual([(c["training_iteration"], c["triggers"]) for c in made],
                          [(5, "user"), (5, "user")])
 
+    def test_set_changes_a_running_experiment_and_a_resume_goes_on_with_it(self):
+        driver = self.run_blocked(max_concurrent_trials=2)
+        done = self.tune("set", "results/spec", "num_samples=4", "max_concurrent_trials=1")
+        self.assertIn("num_samples is 4 now, was 2", done.out)
+        self.assertIn("max_concurrent_trials is 1 now, was 2", done.out)
+        for wrong, sentence in (("seed=3", "cannot change"), ("num_samples=0", "positive integer"),
+                                ("num_sampels=3", "did you mean 'num_samples'"), ("7", "like num_samples=100")):
+            self.assertIn(sentence, self.tune("set", "results/spec", wrong, expect=2).err)
+        driver.kill()
+        driver.wait()
+        refused = self.tune("set", "results/spec", "num_samples=9", expect=2).err
+        self.assertIn("tune resume results/spec --set num_samples=9", refused.replace(self.dir + "/", ""))
+        self.let_go()
+        # Twice: who is killed soon after a resume goes on with it, too.
+        resumed = self.start("resume", "results/spec", "--progress", "none")
+        self.wait_until(lambda: self.json("status", "results/spec")["sessions"] == 2, "a session")
+        resumed.kill()
+        resumed.wait()
+        self.tune("resume", "results/spec", "--progress", "none", "--strict")
+        self.assertEqual(self.states(), ["TERMINATED"] * 4)
+        with open(self.path("results/spec/experiment.json"), encoding="utf-8") as file:
+            spec = json.load(file)
+        self.assertEqual((spec["num_samples"], spec["max_concurrent_trials"]), (4, 1))
+
     def test_a_directory_with_a_long_path_is_reached_too(self):
         storage = os.path.join(*["d" * 100] * 3)
         self.spec({"iterations": 0}, storage_path=storage)

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
@@ -30,6 +31,22 @@ class Fifo : public Scheduler {
  public:
   Decision on_result(const Trial&, const Result&) override { return {}; }
 };
+
+/// `spec` with those fields that the tests change while a driver runs.
+ExperimentSpec with(ExperimentSpec spec, const Json& fields) {
+  for (const auto& [name, value] : fields.items()) {
+    if (name == "num_samples") {
+      spec.num_samples = value;
+    } else if (name == "max_concurrent_trials") {
+      spec.max_concurrent_trials = value;
+    } else if (name == "time_budget_s") {
+      spec.time_budget_s = value.get<Seconds>();
+    } else {
+      throw user_error(name + " cannot change");
+    }
+  }
+  return spec;
+}
 
 std::unique_ptr<Stopper> make_stoppers(std::int64_t iterations, std::optional<Seconds> budget_s) {
   std::vector<std::unique_ptr<Stopper>> stoppers;
@@ -69,12 +86,19 @@ Harness::Harness() {
 
 LoopEnd Harness::run() {
   auto given_scheduler = std::move(scheduler);
-  const auto make_policies = [&] {
-    return Policies{Suggester(make_searcher(trials), {{"loss", Mode::min}}),
+  const auto make_under = [&](const ExperimentSpec& in_force, int n) {
+    return Policies{Suggester(make_searcher(n), {{"loss", Mode::min}}),
                     given_scheduler  ? std::move(given_scheduler)
                     : make_scheduler ? make_scheduler()
                                      : std::make_unique<Fifo>(),
-                    make_stoppers(iterations, spec.time_budget_s)};
+                    make_stoppers(iterations, in_force.time_budget_s)};
+  };
+  const auto make_policies = [&] {
+    Policies made = make_under(spec, trials);
+    made.remade = [&](const Json& fields) {
+      return make_under(with(spec, fields), fields.value("num_samples", trials));
+    };
+    return made;
   };
   Policies policies;
   const LockOwner self{{"host", 1, 1}, clock.now()};
@@ -123,7 +147,8 @@ LoopEnd Harness::run() {
              .resources = resources,
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
-             .disk = &disk},
+             .disk = &disk,
+             .change_spec = with},
             ledger, policies, fake, workers, saver, snapshots, list);
   LoopEnd end = loop.run();
   snapshots_taken += store.cost().snapshots;

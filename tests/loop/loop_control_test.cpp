@@ -1,4 +1,5 @@
 // The loop in virtual time: what somebody asks of it by hand, and time in which it did not run.
+#include <algorithm>
 #include <csignal>
 
 #include "tests/loop/harness.h"
@@ -112,6 +113,70 @@ TEST_CASE("A process that is stopped in the middle of its work is given to no ot
     if (reported == nullptr) continue;
     CHECK(reported->result.find("x") == static_cast<double>(index_of(reported->trial)));
   }
+}
+
+namespace {
+
+ControlRequest set(const Json& fields) { return {Kind::set, {}, fields}; }
+
+}  // namespace
+
+TEST_CASE("More trials and more at one time are had while the driver runs, and after its death",
+          "[loop][control]") {
+  SlowHarness harness;
+  harness.spec.max_concurrent_trials = 1;
+  harness.wishes = {{25, set({{"num_samples", 6}, {"max_concurrent_trials", 2}})},
+                    {26, set({{"num_samples", 6}})}};
+  SECTION("in one session") {}
+  SECTION("with a snapshot after it") { harness.spec.snapshot_period_s = 40; }
+  SECTION("and after its death") {
+    harness.signals = {{125, SIGINT}, {127, SIGINT}};
+    CHECK(harness.run().kind == LoopEnd::Kind::interrupted);
+  }
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  REQUIRE(harness.experiment.trials().size() == 6);
+  for (const auto& trial : harness.experiment.trials()) CHECK(trial.iteration == 10);
+  CHECK(harness.most_live == 2);
+}
+
+TEST_CASE("What a change comes to is said once, and what changes nothing is not recorded",
+          "[loop][control]") {
+  SlowHarness harness;
+  harness.wishes = {{25, set({{"num_samples", 6}})}, {26, set({{"num_samples", 6}})}};
+  (void)harness.run();
+  REQUIRE(harness.answers.size() == 2);
+  CHECK(harness.answers[0].accepted);
+  CHECK_THAT(harness.answers[0].sentence, Contains("num_samples is 6 now, was 1"));
+  CHECK_THAT(harness.answers[1].sentence, Contains("nothing changes"));
+  const auto events = harness.events();
+  CHECK(std::count_if(events.begin(), events.end(), [](const Event& event) {
+          return std::holds_alternative<SpecChanged>(event.body);
+        }) == 1);
+  Experiment folded;
+  for (const auto& event : events) folded.apply(event);
+  CHECK(folded.save() == harness.experiment.save());
+  CHECK(folded.spec_changes() == Json{{"num_samples", 6}});
+}
+
+TEST_CASE("A change that cannot be made leaves everything as it is", "[loop][control]") {
+  SlowHarness harness;
+  harness.wishes = {{25, set({{"num_samples", 6}, {"seed", 1}})},
+                    {28, ask(Kind::stop)},
+                    {29, set({{"num_samples", 6}})}};
+  (void)harness.run();
+  REQUIRE(harness.answers.size() == 3);
+  CHECK_FALSE(harness.answers[0].accepted);
+  CHECK_THAT(harness.answers[0].sentence, Contains("seed cannot change"));
+  CHECK_FALSE(harness.answers[2].accepted);
+  CHECK_THAT(harness.answers[2].sentence, Contains("is ending"));
+  CHECK(harness.experiment.spec_changes().empty());
+}
+
+TEST_CASE("A shorter time budget ends a run that is beyond it", "[loop][control]") {
+  SlowHarness harness;
+  harness.wishes = {{25, set({{"time_budget_s", 20}})}};
+  CHECK(harness.run().kind == LoopEnd::Kind::stopped);
+  CHECK(harness.trial(0).iteration == 3);
 }
 
 namespace {

@@ -91,7 +91,7 @@ TEST_CASE("Every field of a spec has a rule about changing it, and no rule is wi
 TEST_CASE("A field may change if its rule says so, and is refused by name if not",
           "[spec][resume]") {
   const ExperimentSpec recorded = good({{"metric", "loss"}, {"mode", "min"}});
-  for (const auto& [pointer, refusal] : change_rules()) {
+  for (const auto& [pointer, refusal, while_running] : change_rules()) {
     INFO(pointer);
     const std::string field(pointer);
     REQUIRE(other_values.contains(field));
@@ -104,6 +104,44 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
     REQUIRE(to_json(changed) != to_json(recorded));
     CHECK(refused(recorded, changed) == (refusal.empty() ? "" : field + " "));
   }
+}
+
+TEST_CASE("What may change while a driver runs may change at a resume, and the rest is refused",
+          "[spec][resume]") {
+  const ExperimentSpec spec = good({{"metric", "loss"}, {"mode", "min"}});
+  for (const auto& [pointer, refusal, while_running] : change_rules()) {
+    INFO(pointer);
+    const Json::json_pointer field{std::string(pointer)};
+    const std::string top = field.parent_pointer().empty() ? field.back() : "";
+    if (top.empty()) {
+      CHECK_FALSE(while_running);
+      continue;
+    }
+    std::vector<Problem> problems;
+    const ExperimentSpec changed = change_while_running(
+        spec, {{top, other_values.at(std::string(pointer))}}, small_catalogue(), problems);
+    CHECK(problems.empty() == while_running);
+    if (!while_running) continue;
+    CHECK(refusal.empty());
+    CHECK(to_json(changed).at(top) != to_json(spec).at(top));
+  }
+}
+
+TEST_CASE("A change of a running experiment is refused by what is wrong with it",
+          "[spec][resume]") {
+  const auto sentence = [](const Json& fields) {
+    std::vector<Problem> problems;
+    (void)change_while_running(good(), fields, small_catalogue(), problems);
+    std::string all;
+    for (const auto& problem : problems) all += problem.pointer + ": " + problem.sentence + "; ";
+    return all;
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(sentence({{"num_sampels", 3}}), Contains("did you mean 'num_samples'"));
+  CHECK_THAT(sentence({{"num_samples", "many"}}), Contains("/num_samples: "));
+  CHECK_THAT(sentence({{"seed", 3}}), Contains("the seed of a started experiment cannot change"));
+  CHECK_THAT(sentence({{"resources", Json::object()}}), Contains("tune pause"));
+  CHECK_THAT(sentence({{"checkpoint_config", Json::object()}}), Contains("tune pause"));
 }
 
 TEST_CASE("Checkpoints that were ranked by nothing may be ranked from now on", "[spec][resume]") {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,6 +86,9 @@ class Callback {
   /// A failed attempt, for good.
   virtual void on_trial_error(const Trial& trial) { (void)trial; }
   virtual void on_experiment_end(const Experiment& experiment) { (void)experiment; }
+
+  /// So many trials there will be now, if that is known: somebody has changed it.
+  virtual void on_total(std::optional<std::uint64_t> trials) { (void)trials; }
 
   /// A warning or notice for the user, in one sentence.
   virtual void on_notice(const std::string& sentence) { (void)sentence; }

@@ -175,10 +175,12 @@ void write(std::string& out, const SuggestionAsked& event) { put(out, event.next
 
 void write(std::string& out, const ClockStepped& event) { put_number(out, "by_s", event.by_s); }
 
+void write(std::string& out, const SpecChanged& event) { put_raw(out, "fields", event.fields); }
+
 constexpr std::string_view type_names[] = {
-    "session",           "trial",    "attempt",    "process", "result", "checkpoint",
-    "checkpoint_failed", "dropped",  "damaged",    "end",     "stop",   "callback",
-    "session_end",       "requeued", "trial_stop", "exploit", "ask",    "clock",
+    "session",    "trial",   "attempt", "process", "result",   "checkpoint",  "checkpoint_failed",
+    "dropped",    "damaged", "end",     "stop",    "callback", "session_end", "requeued",
+    "trial_stop", "exploit", "ask",     "clock",   "set",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -274,6 +276,7 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   if (type == "ask") return SuggestionAsked{f.trial()};
   if (type == "clock") return ClockStepped{f.number("by_s")};
   if (type == "exploit") return TrialExploited{f.trial(), read_exploit(f)};
+  if (type == "set") return SpecChanged{f.raw_last("fields")};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }
 

@@ -155,11 +155,16 @@ struct ClockStepped {
   Seconds by_s = 0;
 };
 
+/// Somebody has changed the spec while a driver runs: from here on these fields have these values.
+struct SpecChanged {
+  std::string fields;  ///< JSON object: by the name of a top-level field its new value
+};
+
 using EventBody =
     std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
                  CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
                  AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued,
-                 TrialStopRequested, TrialExploited, SuggestionAsked, ClockStepped>;
+                 TrialStopRequested, TrialExploited, SuggestionAsked, ClockStepped, SpecChanged>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

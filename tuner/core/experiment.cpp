@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "tuner/core/error.h"
 
@@ -157,6 +158,14 @@ void Experiment::on(const SessionStarted& event, Seconds time) {
   stop_reason_.clear();
   stop_keeps_ = false;
   session_end_.clear();
+  // Whoever starts a session has taken them into the spec that it runs under.
+  spec_changes_ = Json::object();
+}
+
+void Experiment::on(const SpecChanged& event, Seconds) {
+  const Json fields = Json::parse(event.fields, nullptr, false);
+  if (!fields.is_object()) contradiction("the changed fields of a spec are no object");
+  spec_changes_.update(fields);
 }
 
 void Experiment::on(const TrialAdded& event, Seconds time) {

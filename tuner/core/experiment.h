@@ -105,6 +105,10 @@ class Experiment {
   /// after one whose driver died.
   const std::string& session_end() const { return session_end_; }
 
+  /// What was changed of the spec while this session's driver ran (or, if there is none, the last
+  /// one's): an object, top-level fields by name. The next session starts under them.
+  const Json& spec_changes() const { return spec_changes_; }
+
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
 
@@ -152,6 +156,7 @@ class Experiment {
   void on(const CallbackSaved&, Seconds) {}    // the callback's own business
   void on(const SuggestionAsked&, Seconds) {}  // the searcher's
   void on(const ClockStepped& event, Seconds time);
+  void on(const SpecChanged& event, Seconds time);
   void on(const SessionEnded& event, Seconds time);
   void on(const TrialRequeued& event, Seconds time);
   void on(const TrialExploited& event, Seconds time);
@@ -187,6 +192,7 @@ class Experiment {
   int sessions_ = 0;
   std::string host_;
   std::string session_end_;
+  Json spec_changes_ = Json::object();
   SaveStatistics saves_;
   StateCost cost_;
   StateCost session_cost_;  ///< of a session that may have died since

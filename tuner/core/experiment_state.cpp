@@ -372,28 +372,30 @@ void Experiment::load_trial(std::string_view text) {
 }
 
 Json Experiment::save_totals(const StateCost& session) const {
-  return {{"trials", trials_.size()},
-          {"last_event", last_event_},
-          {"results", results_},
-          {"stop_reason", stop_reason_},
-          {"stop_keeps", stop_keeps_},
-          {"started", started_},
-          {"session_started", session_started_},
-          {"earlier_sessions_s", earlier_sessions_s_},
-          {"last_time", last_time_},
-          {"sessions", sessions_},
-          {"host", host_},
-          {"session_end", session_end_},
-          {"saves",
-           {{"committed", saves_.committed},
-            {"failed", saves_.failed},
-            {"bytes", saves_.bytes},
-            {"save_s", saves_.save_s},
-            {"commit_s", saves_.commit_s},
-            {"max_save_s", saves_.max_save_s},
-            {"max_commit_s", saves_.max_commit_s}}},
-          {"cost", to_json(cost_)},
-          {"session_cost", to_json(session)}};
+  Json totals = {{"trials", trials_.size()},
+                 {"last_event", last_event_},
+                 {"results", results_},
+                 {"stop_reason", stop_reason_},
+                 {"stop_keeps", stop_keeps_},
+                 {"started", started_},
+                 {"session_started", session_started_},
+                 {"earlier_sessions_s", earlier_sessions_s_},
+                 {"last_time", last_time_},
+                 {"sessions", sessions_},
+                 {"host", host_},
+                 {"session_end", session_end_},
+                 {"saves",
+                  {{"committed", saves_.committed},
+                   {"failed", saves_.failed},
+                   {"bytes", saves_.bytes},
+                   {"save_s", saves_.save_s},
+                   {"commit_s", saves_.commit_s},
+                   {"max_save_s", saves_.max_save_s},
+                   {"max_commit_s", saves_.max_commit_s}}},
+                 {"cost", to_json(cost_)},
+                 {"session_cost", to_json(session)}};
+  if (!spec_changes_.empty()) totals["spec_changes"] = spec_changes_;
+  return totals;
 }
 
 void Experiment::load_totals(const Json& totals) {
@@ -424,6 +426,7 @@ void Experiment::load_totals(const Json& totals) {
               .max_commit_s = saves.at("max_commit_s").get<double>()};
     cost_ = parse_state_cost(totals.at("cost"));
     session_cost_ = parse_state_cost(totals.at("session_cost"));
+    spec_changes_ = totals.value("spec_changes", Json::object());
   } catch (const Json::exception& error) {
     throw std::invalid_argument(std::string("its totals are broken: ") + error.what());
   }

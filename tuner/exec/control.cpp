@@ -10,8 +10,10 @@ namespace {
 
 using Kind = ControlRequest::Kind;
 
-constexpr std::pair<Kind, std::string_view> kind_names[] = {
-    {Kind::stop, "stop"}, {Kind::pause, "pause"}, {Kind::checkpoint, "checkpoint"}};
+constexpr std::pair<Kind, std::string_view> kind_names[] = {{Kind::stop, "stop"},
+                                                            {Kind::pause, "pause"},
+                                                            {Kind::checkpoint, "checkpoint"},
+                                                            {Kind::set, "set"}};
 
 std::string one_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -38,6 +40,7 @@ std::string format(const ControlRequest& request) {
     if (kind == request.kind) json["ask"] = name;
   }
   if (request.trial) json["trial"] = to_string(*request.trial);
+  if (request.kind == Kind::set) json["fields"] = request.fields;
   return one_line(json);
 }
 
@@ -61,11 +64,18 @@ ControlRequest parse_control_request(std::string_view line) {
     is_known = true;
   }
   if (!is_known) {
-    throw std::invalid_argument(R"(expected "ask" to be "stop", "pause" or "checkpoint")");
+    throw std::invalid_argument(R"(expected "ask" to be "stop", "pause", "checkpoint" or "set")");
   }
   if (const auto trial = json.find("trial"); trial != json.end()) request.trial = to_trial(*trial);
   if (request.trial && request.kind == Kind::pause) {
     throw std::invalid_argument("the whole driver is paused, not one trial");
+  }
+  if (request.kind == Kind::set) {
+    request.fields = json.value("fields", Json());
+    if (!request.fields.is_object() || request.fields.empty() || request.trial) {
+      throw std::invalid_argument(
+          R"(expected "fields" to be an object with fields of the spec, and no "trial")");
+    }
   }
   return request;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainable/values.h"
 #include "tuner/core/trial.h"
 
 namespace tune {
@@ -20,9 +21,11 @@ struct ControlRequest {
     stop,        ///< end the experiment, or one trial: TERMINATED
     pause,       ///< save everything and leave
     checkpoint,  ///< save at the next result
+    set,         ///< change fields of the spec
   };
   Kind kind = Kind::stop;
   std::optional<TrialId> trial;  ///< this one only
+  Json fields = {};              ///< of `set`: an object, top-level fields of the spec by name
 };
 
 struct ControlAnswer {

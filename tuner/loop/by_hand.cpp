@@ -1,5 +1,7 @@
 #include "tuner/loop/by_hand.h"
 
+#include "tuner/core/error.h"
+
 namespace tune {
 
 namespace {
@@ -13,7 +15,9 @@ std::string trials(std::size_t count) {
 }  // namespace
 
 ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
-  const bool is_granted = request.kind != ControlRequest::Kind::checkpoint && !request.trial;
+  using Kind = ControlRequest::Kind;
+  const bool is_granted =
+      (request.kind == Kind::stop || request.kind == Kind::pause) && !request.trial;
   return {is_granted, "no trial runs; the driver is leaving", {}};
 }
 
@@ -25,6 +29,7 @@ ControlAnswer ByHand::obey(const ControlRequest& request) {
     return refused("the driver is leaving already (" + winding.reason +
                    "): its trials are being saved");
   }
+  if (request.kind == Kind::set) return set(request.fields);
   const Trials& all = run_.experiment().trials();
   if (request.trial && index_of(*request.trial) >= all.size()) {
     return refused("there is no " + to_string(*request.trial) + " yet");
@@ -74,6 +79,15 @@ ControlAnswer ByHand::pause() {
   answer.sentence = "the driver leaves once " + trials(answer.trials.size()) + " are saved";
   if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
   return answer;
+}
+
+ControlAnswer ByHand::set(const Json& fields) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+  try {
+    return {true, run_.change(fields), {}};
+  } catch (const Error& error) {
+    return refused(error.what());
+  }
 }
 
 ControlAnswer ByHand::save(std::optional<TrialId> only) {

@@ -1,6 +1,5 @@
-// What somebody asks of the running driver by hand: tune stop, pause, checkpoint. What is answered
-// has been recorded or will happen without further doubt.
-// Knows no socket.
+// What somebody asks of the running driver by hand: tune stop, pause, checkpoint, set. What is
+// answered has been recorded or will happen without further doubt. Knows no socket.
 #pragma once
 
 #include <map>
@@ -24,6 +23,9 @@ class Steering {
   virtual void stop_trial(TrialId trial, const std::string& reason) = 0;
   /// Has all saved, and leaves.
   virtual void interrupt(const std::string& reason) = 0;
+  /// Changes fields of the spec; answers what that comes to, in a sentence. Error (user): nothing
+  /// has changed.
+  virtual std::string change(const Json& fields) = 0;
   virtual const Winding& winding() const = 0;
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;
@@ -42,6 +44,7 @@ class ByHand {
   ControlAnswer stop();
   ControlAnswer stop(TrialId trial);
   ControlAnswer pause();
+  ControlAnswer set(const Json& fields);
   ControlAnswer save(std::optional<TrialId> only);
   std::vector<TrialId> running() const;
 

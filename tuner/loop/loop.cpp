@@ -31,7 +31,7 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
       breaker_(spec.failure_config.max_failures_in_a_row, ledger.experiment().results() > 0),
       next_(ledger, policies, spec.resume_from_checkpoint.string(), options_.only,
             [this] { carry_out_orders(); }),
-      attempts_({.spec = spec,
+      attempts_({.spec = spec_,
                  .launch = options_.launch,
                  .ledger = ledger,
                  .policies = policies,
@@ -232,6 +232,33 @@ void Loop::interrupt(const std::string& reason) {
         " running trials are asked for a last save; an interrupt from now on leaves at once");
   }
   wind_down({Winding::Kind::interrupted, reason}, options_.interrupt_grace_s);
+}
+
+std::string Loop::change(const Json& fields) {
+  if (!options_.change_spec) throw user_error("nothing of the spec can change while this runs");
+  const Json before = to_json(spec_);
+  ExperimentSpec changed = options_.change_spec(spec_, fields);
+  const Json after = to_json(changed);
+  std::string sentence;
+  for (const auto& [name, value] : after.items()) {
+    if (value == before.at(name)) continue;
+    sentence += (sentence.empty() ? "" : ", ") + name + " is " + value.dump() + " now, was " +
+                before.at(name).dump();
+  }
+  if (sentence.empty()) return "nothing changes: that is how it is";
+  ledger_.commit(SpecChanged{fields.dump()});
+  spec_ = std::move(changed);
+  callbacks_.notice(sentence + " (tune set)");
+  tell_total();
+  return sentence;
+}
+
+void Loop::tell_total() {
+  auto total = policies_.searcher.total();
+  if (total) total = std::max<std::uint64_t>(*total, ledger_.experiment().trials().size());
+  after_write_.add([this, total] {
+    callbacks_.call("on_total", [total](Callback& callback) { callback.on_total(total); });
+  });
 }
 
 void Loop::wind_down(Winding winding, Seconds grace_s) {

@@ -3,6 +3,7 @@
 // concrete policy, callback or executor.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct LoopOptions {
   std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
   DiskGuard* disk = nullptr;       ///< outlives the loop; null: launches wait for no disk
   Seconds tick_s = never_s;        ///< a turn at least so often, for callbacks that show the time
+  /// A spec with some of its top-level fields changed, as may be done while a driver runs. Throws
+  /// Error (user). Empty: it never changes.
+  std::function<ExperimentSpec(const ExperimentSpec& spec, const Json& fields)> change_spec = {};
 };
 
 class Loop final : private Steering {
@@ -57,6 +61,7 @@ class Loop final : private Steering {
   void answer(ControlId id, ControlAnswer answer);
   void look_at_failures();
   void check_stop_all();
+  void tell_total();
   void wind_down(Winding winding, Seconds grace_s);
   void end_by_force(Conversation::Urge urge);
   void finish(const LoopEnd& end);
@@ -67,11 +72,12 @@ class Loop final : private Steering {
     attempts_.stop(trial, reason);
   }
   void interrupt(const std::string& reason) override;
+  std::string change(const Json& fields) override;
   const Winding& winding() const override { return winding_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
   const Experiment& experiment() const override { return ledger_.experiment(); }
 
-  const ExperimentSpec& spec_;
+  ExperimentSpec spec_;  ///< in force; Attempts look at it
   const LoopOptions options_;
   Ledger& ledger_;
   Policies& policies_;

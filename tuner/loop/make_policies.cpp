@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tuner/core/error.h"
+#include "tuner/spec/resume_changes.h"
 #include "tuner/spec/spec_policy.h"
 
 namespace tune {
@@ -31,6 +32,14 @@ Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
   policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
                                    context, problems);
   policies.stopper = make_stopper(spec, catalogue, context, problems);
+  policies.remade = [spec, &space, &catalogue](const Json& fields) {
+    std::vector<Problem> wrong;
+    const ExperimentSpec changed = change_while_running(spec, fields, catalogue, wrong);
+    throw_if_any(wrong);
+    Policies made = make_policies(changed, space, catalogue, wrong);
+    throw_if_any(wrong);
+    return made;
+  };
   return policies;
 }
 

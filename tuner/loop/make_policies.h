@@ -13,8 +13,8 @@ namespace tune {
 /// it.
 PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space);
 
-/// Searcher, scheduler and stopper, freshly made. What is wrong with their options is appended to
-/// `problems`; then the answer is meaningless.
+/// Searcher, scheduler and stopper, freshly made; `space` and `catalogue` must outlive them. What
+/// is wrong with their options is appended to `problems`; then the answer is meaningless.
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems);
 

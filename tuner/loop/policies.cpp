@@ -120,7 +120,22 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
   } else if (const auto* exploited = std::get_if<TrialExploited>(&event.body)) {
     searcher.on_exploit(exploited->trial, exploited->exploit.config);
     scheduler->on_order(experiment.trial(exploited->trial));
+  } else if (std::holds_alternative<SpecChanged>(event.body)) {
+    change(experiment.spec_changes());
   }
+}
+
+/// As at a resume: those of the changed spec take over what these know.
+void Policies::change(const Json& fields) {
+  if (!remade) return;
+  Policies fresh = remade(fields);
+  fresh.scheduler->load(encode_numbers(scheduler->save()));
+  if (fresh.stopper != nullptr && stopper != nullptr) {
+    fresh.stopper->load(encode_numbers(stopper->save()));
+  }
+  searcher.on_change(std::move(fresh.searcher));
+  scheduler = std::move(fresh.scheduler);
+  stopper = std::move(fresh.stopper);
 }
 
 void Policies::learn_end(const Trial& trial) {

@@ -3,6 +3,7 @@
 // a fold of the journal. Knows no process, file or clock.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ struct Policies {
   Suggester searcher;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Stopper> stopper;  ///< null: nothing stops by rule
+  /// The same, fresh, under the spec with these of its fields changed (SpecChanged). Empty: it
+  /// never changes.
+  std::function<Policies(const Json& fields)> remade = {};
 
   /// What stoppers and scheduler answer to a result of `trial`, which is as before it: stopper,
   /// then scheduler, then searcher. While the whole experiment is stopping, every result ends its
@@ -47,6 +51,7 @@ struct Policies {
 
  private:
   void learn_end(const Trial& trial);
+  void change(const Json& fields);
 };
 
 /// The config that was suggested for the trial, as it is recorded and as trainables get it. Error

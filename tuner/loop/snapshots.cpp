@@ -186,6 +186,8 @@ void Snapshots::take() {
   parts_.trials = std::exchange(lines_, {});
   state_ =
       take_state(ledger_.experiment(), policies_.states_of_others(), callbacks_, store_.cost());
+  taken_under_ = spec_;
+  taken_under_.update(ledger_.experiment().spec_changes());
   settling_ = callbacks_.settle();
   parts_.generation = store_.start_generation(std::move(next_));
   is_durable_ = is_state_there_ = false;
@@ -205,11 +207,11 @@ void Snapshots::publish() {
   if (!is_durable_ || !is_state_there_) return;
   workers_.post(
       Lane::snapshots,
-      [this, parts = std::move(parts_), state = std::move(state_),
+      [this, parts = std::move(parts_), state = std::move(state_), spec = std::move(taken_under_),
        settling = std::move(settling_)]() mutable {
         return Outcome::of(ledger_, std::move(parts), [&](SnapshotParts& given) {
           for (const auto& settle : settling) settle();
-          given.state = state.make(spec_);
+          given.state = state.make(spec);
           return store_.publish(given);
         });
       },

@@ -96,6 +96,7 @@ class Snapshots {
   /// Taken, and waiting for the sync of what came before and for the searcher's state.
   SnapshotParts parts_;  ///< without the state, of which JSON is made when it is written
   SnapshotState state_;
+  Json taken_under_;  ///< the spec
   bool is_durable_ = false;
   bool is_state_there_ = false;
   std::vector<std::function<void()>> settling_;

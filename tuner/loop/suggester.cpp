@@ -50,8 +50,17 @@ Suggester::Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> 
       objectives_(std::move(objectives)),
       constraints_(std::move(constraints)) {
   if (searcher_ == nullptr) return;
+  total_ = searcher_->total();
   pace_ = searcher_->pace();
   is_slow_ = searcher_->may_take_long();
+}
+
+void Suggester::on_change(Suggester fresh) {
+  total_ = fresh.total_;
+  pace_ = fresh.pace_;
+  is_exhausted_ = in_vain_ = false;
+  is_asking_old_ = asking_.has_value();
+  tell({.what = Told::What::change, .fresh = std::move(fresh.searcher_)});
 }
 
 void Suggester::on_ask(TrialId trial) {
@@ -191,6 +200,10 @@ Suggester::Heard Suggester::perform(Told& told) {
     case Told::What::end:
       searcher_->on_trial_end(told.trial, told.observation, told.how);
       break;
+    case Told::What::change:
+      told.fresh->load(encode_numbers(searcher_->save()));
+      searcher_ = std::move(told.fresh);
+      break;
     case Told::What::save: {
       Json& suggestions = told.suggestions;
       // What was on its way when the save was asked for, has come by now.
@@ -208,11 +221,12 @@ void Suggester::take_in(Heard heard) {
   if (heard.error) error_ = heard.error;
   if (heard.answer || heard.error) {
     const TrialId trial = *std::exchange(asking_, std::nullopt);
+    const bool is_old = std::exchange(is_asking_old_, false);
     if (heard.answer) {
       auto* const suggestion = std::get_if<Suggestion>(&*heard.answer);
       if (suggestion != nullptr) stock_.emplace_back(trial, std::move(*suggestion));
-      in_vain_ = std::holds_alternative<NothingNow>(*heard.answer);
-      is_exhausted_ = std::holds_alternative<Exhausted>(*heard.answer);
+      in_vain_ = !is_old && std::holds_alternative<NothingNow>(*heard.answer);
+      is_exhausted_ = !is_old && std::holds_alternative<Exhausted>(*heard.answer);
     }
   }
   if (heard.then) heard.then(std::move(heard.saved));

@@ -27,7 +27,8 @@ class Suggester {
   Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives,
             std::vector<Constraint> constraints = {});
 
-  std::optional<std::uint64_t> total() const { return searcher_->total(); }
+  /// How many trials it will make, if that is known.
+  std::optional<std::uint64_t> total() const { return total_; }
 
   /// From now on a searcher that may take long works on a thread of its own; until then, and any
   /// other always, within the calls. The workers have finished before this object goes.
@@ -42,6 +43,8 @@ class Suggester {
   void on_stop(TrialId trial);  ///< it ends before its training is complete
   void on_trial_pause(const Trial& trial);
   void on_trial_end(const Trial& trial);
+  /// Another searcher takes over what this one knows: the same, made from another spec.
+  void on_change(Suggester fresh);
 
   // ---------------------------------------------------------------------------------- for new
   // trials
@@ -64,12 +67,13 @@ class Suggester {
 
  private:
   struct Told {
-    enum class What { ask, add, result, pause, end, save } what;
+    enum class What { ask, add, result, pause, end, change, save } what;
     TrialId trial{};
     std::string config = {};
     Observation observation = {};
     Ended how = Ended::complete;
-    Json suggestions = {};  ///< of a save: the state of this object
+    std::unique_ptr<Searcher> fresh = {};  ///< of a change
+    Json suggestions = {};                 ///< of a save: the state of this object
     std::function<void(Json)> then = {};
   };
   /// What `perform` gives to the loop.
@@ -89,7 +93,8 @@ class Suggester {
   bool is_held() const;
   Json own_state() const;
 
-  std::unique_ptr<Searcher> searcher_;
+  std::unique_ptr<Searcher> searcher_;  ///< of the thread that works, while there is one
+  std::optional<std::uint64_t> total_;
   std::vector<Objective> objectives_;
   std::vector<Constraint> constraints_;
   Pace pace_;
@@ -97,6 +102,7 @@ class Suggester {
   Workers* workers_ = nullptr;
 
   std::optional<TrialId> asking_;  ///< its answer is on its way
+  bool is_asking_old_ = false;     ///< the searcher that was asked has been replaced since
   std::deque<std::pair<TrialId, Suggestion>> stock_;
   bool is_exhausted_ = false;
   bool in_vain_ = false;      ///< NothingNow was the last answer, and nothing has happened since

@@ -1,7 +1,9 @@
 #include "tuner/spec/resume_changes.h"
 
+#include <algorithm>
 #include <system_error>
 
+#include "tuner/core/nearest_name.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
@@ -27,12 +29,12 @@ constexpr ChangeRule resume_rules[] = {
     {"/constraints",
      "the constraints of a started experiment cannot change, because its configs were chosen under "
      "them: start a new experiment, under another name"},
-    {"/num_samples", ""},
-    {"/max_concurrent_trials", ""},
+    {"/num_samples", "", true},
+    {"/max_concurrent_trials", "", true},
     {"/resources_per_trial", ""},
     {"/resources", ""},
-    {"/time_budget_s", ""},
-    {"/stop", ""},
+    {"/time_budget_s", "", true},
+    {"/stop", "", true},
     {"/seed",
      "the seed of a started experiment cannot change, because its random numbers are under way: "
      "start a new experiment, under another name"},
@@ -76,7 +78,7 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   std::vector<Problem> problems;
   const Json before = to_json(recorded);
   const Json after = to_json(changed);
-  for (const auto& [pointer, refusal] : resume_rules) {
+  for (const auto& [pointer, refusal, while_running] : resume_rules) {
     if (refusal.empty()) continue;
     const Json::json_pointer field{std::string(pointer)};
     // By what nothing was ranked so far, nothing contradicts.
@@ -96,6 +98,31 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
                                         describe(start.string())});
   }
   return problems;
+}
+
+ExperimentSpec change_while_running(const ExperimentSpec& spec, const Json& fields,
+                                    const Catalogue& catalogue, std::vector<Problem>& problems) {
+  Json json = to_json(spec);
+  for (const auto& [name, value] : fields.items()) {
+    const std::string pointer = append_pointer("", name);
+    const auto rule =
+        std::find_if(std::begin(resume_rules), std::end(resume_rules), [&](const ChangeRule& each) {
+          return each.pointer == pointer || each.pointer.starts_with(pointer + "/");
+        });
+    if (rule == std::end(resume_rules)) {
+      std::vector<std::string> names;
+      for (const auto& [known, ignored] : json.items()) names.push_back(known);
+      problems.push_back({pointer, unknown_name("field", shown(name), names)});
+    } else if (!rule->while_running) {
+      problems.push_back({pointer, rule->refusal.empty()
+                                       ? name + " does not change while a driver runs: tune pause, "
+                                                "and then tune resume with another one"
+                                       : std::string(rule->refusal)});
+    } else {
+      json[name] = value;
+    }
+  }
+  return problems.empty() ? parse_recorded_spec(json, catalogue, problems) : spec;
 }
 
 void keep_chosen_searcher(const ExperimentSpec& recorded, ExperimentSpec& given) {

@@ -1,4 +1,5 @@
-// What of a spec may differ when its experiment goes on. Knows no file and no trial.
+// What of a spec may differ when its experiment goes on, or may change while it runs. Knows no file
+// and no trial.
 #pragma once
 
 #include <span>
@@ -13,7 +14,8 @@ namespace tune {
 /// One rule for each field of a spec, or for an object of fields.
 struct ChangeRule {
   std::string_view pointer;
-  std::string_view refusal;  ///< why it may not change and what to do instead; empty: it may
+  std::string_view refusal;    ///< why it may not change and what to do instead; empty: it may
+  bool while_running = false;  ///< also while a driver runs; else at a resume only
 };
 std::span<const ChangeRule> change_rules();
 
@@ -21,6 +23,11 @@ std::span<const ChangeRule> change_rules();
 /// not change, at its pointer, and whatever is wrong with `changed` in itself.
 std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
                                     const Catalogue& catalogue);
+
+/// `spec` with `fields`, top-level fields by name, for a driver that runs. What is wrong, also that
+/// a field may not change now, is appended to `problems`; then the answer is meaningless.
+ExperimentSpec change_while_running(const ExperimentSpec& spec, const Json& fields,
+                                    const Catalogue& catalogue, std::vector<Problem>& problems);
 
 /// What "auto" has chosen stays: it chose once, from what the search was then, and more samples do
 /// not make it another search. The searcher's options are `given`'s.
