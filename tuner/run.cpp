@@ -88,6 +88,27 @@ std::optional<Seconds> snapshot_period(const ExperimentSpec& spec) {
   return period_s;
 }
 
+/// The config of a trial that somebody adds by hand: `given`, and what it leaves out drawn, by the
+/// seed and the trial's number.
+Suggestion complete_config(const Json& given, TrialId trial, const ExperimentSpec& spec,
+                           const SearchSpace& space) {
+  throw_if_any(space.check_preset(given));
+  constexpr int most_draws = 1000;
+  const auto constraints = constraints_of(spec);
+  Random random(spec.seed ^ (0x9e3779b97f4a7c15u * (index_of(trial) + 1)));
+  for (int draws = 0; draws < most_draws; ++draws) {
+    try {
+      Json config = space.sample(0, random, given);
+      if (find_broken(constraints, config) != nullptr) continue;
+      std::string tag = space.tag(config);
+      return {std::move(config), std::move(tag)};
+    } catch (const std::invalid_argument& error) {
+      throw user_error(error.what());
+    }
+  }
+  throw user_error("no config with these values fulfils the constraints");
+}
+
 /// The parts of one run, in the order in which they depend on each other.
 struct Engine {
   Engine(const ExperimentSpec& the_spec, const Catalogue& the_catalogue, RunOptions& the_options,
@@ -125,26 +146,32 @@ struct Engine {
                 to_json(spec), period_s);
     start_session(drive.ledger());
     for (const auto& requeued : plan.requeued) drive.saver().requeue(requeued);
+    for (const auto& released : plan.released) drive.ledger().commit(released);
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     drive.ledger().write();
     listen(executor);
     DiskGuard disk_guard(*files, drive.workers(), drive.ledger(), callbacks, directory,
                          spec.min_free_bytes);
-    LoopEnd end =
-        run(drive, {.launch = {.experiment_dir = directory,
-                               .session_mark = to_text(session_mark(this_process(clock->now()))),
-                               .gpu_names = gpu_names(spec, detected),
-                               .sets_threads = std::getenv(threads_variable) == nullptr},
-                    .resources = total_resources(spec, detected),
-                    .interrupt_grace_s = options.interrupt_grace_s,
-                    .only = std::move(only),
-                    .disk = &disk_guard,
-                    .tick_s = 1,
-                    .change_spec = [this](const ExperimentSpec& now, const Json& fields) {
+    LoopEnd end = run(
+        drive, {.launch = {.experiment_dir = directory,
+                           .session_mark = to_text(session_mark(this_process(clock->now()))),
+                           .gpu_names = gpu_names(spec, detected),
+                           .sets_threads = std::getenv(threads_variable) == nullptr},
+                .resources = total_resources(spec, detected),
+                .interrupt_grace_s = options.interrupt_grace_s,
+                .only = std::move(only),
+                .disk = &disk_guard,
+                .tick_s = 1,
+                .change_spec =
+                    [this](const ExperimentSpec& now, const Json& fields) {
                       std::vector<Problem> wrong;
                       ExperimentSpec changed = change_while_running(now, fields, catalogue, wrong);
                       throw_if_any(wrong);
                       return changed;
+                    },
+                .complete_config =
+                    [this](const Json& given, TrialId trial) {
+                      return complete_config(given, trial, spec, space);
                     }});
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
   }
@@ -166,9 +193,9 @@ struct Engine {
     try {
       executor.listen(directory);
     } catch (const Error& error) {
-      callbacks.notice(
-          std::string(error.what()) +
-          "; tune stop, pause, checkpoint and set cannot reach this driver, signals can");
+      callbacks.notice(std::string(error.what()) +
+                       "; tune stop, pause, unpause, checkpoint, set and add cannot reach this "
+                       "driver, signals can");
     }
   }
 

@@ -450,10 +450,33 @@ void add_control_commands(CLI::App& app, Line& line) {
 
   CLI::App* const pause =
       add_command(app, "pause", "Save all running trials and make the driver leave; resume goes on",
-                  "  tune pause results/digits --wait && tune resume results/digits\n");
+                  "  tune pause results/digits --wait && tune resume results/digits\n"
+                  "  tune pause results/digits --trial 3\n");
   add_directory(*pause, options.directory);
-  pause->add_flag("--wait", options.wait, "Return when the driver has left");
+  CLI::Option* const paused =
+      pause
+          ->add_option("--trial", options.trial,
+                       "Only this trial is saved and waits, until tune unpause: 3 or trial_00003")
+          ->type_name("ID");
+  pause->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(paused);
   pause->callback([&options] { options.kind = ControlRequest::Kind::pause; });
+
+  CLI::App* const unpause = add_command(app, "unpause", "Go on with a trial that was paused",
+                                        "  tune unpause results/digits --trial 3\n");
+  add_directory(*unpause, options.directory);
+  unpause->add_option("--trial", options.trial, "The trial: 3 or trial_00003")
+      ->type_name("ID")
+      ->required();
+  unpause->callback([&options] { options.kind = ControlRequest::Kind::unpause; });
+
+  CLI::App* const add =
+      add_command(app, "add", "Run a trial with a config of your own, next",
+                  "  tune add results/digits '{\"learning_rate\": 0.01, \"hidden\": 64}'\n");
+  add_directory(*add, options.directory);
+  add->add_option("CONFIG", options.config,
+                  "JSON object with values of the param space; what it leaves out is drawn")
+      ->required();
+  add->callback([&options] { options.kind = ControlRequest::Kind::add; });
 
   CLI::App* const checkpoint =
       add_command(app, "checkpoint", "Have running trials saved at their next result",

@@ -177,6 +177,7 @@ struct ControlOptions {
   std::string trial;                ///< empty: all
   bool wait = false;                ///< until the driver has left
   std::vector<std::string> fields;  ///< of `set`: NAME=VALUE
+  std::string config;               ///< of `add`: JSON
 };
 /// Asks the running driver for something. Error (user) if there is none, or if it refuses.
 int control_command(const ControlOptions& options);

@@ -1,4 +1,4 @@
-// `tune stop`, `tune pause`, `tune checkpoint`, `tune set`: a word to a running driver.
+// `tune stop`, `pause`, `unpause`, `checkpoint`, `set`, `add`: a word to a running driver.
 // Knows nothing of what the driver does with it.
 #include <chrono>
 #include <thread>
@@ -25,8 +25,12 @@ const char* verb(ControlRequest::Kind kind) {
       return "pause";
     case ControlRequest::Kind::checkpoint:
       return "save";
+    case ControlRequest::Kind::unpause:
+      return "go on with";
     case ControlRequest::Kind::set:
       return "change";
+    case ControlRequest::Kind::add:
+      return "add to";
   }
   return "";
 }
@@ -38,11 +42,17 @@ Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
   const std::string experiment = "experiment " + directory.string();
   if (!driver) {
     std::string changes;
-    for (const std::string& field : options.fields) changes += " --set " + shell_word(field);
+    if (options.kind == ControlRequest::Kind::set) {
+      for (const std::string& field : options.fields) changes += " --set " + shell_word(field);
+    }
+    if (options.kind == ControlRequest::Kind::unpause) {
+      changes = " --trial " + shell_word(options.trial);
+    }
     throw user_error("no driver runs " + experiment + ": there is nothing to " +
                      verb(options.kind) + "; tune ls " + shell_word(directory) +
                      " shows its trials, tune resume " + shell_word(directory) + changes +
-                     " goes on with it" + (changes.empty() ? "" : " so changed"));
+                     " goes on with it" +
+                     (options.kind == ControlRequest::Kind::set ? " so changed" : ""));
   }
   if (!driver->is_here) {
     throw user_error(experiment + " is driven by " + name_of(*driver) +
@@ -109,11 +119,20 @@ Json to_fields(const std::vector<std::string>& given) {
   return fields;
 }
 
+Json to_config(const std::string& text) {
+  const Json config = Json::parse(text, nullptr, false);
+  if (!config.is_object()) {
+    throw user_error("a config must be a JSON object like '{\"lr\": 0.01}', got '" + text + "'");
+  }
+  return config;
+}
+
 }  // namespace
 
 int control_command(const ControlOptions& options) {
   ControlRequest request{options.kind, {}};
   if (options.kind == ControlRequest::Kind::set) request.fields = to_fields(options.fields);
+  if (options.kind == ControlRequest::Kind::add) request.fields = to_config(options.config);
   if (!options.trial.empty()) {
     request.trial = parse_trial_id(options.trial);
     if (!request.trial) {

@@ -250,6 +250,7 @@ Json trial_json(const ResultGrid& grid, const Trial& trial) {
           {"error", trial.error},
           {"ended_by", to_string(trial.ended_by)},
           {"why", trial.why},
+          {"paused_by", paused_by(trial)},
           {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
           {"path", result.path.string()}};
 }

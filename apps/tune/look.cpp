@@ -65,9 +65,21 @@ bool is_finished(const Experiment& experiment) {
   return experiment.session_end() == "finished" && experiment.count(TrialState::pending) == 0;
 }
 
-std::string paused_text(const std::filesystem::path& directory) {
-  return "they would go on after results of new trials only: tune resume " + shell_word(directory) +
-         " --num-samples N";
+std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory) {
+  const std::string held = held_text(experiment);
+  if (held.empty()) {
+    return "they would go on after results of new trials only: tune resume " +
+           shell_word(directory) + " --num-samples N";
+  }
+  return "by hand; to go on: tune resume " + shell_word(directory) + held;
+}
+
+std::string held_text(const Experiment& experiment) {
+  std::string text;
+  for (const auto& [place, id] : experiment.paused()) {
+    if (experiment.trial(id).held) text += " --trial " + std::to_string(index_of(id));
+  }
+  return text;
 }
 
 std::string front_text(const ResultGrid& grid) {

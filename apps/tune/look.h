@@ -39,7 +39,9 @@ bool has_unfinished(const Experiment& experiment);
 /// go on after results of new ones only.
 bool is_finished(const Experiment& experiment);
 /// What can be done about them then.
-std::string paused_text(const std::filesystem::path& directory);
+std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory);
+/// " --trial 3 --trial 5": the trials that are paused by hand.
+std::string held_text(const Experiment& experiment);
 
 /// How large the front of an experiment with several metrics is, and how much it covers.
 std::string front_text(const ResultGrid& grid);

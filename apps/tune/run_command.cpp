@@ -148,7 +148,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   if (is_finished(results.experiment())) {
     // What waits then waits for good, as asha_promotion means it.
     if (results.experiment().count(TrialState::paused) > 0) {
-      lines.emplace_back("paused", paused_text(results.directory()));
+      lines.emplace_back("paused", paused_text(results.experiment(), results.directory()));
     }
   } else if (is_interrupted || has_unfinished(results.experiment())) {
     lines.emplace_back("go on", "tune resume " + directory);

@@ -88,6 +88,9 @@ std::string range_text(const std::vector<double>& curve) {
 
 std::string end_text(const Trial& trial) {
   std::string text = to_string(trial.state);
+  if (trial.held) {
+    text += trial.state == TrialState::running ? ", to be paused by hand" : " by hand";
+  }
   if (trial.ended_by != EndedBy::nobody) text += std::string(", by ") + to_string(trial.ended_by);
   if (!trial.why.empty()) text += ": " + trial.why;
   return text;

@@ -218,8 +218,15 @@ int status_command(const std::string& directory, bool json) {
   if (const auto ends = ends_of(experiment); !ends.empty()) {
     lines.insert(lines.begin() + 2, {"ended by", ends_text(ends)});
   }
+  const std::string held = held_text(experiment);
   if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
-    lines.emplace_back("paused", paused_text(look.grid.directory()));
+    lines.emplace_back("paused", paused_text(experiment, look.grid.directory()));
+  } else if (!held.empty()) {
+    const std::string place = shell_word(look.grid.directory());
+    const std::string first = held.substr(0, held.find(" --", 1));
+    lines.emplace_back("paused", "by hand:" + held + "; to go on: " +
+                                     (look.driver ? "tune unpause " + place + first
+                                                  : "tune resume " + place + held));
   }
   if (!experiment.stop_reason().empty()) lines.emplace_back("stopped", experiment.stop_reason());
   for (const auto& notice : look.notices) lines.emplace_back("notice", notice);

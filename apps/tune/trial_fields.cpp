@@ -11,6 +11,11 @@
 
 namespace tune {
 
+const char* paused_by(const Trial& trial) {
+  if (trial.state != TrialState::paused) return "";
+  return trial.held ? "user" : "scheduler";
+}
+
 namespace {
 
 using Source = TrialFields::Field::Source;
@@ -35,6 +40,7 @@ constexpr OwnField own_fields[] = {
     {"ended", [](const Trial& trial) { return time_or_null(trial.ended); }},
     {"ended_by", [](const Trial& trial) -> Json { return to_string(trial.ended_by); }},
     {"why", [](const Trial& trial) -> Json { return trial.why; }},
+    {"paused_by", [](const Trial& trial) -> Json { return paused_by(trial); }},
     {"tag", [](const Trial& trial) -> Json { return trial.tag; }},
     {"error", [](const Trial& trial) -> Json { return trial.error; }},
 };

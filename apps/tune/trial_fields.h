@@ -11,6 +11,9 @@
 
 namespace tune {
 
+/// Who has paused the trial: "user", "scheduler", or "" if it is not PAUSED.
+const char* paused_by(const Trial& trial);
+
 class TrialFields {
  public:
   struct Field {

@@ -56,6 +56,7 @@ std::vector<EventBody> one_of_each() {
       SuggestionAsked{TrialId{1}},
       ClockStepped{-3600.5},
       SpecChanged{R"({"stop":{"fields":{"x":1}},"num_samples":-1})"},
+      TrialHeld{TrialId{1}, true},
   };
 }
 

@@ -93,6 +93,42 @@ class Control(DriverCase):
             spec = json.load(file)
         self.assertEqual((spec["num_samples"], spec["max_concurrent_trials"]), (4, 1))
 
+    def test_pause_of_one_trial_holds_it_over_a_resume_until_it_is_named(self):
+        driver = self.run_blocked(num_samples=3)
+        self.assertIn("saved with its next result", self.tune("pause", "results/spec", "--trial", "1").out)
+        self.tune("pause", "results/spec", "--trial", "1", "--wait", expect=2)
+        self.let_go()
+        out = self.finish(driver, expect=0)
+        self.assertIn("trial_00001 is paused by hand at iteration 5", out)
+        self.assertIn("tune resume " + self.path("results/spec") + " --trial 1", out)
+        self.assertEqual(self.states(), ["TERMINATED", "PAUSED", "TERMINATED"])
+        self.assertEqual(self.json("show", "results/spec", "1")["paused_by"], "user")
+        self.tune("resume", "results/spec", "--progress", "none")
+        self.assertEqual(self.states(), ["TERMINATED", "PAUSED", "TERMINATED"])
+        refused = self.tune("unpause", "results/spec", "--trial", "1", expect=2).err
+        self.assertIn("tune resume " + self.path("results/spec") + " --trial 1", refused)
+        self.assertIn("by hand", self.tune("status", "results/spec").out)
+        self.tune("resume", "results/spec", "--trial", "1", "--progress", "none")
+        self.assertEqual(self.states(), ["TERMINATED"] * 3)
+        self.assertEqual(self.iterations(1), list(range(1, 21)))
+
+    def test_a_trial_that_is_added_runs_with_its_config_and_can_be_paused_before_it_runs(self):
+        driver = self.run_blocked(param_space={"iterations": 20, "block_at": 5, "x": {"uniform": [0, 1]},
+                                               "y": {"choice": [1, 2]}})
+        self.assertIn("trial_00002 is added", self.tune("add", "results/spec", '{"x": 0.75}').out)
+        for wrong, sentence in (('{"x": 7}', "/x: 7 cannot be drawn"), ('{"z": 1}', "unknown hyperparameter 'z'"),
+                                ("x=7", "must be a JSON object")):
+            self.assertIn(sentence, self.tune("add", "results/spec", wrong, expect=2).err)
+        self.assertIn("it was not running", self.tune("pause", "results/spec", "--trial", "2").out)
+        self.assertEqual(self.states()[2], "PAUSED")
+        self.assertIn("goes on", self.tune("unpause", "results/spec", "--trial", "2").out)
+        self.assertEqual(self.states()[2], "PENDING")
+        self.let_go()
+        self.finish(driver, expect=0)
+        added = self.json("show", "results/spec", "2")
+        self.assertEqual((added["state"], added["config"]["x"], added["by_hand"]), ("TERMINATED", 0.75, True))
+        self.assertIn(added["config"]["y"], (1, 2))
+
     def test_a_directory_with_a_long_path_is_reached_too(self):
         storage = os.path.join(*["d" * 100] * 3)
         self.spec({"iterations": 0}, storage_path=storage)

@@ -104,6 +104,10 @@ TEST_CASE("Requests and answers come back as they were", "[unit][control]") {
   CHECK(request.kind == Kind::checkpoint);
   CHECK(request.trial == TrialId{12});
   CHECK(format(ControlRequest{Kind::stop, {}}) == R"({"ask":"stop"})");
+  const ControlRequest set = parse_control_request(format({Kind::set, {}, {{"num_samples", 3}}}));
+  CHECK(set.kind == Kind::set);
+  CHECK(set.fields == Json{{"num_samples", 3}});
+  CHECK(format({Kind::add, {}, {{"x", 1}}}) == R"({"ask":"add","config":{"x":1}})");
   const auto answer =
       parse_control_answer(format(ControlAnswer{true, "a \"word\"", {TrialId{0}, TrialId{7}}}));
   CHECK(answer.accepted);
@@ -112,13 +116,18 @@ TEST_CASE("Requests and answers come back as they were", "[unit][control]") {
 }
 
 TEST_CASE("A request that is none is refused with a sentence", "[unit][control]") {
-  for (const char* line : {"", "stop", "[]", "{}", R"({"ask":7})", R"({"ask":"dance"})",
-                           R"({"ask":"stop","trial":"x"})", R"({"ask":"stop","trial":[1]})",
-                           R"({"ask":"pause","trial":"3"})"}) {
+  for (const char* line :
+       {"", "stop", "[]", "{}", R"({"ask":7})", R"({"ask":"dance"})",
+        R"({"ask":"stop","trial":"x"})", R"({"ask":"stop","trial":[1]})", R"({"ask":"unpause"})",
+        R"({"ask":"set"})", R"({"ask":"set","fields":[]})",
+        R"({"ask":"set","fields":{"num_samples":3},"trial":"3"})", R"({"ask":"add","config":7})"}) {
     INFO(line);
     CHECK_THROWS_AS(parse_control_request(line), std::invalid_argument);
   }
   CHECK(parse_control_request(R"({"trial":"3","ask":"stop","more":1})").trial == TrialId{3});
+  const std::string deep = std::string(10'000, '[') + std::string(10'000, ']');
+  CHECK_THROWS_AS(parse_control_request(R"({"ask":"set","fields":{"stop":)" + deep + "}}"),
+                  std::invalid_argument);
 }
 
 TEST_CASE("A driver is asked, answers, and tells its end by closing", "[unit][control]") {

@@ -142,13 +142,19 @@ LoopEnd Harness::run() {
   const ResumeOptions asked = std::exchange(resume, {});
   const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
   for (const auto& requeued : plan.requeued) saver.requeue(requeued);
+  for (const auto& released : plan.released) ledger.commit(released);
   Loop loop(spec,
             {.launch = {.experiment_dir = directory},
              .resources = resources,
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
              .disk = &disk,
-             .change_spec = with},
+             .change_spec = with,
+             .complete_config =
+                 [](const Json& given, TrialId) {
+                   if (!given.contains("x")) throw user_error("there is no x");
+                   return Suggestion{given, "x=" + given.at("x").dump()};
+                 }},
             ledger, policies, fake, workers, saver, snapshots, list);
   LoopEnd end = loop.run();
   snapshots_taken += store.cost().snapshots;

@@ -125,6 +125,40 @@ TEST_CASE("Suggestions that are made ahead do not know what came after", "[loop]
   CHECK(harness.heard(2) == "+0x0+1x1.0.0-0@3c");
 }
 
+TEST_CASE("What was suggested ahead is for the trials after one that is added by hand",
+          "[loop][suggester]") {
+  Listened harness({.ahead = 2});
+  harness.resources = {{"cpu", 1}};
+  harness.trials = 3;
+  harness.wishes = {{0.5, {ControlRequest::Kind::add, {}, {{"x", 77}}}}};
+  SECTION("in one session") {}
+  SECTION("and a replay of it") { harness.signals = {{4.5, 2}, {6.5, 2}}; }
+  (void)harness.run();
+  (void)harness.run();
+  REQUIRE(harness.experiment.trials().size() == 4);
+  std::string order;
+  for (const auto& trial : harness.experiment.trials()) {
+    order += Json::parse(trial.config.text()).at("x").dump() + " ";
+  }
+  CHECK(order == "0 77 1 2 ");
+}
+
+TEST_CASE("A searcher is told the same of what is added by hand, on its way or there already",
+          "[suggester]") {
+  Desk live({.ahead = 1}), replayed({.ahead = 1});
+  for (Desk* const desk : {&live, &replayed}) {
+    REQUIRE(desk->add(0));
+    desk->suggester.on_ask(TrialId{1});
+    if (desk == &replayed) desk->workers.run_completions();
+    desk->suggester.on_trial_add_by_hand(TrialId{1}, R"({"x":77})");
+    desk->end(0);
+    desk->workers.run_completions();
+  }
+  CHECK(live.save() == replayed.save());
+  CHECK(live.save().dump().find("+1x77+2x1-0") != std::string::npos);
+  CHECK(live.add(2));
+}
+
 TEST_CASE("A searcher hears who failed and who was cut short", "[loop][suggester]") {
   Listened harness;
   harness.resources = {{"cpu", 1}};

@@ -68,6 +68,7 @@ std::vector<Event> some_of_each() {
       SuggestionAsked{TrialId{1}},
       ClockStepped{3600},
       SpecChanged{R"({"num_samples":100})"},
+      TrialHeld{trial, true},
   };
   std::vector<Event> events;
   for (EventBody& body : bodies) {
@@ -98,8 +99,8 @@ TEST_CASE("The journal in the reference is read to its end", "[formats][golden]"
   ExperimentStore::read(files, directory, reader, notices);
   const auto& kinds = reader.kinds;
   CHECK(notices.empty());
-  CHECK(kinds ==
-        std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18});
+  CHECK(kinds == std::vector<std::size_t>{0,  1,  2,  3,  4,  5,  6,  8,  7,  9,
+                                          10, 11, 12, 13, 14, 15, 16, 17, 18, 19});
 }
 
 TEST_CASE("The history in the reference begins as it is written", "[formats][golden]") {

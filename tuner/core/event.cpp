@@ -72,6 +72,7 @@ void write(std::string& out, const TrialAdded& event) {
   put(out, event.trial);
   put_if(out, "tag", event.tag);
   put_if(out, "start_checkpoint", event.start_checkpoint);
+  put_if(out, "by_hand", event.by_hand);
   put_raw(out, "config", event.config);
 }
 void write(std::string& out, const AttemptStarted& event) {
@@ -177,10 +178,15 @@ void write(std::string& out, const ClockStepped& event) { put_number(out, "by_s"
 
 void write(std::string& out, const SpecChanged& event) { put_raw(out, "fields", event.fields); }
 
+void write(std::string& out, const TrialHeld& event) {
+  put(out, event.trial);
+  put_if(out, "released", event.released);
+}
+
 constexpr std::string_view type_names[] = {
     "session",    "trial",   "attempt", "process", "result",   "checkpoint",  "checkpoint_failed",
     "dropped",    "damaged", "end",     "stop",    "callback", "session_end", "requeued",
-    "trial_stop", "exploit", "ask",     "clock",   "set",
+    "trial_stop", "exploit", "ask",     "clock",   "set",      "hold",
 };
 static_assert(std::size(type_names) == std::variant_size_v<EventBody>);
 
@@ -245,7 +251,7 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   }
   if (type == "trial") {
     return TrialAdded{f.trial(), f.raw_last("config"), f.text_if("tag"),
-                      f.text_if("start_checkpoint")};
+                      f.text_if("start_checkpoint"), f.flag("by_hand")};
   }
   if (type == "attempt") {
     return AttemptStarted{f.trial(), f.attempt(), f.small("checkpoint", 0), f.integers("gpus"),
@@ -276,6 +282,7 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   if (type == "ask") return SuggestionAsked{f.trial()};
   if (type == "clock") return ClockStepped{f.number("by_s")};
   if (type == "exploit") return TrialExploited{f.trial(), read_exploit(f)};
+  if (type == "hold") return TrialHeld{f.trial(), f.flag("released")};
   if (type == "set") return SpecChanged{f.raw_last("fields")};
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }

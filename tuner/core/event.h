@@ -28,12 +28,13 @@ struct SuggestionAsked {
   TrialId next{};
 };
 
-/// The searcher suggested a config.
+/// The searcher suggested a config, or somebody has given one.
 struct TrialAdded {
   TrialId trial{};
   std::string config;  ///< JSON text
   std::string tag;
   std::string start_checkpoint;  ///< directory, or empty
+  bool by_hand = false;          ///< no searcher was asked
 };
 
 /// A launch was decided on. With a checkpoint, the trial is rewound to it.
@@ -125,6 +126,7 @@ struct StopRequested {
 /// Reasons that the experiment knows: of an attempt's end, and of what the user has asked for.
 inline constexpr std::string_view said_done = "it said that it was done";
 inline constexpr std::string_view stopped_by_user = "stopped by the user (tune stop)";
+inline constexpr std::string_view paused_by_user = "paused by the user (tune pause)";
 
 struct TrialStopRequested {
   TrialId trial{};
@@ -160,11 +162,19 @@ struct SpecChanged {
   std::string fields;  ///< JSON object: by the name of a top-level field its new value
 };
 
+/// Somebody has paused this trial by hand, or lets it go on. Held, it runs no more, whoever chooses
+/// it: one that runs is saved with its next result and then waits.
+struct TrialHeld {
+  TrialId trial{};
+  bool released = false;
+};
+
 using EventBody =
     std::variant<SessionStarted, TrialAdded, AttemptStarted, ProcessStarted, ResultReported,
                  CheckpointCommitted, CheckpointFailed, CheckpointsDropped, CheckpointDamaged,
                  AttemptEnded, StopRequested, CallbackSaved, SessionEnded, TrialRequeued,
-                 TrialStopRequested, TrialExploited, SuggestionAsked, ClockStepped, SpecChanged>;
+                 TrialStopRequested, TrialExploited, SuggestionAsked, ClockStepped, SpecChanged,
+                 TrialHeld>;
 
 struct Event {
   std::uint64_t number = 0;  ///< 1, 2, 3 ... without holes

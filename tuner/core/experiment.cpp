@@ -115,12 +115,18 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
   trial.state = state;
   if (state != TrialState::running) shapes_.make_compact(trial.last_metrics);
   if (is_final(state)) {
+    trial.held.reset();
     trial.ended = time;
     set_donor(trial, std::nullopt);
     make_small(trial);
     positions_.erase(trial.id);
   }
   take_its_place(trial, last_event_ + 1);
+}
+
+void Experiment::set_waiting(Trial& trial, TrialState state, Seconds time) {
+  if (trial.held) trial.held = state;
+  set_state(trial, trial.held ? TrialState::paused : state, time);
 }
 
 void Experiment::take_its_place(const Trial& trial, std::uint64_t place) {
@@ -168,6 +174,22 @@ void Experiment::on(const SpecChanged& event, Seconds) {
   spec_changes_.update(fields);
 }
 
+void Experiment::on(const TrialHeld& event, Seconds time) {
+  Trial& trial = find(event.trial);
+  if (is_final(trial.state) || trial.held.has_value() != event.released) {
+    contradiction(to_string(trial.id) + " is " + (event.released ? "released" : "held") +
+                  ", but is " + (trial.held ? "held, " : "") + to_string(trial.state));
+  }
+  const bool waits = trial.state != TrialState::running;
+  if (event.released) {
+    const TrialState without = *std::exchange(trial.held, std::nullopt);
+    if (waits) set_state(trial, without, time);
+  } else {
+    trial.held = trial.state;
+    if (waits) set_state(trial, TrialState::paused, time);
+  }
+}
+
 void Experiment::on(const TrialAdded& event, Seconds time) {
   if (index_of(event.trial) != trials_.size()) {
     contradiction(to_string(event.trial) + " is added as number " + std::to_string(trials_.size()));
@@ -178,6 +200,8 @@ void Experiment::on(const TrialAdded& event, Seconds time) {
   shapes_.make_compact(trial.config);
   trial.tag = event.tag;
   trial.start_checkpoint = event.start_checkpoint;
+  trial.by_hand = event.by_hand;
+  by_hand_ += event.by_hand ? 1 : 0;
   trials_.push_back(std::move(trial));
   set_state(trials_.back(), TrialState::pending, time);
 }
@@ -187,6 +211,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   if (trial.state != TrialState::pending && trial.state != TrialState::paused) {
     contradiction("an attempt of " + to_string(trial.id) + ", which is " + to_string(trial.state));
   }
+  if (trial.held) contradiction("an attempt of " + to_string(trial.id) + ", which is held");
   const Trial& owner = event.donor ? find(*event.donor) : trial;
   const Checkpoint* const checkpoint =
       event.checkpoint == 0 ? nullptr : owner.checkpoint(event.checkpoint);
@@ -373,10 +398,10 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       set_state(trial, TrialState::terminated, time);
       break;
     case Outcome::paused:
-      set_state(trial, TrialState::paused, time);
+      set_waiting(trial, TrialState::paused, time);
       break;
     case Outcome::exploiting:
-      set_state(trial, TrialState::pending, time);
+      set_waiting(trial, TrialState::pending, time);
       break;
     case Outcome::interrupted: {
       const bool is_over = trial.stopping && !trial.last_save_due;
@@ -384,11 +409,11 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       const Checkpoint* const latest = trial.latest_checkpoint();
       const bool is_paused =
           trial.pausing && latest != nullptr && latest->iteration == trial.iteration;
-      set_state(trial,
-                is_over     ? TrialState::terminated
-                : is_paused ? TrialState::paused
-                            : TrialState::pending,
-                time);
+      if (is_over) {
+        set_state(trial, TrialState::terminated, time);
+      } else {
+        set_waiting(trial, is_paused ? TrialState::paused : TrialState::pending, time);
+      }
       break;
     }
     case Outcome::failed:
@@ -399,7 +424,11 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
         trial.ended_by = EndedBy::failure;
         trial.why = event.reason.substr(0, event.reason.find('\n'));
       }
-      set_state(trial, event.retry ? TrialState::pending : TrialState::error, time);
+      if (event.retry) {
+        set_waiting(trial, TrialState::pending, time);
+      } else {
+        set_state(trial, TrialState::error, time);
+      }
       break;
   }
 }

@@ -67,8 +67,8 @@ class Experiment {
   /// before the clock was set back, and waits no more.
   static constexpr Seconds longest_backoff_s = 60;
 
-  /// Whether a waiting trial may run at `now`: its backoff is over, and its donor has something to
-  /// go on from, or never will.
+  /// Whether a waiting trial may run at `now`: nobody holds it, its backoff is over, and its donor
+  /// has something to go on from, or never will.
   bool may_start(TrialId id, Seconds now) const;
   /// Why the trial cannot exploit so, now; nothing if it can. A trial that runs can with its next
   /// result only. One that waits may be its own donor: it goes on with another config.
@@ -109,6 +109,13 @@ class Experiment {
   /// one's): an object, top-level fields by name. The next session starts under them.
   const Json& spec_changes() const { return spec_changes_; }
 
+  /// What the driver of the last session ran, as a JSON object (tuner/what_ran.h); empty: not
+  /// known.
+  const std::string& ran() const { return ran_; }
+
+  /// How many trials were added by hand.
+  std::size_t added_by_hand() const { return by_hand_; }
+
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
 
@@ -134,6 +141,8 @@ class Experiment {
  private:
   Trial& find(TrialId id);
   void set_state(Trial& trial, TrialState state, Seconds time);
+  /// It waits, PENDING or PAUSED, unless it is held.
+  void set_waiting(Trial& trial, TrialState state, Seconds time);
   void note_end(Trial& trial, const ResultReported& event) const;
   void take_in(Trial& trial, const Metrics& metrics);
   /// The same name, kept here.
@@ -157,6 +166,7 @@ class Experiment {
   void on(const SuggestionAsked&, Seconds) {}  // the searcher's
   void on(const ClockStepped& event, Seconds time);
   void on(const SpecChanged& event, Seconds time);
+  void on(const TrialHeld& event, Seconds time);
   void on(const SessionEnded& event, Seconds time);
   void on(const TrialRequeued& event, Seconds time);
   void on(const TrialExploited& event, Seconds time);
@@ -181,6 +191,7 @@ class Experiment {
   std::map<TrialId, std::multiset<int>> donated_;
   std::size_t terminated_ = 0;
   std::size_t errors_ = 0;
+  std::size_t by_hand_ = 0;
   std::uint64_t last_event_ = 0;
   std::uint64_t results_ = 0;
   std::string stop_reason_;
@@ -192,6 +203,7 @@ class Experiment {
   int sessions_ = 0;
   std::string host_;
   std::string session_end_;
+  std::string ran_;
   Json spec_changes_ = Json::object();
   SaveStatistics saves_;
   StateCost cost_;

@@ -251,6 +251,8 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   if (trial.stopped_by_rule) put_member(out, "stopped_by_rule", 1);
   if (trial.last_save_due) put_member(out, "last_save_due", 1);
   if (trial.pausing) put_member(out, "pausing", 1);
+  if (trial.held) put_member_if(out, "held", std::string(to_string(*trial.held)));
+  if (trial.by_hand) put_member(out, "by_hand", 1);
   put_member(out, "iteration", trial.iteration);
   put_member_unless_zero(out, "restored_iteration", trial.restored_iteration);
   put_member(out, "total_s", trial.time_total_s);
@@ -310,6 +312,11 @@ void Experiment::load_trial(std::string_view text) {
   trial.stopped_by_rule = fields.small("stopped_by_rule", 0) != 0;
   trial.last_save_due = fields.small("last_save_due", 0) != 0;
   trial.pausing = fields.small("pausing", 0) != 0;
+  if (fields.has("held")) {
+    trial.held = parse_trial_state(fields.text("held"));
+    if (!trial.held || is_final(*trial.held)) broken("held");
+  }
+  trial.by_hand = fields.small("by_hand", 0) != 0;
   trial.iteration = fields.integer("iteration");
   trial.restored_iteration = fields.integer("restored_iteration", 0);
   trial.time_total_s = fields.number("total_s");
@@ -439,6 +446,7 @@ void Experiment::load_totals(const Json& totals) {
                                   to_string(TrialId{static_cast<std::uint32_t>(i)}));
     }
     take_its_place(trial, waits ? queued_.at(trial.id) : 0);
+    by_hand_ += trial.by_hand ? 1 : 0;
     const auto is_known = [this](TrialId id) { return index_of(id) < trials_.size(); };
     const bool knows_donors =
         (!trial.donor || (is_known(trial.donor->trial) && !trial.lineage.empty())) &&

@@ -125,6 +125,7 @@ void Experiment::set_donor(Trial& trial, std::optional<DonorCheckpoint> donor) {
 
 bool Experiment::may_start(TrialId id, Seconds now) const {
   const Trial& trial = this->trial(id);
+  if (trial.held) return false;
   if (trial.not_before > now && trial.not_before <= now + longest_backoff_s) return false;
   if (!trial.donor) return true;
   const Trial& donor = this->trial(trial.donor->trial);

@@ -31,7 +31,7 @@ std::optional<TrialId> parse_trial_id(std::string_view text);
 enum class TrialState {
   pending,     ///< waits for resources
   running,     ///< an attempt is under way
-  paused,      ///< a scheduler paused it; it has a checkpoint and waits to be chosen
+  paused,      ///< a scheduler paused it, and it waits to be chosen; or somebody did, by hand
   terminated,  ///< ended well
   error,       ///< failed for good
 };
@@ -143,6 +143,13 @@ struct Trial {
 
   /// With the last result a pause was decided on.
   bool pausing = false;
+
+  /// Somebody has paused it by hand: the state that it would be in without that. While it is
+  /// RUNNING it pauses with its next result; one that waits is PAUSED, and PENDING without that, or
+  /// PAUSED as its scheduler wants it. Nothing once it has ended.
+  std::optional<TrialState> held;
+  /// Its config was given by hand: no searcher has suggested it.
+  bool by_hand = false;
 
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;

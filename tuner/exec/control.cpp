@@ -4,16 +4,22 @@
 #include <utility>
 
 #include "trainable/values.h"
+#include "tuner/core/json_limits.h"
 
 namespace tune {
 namespace {
 
 using Kind = ControlRequest::Kind;
 
-constexpr std::pair<Kind, std::string_view> kind_names[] = {{Kind::stop, "stop"},
-                                                            {Kind::pause, "pause"},
-                                                            {Kind::checkpoint, "checkpoint"},
-                                                            {Kind::set, "set"}};
+constexpr std::pair<Kind, std::string_view> kind_names[] = {
+    {Kind::stop, "stop"},       {Kind::pause, "pause"},
+    {Kind::unpause, "unpause"}, {Kind::checkpoint, "checkpoint"},
+    {Kind::set, "set"},         {Kind::add, "add"}};
+
+/// What holds the object that comes with such a wish; null: it has none.
+const char* object_of(Kind kind) {
+  return kind == Kind::set ? "fields" : kind == Kind::add ? "config" : nullptr;
+}
 
 std::string one_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -22,6 +28,8 @@ std::string one_line(const Json& json) {
 Json parse_object(std::string_view line) {
   Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) throw std::invalid_argument("expected one JSON object on one line");
+  constexpr std::size_t most_levels = 100;  // what is copied and compared is, level by level
+  if (levels_of(line) > most_levels) throw std::invalid_argument("it is nested too deeply");
   return json;
 }
 
@@ -40,7 +48,7 @@ std::string format(const ControlRequest& request) {
     if (kind == request.kind) json["ask"] = name;
   }
   if (request.trial) json["trial"] = to_string(*request.trial);
-  if (request.kind == Kind::set) json["fields"] = request.fields;
+  if (const char* const name = object_of(request.kind)) json[name] = request.fields;
   return one_line(json);
 }
 
@@ -64,17 +72,21 @@ ControlRequest parse_control_request(std::string_view line) {
     is_known = true;
   }
   if (!is_known) {
-    throw std::invalid_argument(R"(expected "ask" to be "stop", "pause", "checkpoint" or "set")");
+    std::string names;
+    for (const auto& [kind, name] : kind_names) {
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    }
+    throw std::invalid_argument("expected \"ask\" to be one of " + names);
   }
   if (const auto trial = json.find("trial"); trial != json.end()) request.trial = to_trial(*trial);
-  if (request.trial && request.kind == Kind::pause) {
-    throw std::invalid_argument("the whole driver is paused, not one trial");
+  if (request.kind == Kind::unpause && !request.trial) {
+    throw std::invalid_argument(R"(expected "trial": it is one trial that goes on)");
   }
-  if (request.kind == Kind::set) {
-    request.fields = json.value("fields", Json());
-    if (!request.fields.is_object() || request.fields.empty() || request.trial) {
-      throw std::invalid_argument(
-          R"(expected "fields" to be an object with fields of the spec, and no "trial")");
+  if (const char* const name = object_of(request.kind)) {
+    request.fields = json.value(name, Json());
+    if (!request.fields.is_object() || request.trial) {
+      throw std::invalid_argument(std::string("expected \"") + name +
+                                  "\" to be an object, and no \"trial\"");
     }
   }
   return request;

@@ -19,13 +19,16 @@ inline constexpr const char* control_socket_name = "control.sock";  ///< in the 
 struct ControlRequest {
   enum class Kind {
     stop,        ///< end the experiment, or one trial: TERMINATED
-    pause,       ///< save everything and leave
+    pause,       ///< save everything and leave; or save one trial, which then waits
+    unpause,     ///< one that was paused so goes on
     checkpoint,  ///< save at the next result
     set,         ///< change fields of the spec
+    add,         ///< a trial with a config that is given
   };
   Kind kind = Kind::stop;
   std::optional<TrialId> trial;  ///< this one only
-  Json fields = {};              ///< of `set`: an object, top-level fields of the spec by name
+  /// An object. Of `set`: top-level fields of the spec by name; of `add`: the config.
+  Json fields = {};
 };
 
 struct ControlAnswer {

@@ -131,7 +131,7 @@ class ControlServer::Connection : public std::enable_shared_from_this<Connection
   ControlId id_;
   Protocol::socket socket_;
   asio::steady_timer deadline_;
-  std::array<char, max_request_bytes> block_;
+  std::array<char, 4096> block_;
   std::string request_;
   std::string line_;
   bool has_asked_ = false;

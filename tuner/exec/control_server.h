@@ -21,7 +21,7 @@ class ControlServer {
  public:
   using Asked = std::function<void(ControlId, ControlRequest)>;
 
-  static constexpr std::size_t max_request_bytes = 4096;
+  static constexpr std::size_t max_request_bytes = 65'536;
   static constexpr std::size_t max_connections = 64;
   static constexpr int patience_s = 10;  ///< for a request to come, and for an answer to be taken
 

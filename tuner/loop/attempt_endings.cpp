@@ -52,6 +52,17 @@ void Attempts::stop(TrialId id, const std::string& reason) {
   }
 }
 
+void Attempts::pause(TrialId id) {
+  Attempt* const attempt = find(id);
+  if (attempt == nullptr || attempt->ending) return;
+  const bool trains = attempt->conversation->state() == Conversation::State::stepping;
+  if (!attempt->has_result && !trains) {
+    end(*attempt, Outcome::interrupted, std::string(paused_by_user));
+  } else if (attempt->waits) {
+    carry_out(*attempt);
+  }
+}
+
 /// Records the end once its processes are out of the way and its checkpoints are committed.
 void Attempts::try_to_close(Attempt& attempt) {
   if (!attempt.ending || attempt.pending_work > 0) return;
@@ -111,6 +122,10 @@ void Attempts::close(Attempt& attempt) {
   saver_.apply_retention(id);
   saver_.release(id, donor);
   tell_end(id, ended);
+  if (trial(id).held) {
+    callbacks_.notice(to_string(id) + " is paused by hand at iteration " +
+                      std::to_string(trial(id).iteration));
+  }
   if (ended.outcome != Outcome::failed) {
     breaker_.on_end(id);
     return;

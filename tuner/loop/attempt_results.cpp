@@ -162,7 +162,8 @@ Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
   const bool fails_its_clones =
       attempt.save_failed && ledger_.experiment().is_waited_for(attempt.trial);
   if (attempt.save_asked || fails_its_clones) met.add(Trigger::user);
-  if (decision.action == Action::pause) met.add(Trigger::pause);
+  const bool is_held = trial(attempt.trial).held && !is_end;
+  if (decision.action == Action::pause || is_held) met.add(Trigger::pause);
   if (!is_end && winding_) met.add(Trigger::interrupt);
   return met;
 }
@@ -276,6 +277,7 @@ void Attempts::commit_save(Attempt& attempt, Save save) {
 /// What was decided with the last result, once its save is out of the trainable's hands.
 void Attempts::carry_out(Attempt& attempt) {
   attempt.waits = false;
+  const bool is_held = trial(attempt.trial).held.has_value();
   if (attempt.next == Action::stop) {
     end(attempt, Outcome::completed, "");
   } else if (attempt.stop_asked) {
@@ -284,10 +286,12 @@ void Attempts::carry_out(Attempt& attempt) {
     end(attempt, Outcome::exploiting, "");
   } else if (winding_) {
     end(attempt, Outcome::interrupted, winding_.why_attempts_end());
-  } else if (attempt.next == Action::pause && attempt.pending_work > 0) {
+  } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0) {
     attempt.waits = true;  // only what is committed can be gone back to
   } else if (attempt.next == Action::pause && !attempt.save_failed) {
     end(attempt, Outcome::paused, "");
+  } else if (is_held && attempt.save.checkpoint.triggers.any() && !attempt.save_failed) {
+    end(attempt, Outcome::interrupted, std::string(paused_by_user));
   } else {
     step(attempt);
   }

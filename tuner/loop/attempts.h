@@ -71,6 +71,8 @@ class Attempts {
   void exploit(TrialId trial, Exploit exploit);
   /// Ends one trial that has not reported just now: at once, or with its next result.
   void stop(TrialId trial, const std::string& reason);
+  /// A trial that is held now, by a record: it is saved with its next result and leaves.
+  void pause(TrialId trial);
   /// The run winds down: those that have nothing to save go now, the others with what they answer
   /// next.
   void let_go();

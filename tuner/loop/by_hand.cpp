@@ -23,13 +23,14 @@ ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
 
 ControlAnswer ByHand::obey(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
-  if (request.kind == Kind::pause) return pause();
+  if (request.kind == Kind::pause && !request.trial) return pause();
   const Winding& winding = run_.winding();
   if (winding.kind == Winding::Kind::interrupted) {
     return refused("the driver is leaving already (" + winding.reason +
                    "): its trials are being saved");
   }
   if (request.kind == Kind::set) return set(request.fields);
+  if (request.kind == Kind::add) return add(request.fields);
   const Trials& all = run_.experiment().trials();
   if (request.trial && index_of(*request.trial) >= all.size()) {
     return refused("there is no " + to_string(*request.trial) + " yet");
@@ -39,6 +40,8 @@ ControlAnswer ByHand::obey(const ControlRequest& request) {
                    to_string(all[index_of(*request.trial)].state));
   }
   if (request.kind == Kind::checkpoint) return save(request.trial);
+  if (request.kind == Kind::pause) return pause(*request.trial);
+  if (request.kind == Kind::unpause) return unpause(*request.trial);
   return request.trial ? stop(*request.trial) : stop();
 }
 
@@ -79,6 +82,49 @@ ControlAnswer ByHand::pause() {
   answer.sentence = "the driver leaves once " + trials(answer.trials.size()) + " are saved";
   if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
   return answer;
+}
+
+ControlAnswer ByHand::pause(TrialId id) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+  if (run_.experiment().trial(id).held) {
+    return {true, to_string(id) + " is paused already", {id}};
+  }
+  const auto found = run_.attempts().find(id);
+  const bool runs = found != run_.attempts().end() && !found->second.ending;
+  const char* const what = !runs ? " is paused; it was not running"
+                           : found->second.conversation->is_function()
+                               ? " pauses with the next checkpoint that it hands over"
+                               : " is saved with its next result, and pauses";
+  run_.hold(id);
+  return {true, to_string(id) + what, {id}};
+}
+
+ControlAnswer ByHand::unpause(TrialId id) {
+  const Trial& trial = run_.experiment().trial(id);
+  if (!trial.held) {
+    return refused(to_string(id) + (trial.state == TrialState::paused
+                                        ? " was paused by the scheduler, which says when it goes on"
+                                        : " is not paused"));
+  }
+  const bool runs = trial.state == TrialState::running;
+  run_.release(id);
+  return {true,
+          to_string(id) + (runs ? " goes on; it had not paused yet"
+                                : " goes on as soon as there is room for it"),
+          {id}};
+}
+
+ControlAnswer ByHand::add(const Json& config) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+  try {
+    const TrialId id = run_.add(config);
+    return {true,
+            to_string(id) + " is added, and runs as soon as there is room for it: " +
+                run_.experiment().trial(id).config.text(),
+            {id}};
+  } catch (const Error& error) {
+    return refused(error.what());
+  }
 }
 
 ControlAnswer ByHand::set(const Json& fields) {

@@ -1,5 +1,5 @@
-// What somebody asks of the running driver by hand: tune stop, pause, checkpoint, set. What is
-// answered has been recorded or will happen without further doubt. Knows no socket.
+// What somebody asks of the running driver by hand: tune stop, pause, unpause, checkpoint, set,
+// add. What is answered has been recorded or will happen without further doubt. Knows no socket.
 #pragma once
 
 #include <map>
@@ -23,6 +23,11 @@ class Steering {
   virtual void stop_trial(TrialId trial, const std::string& reason) = 0;
   /// Has all saved, and leaves.
   virtual void interrupt(const std::string& reason) = 0;
+  /// Pauses one trial by hand, or lets it go on.
+  virtual void hold(TrialId trial) = 0;
+  virtual void release(TrialId trial) = 0;
+  /// A trial with this config; what it leaves out is drawn. Error (user): there is none.
+  virtual TrialId add(const Json& config) = 0;
   /// Changes fields of the spec; answers what that comes to, in a sentence. Error (user): nothing
   /// has changed.
   virtual std::string change(const Json& fields) = 0;
@@ -44,6 +49,9 @@ class ByHand {
   ControlAnswer stop();
   ControlAnswer stop(TrialId trial);
   ControlAnswer pause();
+  ControlAnswer pause(TrialId trial);
+  ControlAnswer unpause(TrialId trial);
+  ControlAnswer add(const Json& config);
   ControlAnswer set(const Json& fields);
   ControlAnswer save(std::optional<TrialId> only);
   std::vector<TrialId> running() const;

@@ -50,7 +50,7 @@ void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experimen
             const Policies& policies, const std::filesystem::path& directory, Resources resources) {
   // A search that was cut short has more trials than it would make now.
   auto total = policies.searcher.total();
-  if (total) total = std::max<std::uint64_t>(*total, experiment.trials().size());
+  if (total) total = std::max(*total + experiment.added_by_hand(), experiment.trials().size());
   const RunInfo info{.name = spec.name,
                      .directory = directory,
                      .objectives = spec.objectives,

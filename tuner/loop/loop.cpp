@@ -234,6 +234,27 @@ void Loop::interrupt(const std::string& reason) {
   wind_down({Winding::Kind::interrupted, reason}, options_.interrupt_grace_s);
 }
 
+void Loop::hold(TrialId trial) {
+  ledger_.commit(TrialHeld{trial});
+  attempts_.pause(trial);
+}
+
+void Loop::release(TrialId trial) {
+  ledger_.commit(TrialHeld{trial, true});
+  next_.delay(trial, ledger_.experiment().trial(trial).not_before);
+}
+
+TrialId Loop::add(const Json& config) {
+  if (!options_.complete_config) throw user_error("no trial can be added to this experiment");
+  if (next_.runs_named_trials()) {
+    throw user_error("this session runs named trials only (tune resume --trial)");
+  }
+  const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
+  next_.add(options_.complete_config(config, id), true);
+  tell_total();
+  return id;
+}
+
 std::string Loop::change(const Json& fields) {
   if (!options_.change_spec) throw user_error("nothing of the spec can change while this runs");
   const Json before = to_json(spec_);
@@ -255,7 +276,8 @@ std::string Loop::change(const Json& fields) {
 
 void Loop::tell_total() {
   auto total = policies_.searcher.total();
-  if (total) total = std::max<std::uint64_t>(*total, ledger_.experiment().trials().size());
+  const Experiment& experiment = ledger_.experiment();
+  if (total) total = std::max(*total + experiment.added_by_hand(), experiment.trials().size());
   after_write_.add([this, total] {
     callbacks_.call("on_total", [total](Callback& callback) { callback.on_total(total); });
   });

@@ -29,6 +29,9 @@ struct LoopOptions {
   /// A spec with some of its top-level fields changed, as may be done while a driver runs. Throws
   /// Error (user). Empty: it never changes.
   std::function<ExperimentSpec(const ExperimentSpec& spec, const Json& fields)> change_spec = {};
+  /// The config of the trial with that number, of which `given` says some or all. Throws Error
+  /// (user). Empty: none is added by hand.
+  std::function<Suggestion(const Json& given, TrialId trial)> complete_config = {};
 };
 
 class Loop final : private Steering {
@@ -72,6 +75,9 @@ class Loop final : private Steering {
     attempts_.stop(trial, reason);
   }
   void interrupt(const std::string& reason) override;
+  void hold(TrialId trial) override;
+  void release(TrialId trial) override;
+  TrialId add(const Json& config) override;
   std::string change(const Json& fields) override;
   const Winding& winding() const override { return winding_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }

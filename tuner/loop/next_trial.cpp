@@ -55,11 +55,16 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
       searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
       return std::nullopt;
     }
-    ledger_.commit(
-        TrialAdded{id, config_of(id, *suggestion), std::move(suggestion->tag), start_checkpoint_});
-    on_added_();
+    add(std::move(*suggestion), false);
     if (!is_final(trial(id).state)) return id;
   }
+}
+
+void NextTrial::add(Suggestion suggestion, bool by_hand) {
+  const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
+  ledger_.commit(TrialAdded{id, config_of(id, suggestion), std::move(suggestion.tag),
+                            start_checkpoint_, by_hand});
+  on_added_();
 }
 
 std::optional<TrialId> NextTrial::ask_scheduler(Seconds now, bool more) const {
@@ -120,7 +125,19 @@ std::vector<std::string> NextTrial::what_waits() const {
         "the searcher waits for results, but no trial is left that could give one");
   }
   const Experiment& experiment = ledger_.experiment();
-  const std::size_t waiting = experiment.pending().size() + experiment.paused().size();
+  std::string held;
+  std::size_t waiting = experiment.pending().size();
+  for (const auto& [place, id] : experiment.paused()) {
+    const bool is_held = trial(id).held.has_value();
+    if (is_held) held += " --trial " + std::to_string(index_of(id));
+    waiting += is_held ? 0 : 1;
+  }
+  if (!held.empty()) {
+    sentences.push_back(
+        "nothing is left to run but what was paused by hand; to go on with it: "
+        "tune resume with" +
+        held);
+  }
   if (waiting > 0) {
     sentences.push_back(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
                         " left waiting: the scheduler would go on only after results of new "

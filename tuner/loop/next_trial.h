@@ -24,6 +24,8 @@ class NextTrial {
 
   /// Nothing: none may run now. `anything_runs`: a trial, whose end may make others runnable.
   std::optional<TrialId> choose(bool anything_runs);
+  /// Records the next new trial. `by_hand`: no searcher has suggested it.
+  void add(Suggestion suggestion, bool by_hand);
   /// Asks a searcher that takes its time for what may be wanted later.
   void look_ahead();
   /// Before a turn's choices.

@@ -90,7 +90,11 @@ void Policies::load(const Json& state) {
 
 void Policies::learn(const Experiment& experiment, const Event& event) {
   if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
-    searcher.on_trial_add(added->trial, added->config);
+    if (added->by_hand) {
+      searcher.on_trial_add_by_hand(added->trial, added->config);
+    } else {
+      searcher.on_trial_add(added->trial, added->config);
+    }
     scheduler->on_trial_add(experiment.trial(added->trial));
   } else if (const auto* asked = std::get_if<SuggestionAsked>(&event.body)) {
     searcher.on_ask(asked->next);
@@ -109,8 +113,7 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
     if (is_final(trial.state)) {
       learn_end(trial);
     } else {
-      scheduler->on_trial_wait(trial);
-      if (trial.state == TrialState::paused) searcher.on_trial_pause(trial);
+      learn_wait(trial);
     }
   } else if (const auto* stopped = std::get_if<TrialStopRequested>(&event.body)) {
     const Trial& trial = experiment.trial(stopped->trial);
@@ -138,6 +141,18 @@ void Policies::change(const Json& fields) {
   stopper = std::move(fresh.stopper);
 }
 
+/// A pause by hand is none of theirs: to them such a trial waits as it would without it.
+void Policies::learn_wait(const Trial& trial) {
+  if (trial.held && *trial.held != trial.state) {
+    Trial without = trial;
+    without.state = *trial.held;
+    scheduler->on_trial_wait(without);
+    return;
+  }
+  scheduler->on_trial_wait(trial);
+  if (trial.state == TrialState::paused) searcher.on_trial_pause(trial);
+}
+
 void Policies::learn_end(const Trial& trial) {
   if (stopper != nullptr) stopper->on_trial_end(trial);
   scheduler->on_trial_end(trial);
@@ -157,7 +172,7 @@ std::string config_of(TrialId trial, const Suggestion& suggestion) {
 std::optional<std::string> replay(Policies& policies, Experiment& experiment, const Event& event) {
   std::optional<std::string> difference;
   if (const auto* added = std::get_if<TrialAdded>(&event.body)) {
-    difference = differs(policies, *added);
+    if (!added->by_hand) difference = differs(policies, *added);
   } else if (const auto* reported = std::get_if<ResultReported>(&event.body)) {
     if (index_of(reported->trial) < experiment.trials().size()) {
       difference = differs(policies, experiment, *reported);

@@ -51,6 +51,7 @@ struct Policies {
 
  private:
   void learn_end(const Trial& trial);
+  void learn_wait(const Trial& trial);
   void change(const Json& fields);
 };
 

@@ -103,6 +103,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
                                    : count_of_trials(count, "") + ", the last is " +
                                          to_string(experiment.trials().back().id)));
     }
+    if (experiment.trial(id).held) plan.released.push_back({id, true});
     if (!is_final(experiment.trial(id).state)) continue;
     plan.requeued.push_back(requeue_named(experiment, id, options, rules));
   }

@@ -34,6 +34,7 @@ struct ResumeOptions {
 
 struct ResumePlan {
   std::vector<TrialRequeued> requeued;
+  std::vector<TrialHeld> released;  ///< named, and so no longer paused by hand
   std::vector<std::string> notices;
 };
 

@@ -37,6 +37,8 @@ decltype(auto) blaming(const Call& call) {
   }
 }
 
+TrialId after(TrialId id) { return TrialId{static_cast<std::uint32_t>(index_of(id) + 1)}; }
+
 double score_of(const Objective& objective, const std::optional<double>& value) {
   const double number = value.value_or(std::numeric_limits<double>::quiet_NaN());
   return objective.mode == Mode::max ? number : -number;
@@ -78,6 +80,17 @@ void Suggester::on_trial_add(TrialId trial, const std::string& config) {
     if (is_same) return;
   }
   tell({.what = Told::What::add, .trial = trial, .config = config});
+}
+
+void Suggester::on_trial_add_by_hand(TrialId trial, const std::string& config) {
+  live_.emplace(trial, false);
+  if (pace_.batch && std::ssize(live_) >= pace_.max_concurrent) is_batch_full_ = true;
+  for (auto& [id, suggestion] : stock_) id = after(id);
+  if (asking_) asking_ = after(*asking_);
+  tell({.what = Told::What::add_by_hand,
+        .trial = trial,
+        .config = config,
+        .suggestions = own_state()});
 }
 
 void Suggester::on_exploit(TrialId trial, const std::string& new_config) {
@@ -191,6 +204,20 @@ Suggester::Heard Suggester::perform(Told& told) {
     case Told::What::add:
       searcher_->on_trial_add(told.trial, told.config);
       break;
+    case Told::What::add_by_hand: {
+      searcher_->on_trial_add(told.trial, told.config);
+      for (const Json& entry : told.suggestions.at("stock")) {
+        searcher_->on_trial_add(TrialId(entry.at(0).get<std::uint32_t>()),
+                                encode_numbers(entry.at(1)).dump());
+      }
+      // What was on its way by then, has come by now.
+      if (told.suggestions.contains("asking") && last_answer_) {
+        last_answer_->first = after(last_answer_->first);
+        searcher_->on_trial_add(last_answer_->first,
+                                encode_numbers(last_answer_->second.config).dump());
+      }
+      break;
+    }
     case Told::What::result:
       searcher_->on_result(told.trial, told.observation);
       break;

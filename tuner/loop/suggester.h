@@ -38,6 +38,8 @@ class Suggester {
   // record
   void on_ask(TrialId trial);
   void on_trial_add(TrialId trial, const std::string& config);
+  /// The next new trial has a config that nobody has suggested: what was, is for those after it.
+  void on_trial_add_by_hand(TrialId trial, const std::string& config);
   void on_exploit(TrialId trial, const std::string& new_config);
   void on_result(const Trial& trial, const Result& result);
   void on_stop(TrialId trial);  ///< it ends before its training is complete
@@ -67,13 +69,13 @@ class Suggester {
 
  private:
   struct Told {
-    enum class What { ask, add, result, pause, end, change, save } what;
+    enum class What { ask, add, add_by_hand, result, pause, end, change, save } what;
     TrialId trial{};
     std::string config = {};
     Observation observation = {};
     Ended how = Ended::complete;
     std::unique_ptr<Searcher> fresh = {};  ///< of a change
-    Json suggestions = {};                 ///< of a save: the state of this object
+    Json suggestions = {};  ///< of a save: the state of this object; added by hand: see there
     std::function<void(Json)> then = {};
   };
   /// What `perform` gives to the loop.
