@@ -1,5 +1,7 @@
 // `tune show` and `tune logs`: one trial.
 // Knows no journal: look_at has read it.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +151,62 @@ void print_show_json(const ResultGrid& grid, const Trial& trial) {
               {"path", own.string()}});
 }
 
+/// Prints what a log has, and what has come since. What max_log_bytes has taken out of its middle
+/// is a line that says so.
+class LogPrinter {
+ public:
+  explicit LogPrinter(std::filesystem::path file) : file_(std::move(file)) {}
+
+  void print_more() {
+    obstacle_.clear();
+    int descriptor = -1;
+    try {
+      // A FIFO in place of the log would wait for ever.
+      descriptor = open_regular(file_.string(), O_RDONLY);
+    } catch (const Error& error) {
+      obstacle_ = error.what();
+    }
+    if (descriptor < 0) return;
+    print_from(descriptor);
+    ::close(descriptor);
+  }
+
+  /// Exit code: nothing was to be printed, and that is not the program's silence, is said.
+  int conclude() const {
+    if (obstacle_.empty()) return exit_ok;
+    throw machine_error(obstacle_);
+  }
+
+ private:
+  void print_from(int descriptor) {
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0) return;
+    if (status.st_size < printed_) printed_ = 0;  // it was written anew
+    std::array<char, 64 * 1024> block;
+    while (printed_ < status.st_size) {
+      const off_t data = ::lseek(descriptor, printed_, SEEK_DATA);
+      const off_t hole = data < 0 ? status.st_size : ::lseek(descriptor, data, SEEK_HOLE);
+      if (data > printed_) {
+        print_data("\n[... " + format_bytes(static_cast<double>(data - printed_)) +
+                   " were given up here: max_log_bytes ...]\n");
+        printed_ = data;
+      }
+      const off_t end = std::min<off_t>(hole < 0 ? status.st_size : hole, status.st_size);
+      while (printed_ < end) {
+        const auto wanted = std::min<std::size_t>(block.size(), end - printed_);
+        const ssize_t count = ::pread(descriptor, block.data(), wanted, printed_);
+        if (count <= 0) return;
+        print_data(std::string_view(block.data(), static_cast<std::size_t>(count)));
+        printed_ += count;
+      }
+    }
+  }
+
+  const std::filesystem::path file_;
+  off_t printed_ = 0;
+  std::string obstacle_;
+};
+
 }  // namespace
 
 int show_command(const ShowRequest& request) {
@@ -208,27 +266,12 @@ int logs_command(const LogsRequest& request) {
   const bool is_merged = look->grid.spec().merge_output;
   const auto file =
       request.is_stderr && !is_merged ? paths::standard_error(own) : paths::standard_output(own);
-  std::uint64_t printed = 0;
-  const auto print_more = [&] {
-    std::ifstream log;
-    std::error_code error;
-    // A FIFO in place of the log would wait for ever.
-    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) return;
-    if (std::filesystem::file_size(file, error) < printed) printed = 0;  // it was written anew
-    log.open(file, std::ios::binary);
-    log.seekg(static_cast<std::streamoff>(printed));
-    std::array<char, 64 * 1024> block;
-    while (log.read(block.data(), block.size()) || log.gcount() > 0) {
-      const auto bytes = static_cast<std::size_t>(log.gcount());
-      print_data(std::string_view(block.data(), bytes));
-      printed += bytes;
-    }
-  };
+  LogPrinter log(file);
   for (int looks = 0;; ++looks) {
     const bool is_over =
         !request.follow || !look->driver || is_final(look->grid.experiment().trial(id).state);
-    print_more();
-    if (is_over) return exit_ok;
+    log.print_more();
+    if (is_over) return log.conclude();
     std::this_thread::sleep_for(look_period);
     if (looks % looks_between_states == 0) look = look_at(request.directory);
   }

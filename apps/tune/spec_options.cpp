@@ -61,6 +61,8 @@ constexpr SpecOption options[] = {
      "One more callback; may be given several times"},
     {"--reuse-processes", "/reuse_processes", ValueKind::flag, "",
      "A trial takes over the process of one that ended"},
+    {"--max-log-bytes", "/max_log_bytes", ValueKind::json, "BYTES",
+     "What stdout.log and stderr.log of a trial may take each: begin and end stay [no limit]"},
     {"--min-free-bytes", "/min_free_bytes", ValueKind::json, "BYTES",
      "No trial is launched while the disk has less free, 0: never mind [256MiB]"},
     {"--snapshot-period-s", "/snapshot_period_s", ValueKind::json, "SECONDS",

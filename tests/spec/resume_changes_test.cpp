@@ -53,6 +53,7 @@ const std::map<std::string, Json> other_values = {
     {"/callbacks", Json::array({Json{{"type", "csv"}}})},
     {"/plugins", Json{"/lib/libmine.so"}},
     {"/reuse_processes", true},
+    {"/max_log_bytes", "5MB"},
     {"/min_free_bytes", 5},
     {"/snapshot_period_s", 5},
     {"/launch_timeout_s", 5},

@@ -119,6 +119,7 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
   CHECK(spec.callbacks ==
         std::vector<Json>{{{"type", "csv"}}, {{"type", "tensorboard"}, {"flush_s", 10}}});
   CHECK(spec.reuse_processes);
+  CHECK(spec.max_log_bytes == 50'000'000u);
   CHECK(spec.min_free_bytes == std::uint64_t{3} << 29);
   CHECK(spec.checkpoint_config.max_checkpoint_bytes == 50'000'000'000u);
   CHECK(spec.snapshot_period_s == 30.0);
@@ -300,6 +301,7 @@ Json draw_spec(Random& random) {
         {"checkpoint_frequency", some() - 1},
         {"checkpoint_at_end", flip()},
         {"max_checkpoint_bytes", maybe(some() << 32)}}},
+      {"max_log_bytes", maybe(some() << 20)},
       {"min_free_bytes", some() - 1},
       {"failure_config",
        {{"max_failures", retries ? some() : 0},

@@ -1,6 +1,9 @@
 // Attempts: how they end.
+#include "tuner/core/error.h"
 #include "tuner/loop/attempts.h"
 #include "tuner/loop/failures.h"
+#include "tuner/store/log_limit.h"
+#include "tuner/store/paths.h"
 
 namespace tune {
 
@@ -157,6 +160,39 @@ void Attempts::look_at_held() {
     held_.pop_front();
     if (attempt != nullptr) try_to_close(*attempt);
   }
+}
+
+/// Whoever prints without an end must not fill the disk.
+void Attempts::look_at_logs() {
+  if (logs_due() > ledger_.steady()) return;
+  std::vector<std::filesystem::path> logs;
+  for (const auto& [id, attempt] : attempts_) {
+    const auto own = paths::trial(launch_.experiment_dir, id);
+    logs.push_back(paths::standard_output(own));
+    if (!spec_.merge_output) logs.push_back(paths::standard_error(own));
+  }
+  log_limit_ = LogLimit::looking;
+  workers_.post(
+      Lane::deletions,
+      [logs = std::move(logs), most_bytes = *spec_.max_log_bytes]() -> std::string {
+        try {
+          for (const auto& log : logs) (void)limit_log(log, most_bytes);
+          return "";
+        } catch (const Error& error) {
+          return error.what();
+        }
+      },
+      [this](const std::string& trouble) {
+        logs_looked_at_ = ledger_.steady();
+        log_limit_ = trouble.empty() ? LogLimit::idle : LogLimit::impossible;
+        if (!trouble.empty()) callbacks_.notice("max_log_bytes is not kept: " + trouble);
+      });
+}
+
+Seconds Attempts::logs_due() const {
+  constexpr Seconds period_s = 1;
+  const bool is_wanted = spec_.max_log_bytes && !attempts_.empty() && log_limit_ == LogLimit::idle;
+  return is_wanted ? logs_looked_at_ + period_s : never_s;
 }
 
 Seconds Attempts::held_until() const {

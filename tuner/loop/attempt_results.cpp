@@ -21,6 +21,7 @@ constexpr Seconds outside_signal_s = 2;
 void Attempts::look_at_deadlines() {
   while (Conversation* const late = conversations_.late()) follow(*late, late->be_late());
   look_at_held();
+  look_at_logs();
 }
 
 void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {

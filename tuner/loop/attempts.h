@@ -87,7 +87,9 @@ class Attempts {
   /// Why the run is to end, since a trial has failed; empty if it is not.
   std::string take_failure() { return std::exchange(failure_, {}); }
   bool any_lives() const { return conversations_.any_lives(); }
-  Seconds deadline() const { return std::min(conversations_.deadline(), held_until()); }
+  Seconds deadline() const {
+    return std::min({conversations_.deadline(), held_until(), logs_due()});
+  }
   std::map<TrialId, Attempt>& all() { return attempts_; }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
 
@@ -126,6 +128,8 @@ class Attempts {
   void look_into_failure(Attempt& attempt);
   void close(Attempt& attempt);
   void look_at_held();
+  void look_at_logs();
+  Seconds logs_due() const;
   Seconds held_until() const;
   void put_away(Conversation& conversation);
   void tell_end(TrialId trial, const AttemptEnded& ended);
@@ -153,9 +157,11 @@ class Attempts {
   Conversations conversations_;
   std::map<TrialId, Attempt> attempts_;
   std::vector<Conversation*> idle_;
-  std::deque<TrialId> held_;  ///< see Attempt::held_until, in its order
-  Result told_result_;        ///< the copy that callbacks may write to
-  std::string failure_;       ///< see take_failure
+  std::deque<TrialId> held_;    ///< see Attempt::held_until, in its order
+  Result told_result_;          ///< the copy that callbacks may write to
+  std::string failure_;         ///< see take_failure
+  Seconds logs_looked_at_ = 0;  ///< steady
+  enum class LogLimit { idle, looking, impossible } log_limit_ = LogLimit::idle;
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
   std::vector<std::string> awaited_;
   bool has_named_reserved_ = false;

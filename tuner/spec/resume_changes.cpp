@@ -60,6 +60,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/callbacks", ""},
     {"/plugins", ""},
     {"/reuse_processes", ""},
+    {"/max_log_bytes", "", true},
     {"/min_free_bytes", ""},
     {"/snapshot_period_s", ""},
     {"/launch_timeout_s", ""},

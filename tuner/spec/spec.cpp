@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t most_samples = 1'000'000'000;
 constexpr std::size_t longest_name = 100;
+/// What rules look at, the end of a log, always stays.
+constexpr std::uint64_t least_log_bytes = 1'000'000;
 
 std::optional<std::string> to_name(const Json& json) {
   auto name = to_text(json);
@@ -206,6 +208,12 @@ class SpecParser {
     top_.read("last_result_grace_s", seconds, to_seconds, spec_.last_result_grace_s);
     top_.read("min_free_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"", to_bytes,
               spec_.min_free_bytes);
+    const auto to_log_bytes = [](const Json& json) {
+      const auto bytes = to_bytes(json);
+      return bytes && *bytes >= least_log_bytes ? bytes : std::nullopt;
+    };
+    top_.read("max_log_bytes", "a number of bytes from 1MB like 50000000 or \"50MB\"", to_log_bytes,
+              spec_.max_log_bytes);
     top_.read("seed", "an integer from 0 to 18446744073709551615", to_seed, spec_.seed);
     top_.read("reuse_processes", "true or false", to_flag, spec_.reuse_processes);
   }
@@ -409,6 +417,7 @@ Json to_json(const ExperimentSpec& spec) {
       {"callbacks", spec.callbacks},
       {"plugins", plugins},
       {"reuse_processes", spec.reuse_processes},
+      {"max_log_bytes", or_null(spec.max_log_bytes)},
       {"min_free_bytes", spec.min_free_bytes},
       {"snapshot_period_s", or_null(spec.snapshot_period_s)},
       {"launch_timeout_s", spec.launch_timeout_s},

@@ -58,7 +58,8 @@ struct ExperimentSpec {
   /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
   std::vector<std::filesystem::path> plugins;
   bool reuse_processes = false;
-  std::uint64_t min_free_bytes = 256 << 20;  ///< no launches with less free; 0: never mind
+  std::optional<std::uint64_t> max_log_bytes;  ///< of each log of a trial; none: no limit
+  std::uint64_t min_free_bytes = 256 << 20;    ///< no launches with less free; 0: never mind
   std::optional<Seconds> snapshot_period_s;
   Seconds launch_timeout_s = 60;           ///< from launch to hello
   std::optional<Seconds> trial_timeout_s;  ///< silence of a trial that was told to do something
