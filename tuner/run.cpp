@@ -33,6 +33,7 @@
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 #include "tuner/version.h"
+#include "tuner/what_ran.h"
 
 namespace tune {
 
@@ -201,7 +202,10 @@ struct Engine {
 
   void start_session(Ledger& ledger) {
     for (const auto& notice : detected.notices) callbacks.notice(notice);
-    begin_session(ledger, this_process(clock->now()), version());
+    const std::string ran = what_runs(spec, options.command_line);
+    const std::string change = another_program(experiment.ran(), ran);
+    begin_session(ledger, this_process(clock->now()), version(), ran);
+    if (!change.empty()) callbacks.notice(change);
     ledger.write();
   }
 

@@ -28,6 +28,8 @@ struct RunOptions {
   Seconds interrupt_grace_s = 30;
   /// Other hosts take this driver for dead once it has given no sign of life for so long.
   Seconds lease_s = 60;
+  /// The words that started this driver, to be recorded; empty: not known.
+  std::vector<std::string> command_line;
   /// Told again and again what a run waits for before it begins: that an earlier driver, whose life
   /// cannot be seen, gives no sign of life. Nothing: it waits in silence.
   std::function<void(const std::string& sentence)> on_wait;

@@ -579,6 +579,8 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
 
 int run_command_line(std::vector<std::string> arguments) {
   Line line;
+  line.style.command_line = arguments;
+  line.style.command_line.insert(line.style.command_line.begin(), "tune");
   // The trainable's own words are nobody else's options.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const bool has_command = dashes != arguments.end();

@@ -27,6 +27,7 @@ struct RunStyle {
   std::string progress = "auto";  ///< auto, table, lines, none
   bool strict = false;
   double grace_s = 30;
+  std::vector<std::string> command_line = {};  ///< "tune" and its words, to be recorded
   double lease_s = 60;  ///< other hosts take a driver for dead that has been silent for so long
 };
 

@@ -43,6 +43,7 @@ RunOptions run_options(const RunStyle& style) {
   options.strict = style.strict;
   options.interrupt_grace_s = style.grace_s;
   options.lease_s = style.lease_s;
+  options.command_line = style.command_line;
   options.on_wait = [](const std::string& sentence) {
     std::fprintf(stderr, "tune: %s\n", sentence.c_str());
   };

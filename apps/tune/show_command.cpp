@@ -20,6 +20,7 @@
 #include "tuner/core/metrics.h"
 #include "tuner/files/regular_file.h"
 #include "tuner/store/paths.h"
+#include "tuner/what_ran.h"
 
 namespace tune {
 
@@ -136,19 +137,23 @@ void print_show_json(const ResultGrid& grid, const Trial& trial) {
   for (const auto& each : trial.checkpoints) {
     checkpoints.push_back(checkpoint_json(trial, each, grid.directory()));
   }
-  print_json({{"trial_id", to_string(trial.id)},
-              {"state", to_string(trial.state)},
-              {"ended_by", to_string(trial.ended_by)},
-              {"why", trial.why},
-              {"config", Json::parse(trial.config.text())},
-              {"training_iteration", trial.iteration},
-              {"time_total_s", trial.time_total_s},
-              {"attempt", trial.attempt},
-              {"failures", trial.failures},
-              {"error", trial.error},
-              {"metrics", std::move(metrics)},
-              {"checkpoints", std::move(checkpoints)},
-              {"path", own.string()}});
+  print_json(
+      {{"trial_id", to_string(trial.id)},
+       {"state", to_string(trial.state)},
+       {"ended_by", to_string(trial.ended_by)},
+       {"why", trial.why},
+       {"paused_by", paused_by(trial)},
+       {"by_hand", trial.by_hand},
+       {"ran", grid.experiment().ran().empty() ? Json() : Json::parse(grid.experiment().ran())},
+       {"config", Json::parse(trial.config.text())},
+       {"training_iteration", trial.iteration},
+       {"time_total_s", trial.time_total_s},
+       {"attempt", trial.attempt},
+       {"failures", trial.failures},
+       {"error", trial.error},
+       {"metrics", std::move(metrics)},
+       {"checkpoints", std::move(checkpoints)},
+       {"path", own.string()}});
 }
 
 /// Prints what a log has, and what has come since. What max_log_bytes has taken out of its middle
@@ -228,6 +233,10 @@ int show_command(const ShowRequest& request) {
   if (trial.started != 0) lines.emplace_back("started", format_time(trial.started));
   if (trial.ended != 0) lines.emplace_back("ended", format_time(trial.ended));
   if (!trial.error.empty()) lines.emplace_back("error", trial.error);
+  if (trial.by_hand) lines.emplace_back("added", "by hand, with a config of its own");
+  if (const auto text = program_text(grid.experiment().ran()); !text.empty()) {
+    lines.emplace_back("program", text);
+  }
   add_config(Json::parse(trial.config.text()), lines);
   std::string key = "metrics";
   std::size_t shown = 0;

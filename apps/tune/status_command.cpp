@@ -9,6 +9,7 @@
 #include "apps/tune/output.h"
 #include "tuner/ask_session.h"
 #include "tuner/store/paths.h"
+#include "tuner/what_ran.h"
 
 namespace tune {
 
@@ -133,6 +134,7 @@ Json status_json(const Look& look) {
           {"state_bytes", state_bytes(look.grid.directory())},
           {"state_cost", state_cost_json(look)},
           {"checkpoints", checkpoints_json(look)},
+          {"ran", experiment.ran().empty() ? Json() : Json::parse(experiment.ran())},
           {"notices", look.notices}};
 }
 
@@ -184,6 +186,17 @@ std::string best_text(const ResultGrid& grid) {
          (tag.empty() ? "" : " (" + tag + ")");
 }
 
+/// "tune run spec.json in /home/ada"; empty if that is not known.
+std::string command_line_text(const Experiment& experiment) {
+  const Json ran = Json::parse(experiment.ran(), nullptr, false);
+  if (!ran.is_object() || !ran.contains("command_line")) return "";
+  std::string text;
+  for (const Json& word : ran.at("command_line")) {
+    text += (text.empty() ? "" : " ") + shell_word(word.get<std::string>());
+  }
+  return text + " in " + ran.value("directory", std::string("?"));
+}
+
 std::string saves_text(const Look& look) {
   const SaveStatistics& saves = look.grid.experiment().saves();
   if (saves.committed + saves.failed == 0) return "none";
@@ -230,6 +243,12 @@ int status_command(const std::string& directory, bool json) {
   }
   if (!experiment.stop_reason().empty()) lines.emplace_back("stopped", experiment.stop_reason());
   for (const auto& notice : look.notices) lines.emplace_back("notice", notice);
+  if (const auto text = command_line_text(experiment); !text.empty()) {
+    lines.emplace_back("started by", text);
+  }
+  if (const auto text = program_text(experiment.ran()); !text.empty()) {
+    lines.emplace_back("program", text);
+  }
   lines.emplace_back("running time",
                      format_duration(running_s(look)) + " in " +
                          count_of(static_cast<std::uint64_t>(experiment.sessions()), "session"));

@@ -67,6 +67,7 @@ void write(std::string& out, const SessionStarted& event) {
   put(out, "host", event.host);
   put(out, "pid", event.pid);
   put(out, "version", event.version);
+  if (!event.ran.empty()) put_raw(out, "ran", event.ran);
 }
 void write(std::string& out, const TrialAdded& event) {
   put(out, event.trial);
@@ -247,7 +248,8 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
     return ResultReported{f.trial(), f.attempt(), read_result(f), read_decision(f)};
   }
   if (type == "session") {
-    return SessionStarted{f.text("host"), f.integer("pid"), f.text("version")};
+    return SessionStarted{f.text("host"), f.integer("pid"), f.text("version"),
+                          f.has("ran") ? f.raw_last("ran") : ""};
   }
   if (type == "trial") {
     return TrialAdded{f.trial(), f.raw_last("config"), f.text_if("tag"),

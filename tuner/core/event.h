@@ -20,6 +20,7 @@ struct SessionStarted {
   std::string host;
   std::int64_t pid = 0;
   std::string version;
+  std::string ran = {};  ///< JSON object: what the driver runs (tuner/what_ran.h); empty: not known
 };
 
 /// A searcher that may take long is asked for the config of a trial to come: its answer rests on

@@ -153,6 +153,7 @@ void Experiment::take_its_place(const Trial& trial, std::uint64_t place) {
 
 void Experiment::on(const SessionStarted& event, Seconds time) {
   host_ = event.host;
+  ran_ = event.ran;
   // A session that has no end of its own died at about its last record.
   cost_ = cost();
   session_cost_ = {};

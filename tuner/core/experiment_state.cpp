@@ -402,6 +402,7 @@ Json Experiment::save_totals(const StateCost& session) const {
                  {"cost", to_json(cost_)},
                  {"session_cost", to_json(session)}};
   if (!spec_changes_.empty()) totals["spec_changes"] = spec_changes_;
+  if (!ran_.empty()) totals["ran"] = Json::parse(ran_);
   return totals;
 }
 
@@ -434,6 +435,7 @@ void Experiment::load_totals(const Json& totals) {
     cost_ = parse_state_cost(totals.at("cost"));
     session_cost_ = parse_state_cost(totals.at("session_cost"));
     spec_changes_ = totals.value("spec_changes", Json::object());
+    if (const auto ran = totals.find("ran"); ran != totals.end()) ran_ = ran->dump();
   } catch (const Json::exception& error) {
     throw std::invalid_argument(std::string("its totals are broken: ") + error.what());
   }

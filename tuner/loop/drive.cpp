@@ -36,9 +36,10 @@ LoopEnd Drive::run(LoopOptions options) {
   return loop.run();
 }
 
-void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version) {
+void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version,
+                   const std::string& ran) {
   const Experiment& experiment = ledger.experiment();
-  ledger.commit(SessionStarted{driver.host, driver.pid, version});
+  ledger.commit(SessionStarted{driver.host, driver.pid, version, ran});
   const auto running = experiment.running();
   for (const TrialId trial : running) {
     ledger.commit(AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted,

@@ -69,7 +69,9 @@ class Drive {
 };
 
 /// The first record of a driver on an experiment, and the end of what an earlier one left running.
-void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version);
+/// `ran`: see SessionStarted.
+void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version,
+                   const std::string& ran = {});
 
 /// Sets the callbacks up. `resources`: totals.
 void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,
