@@ -21,7 +21,6 @@ namespace {
 /// Routine lines (starts, ends, checkpoints) a second; the rest is counted in the status line.
 constexpr int max_lines_per_s = 20;
 constexpr Seconds rate_window_s = 2;
-constexpr std::size_t max_named_errors = 5;
 
 class SystemClock final : public Clock {
  public:
@@ -368,16 +367,9 @@ void Console::summarise(const Experiment& experiment) {
                       trial.tag});
     }
     const std::vector<TableColumn> columns = {
-        {"trial"}, {"state"}, {"iteration", true}, {metric, true}, {"checkpoint", true},
+        {"trial"}, {"state"}, {"iteration", true}, {"best " + metric, true}, {"checkpoint", true},
         {"config"}};
     for (const auto& row : render_table(columns, rows, wide)) text += row + '\n';
-  }
-  std::size_t named = 0;
-  if (experiment.count(TrialState::error) > 0) {
-    for (const auto& trial : experiment.trials()) {
-      if (trial.state != TrialState::error || named++ >= max_named_errors) continue;
-      text += fit(to_string(trial.id) + " failed: " + trial.error, wide) + '\n';
-    }
   }
   if (!text.empty()) write(text);
 }

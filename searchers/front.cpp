@@ -240,13 +240,13 @@ void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOpt
   const std::string name = "evaluated_rewards", values_name = "evaluated_constraints";
   const Json rewards = reader.get(name, Json::array());
   reader.require(rewards.is_array(), name, "a list of numbers");
-  if (rewards.is_array() && rewards.size() > points.size()) {
+  const Json values = reader.get(values_name, Json::array());
+  reader.require(values.is_array(), values_name, "a list of numbers");
+  if (!reader.is_good() || context.is_partial) return;
+  if (rewards.size() > points.size()) {
     throw OptionError("/" + name, "there are " + std::to_string(rewards.size()) + " rewards for " +
                                       std::to_string(points.size()) + " points_to_evaluate");
   }
-  const Json values = reader.get(values_name, Json::array());
-  reader.require(values.is_array(), values_name, "a list of numbers");
-  if (!rewards.is_array() || !values.is_array()) return;
   const auto expected = std::count_if(context.constraints.begin(), context.constraints.end(),
                                       [](const auto& one) { return one.needs_metrics(); });
   if (values.size() != (expected > 0 ? rewards.size() : 0)) {
@@ -278,22 +278,25 @@ std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context
   const std::string name = "points_to_evaluate";
   const Json points = reader.get(name, Json::array());
   reader.require(points.is_array(), name, "a list of points");
-  if (!points.is_array()) return {};
+  if (!points.is_array() || context.is_partial) return {};
+  std::vector<Problem> wrong;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::string place = "/" + name + "/" + std::to_string(i);
     const auto problems = context.space.check_preset(points[i]);
-    if (!problems.empty()) throw OptionError(place + problems[0].pointer, problems[0].sentence);
+    for (const Problem& each : problems) wrong.push_back({place + each.pointer, each.sentence});
+    if (!problems.empty()) continue;
     try {
       const auto config = whole_config(points[i], context.space);
       const Constraint* const broken = config ? find_broken(context.constraints, *config) : nullptr;
       if (broken != nullptr) {
-        throw OptionError(place, "the point breaks the constraint '" + broken->text() + "'");
+        wrong.push_back({place, "the point breaks the constraint '" + broken->text() + "'"});
       }
     } catch (const std::invalid_argument& error) {
-      throw OptionError(place, error.what());
+      wrong.push_back({place, error.what()});
     }
   }
-  return points;
+  for (const Problem& each : wrong) reader.complain(each.pointer, each);
+  return wrong.empty() ? points.get<std::vector<Json>>() : std::vector<Json>();
 }
 
 void require_room(const std::vector<Json>& points, const PolicyContext& context) {

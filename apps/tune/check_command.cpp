@@ -1,11 +1,16 @@
 // `tune check`: a driver that plays with one trainable. Writes only below the temporary directory.
+#include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <thread>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/first_configs.h"
@@ -17,6 +22,9 @@
 namespace tune {
 
 namespace {
+
+/// With less free than this, whatever fails may have failed for want of room.
+constexpr std::uint64_t too_little_bytes = 16 << 20;
 
 std::filesystem::path new_directory() {
   std::error_code error;
@@ -31,6 +39,55 @@ std::filesystem::path new_directory() {
   }
   return std::filesystem::canonical(name);
 }
+
+std::uint64_t free_bytes(const std::filesystem::path& directory) {
+  std::error_code error;
+  const auto space = std::filesystem::space(directory, error);
+  return error ? std::numeric_limits<std::uint64_t>::max() : space.available;
+}
+
+/// What a full disk does to a trainable is not to be said of the trainable.
+void require_space(const std::filesystem::path& directory, std::uint64_t wanted) {
+  const std::uint64_t free = free_bytes(directory);
+  if (free >= wanted) return;
+  throw machine_error("only " + format_bytes(static_cast<double>(free)) + " are free in " +
+                      directory.native() + ", and " + format_bytes(static_cast<double>(wanted)) +
+                      " are wanted for what the program saves: make room, set TMPDIR to another "
+                      "place, or give a smaller --min-free-bytes");
+}
+
+/// Removes the directory of a check that a signal ends, and ends it by that signal.
+class EndBySignal {
+ public:
+  explicit EndBySignal(std::filesystem::path directory) : directory_(std::move(directory)) {
+    ::sigemptyset(&signals_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, signal);
+    // Here, so that all threads to come block them too.
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    std::thread([this] { wait(); }).detach();
+  }
+
+ private:
+  [[noreturn]] void wait() {
+    int signal = 0;
+    while (::sigwait(&signals_, &signal) != 0) {
+    }
+    std::error_code ignored;
+    // Its processes end with this one, and may be writing there until then.
+    constexpr int most_tries = 10;
+    for (int i = 0; i < most_tries && !directory_.empty() && std::filesystem::exists(directory_);
+         ++i) {
+      std::filesystem::remove_all(directory_, ignored);
+    }
+    ::signal(signal, SIG_DFL);
+    ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+    ::raise(signal);
+    std::_Exit(exit_interrupted);
+  }
+
+  const std::filesystem::path directory_;
+  sigset_t signals_{};
+};
 
 Json parse_config(const std::string& text) {
   Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -121,11 +178,23 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
   options.tolerance = request.tolerance;
   options.answer_s = request.timeout_s;
   options.directory = new_directory();
+  const std::uint64_t wanted = spec->min_free_bytes;
+  try {
+    require_space(options.directory, wanted);
+  } catch (const Error&) {
+    std::filesystem::remove(options.directory);
+    throw;
+  }
+  // For as long as the program: it waits for signals that come at any time.
+  static const EndBySignal end(request.keep ? std::filesystem::path() : options.directory);
   if (!request.json) {
     print("config " + options.config.dump() + "\n");
   }
   int holding = 0, failing = 0, unknown = 0;
   check_trainable(*spec, options, [&](const Verdict& verdict) {
+    if (verdict.kind == Verdict::Kind::fails) {
+      require_space(options.directory, std::min(wanted, too_little_bytes));
+    }
     print_verdict(verdict, request.json);
     holding += verdict.kind == Verdict::Kind::holds ? 1 : 0;
     failing += verdict.kind == Verdict::Kind::fails ? 1 : 0;

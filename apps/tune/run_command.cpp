@@ -144,6 +144,13 @@ int conclude(const RunOutcome& outcome, double wall_s) {
       {"trials", headline(results)},
   };
   add_best(results, lines);
+  if (const SaveStatistics& saves = results.experiment().saves(); saves.failed > 0) {
+    lines.emplace_back("saves failed", std::to_string(saves.failed) + " of " +
+                                           std::to_string(saves.failed + saves.committed) +
+                                           ": tune ls " + directory +
+                                           " --columns trial_id,failed_saves --sort failed_saves "
+                                           "--desc");
+  }
   lines.emplace_back("state kept", count_of(outcome.cost.events, "event") + ", " +
                                        state_cost_text(outcome.cost, wall_s));
   if (is_finished(results.experiment())) {

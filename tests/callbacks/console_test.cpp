@@ -96,10 +96,9 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
       "0:00:11 trial_00000 failed: killed by signal 9\n"
       "0:00:11 0 running, 0 waiting, 1 finished, 1 failed of 3 | 0.3 results/s | cpu 0/8, gpu 0/2 "
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
-      "trial        state       iteration  loss  checkpoint  config\n"
-      "trial_00001  TERMINATED          2  0.25           -  lr=0.2\n"
-      "trial_00000  ERROR               1   0.3           1  lr=0.1\n"
-      "trial_00000 failed: killed by signal 9\n");
+      "trial        state       iteration  best loss  checkpoint  config\n"
+      "trial_00001  TERMINATED          2       0.25           -  lr=0.2\n"
+      "trial_00000  ERROR               1        0.3           1  lr=0.1\n");
 }
 
 TEST_CASE("The console counts routine lines that come too fast, but shows every failure",

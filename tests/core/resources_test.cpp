@@ -79,10 +79,12 @@ TEST_CASE("Three thirds of a gpu share one device", "[resources][unit]") {
 
 TEST_CASE("What can never be met is said with name, wish and total", "[resources][unit]") {
   const ResourcePool pool({{"cpu", 2}, {"gpu", 2}});
-  CHECK(pool.impossible({{"cpu", 3}}) == "3 cpu is wanted, but there is 2 in all");
-  CHECK(pool.impossible({{"tpu", 0.5}}) == "0.5 tpu is wanted, but there is 0 in all");
+  CHECK(pool.impossible({{"cpu", 3}}) == "a trial takes 3 of 'cpu', but there are 2 in all");
+  CHECK(pool.impossible({{"tpu", 0.5}}) == "a trial takes 0.5 of 'tpu', but there is none");
   CHECK(pool.impossible({{"gpu", 1.5}}) ==
-        "1.5 gpu is wanted, but more than one gpu must be a whole number");
+        "a trial takes 1.5 of 'gpu', but more than one must be a whole number");
+  CHECK(pool.impossible({{"cpu", 3}, {"gpu", 1}, {"tpu", 0.5}}) ==
+        "a trial takes 3 of 'cpu', but there are 2 in all, and 0.5 of 'tpu', but there is none");
   CHECK_FALSE(pool.impossible({{"cpu", 2}, {"gpu", 2}}));
   CHECK_FALSE(pool.impossible({{"gpu", 0.5}}));
   CHECK_FALSE(pool.impossible({{"tpu", 0}}));

@@ -1,6 +1,8 @@
 """tune check: what it finds in trainables that are wrong in one thing, and that it finds nothing in those that are right."""
+import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -114,7 +116,27 @@ class Check(Case):
 
     def test_within_a_tolerance_small_differences_are_none(self):
         self.spec([sys.executable, PLANTED, "not_seeded"])
-        self.assertEqual(self.verdicts("--tolerance", "1", expect=0)[RESTORES]["verdict"], "holds")
+        verdicts = self.verdicts("--tolerance", "1", expect=0)
+        self.assertEqual(verdicts[RESTORES]["verdict"], "holds")
+        self.assertRegex(verdicts["What the tolerance covers is named"]["why"],
+                         r"^at most 0\.\d+ of a value: iteration \d has loss .*Files were not compared")
+
+    def test_a_disk_that_is_nearly_full_is_not_held_against_the_program(self):
+        self.spec(CLIENT, min_free_bytes="1000TB")
+        refused = self.refused("check", "spec.json", expect=3)
+        self.assertIn("are free in", refused)
+        self.assertIn("TMPDIR", refused)
+
+    def test_a_signal_that_ends_it_removes_what_it_has_written(self):
+        self.spec([sys.executable, PLANTED, "deaf_to_stop"], stop_grace_s=1000)
+        for options, left in (((), 0), (("--keep",), 1)):
+            check = subprocess.Popen([os.environ["TUNE"], "check", "spec.json", *options], cwd=self.dir,
+                                     stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": self.dir})
+            check.stdout.readline()
+            check.send_signal(signal.SIGTERM)
+            check.communicate()
+            self.assertEqual(check.returncode, -signal.SIGTERM)
+            self.assertEqual(len(glob.glob(self.path("tune-check-*"))), left)
 
     def test_the_minimal_client_holds(self):
         self.spec(CLIENT)

@@ -111,7 +111,7 @@ class List(Look):
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
         self.assertEqual(sorted(trial), ["attempt", "checkpoint", "config", "ended_by", "error",
-                                         "failures", "metrics", "path", "state", "time_total_s",
+                                         "failures", "metrics", "path", "paused_by", "state", "time_total_s",
                                          "training_iteration", "trial_id", "why"])
         self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})
         self.assertEqual(trial["metrics"]["half"], {"count": 1.5})

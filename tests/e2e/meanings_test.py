@@ -180,6 +180,38 @@ class MoreSamples(Meanings):
                            param_space=space, num_samples=2)
         self.assertIn("num_samples", done.err)
 
+class Problems(Meanings):
+    def wrong(self, **fields):
+        self.write("spec.json", self.spec(**fields))
+        return self.tune("validate", "spec.json", expect=2).err
+
+    def test_a_broken_param_space_hides_nothing_of_the_other_parts(self):
+        said = self.wrong(param_space={"lr": {"unifrom": [0, 1]}, "a": {"expr": "(b"}, "c": {"expr": "1+"}},
+                          scheduler={"type": "asha", "maxt": 10, "reduction_factor": 0.5},
+                          searcher={"type": "tpe", "gama": 3, "points_to_evaluate": [{"lr": 1}]},
+                          stop={"loss": "small"}, n_trials=3)
+        for place in ("/param_space/lr", "/param_space/a", "/param_space/c", "/scheduler/maxt",
+                      "/scheduler/reduction_factor", "/searcher/gama", "/stop/loss", "/n_trials"):
+            self.assertIn(f": {place}", said)
+        self.assertNotIn("points_to_evaluate", said)
+        self.assertEqual(len(said.splitlines()), 8, said)
+
+    def test_points_to_evaluate_are_judged_beside_other_options(self):
+        said = self.wrong(param_space={"lr": {"uniform": [0, 1]}},
+                          searcher={"type": "tpe", "gama": 3, "points_to_evaluate": [{"lr": 7}, {"x": 1}, {"lr": 1}]})
+        for place in ("/searcher/points_to_evaluate/0/lr", "/searcher/points_to_evaluate/1/x", "/searcher/gama"):
+            self.assertIn(f": {place}", said)
+        self.assertEqual(len(said.splitlines()), 3, said)
+
+    def test_a_missing_metric_is_not_said_of_a_broken_one(self):
+        said = self.wrong(mode="best", scheduler={"type": "asha", "maxt": 1})
+        self.assertEqual(len(said.splitlines()), 2, said)
+
+    def test_all_resources_that_there_are_not_are_named(self):
+        self.assertIn("a trial takes 2 of 'fast', but there is none, and 1 of 'slow', but there is none",
+                      self.wrong(resources_per_trial={"slow": 1, "fast": 2}))
+
+
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,5 @@
 // What comes in from trainables, searchers and callbacks, and what is remembered of it.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -124,4 +125,44 @@ TEST_CASE("A callback's state that could not be read back costs that callback on
   }));
   CHECK(harness.snapshots_taken > 0);
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
+}
+
+TEST_CASE("An iteration that cannot be counted is refused as what it is", "[loop][values]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1,"training_iteration":1e16})"};
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::error);
+  CHECK(harness.trial(0).error.find("it reported training_iteration 1e+16: the last that can be "
+                                    "counted is 9000000000000000") == 0);
+}
+
+TEST_CASE("Saves that fail all the time are said at the first and the tenth", "[loop][values]") {
+  Harness harness;
+  harness.trials = 4;
+  harness.iterations = 5;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.program.save_error = [] { return std::optional<std::string>("the disk is full"); };
+  (void)harness.run();
+  CHECK(harness.experiment.saves().failed == 20);
+  std::vector<std::string> said;
+  for (const auto& line : harness.told) {
+    if (line.find("could not be saved") != std::string::npos) said.push_back(line);
+  }
+  REQUIRE(said.size() == 2);
+  CHECK(said[1].find("(10 by now)") != std::string::npos);
+}
+
+TEST_CASE("Processes that are to be reused and cannot be are named once", "[loop][values]") {
+  Harness harness;
+  harness.spec.reuse_processes = true;
+  const bool can_reset = GENERATE(false, true);
+  harness.program.can_reset = can_reset;
+  (void)harness.run();
+  const auto said = std::count_if(harness.told.begin(), harness.told.end(), [](const auto& line) {
+    return line.find("reuse_processes has no effect") != std::string::npos;
+  });
+  CHECK(said == (can_reset ? 0 : 1));
 }

@@ -121,3 +121,25 @@ TEST_CASE("What stop rules and the score of checkpoints go by is awaited, what i
                  {"checkpoint_config", {{"checkpoint_score_attribute", "score"}}}}) ==
         Names{"p", "score", "val/loss"});
 }
+
+TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is named",
+          "[spec][doubts]") {
+  const auto of = [](const Json& scheduler) {
+    ExperimentSpec spec;
+    spec.num_samples = 1;
+    spec.scheduler = scheduler;
+    std::string all;
+    for (const auto& doubt : doubts_about(spec)) all += doubt.pointer + " " + doubt.sentence;
+    return all;
+  };
+  CHECK(of({{"type", "pbt"}}) ==
+        "/scheduler pbt looks at a trial after each 60 s of its training: one that trains for less "
+        "is never changed; give perturbation_interval, in seconds, or in iterations with "
+        "\"time_attr\": \"training_iteration\"");
+  CHECK(of({{"type", "median_stopping"}}).find("in the first 60 s") != std::string::npos);
+  CHECK(of({{"type", "pb2"}}) != "");
+  CHECK(of({{"type", "pb2"}, {"time_attr", "training_iteration"}}) == "");
+  CHECK(of({{"type", "pbt"}, {"perturbation_interval", 60}}) == "");
+  CHECK(of({{"type", "median_stopping"}, {"grace_period", 60}}) == "");
+  CHECK(of({{"type", "asha"}}) == "");
+}

@@ -67,9 +67,10 @@ class Check {
   Answer leaves();
   Answer notices_the_end();
   Answer gives_numbers_back();
+  Answer names_what_is_covered();
 
   void require_quiet(Actor& actor, const std::string& after);
-  void require_equal(const Results& was, const Results& is, const std::string& what) const;
+  void require_equal(const Results& was, const Results& is, const std::string& what);
   void require_same_files(const Kept& kept, const std::string& what);
   void go_on(const Kept& from, std::optional<TrialId> trial, const std::string& what);
   std::optional<Kept> middle_of(Actor& actor);
@@ -88,6 +89,7 @@ class Check {
   Digest last_digest_;                  ///< of a checkpoint at its end; empty: it has none
   std::set<std::string> same_metrics_;  ///< that repeat, and so can be compared
   std::set<std::string> same_files_;
+  LargestDifference covered_;   ///< of those that the tolerance makes equal
   std::optional<Kept> middle_;  ///< a checkpoint that is not of the last iteration
 };
 
@@ -126,6 +128,9 @@ void Check::run() {
   look("It leaves when it is told to stop", &Check::leaves);
   look("It leaves when the driver is gone", &Check::notices_the_end);
   look("It names the step or save that it answers", &Check::gives_numbers_back);
+  if (options_.tolerance > 0) {
+    look("What the tolerance covers is named", &Check::names_what_is_covered);
+  }
 }
 
 Answer Check::talks() {
@@ -427,8 +432,21 @@ void Check::require_quiet(Actor& actor, const std::string& after) {
   }
 }
 
-void Check::require_equal(const Results& was, const Results& is, const std::string& what) const {
+Answer Check::names_what_is_covered() {
+  if (covered_.where.empty()) {
+    return "no metric differed by anything; files were not compared, as they are without a "
+           "tolerance";
+  }
+  return "at most " + Json(covered_.part).dump() + " of a value: " + covered_.where +
+         ". Files were not compared";
+}
+
+void Check::require_equal(const Results& was, const Results& is, const std::string& what) {
   if (same_metrics_.empty()) return;
+  LargestDifference largest = largest_difference(was, is, same_metrics_);
+  if (largest.part <= options_.tolerance && largest.part > covered_.part) {
+    covered_ = std::move(largest);
+  }
   const auto difference = first_difference(was, is, same_metrics_, options_.tolerance);
   if (difference) throw Trouble(what + ", " + *difference);
 }

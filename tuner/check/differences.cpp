@@ -25,6 +25,12 @@ std::string text_of(Value value) {
   return text;
 }
 
+std::string place_of(const Results& was, std::size_t i, const std::string& name, Value before,
+                     Value now) {
+  return "iteration " + std::to_string(was.first + static_cast<std::int64_t>(i)) + " has " + name +
+         " " + text_of(now) + ", and had " + text_of(before);
+}
+
 void add_digests(FileSystem& files, const std::filesystem::path& top,
                  const std::filesystem::path& below, Digest& digest) {
   for (const auto& entry : files.list(top / below)) {
@@ -74,13 +80,28 @@ std::optional<std::string> first_difference(const Results& was, const Results& i
       const Value before = was.metrics[i].find(name);
       const Value now = is.metrics[i].find(name);
       if (are_equal(before, now, tolerance)) continue;
-      return "iteration " + std::to_string(was.first + static_cast<std::int64_t>(i)) + " has " +
-             name + " " + text_of(now) + ", and had " + text_of(before);
+      return place_of(was, i, name, before, now);
     }
   }
   if (was.metrics.size() == is.metrics.size()) return std::nullopt;
   return "its last iteration is " + std::to_string(is.last()) + ", and was " +
          std::to_string(was.last());
+}
+
+LargestDifference largest_difference(const Results& was, const Results& is,
+                                     const std::set<std::string>& names) {
+  LargestDifference largest;
+  const std::size_t both = std::min(was.metrics.size(), is.metrics.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    for (const std::string& name : names) {
+      const Value before = was.metrics[i].find(name);
+      const Value now = is.metrics[i].find(name);
+      if (!before || !now || are_equal(before, now, 0)) continue;
+      const double part = std::abs(*before - *now) / std::max(std::abs(*before), std::abs(*now));
+      if (part > largest.part) largest = {part, place_of(was, i, name, before, now)};
+    }
+  }
+  return largest;
 }
 
 Digest digest_of(FileSystem& files, const std::filesystem::path& directory) {

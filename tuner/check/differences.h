@@ -37,6 +37,14 @@ std::set<std::string> names_of(const Results& results);
 std::optional<std::string> first_difference(const Results& was, const Results& is,
                                             const std::set<std::string>& names, double tolerance);
 
+/// Where `is` differs most from `was` in one of `names`, as a part of the larger value.
+struct LargestDifference {
+  double part = 0;
+  std::string where;  ///< "iteration 5 has loss 0.25, and had 0.24"; empty: nowhere
+};
+LargestDifference largest_difference(const Results& was, const Results& is,
+                                     const std::set<std::string>& names);
+
 /// By file: its checksum.
 using Digest = std::map<std::string, std::string>;
 

@@ -40,6 +40,9 @@ struct PolicyContext {
   std::optional<std::int64_t> max_concurrent_trials = {};
   Json scheduler = Json::object();  ///< for searchers that go with one
   std::vector<Constraint> constraints = {};
+  /// Something of the above is wrong, and left out: what depends on it is not to be judged. The
+  /// policy is made for its complaints alone.
+  bool is_partial = false;
 };
 
 /// Makes a policy from the spec's object without its "type". Throws OptionError for an option that
@@ -85,6 +88,7 @@ struct OptionError : std::runtime_error {
         problems(std::move(all)) {}
   std::string pointer;
   std::vector<Problem> problems;
+  bool is_of_options = false;  ///< of these alone, whatever the context is
 };
 
 }  // namespace tune

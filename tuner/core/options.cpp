@@ -70,7 +70,10 @@ void OptionReader::finish() {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
     note(name, {pointer_to(name), unknown_name("option", name, known_)});
   }
-  if (!problems_.empty()) throw OptionError(std::move(problems_));
+  if (problems_.empty()) return;
+  OptionError error(std::move(problems_));
+  error.is_of_options = true;
+  throw error;
 }
 
 template <>

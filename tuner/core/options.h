@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/core/catalogue.h"
@@ -54,6 +55,9 @@ class OptionReader {
   /// Unless `holds`: "'top' must be at least 2, got 1", where `expected` is "at least 2". Nothing
   /// of an option that is wrong already.
   void require(bool holds, const std::string& name, const std::string& expected);
+
+  /// A problem of the option `name` in the caller's own words; `pointer` is below the options.
+  void complain(const std::string& name, Problem problem) { note(name, std::move(problem)); }
 
   /// Nothing was wrong yet: what has been read may be used.
   bool is_good() const { return problems_.empty(); }

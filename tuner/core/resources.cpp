@@ -61,16 +61,20 @@ ResourcePool::ResourcePool(const Resources& totals) : totals_(totals) {
 }
 
 std::optional<std::string> ResourcePool::impossible(const Resources& request) const {
+  std::string sentence;
   for (const auto& [name, amount] : request) {
-    if (name == gpu && amount > 1 && !is_whole(amount)) {
-      return show(amount) + " gpu is wanted, but more than one gpu must be a whole number";
-    }
     const double total = amount_of(totals_, name);
-    if (amount > total + tolerance) {
-      return show(amount) + " " + name + " is wanted, but there is " + show(total) + " in all";
+    std::string objection;
+    if (name == gpu && amount > 1 && !is_whole(amount)) {
+      objection = "more than one must be a whole number";
+    } else if (amount > total + tolerance) {
+      objection = total > 0 ? "there are " + show(total) + " in all" : "there is none";
     }
+    if (objection.empty()) continue;
+    sentence += (sentence.empty() ? "a trial takes " : ", and ") + show(amount) + " of '" + name +
+                "', but " + objection;
   }
-  return std::nullopt;
+  return sentence.empty() ? std::nullopt : std::optional(sentence);
 }
 
 std::optional<Allocation> ResourcePool::acquire(const Resources& request) {

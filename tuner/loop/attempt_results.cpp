@@ -49,6 +49,13 @@ void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
         "this one is a function, which saves by giving a directory to report(): remove both from "
         "checkpoint_config");
   }
+  const bool is_in_vain = spec_.reuse_processes && !attempt.conversation->can_reset();
+  if (is_in_vain && !std::exchange(has_named_reuse_, true)) {
+    callbacks_.notice(
+        "reuse_processes has no effect: the program does not say in its hello that it can_reset, "
+        "so "
+        "each trial gets a process of its own");
+  }
   if (!attempt.ending) step(attempt);
 }
 

@@ -165,6 +165,7 @@ class Attempts {
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
   std::vector<std::string> awaited_;
   bool has_named_reserved_ = false;
+  bool has_named_reuse_ = false;
 };
 
 }  // namespace tune

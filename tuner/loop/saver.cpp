@@ -1,6 +1,7 @@
 #include "tuner/loop/saver.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "tuner/core/byte_size.h"
@@ -185,12 +186,26 @@ void Saver::discard(TrialId trial, const std::string& reported) {
       [] {});
 }
 
+/// How many saves have failed so, if that is to be said: where the disk is full all do, and the
+/// first is said, then the 10th, the 100th ... Else 0.
+std::uint64_t Saver::count_of(const std::string& reason) {
+  constexpr std::size_t most_kinds = 100;
+  std::string kind = reason;  // but for numbers, of trials and checkpoints
+  std::erase_if(kind, [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (failures_.size() >= most_kinds && !failures_.contains(kind)) kind.clear();
+  auto& [count, next] = failures_.try_emplace(std::move(kind), 0, 1).first->second;
+  if (++count < next) return 0;
+  next *= 10;
+  return count;
+}
+
 void Saver::record_failure(TrialId trial, int index, const std::string& reason) {
   ledger_.commit(CheckpointFailed{trial, index, reason});
-  const int in_a_row = ledger_.experiment().trial(trial).failed_saves_in_a_row;
+  const std::uint64_t count = count_of(reason);
+  if (count == 0) return;
   callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(trial) +
                     " could not be saved" +
-                    (in_a_row > 1 ? " (" + std::to_string(in_a_row) + " in a row)" : "") +
+                    (count > 1 ? " (" + std::to_string(count) + " by now)" : "") +
                     ", training goes on: " + reason);
 }
 

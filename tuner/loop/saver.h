@@ -5,6 +5,7 @@
 // where it is the keeper's.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/core/checkpoint_budget.h"
@@ -105,6 +107,7 @@ class Saver {
     std::filesystem::path kept_as;
   };
   void record_damage(TrialId trial, CheckpointRef source, const Damage& damage);
+  std::uint64_t count_of(const std::string& reason);
   void record_failure(TrialId trial, int index, const std::string& reason);
 
   Ledger& ledger_;
@@ -118,6 +121,8 @@ class Saver {
   std::map<TrialId, std::multiset<int>> pins_;
   std::optional<CheckpointBudget> budget_;
   bool said_over_budget_ = false;
+  /// Of saves, in this session, by kind: how many, and how many have to be for it to be said again.
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> failures_;
 };
 
 }  // namespace tune

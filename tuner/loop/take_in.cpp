@@ -56,8 +56,13 @@ Result make_result(const ResultRules& rules, const Trial& trial, Metrics metrics
   result.metrics = std::move(metrics);
   result.training_iteration = trial.iteration + 1;
   if (const auto given = result.metrics.find("training_iteration")) {
-    if (!(*given > static_cast<double>(trial.iteration)) || std::floor(*given) != *given ||
-        *given > 9e15) {
+    constexpr double last_iteration = 9e15;
+    if (*given > last_iteration) {
+      throw std::invalid_argument("it reported training_iteration " + Json(*given).dump() +
+                                  ": the last that can be counted is " +
+                                  Json(static_cast<std::int64_t>(last_iteration)).dump());
+    }
+    if (!(*given > static_cast<double>(trial.iteration)) || std::floor(*given) != *given) {
       throw std::invalid_argument("it reported training_iteration " + std::to_string(*given) +
                                   " after " + std::to_string(trial.iteration) +
                                   ": expected a larger whole number");

@@ -54,11 +54,19 @@ class SpecParser {
     parse_paths();
     parse_plugins();
     parse_trainable(top_, base_, spec_, problems_);
-    // A policy made in a broken context would complain about what is not its user's mistake.
+    // A policy would complain about what is wrong here already: it gets what is right of it, and
+    // something harmless for the rest.
     const std::size_t before = problems_.size();
-    const SearchSpace space = parse_param_space();
-    parse_objectives();
+    SearchSpace space = parse_param_space();
     std::vector<Constraint> constraints = parse_constraints(space);
+    if (problems_.size() > before) {
+      space = SearchSpace();
+      constraints.clear();
+    }
+    const std::size_t between = problems_.size();
+    parse_objectives();
+    std::vector<Objective> objectives = spec_.objectives;
+    if (problems_.size() > between) objectives = {{"metric", Mode::min}};
     top_.read("num_samples", "a positive integer or -1 (endless)", to_num_samples,
               spec_.num_samples);
     is_context_good_ = problems_.size() == before;
@@ -67,7 +75,7 @@ class SpecParser {
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
     parse_policies({space,
-                    spec_.objectives,
+                    std::move(objectives),
                     spec_.num_samples,
                     spec_.seed,
                     {},
@@ -75,7 +83,8 @@ class SpecParser {
                     spec_.resources_per_trial,
                     spec_.max_concurrent_trials,
                     Json::object(),
-                    std::move(constraints)});
+                    std::move(constraints),
+                    !is_context_good_});
     return std::move(spec_);
   }
 
@@ -263,25 +272,34 @@ class SpecParser {
     const Json* scheduler = top_.find("scheduler");
     Json chosen = searcher ? *searcher : spec_.searcher;
     choose_searcher(chosen, context);
-    spec_.searcher = parse_typed(chosen, "/searcher", "searcher", catalogue_.searchers, context);
+    const bool is_open = is_auto(searcher ? *searcher : spec_.searcher);
+    if (is_open && !is_context_good_) {
+      spec_.searcher = chosen;  // which it would be, and so with which options, is not known
+    } else {
+      spec_.searcher = parse_typed(chosen, "/searcher", "searcher", catalogue_.searchers, context);
+    }
     Json typed = scheduler ? *scheduler : spec_.scheduler;
     if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
     spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
-    if (is_context_good_) make_stopper(spec_, catalogue_, context, problems_);
+    make_stopper(spec_, catalogue_, context, problems_);
   }
 
   /// In the place of "auto". A choice is made once: with more samples, say, it would be another
   /// one, which cannot go on from what this one has learned.
   void choose_searcher(Json& searcher, const PolicyContext& context) {
     if (searcher.is_string()) searcher = {{"type", searcher}};
-    if (!searcher.is_object() || searcher.value("type", Json()) != "auto") return;
+    if (!is_auto(searcher)) return;
     SearcherChoice choice{"random", ""};
     if (catalogue_.choose_searcher && is_context_good_)
       choice = catalogue_.choose_searcher(context);
     searcher["type"] = std::move(choice.type);
     spec_.searcher_reason = std::move(choice.reason);
+  }
+
+  static bool is_auto(const Json& searcher) {
+    return searcher == "auto" || (searcher.is_object() && searcher.value("type", Json()) == "auto");
   }
 
   void parse_callbacks(const Json& callbacks, const PolicyContext& context) {
@@ -306,10 +324,8 @@ class SpecParser {
       problems_.push_back(
           {pointer,
            "a " + kind + " must be a name or an object with a \"type\", got " + describe(json)});
-    } else if (is_context_good_) {
-      make_policy(typed, pointer, kind, factories, context, problems_);
     } else {
-      find_factory(typed, pointer, kind, factories, problems_);
+      make_policy(typed, pointer, kind, factories, context, problems_);
     }
     return typed;
   }

@@ -153,6 +153,24 @@ void look_at_checkpoints(const ExperimentSpec& spec, std::vector<Problem>& doubt
                         "\", or leave it out"});
 }
 
+/// Those that count in seconds unless they are told otherwise, which short trials never reach.
+void look_at_scheduler(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  const std::string type = text_of(spec.scheduler, "type");
+  const bool is_population = type == "pbt" || type == "pb2";
+  if (!is_population && type != "median_stopping") return;
+  const char* const interval = is_population ? "perturbation_interval" : "grace_period";
+  if (spec.scheduler.contains("time_attr") || spec.scheduler.contains(interval)) return;
+  doubts.push_back(
+      {"/scheduler", type +
+                         (is_population ? " looks at a trial after each 60 s of its training: one "
+                                          "that trains for less is never changed"
+                                        : " judges no trial in the first 60 s of its training: "
+                                          "one that trains for less is never stopped") +
+                         "; give " + interval +
+                         ", in seconds, or in iterations with "
+                         "\"time_attr\": \"training_iteration\""});
+}
+
 }  // namespace
 
 std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
@@ -160,6 +178,7 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   look_at_param_space(spec, doubts);
   look_at_stop(spec, doubts);
   look_at_checkpoints(spec, doubts);
+  look_at_scheduler(spec, doubts);
   return doubts;
 }
 

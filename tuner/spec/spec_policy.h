@@ -51,10 +51,12 @@ std::unique_ptr<Policy> make_policy(const Json& typed, const std::string& pointe
   try {
     return (*factory)(options, context);
   } catch (const OptionError& error) {
+    if (context.is_partial && !error.is_of_options) return nullptr;
     for (const Problem& each : error.problems) {
       problems.push_back({pointer + each.pointer, each.sentence});
     }
   } catch (const Error& error) {
+    if (context.is_partial) return nullptr;
     problems.push_back({pointer, error.what()});
   }
   return nullptr;
