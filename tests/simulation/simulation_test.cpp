@@ -272,6 +272,17 @@ TEST_CASE("The time budget of a spec ends a simulation in virtual time") {
   CHECK(all.trials().size() == Approx(3600.0 / 30 * 2).margin(2));
 }
 
+TEST_CASE("A time budget that no sum of numbers hits exactly ends a simulation all the same") {
+  double budget_s = 3000;
+  for (int i = 0; i < 8; ++i) {
+    budget_s = std::nextafter(budget_s, 4000);
+    Simulation simulation;
+    simulation.spec.num_samples = -1;
+    simulation.spec.time_budget_s = budget_s;
+    CHECK(simulation.run().end.kind == LoopEnd::Kind::stopped);
+  }
+}
+
 TEST_CASE("A trial that needs more than there is in the spec's resources is refused") {
   Simulation simulation;
   simulation.spec.resources_per_trial = {{"cpu", 3}};

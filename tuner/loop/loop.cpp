@@ -134,7 +134,9 @@ Seconds Loop::next_deadline() const {
     deadline = std::min(deadline, steady + next_.retry_at() - ledger_.now());
   }
   if (spec_.time_budget_s) {
-    deadline = std::min(deadline, steady + *spec_.time_budget_s - ledger_.running_s());
+    // What is left comes first: of two large numbers the sum is rounded, and a virtual clock that
+    // has come to a deadline right before the end would stand there for ever.
+    deadline = std::min(deadline, steady + (*spec_.time_budget_s - ledger_.running_s()));
   }
   return std::min(deadline, breaker_.deadline());
 }
