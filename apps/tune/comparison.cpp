@@ -1,5 +1,6 @@
 #include "apps/tune/comparison.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -56,10 +57,14 @@ std::string count_text(double mean) {
 Spread spread_of(const std::vector<double>& values) {
   Spread spread{.count = values.size(), .mean = std::nan(""), .error = std::nan("")};
   if (values.empty()) return spread;
+  if (std::ranges::all_of(values, [&](double value) { return value == values.front(); })) {
+    spread.mean = values.front();  // exactly: a sum would be rounded
+    if (values.size() > 1) spread.error = 0;
+    return spread;
+  }
   spread.mean = 0;
   const double n = static_cast<double>(values.size());
   for (const double value : values) spread.mean += value / n;
-  if (values.size() < 2) return spread;
   double squares = 0;
   for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
   spread.error = std::sqrt(squares / (n - 1) / n);
