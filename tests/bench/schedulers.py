@@ -1,10 +1,12 @@
-"""Compares schedulers on LCBench's learning curves, as a table for people (Markdown).
+"""Compares schedulers on known learning curves, as a table for people (Markdown).
 
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME] [--workers LIST] [--seeds K]
+                           [--trainings N] [--metric NAME --mode MODE --param-space FILE]
 
-TUNE is the program, DIR has `<task>.configs.csv.gz` (config_id, hyperparameters) and
-`<task>.curves.csv.gz` (config_id, epoch, val_accuracy, time) for each task. The target is the best
-accuracy of all configs and epochs, less 1 %. Without a searcher, configs come in a random order.
+TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file (docs/file_formats.md), or LCBench's
+tables, which are `<task>.configs.csv.gz` (config_id, hyperparameters) and curves of config_id, epoch, val_accuracy, time.
+The target is within 1 % of the best value of all configs and epochs. Without a searcher, configs come in a random
+order. With --trainings, what is best after so many mean full trainings of a worker.
 """
 import argparse
 import csv
@@ -40,26 +42,37 @@ def join(configs, curves, joined):
             writer.writerow(line)
 
 
+def mean_training_s(curves):
+    """How long a config trains in all."""
+    with open(curves, encoding="utf-8") as file:
+        ends = {row["trial_id"]: float(row["time_total_s"]) for row in csv.DictReader(file)}
+    return sum(ends.values()) / len(ends)
+
+
 def simulate(options, curves):
-    search = []
+    more = []
     if options.searcher:
-        space = curves.with_suffix(".space.json")
-        space.write_text(json.dumps(SPACE))
-        search = ["--searcher", options.searcher, "--param-space", space]
+        space = options.param_space
+        if not space:
+            space = curves.with_suffix(".space.json")
+            space.write_text(json.dumps(SPACE))
+        more = ["--searcher", options.searcher, "--param-space", space]
+    if options.trainings:
+        more += ["--time-budget-s", str(options.trainings * mean_training_s(curves))]
     done = subprocess.run(
-        [options.tune, "simulate", "--curves", curves, "--metric", "val_accuracy", "--mode", "max",
+        [options.tune, "simulate", "--curves", curves, "--metric", options.metric, "--mode", options.mode,
          "--scheduler", options.scheduler, "--workers", options.workers,
-         "--seeds", str(options.seeds), "--csv", *search], stdout=subprocess.PIPE, text=True, check=False)
+         "--seeds", str(options.seeds), "--csv", *more], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.returncode)
     return list(csv.DictReader(done.stdout.splitlines()))
 
 
-def cell(line, name):
+def cell(line, name, form):
     mean, error = line[f"{name}_mean"], line[f"{name}_error"]
     if not mean:
         return "-"
-    return f"{float(mean):,.0f}" + (f" ± {float(error):,.0f}" if error else "")
+    return f"{float(mean):{form}}" + (f" ± {float(error):{form}}" if error else "")
 
 
 def main():
@@ -71,22 +84,29 @@ def main():
     parser.add_argument("--searcher")
     parser.add_argument("--workers", default="1,4,16,64")
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--trainings", type=float)
+    parser.add_argument("--metric", default="val_accuracy")
+    parser.add_argument("--mode", default="max")
+    parser.add_argument("--param-space", type=pathlib.Path)
     options = parser.parse_args()
     tasks = options.task or sorted(file.name.split(".")[0]
                                    for file in options.dir.glob("*.curves.csv.gz"))
     if not tasks:
         sys.exit(f"schedulers.py: there is no *.curves.csv.gz in {options.dir}")
-    print("| Task | Scheduler | Workers | s to target | Reached | Best accuracy | Iterations |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| Task | Scheduler | Workers | s to target | Reached | Best | Trials | Iterations |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory(prefix="tune-schedulers-") as scratch:
         for task in tasks:
             joined = pathlib.Path(scratch) / f"{task}.csv"
-            join(options.dir / f"{task}.configs.csv.gz", options.dir / f"{task}.curves.csv.gz",
-                 joined)
+            configs, curves = (options.dir / f"{task}.{kind}.csv.gz" for kind in ("configs", "curves"))
+            if configs.exists():
+                join(configs, curves, joined)
+            else:
+                joined.write_bytes(gzip.decompress(curves.read_bytes()))
             for line in simulate(options, joined):
-                print(f"| {task} | {line['scheduler']} | {line['workers']} | {cell(line, 'target_s')} "
-                      f"| {line['target_reached']}/{line['seeds']} "
-                      f"| {float(line['best_mean']):.2f} | {float(line['iterations']):,.0f} |",
+                print(f"| {task} | {line['scheduler']} | {line['workers']} | {cell(line, 'target_s', ',.0f')} "
+                      f"| {line['target_reached']}/{line['seeds']} | {cell(line, 'best', '.4g')} "
+                      f"| {float(line['trials']):,.0f} | {float(line['iterations']):,.0f} |",
                       flush=True)
 
 
