@@ -171,7 +171,7 @@ class Page:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TUNE_")},
             "PATH": f"{tools}:{os.environ['PATH']}", "BIN": str(tools), "SOURCE": str(ROOT), "LC_ALL": "C.UTF-8",
-            "TERM": "dumb"}
+            "TERM": "dumb", "TMPDIR": str(self.directory.parent)}
 
     def run(self) -> None:
         about: Dict[str, str] = {}
@@ -316,8 +316,10 @@ class Page:
 
 def main() -> int:
     path, rewrite = pathlib.Path(sys.argv[1]).resolve(), "--rewrite" in sys.argv[2:] or "REWRITE" in os.environ
-    with tempfile.TemporaryDirectory(prefix="tune-docs-") as directory:
-        page = Page(path, pathlib.Path(directory), pathlib.Path(os.environ["BIN"]))
+    with tempfile.TemporaryDirectory(prefix="tune-docs-") as scratch:
+        directory = pathlib.Path(scratch, "here")
+        directory.mkdir()
+        page = Page(path, directory, pathlib.Path(os.environ["BIN"]))
         page.run()
     if rewrite:
         path.write_text("".join(line + "\n" for line in page.lines), encoding="utf-8")
