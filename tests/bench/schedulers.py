@@ -1,12 +1,14 @@
 """Compares schedulers on known learning curves, as a table for people (Markdown).
 
-    schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME] [--workers LIST] [--seeds K]
-                           [--trainings N] [--metric NAME --mode MODE --param-space FILE]
+    schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME] [--workers LIST]
+                           [--seeds K] [--trainings N] [--metric NAME --mode MODE]
+                           [--param-space FILE]
 
-TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file (docs/file_formats.md), or LCBench's
-tables, which are `<task>.configs.csv.gz` (config_id, hyperparameters) and curves of config_id, epoch, val_accuracy, time.
-The target is within 1 % of the best value of all configs and epochs. Without a searcher, configs come in a random
-order. With --trainings, what is best after so many mean full trainings of a worker.
+TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
+(docs/file_formats.md), or LCBench's tables, which are `<task>.configs.csv.gz` (config_id,
+hyperparameters) and curves of config_id, epoch, val_accuracy, time. The target is within 1 % of the
+best value of all configs and epochs. Without a searcher, configs come in a random order. With
+--trainings, what is best after so many mean full trainings of a worker.
 """
 import argparse
 import csv
@@ -60,9 +62,10 @@ def simulate(options, curves):
     if options.trainings:
         more += ["--time-budget-s", str(options.trainings * mean_training_s(curves))]
     done = subprocess.run(
-        [options.tune, "simulate", "--curves", curves, "--metric", options.metric, "--mode", options.mode,
-         "--scheduler", options.scheduler, "--workers", options.workers,
-         "--seeds", str(options.seeds), "--csv", *more], stdout=subprocess.PIPE, text=True, check=False)
+        [options.tune, "simulate", "--curves", curves, "--metric", options.metric,
+         "--mode", options.mode, "--scheduler", options.scheduler, "--workers", options.workers,
+         "--seeds", str(options.seeds), "--csv", *more],
+        stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.returncode)
     return list(csv.DictReader(done.stdout.splitlines()))
@@ -98,13 +101,15 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tune-schedulers-") as scratch:
         for task in tasks:
             joined = pathlib.Path(scratch) / f"{task}.csv"
-            configs, curves = (options.dir / f"{task}.{kind}.csv.gz" for kind in ("configs", "curves"))
+            configs = options.dir / f"{task}.configs.csv.gz"
+            curves = options.dir / f"{task}.curves.csv.gz"
             if configs.exists():
                 join(configs, curves, joined)
             else:
                 joined.write_bytes(gzip.decompress(curves.read_bytes()))
             for line in simulate(options, joined):
-                print(f"| {task} | {line['scheduler']} | {line['workers']} | {cell(line, 'target_s', ',.0f')} "
+                print(f"| {task} | {line['scheduler']} | {line['workers']} "
+                      f"| {cell(line, 'target_s', ',.0f')} "
                       f"| {line['target_reached']}/{line['seeds']} | {cell(line, 'best', '.4g')} "
                       f"| {float(line['trials']):,.0f} | {float(line['iterations']):,.0f} |",
                       flush=True)

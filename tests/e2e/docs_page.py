@@ -2,15 +2,17 @@
 
     docs_page.py PAGE [--rewrite]
 
-A page has a directory of its own, empty at first, and its blocks run there from top to bottom. What a block is, its
-language says; one without a language is a failure.
+A page has a directory of its own, empty at first, and its blocks run there from top to bottom. What
+a block is, its language says; one without a language is a failure.
 
-    console     `$ ` begins a command, which goes on after a `\\` at the end of a line; then comes what it prints. A line
-                `...` stands for any lines, `[..]` for anything within a line
+    console     `$ ` begins a command, which goes on after a `\\` at the end of a line; then comes
+                what it prints. A line `...` stands for any lines, `[..]` for anything in a line
     sh, python  a script; with a name it is a file that a command uses
-    json        a spec, or some fields of one on top of the last whole spec of the page: `tune validate` must find it valid
+    json        a spec, or some fields of one on top of the last whole spec of the page:
+                `tune validate` must find it valid
     jsonl       a JSON value a line
-    cpp, cmake  equal to a part of a file that is built (EXAMPLES); C++ with a name is a file that a command compiles
+    cpp, cmake  equal to a part of a file that is built (EXAMPLES); C++ with a name is a file that
+                a command compiles
     csv, text   nothing to run: a file, a drawing
 
 What readers need not see stands in comments, those about a block in front of it:
@@ -20,11 +22,14 @@ What readers need not see stands in comments, those about a block in front of it
     <!-- numbers vary -->        in the output any number is as good as another one
     <!-- exit code: 2 -->        that of the last command; otherwise 0
     <!-- not run: REASON -->     the only way out
-    <!-- run: COMMANDS -->       commands on their own; BIN and SOURCE are the built programs and the project
+    <!-- run: COMMANDS -->       commands on their own; BIN has the programs, SOURCE is the project
 
-Links to files of the project and to their headings must lead somewhere, on every page. With --rewrite, output that does not
-hold is replaced by what was printed.
+Links to files of the project and to their headings must lead somewhere, on every page. With
+--rewrite, output that does not hold is replaced by what was printed.
 """
+
+from __future__ import annotations
+
 import ast
 import dataclasses
 import json
@@ -34,15 +39,20 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple, Union
+from collections.abc import Iterator
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = "/home/ada"  # what pages show in place of their directory
 LIMIT_S = 240
 EXAMPLES = ["tests/e2e/docs/*.cpp", "tests/e2e/outside_project/*", "apps/examples/*/*.cpp"]
 #: What a spec that is shown in part lacks, on a page that has no whole one before it.
-SPEC: Dict[str, Any] = {"trainable": {"command": ["true"]}, "param_space": {"lr": {"uniform": [0, 1]}},
-                        "metric": "loss", "mode": "min"}
+SPEC: dict[str, Any] = {
+    "trainable": {"command": ["true"]},
+    "param_space": {"lr": {"uniform": [0, 1]}},
+    "metric": "loss",
+    "mode": "min",
+}
 LANGUAGES = {"console", "sh", "python", "json", "jsonl", "cpp", "cmake", "csv", "text"}
 COMMENTS = {"file", "field", "numbers vary", "exit code", "not run", "run", "example"}
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
@@ -60,9 +70,10 @@ class Comment:
 @dataclasses.dataclass
 class Block:
     """Fenced lines; `line` is the number of the first of them, from 0."""
+
     line: int
     language: str
-    lines: List[str]
+    lines: list[str]
 
     def text(self) -> str:
         return "".join(line + "\n" for line in self.lines)
@@ -70,7 +81,8 @@ class Block:
 
 @dataclasses.dataclass
 class Command:
-    """What a console block shows of one command; `begin` and `end` are the lines of its output in the block."""
+    """One command of a console block; `begin` and `end` are the lines of its output there."""
+
     text: str
     begin: int
     end: int
@@ -80,7 +92,7 @@ class Wrong(Exception):
     """What does not hold, as a sentence."""
 
 
-def parts(lines: List[str]) -> Iterator[Union[Comment, Block, Tuple[int, str]]]:
+def parts(lines: list[str]) -> Iterator[Comment | Block | tuple[int, str]]:
     """The page in its order: comments, blocks, and lines of text with their numbers."""
     at = 0
     while at < len(lines):
@@ -91,19 +103,19 @@ def parts(lines: List[str]) -> Iterator[Union[Comment, Block, Tuple[int, str]]]:
             while "-->" not in text and at < len(lines):
                 text += "\n" + lines[at]
                 at += 1
-            name, _, value = text[4:text.rindex("-->")].partition(":")
+            name, _, value = text[4 : text.rindex("-->")].partition(":")
             yield Comment(begin, name.strip(), value.strip())
-        elif FENCE.match(line):
+        elif fence := FENCE.match(line):
             while at < len(lines) and lines[at] != "```":
                 at += 1
-            yield Block(begin + 1, FENCE.match(line)[1], lines[begin + 1:at])
+            yield Block(begin + 1, fence[1], lines[begin + 1 : at])
             at += 1
         else:
             yield begin, line
 
 
-def commands_of(lines: List[str]) -> List[Command]:
-    found: List[Command] = []
+def commands_of(lines: list[str]) -> list[Command]:
+    found: list[Command] = []
     at = 0
     while at < len(lines):
         begin = at
@@ -118,7 +130,7 @@ def commands_of(lines: List[str]) -> List[Command]:
     return found
 
 
-def is_printed(shown: List[str], printed: List[str], numbers_vary: bool) -> bool:
+def is_printed(shown: list[str], printed: list[str], numbers_vary: bool) -> bool:
     def plain(line: str) -> str:
         return re.sub(r"\s+", " ", NUMBER.sub("#", line)).strip() if numbers_vary else line.rstrip()
 
@@ -131,22 +143,27 @@ def is_printed(shown: List[str], printed: List[str], numbers_vary: bool) -> bool
     return re.fullmatch(pattern, "".join(plain(line) + "\n" for line in printed)) is not None
 
 
-def with_gap(shown: List[str], printed: List[str]) -> List[str]:
+def with_gap(shown: list[str], printed: list[str]) -> list[str]:
     """`printed`, with as much left out as is left out in `shown`."""
     if shown.count("...") != 1:
         return printed
     head = shown.index("...")
     tail = len(shown) - head - 1
-    return printed[:head] + ["..."] + printed[len(printed) - tail:]
+    return printed[:head] + ["..."] + printed[len(printed) - tail :]
 
 
 def without_comments(text: str) -> str:
-    return re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', lambda found: found[1] or "", text, flags=re.S)
+    return re.sub(
+        r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/',
+        lambda found: found[1] or "",
+        text,
+        flags=re.DOTALL,
+    )
 
 
-def anchors(page: pathlib.Path) -> Set[str]:
+def anchors(page: pathlib.Path) -> set[str]:
     """The names of its headings, as GitHub makes them."""
-    found: Set[str] = set()
+    found: set[str] = set()
     for part in parts(page.read_text(encoding="utf-8").splitlines()):
         if isinstance(part, tuple) and re.match("#+ ", part[1]):
             heading = re.sub(r"\]\([^)]*\)", "]", part[1].lstrip("#").strip().lower())
@@ -158,23 +175,33 @@ def anchors(page: pathlib.Path) -> Set[str]:
 
 
 class Page:
-    """One page: `run` runs it, `wrong` says what did not hold, `lines` are then those with the output that was printed."""
+    """One page: `run` runs it, `wrong` says what did not hold, `lines` have what was printed."""
 
-    def __init__(self, path: pathlib.Path, directory: pathlib.Path, tools: pathlib.Path,
-                 examples: Optional[List[str]] = None) -> None:
+    def __init__(
+        self,
+        path: pathlib.Path,
+        directory: pathlib.Path,
+        tools: pathlib.Path,
+        examples: list[str] | None = None,
+    ) -> None:
         self.path, self.directory, self.tools = path, directory.resolve(), tools
         self.lines = path.read_text(encoding="utf-8").splitlines()
-        self.wrong: List[str] = []
-        self.counts: Dict[str, int] = {}
+        self.wrong: list[str] = []
+        self.counts: dict[str, int] = {}
         self.spec = SPEC
         self.examples = EXAMPLES if examples is None else examples
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TUNE_")},
-            "PATH": f"{tools}:{os.environ['PATH']}", "BIN": str(tools), "SOURCE": str(ROOT), "LC_ALL": "C.UTF-8",
-            "TERM": "dumb", "TMPDIR": str(self.directory.parent)}
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "BIN": str(tools),
+            "SOURCE": str(ROOT),
+            "LC_ALL": "C.UTF-8",
+            "TERM": "dumb",
+            "TMPDIR": str(self.directory.parent),
+        }
 
     def run(self) -> None:
-        about: Dict[str, str] = {}
+        about: dict[str, str] = {}
         inserted = 0
         for part in list(parts(self.lines)):
             line = part[0] if isinstance(part, tuple) else part.line
@@ -196,7 +223,7 @@ class Page:
             except Wrong as wrong:
                 self.wrong.append(f"{self.path.name}:{line + 1}: {wrong}")
 
-    def take_comment(self, comment: Comment, about: Dict[str, str]) -> None:
+    def take_comment(self, comment: Comment, about: dict[str, str]) -> None:
         if comment.name not in COMMENTS:
             raise Wrong(f"unknown comment '{comment.name}'")
         if comment.name == "run":
@@ -204,7 +231,7 @@ class Page:
         else:
             about[comment.name] = comment.value
 
-    def run_block(self, block: Block, about: Dict[str, str]) -> None:
+    def run_block(self, block: Block, about: dict[str, str]) -> None:
         if block.language not in LANGUAGES:
             raise Wrong(f"the block has no language that is known, but '{block.language}'")
         if "not run" in about:
@@ -236,32 +263,43 @@ class Page:
         elif any(line.startswith("$ ") for line in block.lines):
             raise Wrong("a command stands in a block that is not run: make it `console`")
 
-    def shell(self, script: str, expect: int = 0) -> List[str]:
+    def shell(self, script: str, expect: int = 0) -> list[str]:
         """The lines that it prints."""
-        done = subprocess.run(["bash", "-c", script], cwd=self.directory, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=self.environment)
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.directory,
+            timeout=LIMIT_S,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            env=self.environment,
+        )
         printed = done.stdout.decode().replace(str(self.directory), HOME)
         if done.returncode != expect:
             raise Wrong(f"exit code {done.returncode} in place of {expect} of: {script}\n{printed}")
         return [line.rstrip() for line in printed.splitlines()]
 
-    def run_console(self, block: Block, about: Dict[str, str]) -> None:
+    def run_console(self, block: Block, about: dict[str, str]) -> None:
         commands = commands_of(block.lines)
         if not commands or not block.lines[0].startswith("$ "):
             raise Wrong("the block does not begin with a command: `$ ...`")
         offset = 0
         for command in commands:
             expect = int(about.get("exit code", 0)) if command is commands[-1] else 0
-            shown = block.lines[command.begin:command.end]
+            shown = block.lines[command.begin : command.end]
             printed = self.shell(command.text, expect)
             if is_printed(shown, printed, "numbers vary" in about):
                 continue
-            self.wrong.append(f"{self.path.name}:{block.line + command.begin}: `{command.text}` prints\n"
-                              + "".join(f"    {line}\n" for line in printed) + "  and the page shows\n"
-                              + "".join(f"    {line}\n" for line in shown))
+            self.wrong.append(
+                f"{self.path.name}:{block.line + command.begin}: `{command.text}` prints\n"
+                + "".join(f"    {line}\n" for line in printed)
+                + "  and the page shows\n"
+                + "".join(f"    {line}\n" for line in shown)
+            )
             printed = with_gap(shown, printed)
             begin = block.line + command.begin + offset
-            self.lines[begin:begin + len(shown)] = printed
+            self.lines[begin : begin + len(shown)] = printed
             offset += len(printed) - len(shown)
 
     @staticmethod
@@ -271,12 +309,14 @@ class Page:
         except ValueError as error:
             raise Wrong(f"no JSON: {error}") from error
 
-    def check_spec(self, block: Block, field: Optional[str]) -> None:
+    def check_spec(self, block: Block, field: str | None) -> None:
         text = without_comments(block.text()).strip()
         fields = self.parse(text if text[:1] in "{[" else "{" + text + "}")
         if field:
             fields = {field: fields}
-        known = self.parse((ROOT / "docs/experiment.schema.json").read_text(encoding="utf-8"))["properties"]
+        known = self.parse((ROOT / "docs/experiment.schema.json").read_text(encoding="utf-8"))[
+            "properties"
+        ]
         unknown = sorted(set(fields) - set(known))
         if unknown:
             raise Wrong(f"no spec has {', '.join(unknown)}: say of which field this is the value")
@@ -315,7 +355,10 @@ class Page:
 
 
 def main() -> int:
-    path, rewrite = pathlib.Path(sys.argv[1]).resolve(), "--rewrite" in sys.argv[2:] or "REWRITE" in os.environ
+    path, rewrite = (
+        pathlib.Path(sys.argv[1]).resolve(),
+        "--rewrite" in sys.argv[2:] or "REWRITE" in os.environ,
+    )
     with tempfile.TemporaryDirectory(prefix="tune-docs-") as scratch:
         directory = pathlib.Path(scratch, "here")
         directory.mkdir()
@@ -325,7 +368,10 @@ def main() -> int:
         path.write_text("".join(line + "\n" for line in page.lines), encoding="utf-8")
     for wrong in page.wrong:
         print(wrong)
-    print(f"{path.name}: " + ", ".join(f"{count} {name}" for name, count in sorted(page.counts.items())))
+    print(
+        f"{path.name}: "
+        + ", ".join(f"{count} {name}" for name, count in sorted(page.counts.items()))
+    )
     return 1 if page.wrong else 0
 
 

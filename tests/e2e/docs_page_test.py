@@ -1,4 +1,5 @@
 """The runner of the documentation's examples finds what does not hold, and takes what does."""
+
 import os
 import pathlib
 import tempfile
@@ -33,12 +34,16 @@ class Pages(unittest.TestCase):
 
     def test_output_that_is_printed_holds_and_any_other_is_named_with_its_line(self) -> None:
         self.assertEqual(self.console("$ echo a; echo b", "a", "b").wrong, [])
-        self.assert_wrong(self.console("$ echo a; echo b", "a", "c"), "page.md:2: `echo a; echo b` prints")
+        self.assert_wrong(
+            self.console("$ echo a; echo b", "a", "c"), "page.md:2: `echo a; echo b` prints"
+        )
         self.assert_wrong(self.console("$ echo a; echo b", "a"), "prints")
         self.assert_wrong(self.console("$ true", "a"), "prints")
 
     def test_each_command_of_a_block_has_its_own_output(self) -> None:
-        self.assertEqual(self.console("$ echo a", "a", "$ echo b \\", "    c", "b c", "$ true").wrong, [])
+        self.assertEqual(
+            self.console("$ echo a", "a", "$ echo b \\", "    c", "b c", "$ true").wrong, []
+        )
         self.assert_wrong(self.console("$ echo a", "$ echo b", "b"), "`echo a` prints")
 
     def test_dots_stand_for_lines_and_bracketed_dots_for_a_part_of_one(self) -> None:
@@ -49,19 +54,39 @@ class Pages(unittest.TestCase):
         self.assertFalse(is_printed(["took [..] s"], ["took 3", "4 s"], False))
 
     def test_numbers_vary_only_where_it_says_so_and_words_never_do(self) -> None:
-        self.assertEqual(self.console("$ echo took 3.5 s", "took 12 s", about="<!-- numbers vary -->").wrong, [])
+        self.assertEqual(
+            self.console("$ echo took 3.5 s", "took 12 s", about="<!-- numbers vary -->").wrong, []
+        )
         self.assert_wrong(self.console("$ echo took 3.5 s", "took 12 s"), "prints")
-        self.assert_wrong(self.console("$ echo took 3 s", "took 3 m", about="<!-- numbers vary -->"), "prints")
+        self.assert_wrong(
+            self.console("$ echo took 3 s", "took 3 m", about="<!-- numbers vary -->"), "prints"
+        )
 
     def test_an_exit_code_that_is_not_announced_is_a_failure(self) -> None:
         self.assert_wrong(self.console("$ false"), "exit code 1 in place of 0")
         self.assertEqual(self.console("$ exit 2", about="<!-- exit code: 2 -->").wrong, [])
-        self.assert_wrong(self.console("$ true", about="<!-- exit code: 2 -->"), "exit code 0 in place of 2")
+        self.assert_wrong(
+            self.console("$ true", about="<!-- exit code: 2 -->"), "exit code 0 in place of 2"
+        )
         self.assert_wrong(self.page("```sh", "false", "true", "```"), "exit code 1")
 
     def test_files_and_hidden_commands_are_there_for_what_comes_after_them(self) -> None:
-        page = self.page("<!-- file: a/b.sh -->", "```sh", "#!/bin/sh", "echo b", "```", "",
-                         "<!-- run:", "echo c > c", "-->", "```console", "$ a/b.sh; cat c", "b", "c", "```")
+        page = self.page(
+            "<!-- file: a/b.sh -->",
+            "```sh",
+            "#!/bin/sh",
+            "echo b",
+            "```",
+            "",
+            "<!-- run:",
+            "echo c > c",
+            "-->",
+            "```console",
+            "$ a/b.sh; cat c",
+            "b",
+            "c",
+            "```",
+        )
         self.assertEqual(page.wrong, [])
         self.assert_wrong(self.page("<!-- run: false -->"), "exit code 1")
 
@@ -84,20 +109,46 @@ class Pages(unittest.TestCase):
         self.assert_wrong(self.page("<!-- exit code: 2 -->", "", "Text."), "no block follows")
 
     def test_specs_and_parts_of_specs_must_be_valid(self) -> None:
-        whole = '{"trainable": {"command": ["true"]}, "metric": "loss", "mode": "min", "param_space": {"a": {"uniform": [0, 1]}}}'
+        whole = (
+            '{"trainable": {"command": ["true"]}, "metric": "loss", "mode": "min", '
+            '"param_space": {"a": {"uniform": [0, 1]}}}'
+        )
         self.assertEqual(self.page("```json", whole, "```").wrong, [])
-        self.assertEqual(self.page("```json", '"num_samples": 3, // three', '"scheduler": "asha"', "```").wrong, [])
-        self.assertEqual(self.page("<!-- field: stop -->", "```json", '{"accuracy": 0.9}', "```", "```json",
-                                   '{"stop": {"metric": "loss", "<=": 0.1}}', "```").wrong, [])
+        self.assertEqual(
+            self.page("```json", '"num_samples": 3, // three', '"scheduler": "asha"', "```").wrong,
+            [],
+        )
+        self.assertEqual(
+            self.page(
+                "<!-- field: stop -->",
+                "```json",
+                '{"accuracy": 0.9}',
+                "```",
+                "```json",
+                '{"stop": {"metric": "loss", "<=": 0.1}}',
+                "```",
+            ).wrong,
+            [],
+        )
         self.assert_wrong(self.page("```json", '{"num_samples": 0}', "```"), "num_samples must be")
         self.assert_wrong(self.page("```json", '{"lr": 3}', "```"), "no spec has lr")
         self.assert_wrong(self.page("```json", "{,}", "```"), "no JSON")
         self.assert_wrong(self.page("```jsonl", "{}", "{", "```"), "no JSON")
 
     def test_code_must_be_a_part_of_what_is_built(self) -> None:
-        self.assertEqual(self.page("```cpp", "int main(int, char** argv) {",
-                                   '  tune::TuneConfig config{.name = "outside", .storage_path = argv[1]};', "```").wrong, [])
-        self.assert_wrong(self.page("```cpp", "int main(int, char** argv) {", "return 0;", "```"), "no part of a file that is built")
+        self.assertEqual(
+            self.page(
+                "```cpp",
+                "int main(int, char** argv) {",
+                '  tune::TuneConfig config{.name = "outside", .storage_path = argv[1]};',
+                "```",
+            ).wrong,
+            [],
+        )
+        self.assert_wrong(
+            self.page("```cpp", "int main(int, char** argv) {", "return 0;", "```"),
+            "no part of a file that is built",
+        )
 
     def test_python_runs_and_where_it_is_a_file_it_is_read(self) -> None:
         self.assertEqual(self.page("```python", "import json", "json.loads('{}')", "```").wrong, [])
@@ -106,16 +157,53 @@ class Pages(unittest.TestCase):
             self.page("<!-- file: a.py -->", "```python", "def", "```")
 
     def test_links_lead_to_files_and_headings_that_are_there(self) -> None:
-        self.assertEqual(self.page("# Some `code` here", "[a](#some-code-here) [b](page.md#some-code-here)",
-                                   "[c](https://example.org/x) [`d`](page.md)").wrong, [])
+        self.assertEqual(
+            self.page(
+                "# Some `code` here",
+                "[a](#some-code-here) [b](page.md#some-code-here)",
+                "[c](https://example.org/x) [`d`](page.md)",
+            ).wrong,
+            [],
+        )
         self.assert_wrong(self.page("[a](other.md)"), "there is no other.md")
         self.assert_wrong(self.page("# Here", "[a](#there)"), "no heading #there")
 
     def test_a_rewritten_page_holds_and_keeps_its_gaps(self) -> None:
-        page = self.page("```console", "$ echo 1", "2", "3", "$ seq 5", "9", "...", "5", "```", "", "```console", "$ echo x", "y", "```")
+        page = self.page(
+            "```console",
+            "$ echo 1",
+            "2",
+            "3",
+            "$ seq 5",
+            "9",
+            "...",
+            "5",
+            "```",
+            "",
+            "```console",
+            "$ echo x",
+            "y",
+            "```",
+        )
         self.assertEqual(len(page.wrong), 3)
-        self.assertEqual(page.lines, ["```console", "$ echo 1", "1", "$ seq 5", "1", "...", "5", "```", "",
-                                      "```console", "$ echo x", "x", "```"])
+        self.assertEqual(
+            page.lines,
+            [
+                "```console",
+                "$ echo 1",
+                "1",
+                "$ seq 5",
+                "1",
+                "...",
+                "5",
+                "```",
+                "",
+                "```console",
+                "$ echo x",
+                "x",
+                "```",
+            ],
+        )
 
 
 if __name__ == "__main__":
