@@ -58,6 +58,8 @@ class Pages(unittest.TestCase):
             self.console("$ echo took 3.5 s", "took 12 s", about="<!-- numbers vary -->").wrong, []
         )
         self.assert_wrong(self.console("$ echo took 3.5 s", "took 12 s"), "prints")
+        self.assertTrue(is_printed(["2 trials,  3 s"], ["1 trial, 12 s"], True))
+        self.assertFalse(is_printed(["2 trials"], ["2 trails"], True))
         self.assert_wrong(
             self.console("$ echo took 3 s", "took 3 m", about="<!-- numbers vary -->"), "prints"
         )
