@@ -4,8 +4,8 @@
 //                        [--peer PYTHON] [--peers SAMPLER,...] [--peer-results FILE]
 //                        [--json FILE]
 //   bench_search_quality --timing [--observations N,...] [--searchers ...] [--peer PYTHON ...]
-// --peer-results keeps what the peer has done, and without --peer shows it. docs/searchers.md says
-// what is measured and has the figures; search_quality_peer.py how to install the peer.
+// --peer-results keeps what the peer has done, and without --peer shows it. docs/performance.md
+// says what is measured and has the figures; search_quality_peer.py how to install the peer.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
