@@ -1,6 +1,7 @@
 // The loop in virtual time: trials that fail, disks that fill, drivers that die.
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <utility>
 
 #include "tests/loop/harness.h"
@@ -374,6 +375,39 @@ TEST_CASE("A damaged checkpoint is set aside and the one before is used", "[loop
   CHECK(std::find(harness.told.begin(), harness.told.end(), "restore 0 from 1") !=
         harness.told.end());
   CHECK(harness.trial(0).iteration == 4);
+}
+
+TEST_CASE("A process that no signal ends is named, and holds what it has until it is gone",
+          "[loop][failure]") {
+  Harness harness;
+  harness.trials = 3;
+  harness.iterations = 10;
+  harness.program.exit_s = 200;
+  harness.program.step = [](const Json& config, std::int64_t iteration) -> FakeStep {
+    const Seconds takes_s = config["x"] == 1 ? 200.0 : 1.0;
+    if (config["x"] == 0) return {.metrics = R"({"loss":1})", .done = true};
+    // The others leave by themselves.
+    if (iteration == 2) return {.takes_s = takes_s, .exits = 0};
+    return {.metrics = R"({"loss":1})", .takes_s = takes_s};
+  };
+  const Seconds began = harness.clock.now();
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(std::count(harness.told.begin(), harness.told.end(),
+                   "notice process 1001 does not end, killed or not, and keeps what it holds") ==
+        1);
+  CHECK(harness.experiment.count(TrialState::terminated) == 3);
+  std::map<TrialId, Seconds> starts;
+  std::map<TrialId, Seconds> ends;
+  for (const Event& event : harness.events()) {
+    if (const auto* start = std::get_if<AttemptStarted>(&event.body)) {
+      starts[start->trial] = event.time - began;
+    } else if (const auto* end = std::get_if<AttemptEnded>(&event.body)) {
+      ends[end->trial] = event.time - began;
+    }
+  }
+  CHECK(ends.at(TrialId{0}) < 100);  // the trial is over before its process
+  CHECK(starts.at(TrialId{2}) > 200);
+  CHECK(starts.at(TrialId{2}) < 210);
 }
 
 TEST_CASE("A callback that throws is named and dropped, and the run goes on", "[loop][callback]") {

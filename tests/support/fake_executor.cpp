@@ -25,7 +25,7 @@ SimulatedProgram simulated(FakeProgram fake) {
   };
   program.launch_s = 2 * instant_s;
   program.save_s = instant_s;
-  program.exit_s = instant_s;
+  program.exit_s = fake.exit_s;
   program.is_function = fake.is_function;
   program.can_reset = fake.can_reset;
   program.cannot_launch = fake.cannot_launch;

@@ -37,6 +37,7 @@ struct FakeProgram {
   bool cannot_launch = false;
   bool is_trials_fault = false;
   bool hangs_in_save = false;
+  Seconds exit_s = 1e-4;  ///< from being told to leave, or killed, to the end
   std::function<std::optional<std::string>()> save_error;
 };
 
