@@ -180,3 +180,16 @@ TEST_CASE("asha needs something to compare by", "[asha][options]") {
   CHECK(refusal_of("asha", {{"metric", "loss"}}, {}) == sentence);
   CHECK(refusal_of("asha", {{"metric", "loss"}, {"mode", "min"}}, {}).empty());
 }
+
+TEST_CASE("Of several metrics of the spec asha takes the one it names, with its mode",
+          "[asha][options]") {
+  const std::vector<Objective> objectives = {{"loss", Mode::min}, {"gain", Mode::max}};
+  CHECK_FALSE(refusal_of("asha", halves, objectives).empty());
+  Json options = halves;
+  options["metric"] = "gain";
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
+  const auto asha = all_policies().schedulers.at("asha")(options, {space, objectives, 1, 1});
+  CHECK(train(*asha, 0, 1, 0.5) == 0);
+  CHECK(train(*asha, 1, 1, 0.6) == 1);
+  CHECK(train(*asha, 2, 1, 0.4) == 0);
+}

@@ -16,10 +16,10 @@ Json options(const Json& more = Json::object()) {
   return all;
 }
 
-/// Trials whose loss shrinks at each iteration by as much as `rate` of their x says.
+/// Trials whose loss, at first 0, shrinks at each iteration by as much as `rate` of their x says.
 class Population {
  public:
-  using Rate = double (*)(double x, std::int64_t iteration);
+  using Rate = double (*)(double x, std::int64_t iteration, double loss);
 
   Population(std::vector<double> xs, Rate rate, const Json& more = Json::object())
       : xs_(std::move(xs)), losses_(xs_.size(), 0), rate_(rate) {
@@ -34,7 +34,7 @@ class Population {
     ++iteration_;
     for (std::uint32_t i = 0; i < xs_.size(); ++i) {
       scheduler_->on_trial_start(trial(i));
-      losses_[i] -= rate_(xs_[i], iteration_);
+      losses_[i] -= rate_(xs_[i], iteration_, losses_[i]);
       (void)scheduler_->on_result(trial(i), result_at(iteration_, losses_[i]));
       scheduler_->on_trial_wait(trial(i));
     }
@@ -49,6 +49,7 @@ class Population {
     return chosen;
   }
 
+  void set_losses(std::vector<double> losses) { losses_ = std::move(losses); }
   Scheduler& scheduler() { return *scheduler_; }
 
  private:
@@ -68,8 +69,9 @@ class Population {
 
 TEST_CASE("pb2 learns from all trials where progress is fastest, and sends copies there", "[pb2]") {
   // All begin far from the best x.
-  Population population({0.05, 0.1, 0.15, 0.2, 0.85, 0.9, 0.95, 0.99},
-                        [](double x, std::int64_t) { return 1 - 4 * (x - 0.5) * (x - 0.5); });
+  Population population(
+      {0.05, 0.1, 0.15, 0.2, 0.85, 0.9, 0.95, 0.99},
+      [](double x, std::int64_t, double) { return 1 - 4 * (x - 0.5) * (x - 0.5); });
   for (int i = 0; i < 25; ++i) population.train();
   double sum = 0;
   int count = 0;
@@ -84,10 +86,11 @@ TEST_CASE("pb2 learns from all trials where progress is fastest, and sends copie
 }
 
 TEST_CASE("pb2 follows a best value that moves with time", "[pb2]") {
-  Population population({0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9}, [](double x, std::int64_t t) {
-    const double best = t <= 20 ? 0.8 : 0.2;
-    return 1 - (x - best) * (x - best);
-  });
+  Population population({0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9},
+                        [](double x, std::int64_t t, double) {
+                          const double best = t <= 20 ? 0.8 : 0.2;
+                          return 1 - (x - best) * (x - best);
+                        });
   const auto mean_of = [&](int rounds) {
     double sum = 0;
     int count = 0;
@@ -102,9 +105,36 @@ TEST_CASE("pb2 follows a best value that moves with time", "[pb2]") {
   CHECK(mean_of(15) < 0.4);
 }
 
+TEST_CASE("pb2 goes by what has helped trials that stood where the copy will", "[pb2]") {
+  std::vector<double> xs, losses;
+  for (int i = 0; i < 16; ++i) {
+    xs.push_back(0.05 + 0.06 * i);
+    losses.push_back(i % 4 == 0 ? 0 : 100);
+  }
+  // Most are far behind and need a large x. Copies are made of those that need a small one.
+  Population population(xs,
+                        [](double x, std::int64_t, double loss) {
+                          const double best = loss > 50 ? 0.9 : 0.1;
+                          return 1 - (x - best) * (x - best);
+                        },
+                        {{"quantile_fraction", 0.05}});
+  population.set_losses(losses);
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < 8; ++i) {
+    for (const double x : population.train()) {
+      if (i == 0) continue;  // it knows nothing yet
+      sum += x;
+      ++count;
+    }
+  }
+  REQUIRE(count > 3);
+  CHECK(sum / count < 0.25);
+}
+
 TEST_CASE("Copies that pb2 makes at one time are not all sent to the same place", "[pb2]") {
   Population population({0.1, 0.3, 0.5, 0.6, 0.7, 0.9, 0.2, 0.8},
-                        [](double x, std::int64_t) { return 1 + 0.01 * x; },
+                        [](double x, std::int64_t, double) { return 1 + 0.01 * x; },
                         {{"quantile_fraction", 0.5}});
   double spread = 0;
   int rounds = 0;
@@ -163,7 +193,7 @@ TEST_CASE("pb2 keeps to its bounds, whole numbers stay whole, and log bounds are
 
 TEST_CASE("pb2 learns nothing from NaN, and a trial without a past gets values at random",
           "[pb2]") {
-  Population population({0.1, 0.9}, [](double x, std::int64_t) {
+  Population population({0.1, 0.9}, [](double x, std::int64_t, double) {
     return x > 0.5 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
   });
   CHECK(population.train().size() == 1);
@@ -176,7 +206,8 @@ TEST_CASE("pb2 learns nothing from NaN, and a trial without a past gets values a
 }
 
 TEST_CASE("pb2 keeps a bounded memory of the past", "[pb2]") {
-  Population population(std::vector<double>(8, 0.5), [](double x, std::int64_t) { return x; });
+  Population population(std::vector<double>(8, 0.5),
+                        [](double x, std::int64_t, double) { return x; });
   for (int i = 0; i < 60; ++i) population.train();
   const Json explorer = population.scheduler().save()["explorer"];
   CHECK(explorer["stretches"].size() == 100);

@@ -362,6 +362,17 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore says what it cannot sweep, and sweeps
   CHECK_THAT(swept.problems[0], Contains(aside.native() + ": Permission denied"));
 }
 
+TEST_CASE_METHOD(Fixture, "CheckpointStore says where it cannot look for what to sweep",
+                 "[checkpoint_store][unit]") {
+  files.put(trial / "checkpoint_000002/a", "");
+  files.put(trial / "work/.reported_checkpoint_8/a", "");
+  files.fail_reading(trial / "work");
+  const auto swept = store.sweep(ref.trial, {});
+  CHECK(swept.removed == Names{aside.filename().native(), "checkpoint_000002"});
+  REQUIRE(swept.problems.size() == 1);
+  CHECK_THAT(swept.problems[0], Contains((trial / "work").native() + ": Input/output error"));
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore sets aside what no record knows, trial by trial",
                  "[checkpoint_store][unit]") {
   files.put(trial / "checkpoint_000002/a", "");

@@ -304,6 +304,24 @@ TEST_CASE("Trials that are out of date leave the file when they are the larger p
         std::map<int, std::string>{{0, large + "198"}, {1, large + "199"}, {2, large + "197"}});
 }
 
+TEST_CASE("Snapshots of many megabytes are read back as they were written", "[generations][unit]") {
+  MemoryFileSystem files;
+  ExperimentStore store = ExperimentStore::create(files, directory, spec, mortal(1));
+  const std::string large(100'000, 'x');
+  std::map<int, std::string> trials;
+  for (int round = 1; round <= 6; ++round) {
+    for (int trial = 0; trial < 30; ++trial) {
+      trials[trial] = large + std::to_string(100 * round + trial);
+    }
+    write_events(store, static_cast<std::uint64_t>(round), static_cast<std::uint64_t>(round));
+    take(store, trials);
+    std::vector<std::string> notices;
+    REQUIRE((read(files, notices).trials == trials));  // too much to print
+  }
+  // What was out of date is no longer there: it was copied to another file.
+  CHECK_FALSE(files.exists("/runs/exp/trials-1.jsonl"));
+}
+
 TEST_CASE("A journal that outlived the power when the one before did not is put aside",
           "[generations][crash]") {
   MemoryFileSystem files;
@@ -358,6 +376,14 @@ TEST_CASE("Salvage keeps what comes before the damage, and the rest in a file be
   std::vector<std::string> none;
   CHECK(read(files, none).numbers == numbers(5, 7));
   CHECK(none.empty());
+
+  // What is damaged later stands beside that.
+  std::string again = files.read("/runs/exp/journal-3.jsonl");
+  again[again.find("event 6")] = 'E';
+  files.put("/runs/exp/journal-3.jsonl", again);
+  { ExperimentStore::open(files, directory, mortal(2), all, notices, &salvaged); }
+  CHECK(files.read("/runs/exp/journal-3.jsonl.damaged-1") == rest);
+  CHECK(again.ends_with(files.read("/runs/exp/journal-3.jsonl.damaged-2")));
 }
 
 TEST_CASE("A snapshot is in force or not there, whatever happens when", "[generations][crash]") {

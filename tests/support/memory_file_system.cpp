@@ -111,9 +111,9 @@ void MemoryFileSystem::limit_capacity(std::uint64_t bytes) {
   capacity_ = bytes;
 }
 
-void MemoryFileSystem::fail_reading(const path& file) {
+void MemoryFileSystem::fail_reading(const path& name) {
   const std::lock_guard lock(mutex_);
-  unreadable_.insert(file);
+  unreadable_.insert(name);
 }
 
 void MemoryFileSystem::mount(const path& directory) {
@@ -316,6 +316,7 @@ void MemoryFileSystem::make_link(const path& target, const path& link) {
 
 std::vector<DirectoryEntry> MemoryFileSystem::list(const path& directory) {
   const auto lock = enter();
+  if (unreadable_.contains(directory)) throw file_error("cannot read", directory.native(), EIO);
   std::vector<DirectoryEntry> entries;
   for (const auto& [name, node] : require(directory, Kind::directory)->entries) {
     entries.push_back(entry_of(name, *node));

@@ -40,7 +40,8 @@ class MemoryFileSystem : public FileSystem {
 
   /// Bytes of all files together; an append that does not fit gets through in part.
   void limit_capacity(std::uint64_t bytes);
-  void fail_reading(const std::filesystem::path& file);  ///< EIO from now on
+  /// EIO from now on, of a file or of a list of what is in a directory.
+  void fail_reading(const std::filesystem::path& name);
   /// What is below `directory` lies on another file system.
   void mount(const std::filesystem::path& directory);
   /// Called before every call, reads included, except those that it makes itself: what another

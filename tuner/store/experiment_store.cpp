@@ -119,13 +119,11 @@ void refuse_to_write_over(FileSystem& files, const path& directory) {
   }
 }
 
-/// Moves what must not be read again out of the way, under a name that says so.
-path set_aside(FileSystem& files, const path& file) {
+/// A free name for what must not be read again, which says so.
+path damaged_name(FileSystem& files, const path& file) {
   for (int i = 1;; ++i) {
-    const path aside = file.native() + ".damaged-" + std::to_string(i);
-    if (files.exists(aside)) continue;
-    files.rename(file, aside);
-    return aside;
+    path aside = file.native() + ".damaged-" + std::to_string(i);
+    if (!files.exists(aside)) return aside;
   }
 }
 
@@ -133,10 +131,7 @@ path set_aside(FileSystem& files, const path& file) {
 void salvage_rest(FileSystem& files, const path& file, std::uint64_t bytes,
                   std::vector<std::string>& notices) {
   const std::string content = files.read(file);
-  path rest;
-  for (int i = 1; rest.empty() || files.exists(rest); ++i) {
-    rest = file.native() + ".damaged-" + std::to_string(i);
-  }
+  const path rest = damaged_name(files, file);
   files.replace(rest, std::string_view(content).substr(bytes));
   files.truncate(file, bytes);
   files.sync_file(file);
@@ -233,7 +228,9 @@ ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const L
   notices.insert(notices.end(), found.notices.begin(), found.notices.end());
   const path journal = paths::journal(directory, found.newest);
   for (const int generation : found.cut_off) {
-    const path aside = set_aside(files, paths::journal(directory, generation));
+    const path file = paths::journal(directory, generation);
+    const path aside = damaged_name(files, file);
+    files.rename(file, aside);
     notices.push_back("what does not count is kept in " + aside.native());
   }
   if (found.is_salvaged) {
