@@ -70,19 +70,20 @@ class Population {
 TEST_CASE("pb2 learns from all trials where progress is fastest, and sends copies there", "[pb2]") {
   // All begin far from the best x.
   Population population(
-      {0.05, 0.1, 0.15, 0.2, 0.85, 0.9, 0.95, 0.99},
-      [](double x, std::int64_t, double) { return 1 - 4 * (x - 0.5) * (x - 0.5); });
+      {10.5, 11, 11.5, 12, 18.5, 19, 19.5, 19.9},
+      [](double x, std::int64_t, double) { return 1 - 0.04 * (x - 15) * (x - 15); },
+      {{"hyperparam_bounds", {{"x", {10, 20}}}}});
   for (int i = 0; i < 25; ++i) population.train();
   double sum = 0;
   int count = 0;
   for (int i = 0; i < 10; ++i) {
     for (const double x : population.train()) {
-      sum += std::abs(x - 0.5);
+      sum += std::abs(x - 15);
       ++count;
     }
   }
   REQUIRE(count >= 10);
-  CHECK(sum / count < 0.12);
+  CHECK(sum / count < 1.2);
 }
 
 TEST_CASE("pb2 follows a best value that moves with time", "[pb2]") {
@@ -169,7 +170,7 @@ TEST_CASE("pb2 keeps to its bounds, whole numbers stay whole, and log bounds are
     scheduler->on_trial_start(trials.back());
   }
   Random random(1);
-  int clones = 0, small = 0;
+  int clones = 0, small = 0, wide = 0;
   for (std::int64_t t = 1; t < 40; ++t) {
     for (Trial& trial : trials) {
       const auto decision = scheduler->on_result(trial, result_at(t, random.uniform()));
@@ -179,6 +180,7 @@ TEST_CASE("pb2 keeps to its bounds, whole numbers stay whole, and log bounds are
       const Json config = Json::parse(decision.exploit->config);
       ++clones;
       small += config["lr"] < 1e-3 ? 1 : 0;
+      wide += config["model"]["units"] >= 12 ? 1 : 0;
       CHECK(config["lr"] >= 1e-5);
       CHECK(config["lr"] <= 1e-1);
       REQUIRE(config["model"]["units"].is_number_integer());
@@ -189,6 +191,7 @@ TEST_CASE("pb2 keeps to its bounds, whole numbers stay whole, and log bounds are
   }
   CHECK(clones > 20);
   CHECK(small > clones / 5);
+  CHECK(wide > clones / 5);
 }
 
 TEST_CASE("pb2 learns nothing from NaN, and a trial without a past gets values at random",

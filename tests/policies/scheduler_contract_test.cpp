@@ -221,3 +221,40 @@ TEST_CASE("Every scheduler refuses an unknown option by name", "[scheduler][cont
     CHECK(refusal_of(name, options).find("/no_such_option: unknown option 'no_such_option'") == 0);
   }
 }
+
+TEST_CASE("Numbers at the ends of what an option may be are taken, and none beyond",
+          "[scheduler][options]") {
+  struct Ends {
+    const char* scheduler;
+    const char* option;
+    std::vector<double> good, bad;
+  };
+  const std::vector<Ends> all = {
+      {"asha", "reduction_factor", {1.1}, {1.09}},
+      {"asha", "brackets", {1}, {0}},
+      {"asha", "grace_period", {0.1, 100}, {0, 100.1}},
+      {"hyperband", "max_t", {1}, {0.99}},
+      {"hyperband", "reduction_factor", {1.1}, {1.09}},
+      {"median_stopping", "grace_period", {0}, {-0.1}},
+      {"median_stopping", "min_samples_required", {1}, {0}},
+      {"median_stopping", "min_time_slice", {0}, {-0.1}},
+      {"pbt", "perturbation_interval", {0.1}, {0}},
+      {"pbt", "burn_in_period", {0}, {-0.1}},
+      {"pbt", "quantile_fraction", {0, 0.5}, {-0.01, 0.51}},
+      {"pbt", "resample_probability", {0, 1}, {-0.01, 1.01}},
+  };
+  for (const Ends& ends : all) {
+    CAPTURE(ends.scheduler, ends.option);
+    Json options = Json::object();
+    if (std::string(ends.scheduler) == "pbt") options["hyperparam_mutations"]["x"] = {0.1, 0.9};
+    const auto refusal = [&](double number) {
+      const bool is_whole = number == std::floor(number);
+      options[ends.option] = is_whole ? Json(static_cast<int>(number)) : Json(number);
+      return refusal_of(ends.scheduler, options);
+    };
+    for (const double number : ends.good) CHECK(refusal(number) == "");
+    for (const double number : ends.bad) {
+      CHECK(refusal(number).starts_with("/" + std::string(ends.option) + ": "));
+    }
+  }
+}

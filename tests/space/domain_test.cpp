@@ -238,6 +238,7 @@ TEST_CASE("contains knows bounds, multiples and types", "[domain][unit]") {
   CHECK(has({{"uniform", {0, 1}}}, 0));
   CHECK(has({{"uniform", {0, 1}}}, 1.0));
   CHECK_FALSE(has({{"uniform", {0, 1}}}, 1.01));
+  CHECK_FALSE(has({{"uniform", {0, 1}}}, -0.01));
   CHECK_FALSE(has({{"uniform", {0, 1}}}, "0.5"));
   CHECK_FALSE(has({{"uniform", {0, 1}}}, true));
   CHECK(has({{"quniform", {0, 1, 0.1}}}, 0.1 + 0.2));
@@ -248,8 +249,13 @@ TEST_CASE("contains knows bounds, multiples and types", "[domain][unit]") {
   CHECK(has({{"randint", {0, 3}}}, 2));
   CHECK_FALSE(has({{"randint", {0, 3}}}, 3));
   CHECK_FALSE(has({{"randint", {0, 3}}}, 2.0));
+  CHECK(has({{"randint", {-3, 3}}}, -3));
+  CHECK_FALSE(has({{"randint", {-3, 3}}}, -4));
+  CHECK_FALSE(has({{"randint", {-3, 3}}}, std::numeric_limits<std::uint64_t>::max()));
   CHECK(has({{"qrandint", {0, 30, 10}}}, 30));
   CHECK_FALSE(has({{"qrandint", {0, 30, 10}}}, 25));
+  CHECK_FALSE(has({{"qrandint", {10, 30, 10}}}, 0));
+  CHECK_FALSE(has({{"qrandint", {0, 30, 10}}}, 40));
   CHECK(has({{"choice", {1, "a"}}}, "a"));
   CHECK_FALSE(has({{"choice", {1, "a"}}}, "b"));
   CHECK_FALSE(has({{"expr", "1"}}, 1));

@@ -9,12 +9,33 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <thread>
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
+
+namespace {
+
+/// How this program's hard links are made.
+enum class Links { as_always, answer_lost, unsupported };
+Links links = Links::as_always;
+
+}  // namespace
+
+/// In place of the C library's.
+extern "C" int link(const char* from, const char* to) noexcept {
+  if (links == Links::unsupported) {
+    errno = EPERM;
+    return -1;
+  }
+  const int result = ::linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+  if (result == -1 || links == Links::as_always) return result;
+  errno = EEXIST;  // as NFS says when the client asks again
+  return -1;
+}
 
 namespace tune {
 namespace {
@@ -255,6 +276,53 @@ TEST_CASE("The real disk: a full one is an error, and what was there before stay
   CHECK_THAT(appended, Contains("cannot write " + file.native()));
   CHECK(names_in(*files, temporary.name()) == Names{"file"});
   CHECK_THAT(files->read(file), Catch::Matchers::StartsWith("before"));
+}
+
+TEST_CASE("The real disk: free space and times of change are what the system says",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path top = temporary.name();
+  const auto free = static_cast<double>(std::filesystem::space(top).available);
+  CHECK(static_cast<double>(files->free_bytes(top)) == Approx(free).epsilon(0.5));
+  CHECK_THROWS_AS(files->free_bytes(top / "none"), Error);
+  files->replace(top / "file", "");
+  const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 500'000'000}};
+  REQUIRE(::utimensat(AT_FDCWD, (top / "file").c_str(), times, 0) == 0);
+  CHECK(files->modified_ns(top / "file") == 1'000'000'000'500'000'000);
+  CHECK_FALSE(files->modified_ns(top / "none"));
+  CHECK_FALSE(files->modified_ns(top / "file/none"));
+  files->make_link("loop", top / "loop");
+  CHECK_THROWS_AS(files->modified_ns(top / "loop"), Error);
+}
+
+TEST_CASE("The real disk: what loses its name while it is written to is said not to be kept",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  const bool is_replaced = GENERATE(false, true);
+  const auto out = files->open_append(file);
+  out->append("x");
+  CHECK_NOTHROW(out->sync());
+  files->rename(file, temporary.name() / "elsewhere");
+  if (is_replaced) files->replace(file, "x");
+  CHECK_THROWS_WITH(out->sync(), Contains("removed, moved or replaced"));
+}
+
+TEST_CASE("The real disk: a file is made by one alone, whatever becomes of its links",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  links = GENERATE(Links::answer_lost, Links::unsupported);
+  const bool first = files->create_exclusive(file, "mine");
+  const bool second = files->create_exclusive(file, "yours");
+  links = Links::as_always;
+  CHECK(first);
+  CHECK_FALSE(second);
+  CHECK(files->read(file) == "mine");
+  CHECK(names_in(*files, temporary.name()) == Names{"file"});
 }
 
 TEST_CASE("The real disk: no descriptor outlives its use or reaches a child",
