@@ -1,0 +1,76 @@
+// What the end of a process means.
+#include "tuner/loop/failures.h"
+
+#include <csignal>
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Gone = Conversation::Gone;
+using How = Gone::How;
+
+}  // namespace
+
+TEST_CASE("A process is ended from outside by what a terminal or a batch system sends",
+          "[failures]") {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    CAPTURE(signal);
+    CHECK(is_ended_from_outside({.how = How::exited, .signal = signal}));
+    CHECK(is_ended_from_outside({.how = How::exited, .exit_code = 128 + signal}));
+    CHECK_FALSE(is_ended_from_outside({.how = How::lost, .signal = signal}));
+  }
+  for (const int signal : {0, SIGKILL, SIGSEGV}) {
+    CAPTURE(signal);
+    CHECK_FALSE(is_ended_from_outside({.how = How::exited, .signal = signal}));
+    CHECK_FALSE(is_ended_from_outside({.how = How::exited, .exit_code = 128 + signal}));
+  }
+  CHECK_FALSE(is_ended_from_outside({.how = How::exited, .exit_code = SIGTERM}));
+}
+
+TEST_CASE("The end of a process that nobody asked to leave has an outcome and a reason",
+          "[failures]") {
+  FailureFacts facts;
+  Ending ending = ending_of({.how = How::exited, .exit_code = 3}, true, facts);
+  CHECK(ending.outcome == Outcome::failed);
+  CHECK(ending.reason == "it exited with code 3");
+  CHECK(facts.exit_code == 3);
+  CHECK_FALSE(facts.signal);
+  facts = {};
+  ending = ending_of({.how = How::exited, .signal = SIGSEGV}, true, facts);
+  CHECK(ending.outcome == Outcome::failed);
+  CHECK_THAT(ending.reason, Contains("killed by signal 11"));
+  CHECK(facts.signal == SIGSEGV);
+  CHECK_FALSE(facts.exit_code);
+  facts = {};
+  CHECK(ending_of({.how = How::exited}, true, facts).outcome == Outcome::completed);
+  ending = ending_of({.how = How::exited, .was_told = true}, false, facts);
+  CHECK(ending.outcome == Outcome::failed);
+  CHECK(ending.reason == "it exited with code 0 before it reported a result");
+  ending = ending_of({.how = How::exited}, false, facts);
+  CHECK_THAT(ending.reason, Contains("before it said hello"));
+  ending = ending_of({.how = How::lost, .reason = "it does not end"}, true, facts);
+  CHECK(ending.outcome == Outcome::failed);
+  CHECK(ending.reason == "it does not end");
+  // What the machine cannot start is no failure of the trial's.
+  CHECK(ending_of({.how = How::not_launched}, false, facts).outcome == Outcome::interrupted);
+  CHECK(ending_of({.how = How::not_launched, .is_trials_fault = true}, false, facts).outcome ==
+        Outcome::failed);
+}
+
+TEST_CASE("What a program said last stands behind the reason's first line, said once",
+          "[failures]") {
+  Ending ending{Outcome::failed, "it exited with code 1\nat line 5"};
+  add(ending, {"out of memory", {}}, "/exp/stderr.log");
+  CHECK(ending.looked_into);
+  CHECK(ending.reason ==
+        "it exited with code 1; the last line of its stderr: out of memory; see /exp/stderr.log"
+        "\nat line 5");
+  ending = {Outcome::failed, "out of memory"};
+  add(ending, {"error: out of memory", "it says so"}, "/exp/stderr.log");
+  CHECK(ending.reason == "out of memory; see /exp/stderr.log");
+  CHECK(ending.no_retry == "it says so");
+}

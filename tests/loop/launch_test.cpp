@@ -1,0 +1,115 @@
+// What a process is started with, and told first.
+#include "tuner/loop/launch.h"
+
+#include <optional>
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// What the variable is set to; nothing: it stays as it is.
+std::optional<std::string> variable(const LaunchSpec& launch, const std::string& name) {
+  std::optional<std::string> value;
+  for (const std::string& each : launch.environment) {
+    if (each.starts_with(name + "=")) value = each.substr(name.size() + 1);
+  }
+  return value;
+}
+
+struct Launching {
+  ExperimentSpec spec;
+  LaunchContext context{.experiment_dir = "/runs/exp", .session_mark = "mark"};
+  Allocation allocation{.amounts = {{"cpu", 2.5}}};
+  LaunchSpec launch() const {
+    return launch_spec(spec, context, TrialId{7}, 3, allocation, "/runs/exp/trial_00007/work");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A process is started where its trial works, and knows whose it is", "[launch]") {
+  Launching of;
+  of.spec.name = "exp";
+  of.spec.command = {"python3", "train.py"};
+  of.spec.env = {{"MINE", "a=b"}};
+  const LaunchSpec launch = of.launch();
+  CHECK(launch.argv == of.spec.command);
+  CHECK(launch.directory == "/runs/exp/trial_00007/work");
+  CHECK(variable(launch, "MINE") == "a=b");
+  CHECK(variable(launch, "TUNE_EXPERIMENT") == "exp");
+  CHECK(variable(launch, "TUNE_EXPERIMENT_DIR") == "/runs/exp");
+  CHECK(variable(launch, "TUNE_TRIAL_ID") == "trial_00007");
+  CHECK(variable(launch, "TUNE_TRIAL_DIR") == "/runs/exp/trial_00007/work");
+  CHECK(variable(launch, "TUNE_ATTEMPT") == "3");
+  CHECK(variable(launch, "TUNE_SESSION") == "mark");
+  CHECK(variable(launch, "TUNE_RESOURCES") == R"({"cpu":2.5})");
+}
+
+TEST_CASE("Output goes into one log, or two", "[launch]") {
+  Launching of;
+  const LaunchSpec apart = of.launch();
+  CHECK(apart.stdout_path.parent_path() == "/runs/exp/trial_00007");
+  CHECK(apart.stdout_path != apart.stderr_path);
+  of.spec.merge_output = true;
+  CHECK(of.launch().stdout_path == apart.stdout_path);
+  CHECK(of.launch().stderr_path == apart.stdout_path);
+}
+
+TEST_CASE("A trial is told as many threads as it has cpus, unless the user has said how many",
+          "[launch]") {
+  Launching of;
+  CHECK_FALSE(variable(of.launch(), "OMP_NUM_THREADS"));
+  of.context.sets_threads = true;
+  CHECK(variable(of.launch(), "OMP_NUM_THREADS") == "2");
+  of.allocation.amounts["cpu"] = 0.5;
+  CHECK(variable(of.launch(), "OMP_NUM_THREADS") == "1");
+  of.allocation.amounts.clear();
+  CHECK_FALSE(variable(of.launch(), "OMP_NUM_THREADS"));
+  of.allocation.amounts["cpu"] = 4;
+  of.spec.env = {{"OMP_NUM_THREADS", "8"}};
+  CHECK(variable(of.launch(), "OMP_NUM_THREADS") == "8");
+}
+
+TEST_CASE("A trial sees its own gpus alone, by the names that the machine has for them",
+          "[launch]") {
+  Launching of;
+  of.allocation.gpus = {0, 2};
+  // Of a machine without any, the variable stays as the user has it.
+  CHECK_FALSE(variable(of.launch(), "CUDA_VISIBLE_DEVICES"));
+  of.context.gpu_names = {"4", "5", "GPU-6"};
+  CHECK(variable(of.launch(), "CUDA_VISIBLE_DEVICES") == "4,GPU-6");
+  CHECK(start_message(of.context, {}, of.allocation, of.launch(), "").devices ==
+        Names{"4", "GPU-6"});
+  of.allocation.gpus = {};
+  CHECK(variable(of.launch(), "CUDA_VISIBLE_DEVICES") == "");
+}
+
+TEST_CASE("A process is told its trial's config and what it goes on from", "[launch]") {
+  Launching of;
+  Trial trial;
+  trial.id = TrialId{7};
+  trial.attempt = 3;
+  trial.iteration = 12;
+  trial.config = R"({"x":1})";
+  const LaunchSpec launch = of.launch();
+  auto start = start_message(of.context, trial, of.allocation, launch, "");
+  CHECK_FALSE(start.reset);
+  CHECK(start.trial_id == "trial_00007");
+  CHECK(start.trial_dir == launch.directory);
+  CHECK(start.attempt == 3);
+  CHECK(start.iteration == 12);
+  CHECK(start.config == Json{{"x", 1}});
+  CHECK(start.resources == Json{{"cpu", 2.5}});
+  CHECK(start.stdout_log == launch.stdout_path);
+  CHECK(start.stderr_log == launch.stderr_path);
+  CHECK_FALSE(start.checkpoint);
+  trial.start_checkpoint = "/elsewhere";
+  start = start_message(of.context, trial, of.allocation, launch, "");
+  CHECK(start.checkpoint == "/elsewhere");
+  start = start_message(of.context, trial, of.allocation, launch, "/own");
+  CHECK(start.checkpoint == "/own");
+}
