@@ -1,7 +1,7 @@
 """Compares schedulers on known learning curves, as a table for people (Markdown).
 
     schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME] [--workers LIST]
-                           [--seeds K] [--trainings N] [--metric NAME --mode MODE]
+                           [--seeds K] [--trainings N] [--samples N] [--metric NAME --mode MODE]
                            [--param-space FILE]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
@@ -9,6 +9,7 @@ TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
 hyperparameters) and curves of config_id, epoch, val_accuracy, time. The target is within 1 % of the
 best value of all configs and epochs. Without a searcher, configs come in a random order. With
 --trainings, what is best after so many mean full trainings of a worker.
+--samples is how many configs are tried at most: before each of 2,000 gp thinks for tens of ms.
 """
 import argparse
 import csv
@@ -59,6 +60,8 @@ def simulate(options, curves):
             space = curves.with_suffix(".space.json")
             space.write_text(json.dumps(SPACE))
         more = ["--searcher", options.searcher, "--param-space", space]
+    if options.samples:
+        more += ["--num-samples", str(options.samples)]
     if options.trainings:
         more += ["--time-budget-s", str(options.trainings * mean_training_s(curves))]
     done = subprocess.run(
@@ -87,6 +90,7 @@ def main():
     parser.add_argument("--searcher")
     parser.add_argument("--workers", default="1,4,16,64")
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--samples", type=int)
     parser.add_argument("--trainings", type=float)
     parser.add_argument("--metric", default="val_accuracy")
     parser.add_argument("--mode", default="max")
