@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/random/sobol.hpp>
 
+#include "searchers/coordinates.h"
 #include "searchers/sequences.h"
 #include "tuner/core/catalogue.h"
 #include "tuner/math/random.h"
@@ -42,19 +43,26 @@ double scramble(Digits digits, std::uint64_t key) {
 }  // namespace
 
 std::unique_ptr<Searcher> make_sobol(const SearchSpace& space, std::uint64_t seed) {
-  const std::size_t n = space.leaves().size();
+  // Of a seed, or a single value, nothing is learnt: that it takes no dimension of the sequence
+  // leaves the better ones to the others.
+  std::vector<bool> is_dimension;
+  for (const SpaceLeaf& leaf : space.leaves()) {
+    is_dimension.push_back(axis_of(leaf.domain).is_modelled());
+  }
+  const auto n =
+      static_cast<std::size_t>(std::count(is_dimension.begin(), is_dimension.end(), true));
   constexpr std::size_t most = boost::random::default_sobol_table::max_dimension;
   if (n > most) {
     throw OptionError("", "the searcher 'sobol' has points for " + std::to_string(most) +
                               " hyperparameters, and the param space has " + std::to_string(n));
   }
   boost::random::sobol engine(std::max<std::size_t>(n, 1));
-  const auto point_at = [n, engine](std::uint64_t own_seed, std::uint64_t i) mutable {
-    Random random(own_seed);
+  const auto point_at = [is_dimension, engine](std::uint64_t own_seed, std::uint64_t i) mutable {
+    Random random(own_seed), other(mix(own_seed) + i);
     if (i > 0) engine.seed(i - 1);  // it leaves out the origin
     std::vector<double> point;
-    for (std::size_t leaf = 0; leaf < n; ++leaf) {
-      point.push_back(scramble(i > 0 ? engine() : 0, random.bits()));
+    for (const bool is_even : is_dimension) {
+      point.push_back(is_even ? scramble(i > 0 ? engine() : 0, random.bits()) : other.uniform());
     }
     return point;
   };

@@ -223,3 +223,20 @@ TEST_CASE("Under a constraint sobol and latin_hypercube go on to the next point 
     CHECK(all_configs(*searcher) == expected);
   }
 }
+
+TEST_CASE("A seed takes no dimension of sobol's points, and is another one in each config",
+          "[sequences]") {
+  Json with_seed = cube;
+  with_seed["aa"] = {{"randseed", {0, 1000000}}};  // before most of the others
+  const auto alone = all_configs(*make_searcher("sobol", cube, 32));
+  const auto seeded = all_configs(*make_searcher("sobol", with_seed, 32));
+  REQUIRE(seeded.size() == 32);
+  std::set<Json> seeds;
+  for (std::size_t i = 0; i < seeded.size(); ++i) {
+    Json config = seeded[i];
+    seeds.insert(config["aa"]);
+    config.erase("aa");
+    CHECK(config == alone[i]);
+  }
+  CHECK(seeds.size() == 32);
+}
