@@ -1,12 +1,15 @@
 // Bayesian optimisation with a Gaussian process: a few points that fill the space, then always the
 // one with the highest expected improvement.
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <utility>
 
 #include "searchers/gp_model.h"
 #include "searchers/history.h"
+#include "searchers/normal.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
 #include "tuner/core/policy_state.h"
@@ -14,6 +17,26 @@
 namespace tune {
 
 namespace {
+
+/// Puts ranks in the place of scores, as normal quantiles, of trials that came farther above those
+/// of others: a score after one iteration cannot be compared with one after fifty. What is not
+/// finite stays.
+void rank(std::vector<double>& scores, const std::vector<std::int64_t>& iterations) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (std::isfinite(scores[i])) order.push_back(i);
+  }
+  const auto place = [&](std::size_t i) { return std::pair(iterations[i], scores[i]); };
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  const auto count = static_cast<double>(order.size());
+  for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
+    const auto equal = place(order[first]);
+    while (last < order.size() && place(order[last]) == equal) ++last;
+    const double quantile = normal_quantile(static_cast<double>(first + last) / 2 / count);
+    for (std::size_t k = first; k < last; ++k) scores[order[k]] = quantile;
+  }
+}
 
 class Gp : public Searcher {
  public:
@@ -96,6 +119,7 @@ class Gp : public Searcher {
     }
     constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
     GpData data;
+    std::vector<std::int64_t> iterations;  // of complete trials, and of those that failed, the most
     for (const History::Row& row : history_.rows()) {
       if (row.state == History::State::running) {
         data.pending.push_back(row.point);
@@ -110,7 +134,10 @@ class Gp : public Searcher {
       }
       data.points.push_back(row.point);
       data.scores.push_back(is_known ? row.scores[0] : nothing);
+      const bool is_stopped = row.state == History::State::stopped;
+      iterations.push_back(is_stopped ? row.iteration : std::numeric_limits<std::int64_t>::max());
     }
+    if (history_.count(History::State::stopped) > 0) rank(data.scores, iterations);
     return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_,
                       is_allowed_);
   }

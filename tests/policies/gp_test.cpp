@@ -75,6 +75,20 @@ TEST_CASE("gp learns from trials that it did not suggest", "[gp]") {
   CHECK(next_config(*searcher, 12)["x"].get<double>() == Approx(2).margin(1.5));
 }
 
+TEST_CASE("A score after one iteration does not beat one after fifty in gp", "[gp]") {
+  const auto searcher = make_searcher("gp", plane, -1, {{"n_startup_trials", 3}});
+  for (std::uint32_t id = 0; id < 24; ++id) {
+    const double x = -5 + 10.0 * id / 23;
+    const bool is_stopped = x < 0;  // where all is well at first
+    searcher->on_trial_add(TrialId(id), Json{{"x", x}, {"y", 0}}.dump());
+    searcher->on_trial_end(
+        TrialId(id),
+        {is_stopped ? 1 : 50, {-std::abs(x - (is_stopped ? -3 : 3)) + (is_stopped ? 20 : 0)}},
+        is_stopped ? Ended::stopped : Ended::complete);
+  }
+  CHECK(next_config(*searcher, 24)["x"].get<double>() > 1);
+}
+
 TEST_CASE("gp learns where constraints are fulfilled, and has all of it after a save", "[gp]") {
   const Json options = {{"n_startup_trials", 4}, {"n_candidates", 256}};
   auto searcher = make_searcher("gp", plane, -1, options);
