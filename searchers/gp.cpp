@@ -11,6 +11,7 @@
 #include "searchers/history.h"
 #include "searchers/normal.h"
 #include "searchers/searchers.h"
+#include "searchers/sequences.h"
 #include "searchers/suggestion.h"
 #include "tuner/core/policy_state.h"
 
@@ -48,6 +49,9 @@ class Gp : public Searcher {
       };
     }
     for (std::size_t i = 0; i < history_.axes().size(); ++i) shift_.push_back(random_.uniform());
+    constexpr std::int64_t most = 10'000;
+    hypercubes_ = latin_hypercube_points(
+        shift_.size(), static_cast<std::uint64_t>(std::min(options.n_startup_trials, most)));
   }
 
   Answer suggest(TrialId) override {
@@ -145,12 +149,20 @@ class Gp : public Searcher {
   /// The next point that fills the space and is allowed, if one comes soon.
   std::vector<double> next_spread() {
     constexpr int most_tried = 1000;
-    const SpreadPoints spread(history_.axes(), shift_);
     std::vector<double> coordinates = spread(spread_++);
     for (int tried = 1; is_allowed_ && tried < most_tried && !is_allowed_(coordinates); ++tried) {
       coordinates = spread(spread_++);
     }
     return coordinates;
+  }
+
+  /// Point number `i`. Of many axes the sequence's strides are so near to each other, and to 1,
+  /// that its first points leave wide gaps and rise and fall together.
+  std::vector<double> spread(std::uint64_t i) {
+    constexpr std::size_t most_strides = 8;
+    if (shift_.size() <= most_strides) return SpreadPoints(history_.axes(), shift_)(i);
+    const auto seed = static_cast<std::uint64_t>(shift_[0] * 0x1p63);
+    return coordinates_at(history_.axes(), hypercubes_(seed, i));
   }
 
   /// Of seeds any value: no constraint is about those.
@@ -164,8 +176,9 @@ class Gp : public Searcher {
   const GpOptions options_;
   History history_;
   Random random_;
-  std::vector<double> shift_;  ///< of those points, by leaf
-  std::uint64_t spread_ = 0;   ///< points that did not come from the model
+  std::vector<double> shift_;  ///< of the points that fill the space, by leaf
+  UnitSequence hypercubes_;
+  std::uint64_t spread_ = 0;  ///< points that did not come from the model
   GpFits fits_;
   IsAllowed is_allowed_;
 };

@@ -342,15 +342,23 @@ SpreadPoints::SpreadPoints(const std::vector<Axis>& axes, std::vector<double> sh
 }
 
 std::vector<double> SpreadPoints::operator()(std::uint64_t i) const {
-  std::vector<double> coordinates;
+  std::vector<double> shares;
   for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
     const double place = shift_[leaf] + strides_[leaf] * static_cast<double>(i + 1);
-    const double share = place - std::floor(place);
-    const Axis& axis = axes_[leaf];
-    coordinates.push_back(axis.is_choice()
-                              ? std::min(std::floor(share * static_cast<double>(axis.choices)),
-                                         static_cast<double>(axis.choices - 1))
-                              : axis.low + share * (axis.high - axis.low));
+    shares.push_back(place - std::floor(place));
+  }
+  return coordinates_at(axes_, shares);
+}
+
+std::vector<double> coordinates_at(const std::vector<Axis>& axes,
+                                   const std::vector<double>& shares) {
+  std::vector<double> coordinates;
+  for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
+    const Axis& axis = axes[leaf];
+    coordinates.push_back(
+        axis.is_choice() ? std::min(std::floor(shares[leaf] * static_cast<double>(axis.choices)),
+                                    static_cast<double>(axis.choices - 1))
+                         : axis.low + shares[leaf] * (axis.high - axis.low));
   }
   return coordinates;
 }

@@ -50,6 +50,10 @@ class SpreadPoints {
   std::vector<double> shift_, strides_;
 };
 
+/// Coordinates by leaf of what lies at these shares, from 0 to 1, of the axes.
+std::vector<double> coordinates_at(const std::vector<Axis>& axes,
+                                   const std::vector<double>& shares);
+
 /// Coordinates by leaf of the next point, an allowed one if such can be found; for leaves that its
 /// config will not have, any.
 std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>& axes,

@@ -50,9 +50,13 @@ class LatinHypercube {
 
 }  // namespace
 
+UnitSequence latin_hypercube_points(std::size_t dimensions, std::uint64_t block_size) {
+  return LatinHypercube(dimensions, block_size);
+}
+
 std::unique_ptr<Searcher> make_latin_hypercube(const SearchSpace& space, std::uint64_t block_size,
                                                std::uint64_t seed) {
-  return make_sequence(space, LatinHypercube(space.leaves().size(), block_size), seed);
+  return make_sequence(space, latin_hypercube_points(space.leaves().size(), block_size), seed);
 }
 
 }  // namespace tune

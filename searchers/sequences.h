@@ -23,6 +23,9 @@ std::unique_ptr<Searcher> make_sequence(const SearchSpace& space, UnitSequence p
 std::unique_ptr<Searcher> make_sobol(const SearchSpace& space, std::uint64_t seed);
 
 /// Latin hypercubes of `block_size` points, one after the other (latin_hypercube.cpp).
+UnitSequence latin_hypercube_points(std::size_t dimensions, std::uint64_t block_size);
+
+/// Suggests what is at those.
 std::unique_ptr<Searcher> make_latin_hypercube(const SearchSpace& space, std::uint64_t block_size,
                                                std::uint64_t seed);
 
