@@ -54,10 +54,12 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
   const auto axes = std::count_if(leaves.begin(), leaves.end(), [](const SpaceLeaf& leaf) {
     return axis_of(leaf.domain).is_modelled();
   });
-  if (trials < 0 || trials > gp_trials) return {"tpe", "there are many trials to come"};
   if (axes > gp_axes) return {"tpe", "there are more than 20 hyperparameters"};
   if (concurrency(context) > gp_concurrency) {
     return {"tpe", "many trials run at the same time"};
+  }
+  if (trials < 0 || trials > gp_trials) {
+    return {"stages", "gp makes the most of the first trials, and many are to come"};
   }
   return {"gp", "there are few trials, of few hyperparameters"};
 }

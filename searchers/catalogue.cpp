@@ -206,6 +206,24 @@ std::unique_ptr<Searcher> cma_es_from(const Json& json, const PolicyContext& con
   return make_front(context.space, make_cma_es(context.space, options), std::move(front));
 }
 
+std::unique_ptr<Searcher> stages_from(const Json& json, const PolicyContext& context) {
+  constexpr std::int64_t usual = 200;
+  OptionReader reader(json);
+  const auto switch_after = reader.get("switch_after", usual);
+  reader.require(switch_after >= 1, "switch_after", "at least 1");
+  FrontOptions front = read_front(reader, context);
+  reader.finish();
+  require_one_objective(context, "stages");
+  GpOptions gp;
+  gp.seed = context.seed;
+  gp.constraints = context.constraints;
+  TpeOptions tpe;
+  tpe.seed = context.seed + 1;  // two generators with one seed would draw the same numbers
+  auto stages =
+      make_stages(make_gp(context.space, gp), switch_after, make_tpe(context.space, 1, tpe));
+  return make_front(context.space, std::move(stages), std::move(front));
+}
+
 std::unique_ptr<Searcher> nsga2_from(const Json& json, const PolicyContext& context) {
   OptionReader reader(json);
   Nsga2Options options;
@@ -247,6 +265,7 @@ void add_searchers(Catalogue& catalogue) {
   add_factory(catalogue.searchers, "latin_hypercube", latin_hypercube_from);
   add_factory(catalogue.searchers, "nsga2", nsga2_from);
   add_factory(catalogue.searchers, "sobol", sobol_from);
+  add_factory(catalogue.searchers, "stages", stages_from);
   add_factory(catalogue.searchers, "tpe", tpe_from);
 }
 

@@ -56,6 +56,11 @@ std::unique_ptr<Searcher> make_gp(const SearchSpace& space, const GpOptions& opt
 /// exhausted; `space` has no grid.
 std::unique_ptr<Searcher> make_bohb(const SearchSpace& space, const BohbOptions& options);
 
+/// `first` makes the first `switch_after` suggestions, `then` all others, which has been told
+/// everything from the beginning (stages.cpp). Never exhausted, if neither is.
+std::unique_ptr<Searcher> make_stages(std::unique_ptr<Searcher> first, std::int64_t switch_after,
+                                      std::unique_ptr<Searcher> then);
+
 /// What "auto" stands for (auto.cpp).
 SearcherChoice choose_searcher(const PolicyContext& context);
 

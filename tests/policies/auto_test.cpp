@@ -32,10 +32,13 @@ TEST_CASE("What auto becomes depends on metric, space, number of trials and conc
   CHECK(choice(numbers(4), 100, {}, 0) == "random");
   CHECK(choice({{"x", {{"grid_search", {1, 2}}}}}, 100) == "random");
   CHECK(choice(numbers(4), 10) == "sobol");
-  CHECK(choice(numbers(4), 201) == "tpe");
-  CHECK(choice(numbers(4), -1) == "tpe");
+  CHECK(choice(numbers(4), 200) == "gp");
+  CHECK(choice(numbers(4), 201) == "stages");
+  CHECK(choice(numbers(4), -1) == "stages");
   CHECK(choice(numbers(21), 100) == "tpe");
+  CHECK(choice(numbers(21), 201) == "tpe");
   CHECK(choice(numbers(4), 100, 17) == "tpe");
+  CHECK(choice(numbers(4), 201, 17) == "tpe");
   CHECK(choice(numbers(4), 100, {}, 2) == "tpe");
   CHECK(choice(numbers(4), 10, {}, 2) == "sobol");
   CHECK(choice(numbers(4), 1000, {}, 2) == "tpe");

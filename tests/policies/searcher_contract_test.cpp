@@ -33,6 +33,7 @@ const Json& space_for(const std::string& name) {
 /// Options under which those that think long do not.
 Json quick_options_of(const std::string& name) {
   if (name == "gp") return {{"n_candidates", 16}, {"n_local_searches", 1}};
+  if (name == "stages") return {{"switch_after", 15}};
   return nullptr;
 }
 
