@@ -5,12 +5,12 @@
 
 #include <array>
 #include <bitset>
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tuner/core/result.h"
 #include "tuner/core/trial.h"
@@ -46,7 +46,7 @@ class DriverFields {
 
 /// Where the outermost object of `metrics` has members called like driver fields: from the key to
 /// the comma or brace behind the value.
-using MemberPlaces = boost::container::small_vector<std::pair<std::size_t, std::size_t>, 4>;
+using MemberPlaces = std::vector<std::pair<std::size_t, std::size_t>>;
 MemberPlaces driver_fields_in(std::string_view metrics);
 
 /// Appends result.json's row of `result`, with the line's end.
