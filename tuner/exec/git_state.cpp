@@ -23,13 +23,13 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 /// Enough for what comes first, the commit and one file: a repository may have a million changes.
-constexpr std::size_t most_bytes = 64 * 1024;
+constexpr std::size_t most_answer_bytes = 64 * 1024;
 
 /// What comes until `end`; nothing if the other side is not done by `until`.
 std::optional<std::string> read_until(int descriptor, Steady::time_point until) {
   std::string text;
   std::array<char, 4096> block;
-  while (text.size() < most_bytes) {
+  while (text.size() < most_answer_bytes) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now()).count();
     pollfd wanted{descriptor, POLLIN, 0};

@@ -35,7 +35,7 @@ struct Opened {
   }
 };
 
-int open_log(const std::filesystem::path& file) {
+int open_to_cut(const std::filesystem::path& file) {
   try {
     return open_regular(file.string(), O_RDWR);
   } catch (const Error&) {
@@ -47,7 +47,7 @@ int open_log(const std::filesystem::path& file) {
 
 std::optional<std::uint64_t> limit_log(const std::filesystem::path& file,
                                        std::uint64_t most_bytes) {
-  const Opened log{open_log(file)};
+  const Opened log{open_to_cut(file)};
   if (log.descriptor < 0) return std::nullopt;
   const std::uint64_t taken = taken_bytes(log.descriptor);
   const std::uint64_t size = size_of(log.descriptor);
