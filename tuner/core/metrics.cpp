@@ -229,6 +229,16 @@ void put_in_one_line(std::string& text) {
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
 }
 
+/// A number that simdjson does not take: later versions have a code of its own for whole ones that
+/// are too long.
+template <class Code>
+bool is_number_error(Code error) {
+  if constexpr (requires { Code::BIGINT_ERROR; }) {
+    if (error == Code::BIGINT_ERROR) return true;
+  }
+  return error == Code::NUMBER_ERROR;
+}
+
 }  // namespace
 
 void flatten(simdjson::dom::object object, Metrics& metrics) {
@@ -239,7 +249,7 @@ void flatten(simdjson::dom::object object, Metrics& metrics) {
 simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view text) {
   auto& parser = parser_of<most_record_levels>();
   const auto root = parser.parse(text.data(), text.size());
-  if (root.error() != simdjson::NUMBER_ERROR) return root.get_object();
+  if (!is_number_error(root.error())) return root.get_object();
   return parser.parse(with_readable_numbers(text)).get_object();
 }
 
@@ -259,12 +269,11 @@ Metrics parse_metrics(std::string_view text) {
   metrics.text.assign(text);
   put_in_one_line(metrics.text);
   auto error = parser.parse(metrics.text).get(root);
-  if (error == simdjson::TAPE_ERROR || error == simdjson::N_ATOM_ERROR ||
-      error == simdjson::NUMBER_ERROR) {
+  if (error == simdjson::TAPE_ERROR || error == simdjson::N_ATOM_ERROR || is_number_error(error)) {
     metrics.text = quote_non_finite(metrics.text);
     error = parser.parse(metrics.text).get(root);
   }
-  if (error == simdjson::NUMBER_ERROR) {
+  if (is_number_error(error)) {
     metrics.text = with_readable_numbers(metrics.text);
     error = parser.parse(metrics.text).get(root);
   }
