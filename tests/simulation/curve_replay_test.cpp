@@ -135,9 +135,9 @@ TEST_CASE("A searcher of a space that the curves are not in is refused") {
   const CurveTable table = rising(3);
   ExperimentSpec spec = spec_with(1);
   spec.param_space = {{"x", {{"randint", {1, 4}}}}, {"y", {{"uniform", {0, 1}}}}};
-  REQUIRE_THROWS_WITH(
-      replay_curves(spec, catalogue, table, {.searcher = {{"type", "tpe"}}}),
-      Catch::Contains("/y") && Catch::Contains("has no such value in the config {\"x\":1}"));
+  REQUIRE_THROWS_WITH(replay_curves(spec, catalogue, table, {.searcher = {{"type", "tpe"}}}),
+                      Catch::Matchers::Contains("/y") &&
+                          Catch::Matchers::Contains("has no such value in the config {\"x\":1}"));
 }
 
 TEST_CASE("Starts and saves take their time in a replay too") {
@@ -172,7 +172,7 @@ TEST_CASE("A metric that the curves lack is refused with the nearest that there 
   ExperimentSpec spec = spec_with(1);
   spec.objectives[0].metric = "scor";
   REQUIRE_THROWS_WITH(replay_curves(spec, catalogue, table, {}),
-                      Catch::Contains("'scor', did you mean 'score'?"));
+                      Catch::Matchers::Contains("'scor', did you mean 'score'?"));
 }
 
 TEST_CASE("A scheduler that makes configs which no curve knows ends a replay with an error") {
@@ -184,5 +184,5 @@ TEST_CASE("A scheduler that makes configs which no curve knows ends a replay wit
   ExperimentSpec spec = spec_with(2);
   spec.scheduler = {{"type", "copy_first"}};
   REQUIRE_THROWS_WITH(replay_curves(spec, with_copies, table, {}),
-                      Catch::Contains("has changed the config of trial_00001"));
+                      Catch::Matchers::Contains("has changed the config of trial_00001"));
 }

@@ -91,8 +91,9 @@ TEST_CASE("Seconds of each iteration do as well, a value may be absent, and file
 TEST_CASE("A curve that is shorter than others is refused, or over where it ends") {
   Files files;
   files.put(header + "1,1,5,1\n1,2,4,2\n2,1,9,1\n");
-  REQUIRE_THROWS_WITH(files.read(), Catch::Contains("c0.csv:4: the curve that begins here ends "
-                                                    "after iteration 1, others after iteration 2"));
+  REQUIRE_THROWS_WITH(files.read(),
+                      Catch::Matchers::Contains("c0.csv:4: the curve that begins here ends "
+                                                "after iteration 1, others after iteration 2"));
   CHECK(files.read(true).curves[1].iterations() == 1);
 }
 
@@ -140,9 +141,10 @@ TEST_CASE("Whatever is wrong with a file of curves is said in one sentence with 
   Files different;
   different.put(header + "1,1,5,1\n");
   different.put("config/lr,training_iteration,acc,time_total_s\n1,1,5,1\n");
-  REQUIRE_THROWS_WITH(different.read(),
-                      Catch::Contains("c1.csv:1: there is no column 'loss', which the first"));
+  REQUIRE_THROWS_WITH(
+      different.read(),
+      Catch::Matchers::Contains("c1.csv:1: there is no column 'loss', which the first"));
   Files absent;
   absent.names = {absent.directory / "none.csv"};
-  REQUIRE_THROWS_WITH(absent.read(), Catch::Contains("none.csv"));
+  REQUIRE_THROWS_WITH(absent.read(), Catch::Matchers::Contains("none.csv"));
 }

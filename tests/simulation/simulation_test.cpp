@@ -241,7 +241,8 @@ TEST_CASE("A simulation in a directory leaves the same journal each time, and no
     ++files;
   }
   CHECK(files == 3);
-  REQUIRE_THROWS_WITH(simulation.run(first.path), Catch::Contains("already is an experiment"));
+  REQUIRE_THROWS_WITH(simulation.run(first.path),
+                      Catch::Matchers::Contains("already is an experiment"));
 }
 
 TEST_CASE(
@@ -252,7 +253,7 @@ TEST_CASE(
     done.hangs = run.trial_id == "trial_00001" && run.iteration == 2;
     return done;
   };
-  REQUIRE_THROWS_WITH(simulation.run(), Catch::Contains("the simulation stands still"));
+  REQUIRE_THROWS_WITH(simulation.run(), Catch::Matchers::Contains("the simulation stands still"));
   simulation.spec.trial_timeout_s = 60;
   const auto outcome = simulation.run();
   const Experiment& all = outcome.results.experiment();
@@ -286,5 +287,5 @@ TEST_CASE("A time budget that no sum of numbers hits exactly ends a simulation a
 TEST_CASE("A trial that needs more than there is in the spec's resources is refused") {
   Simulation simulation;
   simulation.spec.resources_per_trial = {{"cpu", 3}};
-  REQUIRE_THROWS_WITH(simulation.run(), Catch::Contains("/resources_per_trial: "));
+  REQUIRE_THROWS_WITH(simulation.run(), Catch::Matchers::Contains("/resources_per_trial: "));
 }

@@ -170,7 +170,7 @@ TEST_CASE("A snapshot that cannot be taken is said, and the conversation goes on
   on->commit();
   const auto notices = on->take_notices();
   REQUIRE(notices.size() == 1);
-  CHECK_THAT(notices.front(), Catch::StartsWith("there is no new snapshot"));
+  CHECK_THAT(notices.front(), Catch::Matchers::StartsWith("there is no new snapshot"));
   caller.suggest(*on);
   caller.tell(*on);
   CHECK(on->take_notices().empty());
