@@ -28,7 +28,7 @@ std::string to_string(TrialId id);
 /// The inverse; also understands "12". Nothing for other text.
 std::optional<TrialId> parse_trial_id(std::string_view text);
 
-enum class TrialState {
+enum class TrialState : std::uint8_t {
   pending,     ///< waits for resources
   running,     ///< an attempt is under way
   paused,      ///< a scheduler paused it, and it waits to be chosen; or somebody did, by hand
