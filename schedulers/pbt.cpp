@@ -132,8 +132,9 @@ class Population : public Scheduler {
     };
     // The population comes first, before anybody's next interval; unless it has no end.
     if (more && options_.population > 0) return std::nullopt;
-    // Of a population that never gets complete, those that are held go on.
-    const bool is_stuck = experiment.running().empty() && orders_.empty();
+    // Of a population that never gets complete, those that are held go on. Who is behind comes yet:
+    // it waits for a retry, or somebody holds it by hand.
+    const bool is_stuck = experiment.running().empty() && orders_.empty() && behind_ == 0;
     for (const InQueue& next : waiting_) {
       // So are all that have trained more.
       if (!is_stuck && is_held(members_.at(next.trial))) break;

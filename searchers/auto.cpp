@@ -1,9 +1,11 @@
 // Which searcher fits a search. The reasons, with figures: docs/searchers.md, "auto".
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "searchers/coordinates.h"
 #include "searchers/searchers.h"
@@ -18,6 +20,8 @@ constexpr std::int64_t gp_trials = 200;
 constexpr std::int64_t nsga2_trials = 1000;  ///< more than tpe is quick with
 constexpr std::int64_t gp_axes = 20;
 constexpr std::int64_t gp_concurrency = 16;
+constexpr std::array<std::string_view, 4> early_stoppers = {"asha", "asha_promotion", "hyperband",
+                                                            "median_stopping"};
 
 /// How many trials run at one time, as far as the spec says; 1 if it does not.
 double concurrency(const PolicyContext& context) {
@@ -47,8 +51,10 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
       return {"nsga2", "there are several metrics and many trials to come"};
     return {"tpe", "there are several metrics"};
   }
-  if (context.scheduler.value("type", std::string()) == "bohb") {
-    return {"bohb", "the scheduler is bohb, which is made for it"};
+  const std::string scheduler = context.scheduler.value("type", std::string());
+  if (scheduler == "bohb") return {"bohb", "the scheduler is bohb, which is made for it"};
+  if (std::ranges::count(early_stoppers, scheduler) > 0) {
+    return {"tpe", "the scheduler " + scheduler + " lets few trials train to their end"};
   }
   const auto& leaves = context.space.leaves();
   const auto axes = std::count_if(leaves.begin(), leaves.end(), [](const SpaceLeaf& leaf) {

@@ -133,8 +133,9 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
         "is nothing to learn");
   }
   if (!learns(spec)) {
-    throw user_error("--warm-start: the searcher '" + spec.searcher.at("type").get<std::string>() +
-                     "' learns nothing from other trials: choose one that does, like 'tpe'");
+    throw user_error(
+        "--warm-start: the searcher '" + spec.searcher.at("type").get<std::string>() +
+        "' learns nothing from other trials: choose one that does, like --searcher tpe");
   }
   std::vector<Problem> problems;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);

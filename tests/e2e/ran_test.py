@@ -106,6 +106,14 @@ class Ran(Case):
         self.assertTrue(shown.endswith("the last line\n"))
         self.assertNotIn("\0", shown)
         self.assertLess(len(shown), 4 << 20)
+        taken = os.stat(self.path("results/spec/trial_00000/stdout.log")).st_blocks * 512
+        self.assertLessEqual(taken, 2_100_000)
+
+    def test_a_file_of_the_kernel_among_the_arguments_holds_nothing_up(self):
+        self.write("train.py", TRAIN)
+        self.write("spec.json", {"trainable": {"command": [sys.executable, "train.py", "/proc/kmsg"]}})
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertNotIn("/proc/kmsg", self.json("status", "results/spec")["ran"]["files"])
 
     def test_what_is_no_log_is_said(self):
         self.run_it(TRAIN)

@@ -277,6 +277,28 @@ TEST_CASE("A pause by hand is none of the scheduler's, and the other way round",
   check_replay(harness);
 }
 
+TEST_CASE("A synchronous population waits for the one that is held by hand", "[loop][hold]") {
+  const Catalogue catalogue = built_in_catalogue();
+  std::vector<Problem> problems;
+  const SearchSpace space = SearchSpace::parse({{"x", {{"uniform", {0, 10}}}}}, "", problems);
+  SlowHarness harness;
+  harness.trials = 4;
+  harness.resources = {{"cpu", 4}};
+  harness.make_scheduler = [&] {
+    return catalogue.schedulers.at("pbt")({{"time_attr", "training_iteration"},
+                                           {"perturbation_interval", 4},
+                                           {"synch", true},
+                                           {"hyperparam_mutations", {{"x", {1, 2, 3}}}}},
+                                          {space, {{"loss", Mode::min}}, 4, 1});
+  };
+  harness.wishes = {{25, pause(1)}};
+  (void)harness.run();
+  for (const int other : {0, 2, 3}) {
+    CHECK(harness.trial(other).iteration == 4);
+    CHECK(harness.trial(other).attempt == 1);
+  }
+}
+
 TEST_CASE("Schedulers that pause by themselves lose no trial to pauses by hand", "[loop][hold]") {
   const auto& [type, options] =
       GENERATE(std::pair<std::string, Json>("asha_promotion", {{"max_t", 9}, {"grace_period", 1}}),

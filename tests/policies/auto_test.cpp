@@ -71,5 +71,7 @@ TEST_CASE(
   context.scheduler = {{"type", "bohb"}};
   CHECK(choose_searcher(context).type == "bohb");
   context.scheduler = {{"type", "asha"}};
+  CHECK(choose_searcher(context).type == "tpe");
+  context.scheduler = {{"type", "pbt"}};
   CHECK(choose_searcher(context).type == "gp");
 }

@@ -72,6 +72,9 @@ TEST_CASE("A log within its limit is left alone, and what is no log is not touch
   std::filesystem::create_symlink("large", scratch.directory / "link");
   CHECK_FALSE(limit_log(scratch.directory / "link", most));
   CHECK(taken_by(scratch.directory / "large") >= 4 * most);
+  std::filesystem::create_hard_link(scratch.directory / "large", scratch.directory / "name");
+  CHECK_FALSE(limit_log(scratch.directory / "name", most));
+  CHECK(taken_by(scratch.directory / "large") >= 4 * most);
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ void Attempts::close(Attempt& attempt) {
   const Seconds began_at = attempt.began_at;
   put_away(*attempt.conversation);
   attempts_.erase(id);
+  limit_logs({id});
   ledger_.commit(ended);
   if (ended.retry) next_.delay(id, ended.not_before);
   if (restored != 0) saver_.unpin(owner, restored);
@@ -165,13 +166,21 @@ void Attempts::look_at_held() {
 /// Whoever prints without an end must not fill the disk.
 void Attempts::look_at_logs() {
   if (logs_due() > ledger_.steady()) return;
+  std::vector<TrialId> trials;
+  for (const auto& [id, attempt] : attempts_) trials.push_back(id);
+  logs_looked_at_ = ledger_.steady();
+  limit_logs(trials);
+}
+
+void Attempts::limit_logs(const std::vector<TrialId>& trials) {
+  if (!spec_.max_log_bytes || cannot_limit_logs_) return;
   std::vector<std::filesystem::path> logs;
-  for (const auto& [id, attempt] : attempts_) {
+  for (const TrialId id : trials) {
     const auto own = paths::trial(launch_.experiment_dir, id);
     logs.push_back(paths::standard_output(own));
     if (!spec_.merge_output) logs.push_back(paths::standard_error(own));
   }
-  log_limit_ = LogLimit::looking;
+  ++log_lookers_;
   workers_.post(
       Lane::deletions,
       [logs = std::move(logs), most_bytes = *spec_.max_log_bytes]() -> std::string {
@@ -183,15 +192,17 @@ void Attempts::look_at_logs() {
         }
       },
       [this](const std::string& trouble) {
+        --log_lookers_;
         logs_looked_at_ = ledger_.steady();
-        log_limit_ = trouble.empty() ? LogLimit::idle : LogLimit::impossible;
-        if (!trouble.empty()) callbacks_.notice("max_log_bytes is not kept: " + trouble);
+        if (trouble.empty() || std::exchange(cannot_limit_logs_, true)) return;
+        callbacks_.notice("max_log_bytes is not kept: " + trouble);
       });
 }
 
 Seconds Attempts::logs_due() const {
   constexpr Seconds period_s = 1;
-  const bool is_wanted = spec_.max_log_bytes && !attempts_.empty() && log_limit_ == LogLimit::idle;
+  const bool is_wanted =
+      spec_.max_log_bytes && !attempts_.empty() && log_lookers_ == 0 && !cannot_limit_logs_;
   return is_wanted ? logs_looked_at_ + period_s : never_s;
 }
 
@@ -233,16 +244,20 @@ void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
     }
   } else if (trial(id).state == TrialState::terminated) {
     tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
-    look_for_awaited(trial(id));
+    look_for_awaited(trial(id), true);
   }
 }
 
-void Attempts::look_for_awaited(const Trial& ended) {
-  if (awaited_.empty() || ended.iteration == 0) return;
-  std::erase_if(awaited_, [&](const std::string& name) { return ended.summary(name) != nullptr; });
+void Attempts::look_for_awaited(const Trial& of, bool has_ended) {
+  // Where the stop rule waits for it, the trial has no end.
+  constexpr std::int64_t long_enough = 10;
+  if (awaited_.empty() || of.iteration == 0) return;
+  std::erase_if(awaited_, [&](const std::string& name) { return of.summary(name) != nullptr; });
+  if (!has_ended && of.iteration < long_enough) return;
   for (const std::string& name : std::exchange(awaited_, {})) {
     callbacks_.notice(
-        "no result of " + to_string(ended.id) + " has a number '" + name +
+        (has_ended ? "no result of " : "none of the first results of ") + to_string(of.id) +
+        " has a number '" + name +
         "', by which a stop rule, the scheduler or the checkpoints' score goes: is it another "
         "name?");
   }

@@ -210,6 +210,7 @@ void Attempts::take_in(Attempt& attempt, Result result, std::optional<std::strin
   ledger_.commit(
       ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
   if (exploits) after_exploit(attempt.trial, donor);
+  look_for_awaited(trial(attempt.trial), false);
 
   if (exploits && handed_over) {
     after_write_.add([this, id = attempt.trial, handed_over] { saver_.discard(id, *handed_over); });

@@ -129,11 +129,12 @@ class Attempts {
   void close(Attempt& attempt);
   void look_at_held();
   void look_at_logs();
+  void limit_logs(const std::vector<TrialId>& trials);
   Seconds logs_due() const;
   Seconds held_until() const;
   void put_away(Conversation& conversation);
   void tell_end(TrialId trial, const AttemptEnded& ended);
-  void look_for_awaited(const Trial& ended);
+  void look_for_awaited(const Trial& of, bool has_ended);
 
   Attempt* find(TrialId trial);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
@@ -157,11 +158,12 @@ class Attempts {
   Conversations conversations_;
   std::map<TrialId, Attempt> attempts_;
   std::vector<Conversation*> idle_;
-  std::deque<TrialId> held_;    ///< see Attempt::held_until, in its order
-  Result told_result_;          ///< the copy that callbacks may write to
-  std::string failure_;         ///< see take_failure
-  Seconds logs_looked_at_ = 0;  ///< steady
-  enum class LogLimit { idle, looking, impossible } log_limit_ = LogLimit::idle;
+  std::deque<TrialId> held_;        ///< see Attempt::held_until, in its order
+  Result told_result_;              ///< the copy that callbacks may write to
+  std::string failure_;             ///< see take_failure
+  Seconds logs_looked_at_ = 0;      ///< steady
+  int log_lookers_ = 0;             ///< jobs that limit logs
+  bool cannot_limit_logs_ = false;  ///< the file system
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
   std::vector<std::string> awaited_;
   bool has_named_reserved_ = false;

@@ -22,6 +22,12 @@ std::uint64_t taken_bytes(int descriptor) {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
+/// Another name of the same file may be somebody's own.
+bool has_one_name(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && status.st_nlink <= 1;
+}
+
 std::uint64_t size_of(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
@@ -48,7 +54,7 @@ int open_to_cut(const std::filesystem::path& file) {
 std::optional<std::uint64_t> limit_log(const std::filesystem::path& file,
                                        std::uint64_t most_bytes) {
   const Opened log{open_to_cut(file)};
-  if (log.descriptor < 0) return std::nullopt;
+  if (log.descriptor < 0 || !has_one_name(log.descriptor)) return std::nullopt;
   const std::uint64_t taken = taken_bytes(log.descriptor);
   const std::uint64_t size = size_of(log.descriptor);
   if (taken <= most_bytes || size <= most_bytes) return 0;
