@@ -571,6 +571,9 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> extra = app.remaining(true);
   std::string sentence = error.what();
   if (!extra.empty()) sentence = about_unknown(app, extra.front());
+  if (app.count("--json") > 0) {
+    sentence = "--json goes before a command only with --version: write tune COMMAND --json";
+  }
   complain(sentence + "\nsee: " + help);
   return exit_bad_input;
 }

@@ -111,6 +111,11 @@ class Texts(Case):
 
     def test_json_without_a_command_or_the_version_is_refused(self) -> None:
         self.assertIn("--version", self.tune("--json", expect=2).err)
+        self.assertIn("tune COMMAND --json", self.tune("--json", "ls", ".", expect=2).err)
+
+    def test_of_a_command_as_json_what_is_missing_is_said_first(self) -> None:
+        for command in ["ls", "status", "best"]:
+            self.assertIn("DIR is required", self.tune(command, "--json", expect=2).err)
 
 
 if __name__ == "__main__":
