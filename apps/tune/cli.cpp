@@ -26,6 +26,11 @@ void add_directory(CLI::App& command, std::string& directory) {
   command.add_option("DIR", directory, "The experiment's directory")->required();
 }
 
+/// A trial as the next word, or after --trial.
+CLI::Option* add_trial(CLI::App& command, std::string& trial, const std::string& what) {
+  return command.add_option("TRIAL,--trial", trial, what)->type_name("ID");
+}
+
 void add_plugins(CLI::App& command, std::vector<std::string>& plugins) {
   command
       .add_option("--plugin", plugins,
@@ -264,14 +269,14 @@ void add_look_commands(CLI::App& app, Line& line) {
                                      "  tune show results/digits 3\n"
                                      "  tune show results/digits trial_00003 --json\n");
   add_directory(*show, line.show.directory);
-  show->add_option("TRIAL", line.show.trial, "Which one: 3 or trial_00003")->required();
+  add_trial(*show, line.show.trial, "Which one: 3 or trial_00003")->required();
   show->add_flag("--json", line.show.json, "As one JSON object");
 
   CLI::App* const logs = add_command(app, "logs", "Print what a trial's program prints",
                                      "  tune logs results/digits 3\n"
                                      "  tune logs results/digits 3 --stderr --follow\n");
   add_directory(*logs, line.logs.directory);
-  logs->add_option("TRIAL", line.logs.trial, "Which one: 3 or trial_00003")->required();
+  add_trial(*logs, line.logs.trial, "Which one: 3 or trial_00003")->required();
   logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
   logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
 
@@ -290,8 +295,7 @@ void add_look_commands(CLI::App& app, Line& line) {
                   "  tune checkpoints results/digits --trial 3\n"
                   "  tune checkpoints results/digits --verify\n");
   add_directory(*checkpoints, line.checkpoints.directory);
-  checkpoints->add_option("--trial", line.checkpoints.trial, "Of this trial only: 3 or trial_00003")
-      ->type_name("ID");
+  add_trial(*checkpoints, line.checkpoints.trial, "Of this trial only: 3 or trial_00003");
   checkpoints->add_flag("--verify", line.checkpoints.verify,
                         "Compare every file with its checksum; exit code 3 if any is damaged");
   checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
@@ -304,10 +308,8 @@ void add_lineage(CLI::App& app, Line& line) {
       "  tune lineage results/digits --trial 3 --all\n"
       "  tune lineage results/digits --json | jq .schedule.steps\n");
   add_directory(*lineage, line.lineage.directory);
-  lineage
-      ->add_option("--trial", line.lineage.trial,
-                   "Show the schedule of this one instead of the best: 3 or trial_00003")
-      ->type_name("ID");
+  add_trial(*lineage, line.lineage.trial,
+            "Show the schedule of this one instead of the best: 3 or trial_00003");
   lineage->add_flag("--all", line.lineage.all, "Also what has no descendants any more");
   lineage->add_flag("--json", line.lineage.json, "As one JSON object");
 }
@@ -361,8 +363,7 @@ void add_ask_commands(CLI::App& app, Line& line) {
       "  tune tell results/mine 3 --failed --reason 'out of memory'\n"
       "  echo '{\"trial_id\": \"trial_00003\", \"value\": 0.25}' | tune tell results/mine -\n");
   add_directory(*tell, request.directory);
-  tell->add_option("TRIAL", request.trial,
-                   "Which one: 3 or trial_00003; -: JSON lines on standard input")
+  add_trial(*tell, request.trial, "Which one: 3 or trial_00003; -: JSON lines on standard input")
       ->required();
   CLI::Option* const value =
       tell->add_option("--value", request.value, "Of the experiment's metric")->type_name("X");
@@ -442,9 +443,7 @@ void add_control_commands(CLI::App& app, Line& line) {
                   "  tune stop results/digits --wait\n"
                   "  tune stop results/digits --trial 3\n");
   add_directory(*stop, options.directory);
-  CLI::Option* const one =
-      stop->add_option("--trial", options.trial, "Only this trial: 3 or trial_00003")
-          ->type_name("ID");
+  CLI::Option* const one = add_trial(*stop, options.trial, "Only this trial: 3 or trial_00003");
   stop->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(one);
   stop->callback([&options] { options.kind = ControlRequest::Kind::stop; });
 
@@ -454,19 +453,15 @@ void add_control_commands(CLI::App& app, Line& line) {
                   "  tune pause results/digits --trial 3\n");
   add_directory(*pause, options.directory);
   CLI::Option* const paused =
-      pause
-          ->add_option("--trial", options.trial,
-                       "Only this trial is saved and waits, until tune unpause: 3 or trial_00003")
-          ->type_name("ID");
+      add_trial(*pause, options.trial,
+                "Only this trial is saved and waits, until tune unpause: 3 or trial_00003");
   pause->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(paused);
   pause->callback([&options] { options.kind = ControlRequest::Kind::pause; });
 
   CLI::App* const unpause = add_command(app, "unpause", "Go on with a trial that was paused",
                                         "  tune unpause results/digits --trial 3\n");
   add_directory(*unpause, options.directory);
-  unpause->add_option("--trial", options.trial, "The trial: 3 or trial_00003")
-      ->type_name("ID")
-      ->required();
+  add_trial(*unpause, options.trial, "The trial: 3 or trial_00003")->required();
   unpause->callback([&options] { options.kind = ControlRequest::Kind::unpause; });
 
   CLI::App* const add =
@@ -483,8 +478,7 @@ void add_control_commands(CLI::App& app, Line& line) {
                   "  tune checkpoint results/digits\n"
                   "  tune checkpoint results/digits --trial 3\n");
   add_directory(*checkpoint, options.directory);
-  checkpoint->add_option("--trial", options.trial, "Only this trial: 3 or trial_00003")
-      ->type_name("ID");
+  add_trial(*checkpoint, options.trial, "Only this trial: 3 or trial_00003");
   checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
 
   CLI::App* const set = add_command(
@@ -521,12 +515,15 @@ std::string placeholder_of(const CLI::Option& option) {
   return values;
 }
 
-OptionText text_of(const CLI::Option& option) {
+OptionText text_of(const CLI::Option& option, bool as_positional) {
   OptionText text;
-  text.is_positional = option.get_positional();
-  if (text.is_positional) text.names.push_back(option.get_name(true));
-  for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
-  for (const auto& name : option.get_lnames()) text.names.push_back("--" + name);
+  text.is_positional = as_positional;
+  if (as_positional) {
+    text.names.push_back(option.get_name(true));
+  } else {
+    for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
+    for (const auto& name : option.get_lnames()) text.names.push_back("--" + name);
+  }
   text.what = option.get_description();
   text.group = option.get_group();
   text.is_required = option.get_required();
@@ -540,7 +537,9 @@ OptionText text_of(const CLI::Option& option) {
 CommandText text_of(const CLI::App& app) {
   CommandText text{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
   for (const auto* const option : app.get_options()) {
-    if (!option->get_group().empty()) text.options.push_back(text_of(*option));
+    if (option->get_group().empty()) continue;
+    if (option->get_positional()) text.options.push_back(text_of(*option, true));
+    if (option->nonpositional()) text.options.push_back(text_of(*option, false));
   }
   for (const auto* const command : shown_commands(app)) text.commands.push_back(text_of(*command));
   return text;

@@ -136,7 +136,7 @@ int control_command(const ControlOptions& options) {
   if (!options.trial.empty()) {
     request.trial = parse_trial_id(options.trial);
     if (!request.trial) {
-      throw user_error("--trial must be a trial such as 3 or trial_00003, got '" + options.trial +
+      throw user_error("a trial is written like 3 or trial_00003, got '" + options.trial +
                        "'");
     }
   }

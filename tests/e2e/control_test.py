@@ -62,7 +62,8 @@ class Control(DriverCase):
     def test_checkpoint_saves_at_the_next_result(self):
         driver = self.run_blocked(checkpoint_config={})
         self.assertIn("trial_00000, trial_00001", self.tune("checkpoint", "results/spec").out)
-        self.tune("checkpoint", "results/spec", "--trial", "trial_00000")
+        alone = self.tune("checkpoint", "results/spec", "--trial", "trial_00000").out
+        self.assertEqual(self.tune("checkpoint", "results/spec", "trial_00000").out, alone)
         self.let_go()
         self.finish(driver, expect=0)
         made = self.json("checkpoints", "results/spec", "--verify")
@@ -96,7 +97,8 @@ class Control(DriverCase):
     def test_pause_of_one_trial_holds_it_over_a_resume_until_it_is_named(self):
         driver = self.run_blocked(num_samples=3)
         self.assertIn("saved with its next result", self.tune("pause", "results/spec", "--trial", "1").out)
-        self.tune("pause", "results/spec", "--trial", "1", "--wait", expect=2)
+        self.tune("pause", "results/spec", "1", "--wait", expect=2)
+        self.assertIn("written like 3", self.tune("pause", "results/spec", "one", expect=2).err)
         self.let_go()
         out = self.finish(driver, expect=0)
         self.assertIn("trial_00001 is paused by hand at iteration 5", out)
@@ -121,7 +123,7 @@ class Control(DriverCase):
             self.assertIn(sentence, self.tune("add", "results/spec", wrong, expect=2).err)
         self.assertIn("it was not running", self.tune("pause", "results/spec", "--trial", "2").out)
         self.assertEqual(self.states()[2], "PAUSED")
-        self.assertIn("goes on", self.tune("unpause", "results/spec", "--trial", "2").out)
+        self.assertIn("goes on", self.tune("unpause", "results/spec", "2").out)
         self.assertEqual(self.states()[2], "PENDING")
         self.let_go()
         self.finish(driver, expect=0)

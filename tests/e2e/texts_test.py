@@ -77,6 +77,18 @@ class Texts(Case):
                          [f"trial_0000{i}" for i in range(4)])
         self.assertEqual(self.completed("show", "results/mine", "3"), ["3"])
         self.assertEqual(self.completed("stop", "results/mine", "--trial", "0"), ["0"])
+        self.assertEqual(self.completed("stop", "results/mine", "0"), ["0"])
+
+    def test_a_trial_is_named_by_the_next_word_or_by_an_option(self) -> None:
+        self.experiment()
+        for command in ["show", "logs", "checkpoints"]:
+            by_word = self.tune(command, "results/mine", "3").out
+            self.assertEqual(self.tune(command, "results/mine", "--trial", "3").out, by_word)
+            self.assertEqual(self.tune(command, "--trial", "3", "results/mine").out, by_word)
+            self.tune(command, "results/mine", "3", "--trial", "3", expect=2)
+        for command in ["stop", "pause", "unpause", "checkpoint"]:
+            self.assertIn("no driver runs", self.tune(command, "results/mine", "3", expect=2).err)
+        self.assertIn("TRIAL is required", self.tune("unpause", "results/mine", expect=2).err)
 
     def test_files_and_what_follows_two_dashes_are_left_to_the_shell(self) -> None:
         self.assertEqual(self.completed("run", ""), [])
