@@ -9,6 +9,7 @@
 #include "apps/tune/dispatch.h"
 #include "apps/tune/output.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/spec/words_of_others.h"
 #include "tuner/version.h"
 
 namespace tune {
@@ -545,7 +546,24 @@ CommandText text_of(const CLI::App& app) {
   return text;
 }
 
-/// "--num-sampels" as the sentence that helps; empty if `word` is no option.
+/// What somebody may mean by `name`: what begins so, what one slip makes of it, our word for
+/// another tool's, or the nearest; empty if there is no telling.
+std::vector<std::string> meant_by(const std::string& name, const std::vector<std::string>& known) {
+  constexpr std::size_t most_offered = 4;
+  std::vector<std::string> begun;
+  for (const std::string& one : known) {
+    if (one.starts_with(name)) begun.push_back(one);
+  }
+  if (!begun.empty() && begun.size() <= most_offered) return begun;
+  const auto nearest = nearest_name(name, known);
+  if (nearest && edit_distance(name, *nearest) == 1) return {*nearest};
+  std::string ours = "--" + field_of_others(name);
+  std::replace(ours.begin(), ours.end(), '_', '-');
+  if (std::find(known.begin(), known.end(), ours) != known.end()) return {ours};
+  return nearest ? std::vector{*nearest} : std::vector<std::string>();
+}
+
+/// "--num-sampels" as the sentence that helps, without a list of all that there is.
 std::string about_unknown(const CLI::App& app, const std::string& word) {
   const bool is_option = word.starts_with("-");
   std::vector<std::string> known;
@@ -559,7 +577,14 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
   } else {
     return "unexpected argument '" + word + "'";
   }
-  return unknown_name(is_option ? "option" : "command", word.substr(0, word.find('=')), known);
+  const std::string name = word.substr(0, word.find('='));
+  std::string sentence =
+      std::string("unknown ") + (is_option ? "option" : "command") + " '" + name + "'";
+  const auto meant = meant_by(name, known);
+  for (const std::string& one : meant) {
+    sentence += (&one == &meant.front() ? ", did you mean '" : "' or '") + one;
+  }
+  return meant.empty() ? sentence : sentence + "'?";
 }
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {

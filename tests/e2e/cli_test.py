@@ -171,10 +171,29 @@ class Options(Case):
                 (["--stop", "{oops"], "--stop: this is no JSON"),
                 (["--set", "name/first=x"], "--set name/first: the spec has no place"),
                 (["--searcher", "randon"], "did you mean 'random'?"),
+                (["--scheduler", "ASHAScheduler"], "unknown scheduler 'ASHAScheduler': here that is 'asha'"),
+                (["--scheduler", "MedianPruner"], "here that is 'median_stopping'"),
+                (["--searcher", "CmaEsSampler"], "here that is 'cma_es'"),
+                (["--searcher", "bayesian"], "here that is 'gp'"),
                 (["--num-sampels", "3"], "did you mean '--num-samples'?")]:
             with self.subTest(options=options):
                 self.assertIn(expected, self.tune("run", "spec.json", *options, expect=2).err)
         self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+    def test_an_unknown_option_gets_the_name_that_is_meant_and_no_list(self):
+        for option, meant in [("--max-concurrent=3", "--max-concurrent-trials"), ("--n-trials", "--num-samples"),
+                              ("--samples", "--num-samples"), ("--direction", "--mode"),
+                              ("--pruner", "--scheduler"), ("--num-sampels", "--num-samples"),
+                              ("--checkpoint-score", "--checkpoint-score-attribute' or '--checkpoint-score-order")]:
+            with self.subTest(option=option):
+                error = self.tune("run", "spec.json", option, expect=2).err
+                self.assertIn(f"unknown option '{option.split('=')[0]}', did you mean '{meant}'?\n", error)
+                self.assertIn("see: tune run --help\n", error)
+        self.assertIn("did you mean '--trial'?", self.tune("resume", ".", "--trials", "3", expect=2).err)
+        self.assertEqual(self.tune("run", "--wibble", expect=2).err,
+                         "tune: unknown option '--wibble'\nsee: tune run --help\n")
+        self.assertEqual(self.tune("wibble", expect=2).err, "tune: unknown command 'wibble'\nsee: tune --help\n")
+        self.assertIn("did you mean 'validate'?", self.tune("valid", "x", expect=2).err)
 
     def test_every_command_has_help_with_examples(self):
         commands = ["run", "resume", "status", "ls", "best", "checkpoints", "validate", "preview",

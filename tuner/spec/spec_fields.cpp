@@ -1,13 +1,13 @@
 #include "tuner/spec/spec_fields.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <utility>
 
 #include "tuner/core/byte_size.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/core/whole_number.h"
+#include "tuner/spec/words_of_others.h"
 
 namespace tune {
 
@@ -28,62 +28,6 @@ bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// What other tools call our fields, in small letters without '_': our word for it.
-const std::map<std::string, std::string>& words_of_others() {
-  static const std::map<std::string, std::string> words = {
-      {"ntrials", "num_samples"},
-      {"numtrials", "num_samples"},
-      {"maxtrials", "num_samples"},
-      {"maxtrialnumber", "num_samples"},
-      {"maxevals", "num_samples"},
-      {"trials", "num_samples"},
-      {"runcap", "num_samples"},
-      {"parameters", "param_space"},
-      {"hyperparameters", "param_space"},
-      {"params", "param_space"},
-      {"space", "param_space"},
-      {"searchspace", "param_space"},
-      {"configspace", "param_space"},
-      {"config", "param_space"},
-      {"direction", "mode"},
-      {"directions", "mode"},
-      {"goal", "mode"},
-      {"objective", "metric"},
-      {"searchalg", "searcher"},
-      {"searchalgorithm", "searcher"},
-      {"sampler", "searcher"},
-      {"tuner", "searcher"},
-      {"method", "searcher"},
-      {"pruner", "scheduler"},
-      {"assessor", "scheduler"},
-      {"earlyterminate", "scheduler"},
-      {"timeout", "time_budget_s"},
-      {"timelimit", "time_budget_s"},
-      {"timebudget", "time_budget_s"},
-      {"maxexperimentduration", "time_budget_s"},
-      {"njobs", "max_concurrent_trials"},
-      {"maxconcurrent", "max_concurrent_trials"},
-      {"trialconcurrency", "max_concurrent_trials"},
-      {"nworkers", "max_concurrent_trials"},
-      {"maxiter", "stop"},
-      {"maxiterations", "stop"},
-      {"maxepochs", "stop"},
-      {"epochs", "stop"},
-      {"maxlength", "stop"},
-      {"entrypoint", "trainable"},
-      {"program", "trainable"},
-      {"trialcommand", "trainable"},
-      {"localdir", "storage_path"},
-      {"outputdir", "storage_path"},
-      {"logdir", "storage_path"},
-      {"studyname", "name"},
-      {"experimentname", "name"},
-      {"keepcheckpointsnum", "checkpoint_config"},
-      {"restorefrom", "resume_from_checkpoint"},
-  };
-  return words;
-}
-
 /// How such a field is written where its name alone does not say it.
 std::string example_of(const std::string& field) {
   if (field == "stop") return ", like {\"training_iteration\": 100}";
@@ -94,15 +38,9 @@ std::string example_of(const std::string& field) {
 }
 
 std::string word_of_others(const std::string& name) {
-  std::string word;
-  for (const char c : name) {
-    if (c != '_' && c != '-')
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  const auto found = words_of_others().find(word);
-  if (found == words_of_others().end()) return "";
-  return "unknown field " + quote(name) + ": here that is '" + found->second + "'" +
-         example_of(found->second);
+  const std::string ours = field_of_others(name);
+  if (ours.empty()) return "";
+  return "unknown field " + quote(name) + ": here that is '" + ours + "'" + example_of(ours);
 }
 
 std::string unknown_field(const std::string& name, const std::vector<std::string>& known) {

@@ -11,6 +11,7 @@
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/spec/spec_fields.h"
+#include "tuner/spec/words_of_others.h"
 
 namespace tune {
 
@@ -33,7 +34,10 @@ const Factory<Policy>* find_factory(const Json& typed, const std::string& pointe
   std::vector<std::string> names;
   for (const auto& [name, factory] : factories) names.push_back(name);
   const std::string name = shown(type->get<std::string>());
-  problems.push_back({append_pointer(pointer, "type"), unknown_name(kind, name, names)});
+  const auto ours = policy_of_others(name, names);
+  problems.push_back({append_pointer(pointer, "type"),
+                      ours ? "unknown " + kind + " '" + name + "': here that is '" + *ours + "'"
+                           : unknown_name(kind, name, names)});
   return nullptr;
 }
 
