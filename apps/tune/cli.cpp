@@ -3,11 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "apps/tune/build_info.h"
 #include "apps/tune/cli_texts.h"
 #include "apps/tune/dispatch.h"
 #include "apps/tune/output.h"
+#include "apps/tune/plugins.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/spec/words_of_others.h"
 #include "tuner/version.h"
@@ -546,6 +548,28 @@ CommandText text_of(const CLI::App& app) {
   return text;
 }
 
+/// The same with the names of policies, which the parser does not know.
+CommandText completable_text_of(const CLI::App& app) {
+  const Catalogue catalogue = catalogue_with({});
+  const auto names_in = [](const auto& factories) {
+    std::vector<std::string> names;
+    for (const auto& [name, factory] : factories) names.push_back(name);
+    return names;
+  };
+  const std::map<std::string, std::vector<std::string>> policies = {
+      {"--searcher", names_in(catalogue.searchers)},
+      {"--scheduler", names_in(catalogue.schedulers)},
+      {"--callback", names_in(catalogue.callbacks)}};
+  CommandText text = text_of(app);
+  for (CommandText& command : text.commands) {
+    for (OptionText& option : command.options) {
+      const auto found = policies.find(option.names.front());
+      if (found != policies.end()) option.values = found->second;
+    }
+  }
+  return text;
+}
+
 /// What somebody may mean by `name`: what begins so, what one slip makes of it, our word for
 /// another tool's, or the nearest; empty if there is no telling.
 std::vector<std::string> meant_by(const std::string& name, const std::vector<std::string>& known) {
@@ -663,7 +687,8 @@ int run_command_line(std::vector<std::string> arguments) {
   }
   if (command.get_name() == "complete") {
     std::string found;
-    for (const auto& word : completions(text_of(app), line.spec.command)) found += word + "\n";
+    for (const auto& word : completions(completable_text_of(app), line.spec.command))
+      found += word + "\n";
     print_data(found);
     return exit_ok;
   }

@@ -226,10 +226,13 @@ std::vector<std::string> values_like(const OptionText& option, const std::string
     return typed.positional.empty() ? std::vector<std::string>()
                                     : trials_like(word, typed.positional.front());
   }
-  std::vector<std::string> values;
-  for (std::size_t at = 0; name.find('|') != std::string::npos && at <= name.size();) {
-    const auto end = std::min(name.find('|', at), name.size());
-    values.push_back(name.substr(at, end - at));
+  // "min|max[,...]" has values, "NAME|JSON" only words for them.
+  std::vector<std::string> values = option.values;
+  const std::string choice = name.substr(0, name.find('['));
+  for (std::size_t at = 0; choice.find('|') != std::string::npos && at <= choice.size();) {
+    const auto end = std::min(choice.find('|', at), choice.size());
+    const bool is_value = choice[at] >= 'a' && choice[at] <= 'z';
+    if (is_value) values.push_back(choice.substr(at, end - at));
     at = end + 1;
   }
   return values;

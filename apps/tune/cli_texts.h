@@ -9,8 +9,9 @@
 namespace tune {
 
 struct OptionText {
-  std::vector<std::string> names;  ///< "-f", "--follow"; of a positional argument "DIR"
-  std::string placeholder;         ///< "SECONDS", "auto|table"; empty: it takes no value
+  std::vector<std::string> names;   ///< "-f", "--follow"; of a positional argument "DIR"
+  std::string placeholder;          ///< "SECONDS", "auto|table"; empty: it takes no value
+  std::vector<std::string> values;  ///< to choose from, beside those in the placeholder
   std::string what;
   std::string default_value;  ///< empty: none is said
   std::string group;

@@ -68,6 +68,16 @@ class Texts(Case):
         self.assertEqual(self.completed("run", "--progress", ""), ["auto", "lines", "none", "table"])
         self.assertEqual(self.completed("run", "--progress", "=", "t"), ["table"])
         self.assertEqual(self.completed("best", "x", "--mode", "m"), ["max", "min"])
+        self.assertEqual(self.completed("run", "--mode", ""), ["max", "min"])
+
+    def test_names_of_policies_complete_and_placeholders_are_no_values(self) -> None:
+        self.assertEqual(self.completed("run", "--scheduler", "pb"), ["pb2", "pbt", "pbt_replay"])
+        self.assertLessEqual({"auto", "random", "tpe"}, set(self.completed("run", "--searcher", "")))
+        self.assertIn("csv", self.completed("resume", "x", "--callback", ""))
+        for command in self.commands:
+            for option in self.completed(command, "--"):
+                for word in self.completed(command, option, ""):
+                    self.assertRegex(word, r"^(--)?[a-z]", (command, option))
 
     def test_experiments_and_trials_complete(self) -> None:
         self.experiment()
