@@ -11,6 +11,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/spec/resume_changes.h"
 #include "tuner/spec/words_of_others.h"
 #include "tuner/version.h"
 
@@ -489,9 +490,11 @@ void add_control_commands(CLI::App& app, Line& line) {
       "  tune set results/digits num_samples=100 max_concurrent_trials=4\n"
       "  tune set results/digits time_budget_s=3600 'stop={\"training_iteration\": 50}'\n");
   add_directory(*set, options.directory);
-  set->add_option("FIELD=VALUE", options.fields,
-                  "Fields of the spec: num_samples, max_concurrent_trials, time_budget_s, stop")
-      ->required();
+  std::string fields;
+  for (const std::string& name : fields_while_running()) {
+    fields += (fields.empty() ? "Fields of the spec: " : ", ") + name;
+  }
+  set->add_option("FIELD=VALUE", options.fields, fields)->required();
   set->callback([&options] { options.kind = ControlRequest::Kind::set; });
 }
 

@@ -13,6 +13,12 @@
 namespace tune {
 
 void require_experiment(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(directory, ignored)) {
+    throw user_error(directory.string() +
+                     " is a file: name the experiment's directory, or start one: tune run " +
+                     shell_word(directory));
+  }
   const auto files = make_posix_file_system();
   if (ExperimentStore::exists(*files, directory)) return;
   throw no_experiment(*files, std::filesystem::absolute(directory).lexically_normal());

@@ -309,11 +309,6 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
 }
 
 int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style) {
-  if (std::filesystem::is_regular_file(request.directory)) {
-    throw user_error(request.directory +
-                     " is a file: name the experiment's directory, or start one: tune run " +
-                     shell_word(request.directory));
-  }
   require_experiment(request.directory);
   const std::filesystem::path directory = request.directory;
   const Json recorded = spec_in_force(directory);

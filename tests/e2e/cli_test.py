@@ -115,6 +115,16 @@ class Run(Case):
     def test_a_resume_of_nothing_is_bad_input(self):
         self.assertIn("no experiment", self.tune("resume", ".", expect=2).err)
 
+    def test_a_spec_in_the_place_of_a_directory_is_told_from_an_experiment(self):
+        self.write("spec.json", self.quadratic())
+        for command in ["resume", "status", "ls", "best", "stop"]:
+            self.assertIn("spec.json is a file: name the experiment's directory, or start one: tune run spec.json",
+                          self.tune(command, "spec.json", expect=2).err)
+
+    def test_the_help_of_set_names_all_that_it_can_change(self):
+        for field in ["num_samples", "max_concurrent_trials", "time_budget_s", "stop", "max_log_bytes"]:
+            self.assertIn(field, self.tune("set", "--help").out.split("Examples:")[0])
+
 
 class Help(Case):
     def test_is_found_however_it_is_asked_for(self):

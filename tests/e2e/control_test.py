@@ -76,7 +76,9 @@ class Control(DriverCase):
         self.assertIn("num_samples is 4 now, was 2", done.out)
         self.assertIn("max_concurrent_trials is 1 now, was 2", done.out)
         for wrong, sentence in (("seed=3", "cannot change"), ("num_samples=0", "positive integer"),
-                                ("num_sampels=3", "did you mean 'num_samples'"), ("7", "like num_samples=100")):
+                                ("num_sampels=3", "did you mean 'num_samples'"), ("7", "like num_samples=100"),
+                                ("lr=7", "expected one of 'num_samples', 'max_concurrent_trials', 'time_budget_s', "
+                                         "'stop', 'max_log_bytes'\n")):
             self.assertIn(sentence, self.tune("set", "results/spec", wrong, expect=2).err)
         driver.kill()
         driver.wait()

@@ -74,6 +74,14 @@ constexpr ChangeRule resume_rules[] = {
 
 std::span<const ChangeRule> change_rules() { return resume_rules; }
 
+std::vector<std::string> fields_while_running() {
+  std::vector<std::string> names;
+  for (const ChangeRule& rule : resume_rules) {
+    if (rule.while_running) names.emplace_back(rule.pointer.substr(1));
+  }
+  return names;
+}
+
 std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,
                                     const Catalogue& catalogue) {
   std::vector<Problem> problems;
@@ -111,9 +119,7 @@ ExperimentSpec change_while_running(const ExperimentSpec& spec, const Json& fiel
           return each.pointer == pointer || each.pointer.starts_with(pointer + "/");
         });
     if (rule == std::end(resume_rules)) {
-      std::vector<std::string> names;
-      for (const auto& [known, ignored] : json.items()) names.push_back(known);
-      problems.push_back({pointer, unknown_name("field", shown(name), names)});
+      problems.push_back({pointer, unknown_name("field", shown(name), fields_while_running())});
     } else if (!rule->while_running) {
       problems.push_back({pointer, rule->refusal.empty()
                                        ? name + " does not change while a driver runs: tune pause, "
