@@ -41,6 +41,9 @@ class Control(DriverCase):
         self.assertIn("trial_00001", self.tune("stop", "results/spec", "--trial", "1").out)
         self.assertIn("no trial_00009",
                       self.tune("stop", "results/spec", "--trial", "9", expect=2).err)
+        for command in "stop", "pause", "checkpoint":
+            self.assertIn("like 3 or trial_00003, got ''",
+                          self.tune(command, "results/spec", "--trial", "", expect=2).err)
         self.let_go()
         self.finish(driver, expect=0)
         self.assertEqual(self.states(), ["TERMINATED"] * 2)
