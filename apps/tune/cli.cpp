@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "apps/tune/build_info.h"
 #include "apps/tune/cli_texts.h"
@@ -580,7 +581,7 @@ CommandText completable_text_of(const CLI::App& app) {
 /// What somebody may mean by `name`: what begins so, what one slip makes of it, our word for
 /// another tool's, or the nearest; empty if there is no telling.
 std::vector<std::string> meant_by(const std::string& name, const std::vector<std::string>& known) {
-  constexpr std::size_t most_offered = 4;
+  constexpr std::size_t most_offered = 5;
   std::vector<std::string> begun;
   for (const std::string& one : known) {
     if (one.starts_with(name)) begun.push_back(one);
@@ -618,6 +619,16 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
   return meant.empty() ? sentence : sentence + "'?";
 }
 
+/// "TRIAL is required", where the parser would say --trial.
+std::optional<std::string> what_is_missing(const CLI::App& command) {
+  for (const auto* const option : command.get_options()) {
+    if (option->get_required() && option->count() == 0) {
+      return option->get_name(true) + " is required";
+    }
+  }
+  return std::nullopt;
+}
+
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   const auto chosen = app.get_subcommands();
@@ -625,6 +636,9 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
       "tune " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
   std::vector<std::string> extra = app.remaining(true);
   std::string sentence = error.what();
+  if (error.get_name() == "RequiredError" && !chosen.empty()) {
+    sentence = what_is_missing(*chosen.front()).value_or(sentence);
+  }
   if (!extra.empty()) sentence = about_unknown(app, extra.front());
   if (app.count("--json") > 0) {
     sentence = "--json goes before a command only with --version: write tune COMMAND --json";
@@ -694,8 +708,9 @@ int run_command_line(std::vector<std::string> arguments) {
   }
   if (command.get_name() == "complete") {
     std::string found;
-    for (const auto& word : completions(completable_text_of(app), line.spec.command))
+    for (const auto& word : completions(completable_text_of(app), line.spec.command)) {
       found += word + "\n";
+    }
     print_data(found);
     return exit_ok;
   }
