@@ -136,8 +136,7 @@ int control_command(const ControlOptions& options) {
   if (!options.trial.empty()) {
     request.trial = parse_trial_id(options.trial);
     if (!request.trial) {
-      throw user_error("a trial is written like 3 or trial_00003, got '" + options.trial +
-                       "'");
+      throw user_error("a trial is written like 3 or trial_00003, got '" + options.trial + "'");
     }
   }
   require_experiment(options.directory);
