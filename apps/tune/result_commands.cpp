@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/tune/best.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
@@ -97,13 +98,17 @@ Json best_checkpoints_json(const TrialResult& result) {
 }
 
 /// What is said of a trial that is among the best.
-Json to_json(const TrialResult& result, Scope scope) {
+Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& result, Scope scope) {
+  const Checkpoint* const latest = trial.latest_checkpoint();
+  const std::string why = why_no_checkpoint(grid.spec(), trial);
   return {{"trial_id", result.trial_id},
           {"state", to_string(result.state)},
           {"scope", to_string(scope)},
           {"config", result.config},
           {"metrics", result.metrics},
           {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
+          {"checkpoint_iteration", latest != nullptr ? Json(latest->iteration) : Json()},
+          {"why_no_checkpoint", why.empty() ? Json() : Json(why)},
           {"best_checkpoints", best_checkpoints_json(result)},
           {"constraints", encode_numbers(result.constraints)},
           {"path", result.path.string()}};
@@ -117,7 +122,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
                      " has reported numbers for all metrics");
   }
   Json list = Json::array();
-  std::vector<TableColumn> columns = {{"trial"}};
+  std::vector<TableColumn> columns = {{"trial"}, {"state"}};
   for (const auto& objective : grid.spec().objectives) columns.push_back({objective.metric, true});
   for (const auto& [text, value] : grid[index_of(front.front())].constraints) {
     columns.push_back({text, true});
@@ -128,7 +133,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
     const Trial& trial = grid.experiment().trial(id);
     const TrialResult result = grid[index_of(id)];
     Json values;
-    auto& row = rows.emplace_back(std::vector{to_string(id)});
+    auto& row = rows.emplace_back(std::vector<std::string>{to_string(id), to_string(trial.state)});
     for (const auto& [metric, mode] : grid.spec().objectives) {
       const double value = value_of(trial, metric, mode, scope);
       values[metric] = value;
@@ -136,7 +141,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
     }
     for (const auto& [text, value] : result.constraints) row.push_back(format_metric(value));
     row.push_back(trial.tag);
-    Json& one = list.emplace_back(to_json(result, scope));
+    Json& one = list.emplace_back(to_json(grid, trial, result, scope));
     one["values"] = std::move(values);
   }
   if (as_json) {
@@ -165,7 +170,9 @@ int best_command(const BestRequest& request) {
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
   const double value = value_of(trial, objective.metric, objective.mode, scope);
   if (request.json) {
-    Json json = to_json(best, scope);
+    Json json = to_json(grid, trial, best, scope);
+    const auto iteration = best_iteration(grid, trial, objective);
+    json["best_iteration"] = iteration ? Json(*iteration) : Json();
     json["metric"] = objective.metric;
     json["mode"] = to_string(objective.mode);
     json["value"] = value;
@@ -180,7 +187,8 @@ int best_command(const BestRequest& request) {
   };
   add_config(best.config, lines);
   lines.emplace_back("metrics", best.metrics.dump());
-  lines.emplace_back("checkpoint", best.checkpoint ? best.checkpoint->string() : "none");
+  lines.emplace_back("checkpoint",
+                     checkpoint_text(grid, trial, trial.latest_checkpoint(), objective));
   for (const auto& [text, excess] : best.constraints) {
     lines.insert(lines.begin() + 2, {"constraint", text + ": " + format_metric(excess)});
   }
@@ -188,7 +196,7 @@ int best_command(const BestRequest& request) {
     const bool is_first = &checkpoint == &best.best_checkpoints.front();
     lines.emplace_back(
         is_first ? "best ones" : "",
-        checkpoint.path.string() +
+        checkpoint.path.string() + ", iteration " + std::to_string(checkpoint.iteration) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)));
   }
   lines.emplace_back("directory", best.path.string());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/tune/best.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
@@ -83,12 +84,6 @@ std::string ending(const LoopEnd& end) {
   return "";
 }
 
-/// What makes it the best of those that were kept: ", val_loss 0.1"; empty if that is its age.
-std::string score_text(const ExperimentSpec& spec, const CheckpointPath& checkpoint) {
-  const auto& attribute = spec.checkpoint_config.checkpoint_score_attribute;
-  return attribute ? ", " + *attribute + " " + format_metric(checkpoint.score) : "";
-}
-
 void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std::string>>& lines) {
   const auto& objectives = results.spec().objectives;
   if (objectives.size() > 1) lines.emplace_back("front", front_text(results));
@@ -102,7 +97,7 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   }
   const Trial& trial = results.experiment().trial(*best);
   const TrialResult result = results[index_of(*best)];
-  lines.emplace_back("best trial", result.trial_id);
+  lines.emplace_back("best trial", named_with_state(trial));
   const auto value = [&](Scope scope) {
     return format_metric(value_of(trial, objective->metric, objective->mode, scope));
   };
@@ -110,13 +105,9 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
                                             " at the last iteration, " +
                                             std::to_string(trial.iteration));
   add_config(result.config, lines);
-  std::string checkpoint = "none";
-  if (!result.best_checkpoints.empty()) {
-    const CheckpointPath& kept = result.best_checkpoints.front();
-    checkpoint = kept.path.string() + " (iteration " + std::to_string(kept.iteration) +
-                 score_text(results.spec(), kept) + ")";
-  }
-  lines.emplace_back("checkpoint", checkpoint);
+  const auto order = rank_checkpoints(trial.checkpoints, results.spec().checkpoint_config);
+  const Checkpoint* const kept = order.empty() ? nullptr : &trial.checkpoints[order.front()];
+  lines.emplace_back("checkpoint", checkpoint_text(results, trial, kept, *objective));
 }
 
 std::string failures_text(const ResultGrid& results) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <system_error>
 
+#include "apps/tune/best.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
@@ -52,11 +53,14 @@ Json best_json(const ResultGrid& grid) {
   const auto best = objective ? grid.best_trial(*objective, Scope::all) : std::nullopt;
   if (!best) return nullptr;
   const Trial& trial = grid.experiment().trial(*best);
+  const auto iteration = best_iteration(grid, trial, *objective);
   return {{"trial_id", to_string(trial.id)},
+          {"state", to_string(trial.state)},
           {"metric", objective->metric},
           {"mode", to_string(objective->mode)},
           {"scope", to_string(Scope::all)},
           {"value", value_of(trial, objective->metric, objective->mode, Scope::all)},
+          {"best_iteration", iteration ? Json(*iteration) : Json()},
           {"last", value_of(trial, objective->metric, objective->mode, Scope::last)},
           {"training_iteration", trial.iteration},
           {"tag", trial.tag}};
@@ -180,7 +184,9 @@ std::string best_text(const ResultGrid& grid) {
     return grid.none_feasible().value_or("no result yet");
   }
   const std::string tag = best["tag"];
-  return best["trial_id"].get<std::string>() + ", " + best["metric"].get<std::string>() + " " +
+  const Trial& trial =
+      grid.experiment().trial(*parse_trial_id(best["trial_id"].get<std::string>()));
+  return named_with_state(trial) + ", " + best["metric"].get<std::string>() + " " +
          format_metric(best["value"]) + " at its best, " + format_metric(best["last"]) +
          " at the last iteration, " + best["training_iteration"].dump() +
          (tag.empty() ? "" : " (" + tag + ")");

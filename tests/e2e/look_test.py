@@ -2,6 +2,7 @@
 import csv
 import io
 import os
+import shutil
 import subprocess
 import time
 
@@ -164,6 +165,47 @@ class Best(Look):
                         ["--mode", "most"], ["--scope", "lost"]]:
             with self.subTest(options=options):
                 self.tune("best", "results/spec", *options, expect=2)
+
+
+class BestThatFailed(Case):
+    """Its best result is that of iteration 2, and it breaks in iteration 4."""
+
+    def run_with(self, **checkpoint_config):
+        """What the run says at its end; checkpoints are ranked by the loss."""
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"losses": [0.5, 0.1, 0.9, 0.9]}, "trouble": "exit", "at": 4},
+            "checkpoint_config": checkpoint_config})
+        return self.tune("run", "spec.json", "--progress", "none", expect=1).out
+
+    def test_its_state_and_the_iteration_of_its_checkpoint_are_said(self):
+        out = self.run_with(checkpoint_frequency=3)
+        far = r"checkpoint +\S+_000001 \(iteration 3, loss 0.9; the best result is of iteration 2\)\n"
+        self.assertIn("best trial    trial_00000, ERROR\n", out)
+        self.assertRegex(out, far)
+        self.assertRegex(self.tune("best", "results/spec").out, far)
+        self.assertRegex(self.tune("status", "results/spec").out, r"best +trial_00000, ERROR, loss")
+        best = self.json("best", "results/spec")
+        self.assertEqual((best["state"], best["best_iteration"], best["checkpoint_iteration"],
+                          best["why_no_checkpoint"]), ("ERROR", 2, 3, None))
+        status = self.json("status", "results/spec")["best"]
+        self.assertEqual((status["state"], status["best_iteration"]), ("ERROR", 2))
+
+    def test_a_checkpoint_of_the_best_result_has_no_remark(self):
+        out = self.run_with(checkpoint_frequency=2)
+        self.assertRegex(out, r"checkpoint +\S+_000001 \(iteration 2, loss 0.1\)\n")
+
+    def test_without_a_checkpoint_it_is_said_what_would_have_kept_one(self):
+        for config, reason in [({}, "neither checkpoint_frequency nor checkpoint_at_end"),
+                               ({"checkpoint_frequency": 9}, "checkpoint_frequency is 9"),
+                               ({"checkpoint_at_end": True}, "checkpoint_frequency would have")]:
+            with self.subTest(config=config):
+                shutil.rmtree(self.path("results"), ignore_errors=True)
+                self.assertRegex(self.run_with(**config), "checkpoint +none: .*" + reason)
+                self.assertRegex(self.tune("best", "results/spec").out, "none: .*" + reason)
+                best = self.json("best", "results/spec")
+                self.assertIsNone(best["checkpoint_iteration"])
+                self.assertIn(reason, best["why_no_checkpoint"])
 
 
 class Checkpoints(Look):

@@ -97,7 +97,7 @@ class Shown(ObjectivesCase, LookingCase):
 
     def test_best_is_a_table_best_first_metric_first(self):
         lines = self.tune("best", "results/spec").out.splitlines()
-        self.assertEqual(lines[0].split(), ["trial", "loss", "speed", "config"])
+        self.assertEqual(lines[0].split(), ["trial", "state", "loss", "speed", "config"])
         expected = sorted((point, name) for name, point in self.front().items())
         self.assertEqual([line.split()[0] for line in lines[1:]], [name for _, name in expected])
         self.assertIn("kind=", lines[1])

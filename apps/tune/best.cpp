@@ -1,0 +1,116 @@
+#include "apps/tune/best.h"
+
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "apps/tune/output.h"
+#include "tuner/ask_session.h"
+#include "tuner/core/metrics.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
+  return spec.checkpoint_config.checkpoint_score_attribute == objective.metric;
+}
+
+/// The last row of result.json with this value. Rows that cannot be read are left out.
+std::optional<std::int64_t> iteration_of(const std::filesystem::path& file,
+                                         const std::string& metric, double value) {
+  std::optional<std::int64_t> iteration;
+  std::ifstream rows(file);
+  for (std::string row; std::getline(rows, row);) {
+    try {
+      const Metrics metrics = read_metrics(row);
+      if (metrics.find(metric) != value) continue;
+      if (const auto at = metrics.find("training_iteration")) {
+        iteration = static_cast<std::int64_t>(*at);
+      }
+    } catch (const std::invalid_argument&) {
+      // A row that is being written.
+    }
+  }
+  return iteration;
+}
+
+}  // namespace
+
+std::string named_with_state(const Trial& trial) {
+  const bool ended_well = trial.state == TrialState::terminated;
+  return to_string(trial.id) + (ended_well ? "" : std::string(", ") + to_string(trial.state));
+}
+
+std::optional<std::int64_t> best_iteration(const ResultGrid& grid, const Trial& trial,
+                                           const Objective& objective) {
+  const auto value = [&](Scope scope) {
+    return value_of(trial, objective.metric, objective.mode, scope);
+  };
+  const double best = value(Scope::all);
+  if (std::isnan(best)) return std::nullopt;
+  if (is_scored_by(grid.spec(), objective)) {
+    for (const Checkpoint& checkpoint : trial.checkpoints) {
+      if (checkpoint.score == best) return checkpoint.iteration;
+    }
+  }
+  if (value(Scope::last) == best) return trial.iteration;
+  const auto file = paths::trial(grid.directory(), trial.id) / "result.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
+  return iteration_of(file, objective.metric, best);
+}
+
+std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
+                            const Checkpoint* checkpoint, const Objective& objective) {
+  if (checkpoint == nullptr) {
+    const std::string why = why_no_checkpoint(grid.spec(), trial);
+    return why.empty() ? "none" : "none: " + why;
+  }
+  const auto& attribute = grid.spec().checkpoint_config.checkpoint_score_attribute;
+  const auto best = best_iteration(grid, trial, objective);
+  const bool is_scored = is_scored_by(grid.spec(), objective) && !std::isnan(checkpoint->score);
+  const double best_value = value_of(trial, objective.metric, objective.mode, Scope::all);
+  const bool is_of_best =
+      is_scored ? checkpoint->score == best_value : !best || checkpoint->iteration == *best;
+  std::string text = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index}).string() +
+                     " (iteration " + std::to_string(checkpoint->iteration);
+  if (attribute && !std::isnan(checkpoint->score)) {
+    text += ", " + *attribute + " " + format_metric(checkpoint->score);
+  }
+  if (!is_of_best) {
+    text += best ? "; the best result is of iteration " + std::to_string(*best)
+                 : "; this is not the best result";
+  }
+  return text + ")";
+}
+
+std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
+  if (!trial.checkpoints.empty() || is_told(spec)) return "";
+  const CheckpointConfig& config = spec.checkpoint_config;
+  if (trial.saves > 0 && trial.failed_saves >= trial.saves) {
+    return trial.saves == 1 ? "its save failed"
+                            : "all its " + std::to_string(trial.saves) + " saves failed";
+  }
+  if (trial.saves > 0) {
+    return "of its " + count_of(static_cast<std::uint64_t>(trial.saves), "save") + " none is kept";
+  }
+  if (config.checkpoint_frequency <= 0 && !config.checkpoint_at_end) {
+    return "neither checkpoint_frequency nor checkpoint_at_end asks for one, and the trial has "
+           "handed over none";
+  }
+  if (!is_final(trial.state)) return "it has not saved yet";
+  if (trial.iteration < config.checkpoint_frequency) {
+    return "checkpoint_frequency is " + std::to_string(config.checkpoint_frequency) +
+           ", and it ended at iteration " + std::to_string(trial.iteration);
+  }
+  if (config.checkpoint_frequency <= 0 && trial.state == TrialState::error) {
+    return "checkpoint_at_end saves trials that end well only; checkpoint_frequency would have "
+           "kept one";
+  }
+  return "it has saved none";
+}
+
+}  // namespace tune

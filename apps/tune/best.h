@@ -1,0 +1,30 @@
+// What is said about the best trial: how it ended, and how far its checkpoint is from its best
+// result. Knows no output.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tuner/result_grid.h"
+
+namespace tune {
+
+/// "trial_00003"; "trial_00003, ERROR" if it has not ended well.
+std::string named_with_state(const Trial& trial);
+
+/// Of which iteration the best of all results is, by the trial's last result, its checkpoints'
+/// scores and its result.json; nothing if none of them has it.
+std::optional<std::int64_t> best_iteration(const ResultGrid& grid, const Trial& trial,
+                                           const Objective& objective);
+
+/// Its path with its iteration and score, and of which iteration the best result is if that is
+/// another one. Null: "none", and why.
+std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
+                            const Checkpoint* checkpoint, const Objective& objective);
+
+/// Why the trial has no checkpoint, and what would have kept one; empty if it has one, or if no
+/// driver runs it.
+std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial);
+
+}  // namespace tune
