@@ -131,11 +131,6 @@ std::string state_cost_text(const StateCost& cost, double running_s) {
          count_of(cost.syncs, "sync") + ", " + count_of(cost.snapshots, "snapshot") + ")";
 }
 
-std::string count_of(std::uint64_t count, const std::string& noun, const std::string& plural) {
-  const std::string many = plural.empty() ? noun + "s" : plural;
-  return std::to_string(count) + " " + (count == 1 ? noun : many);
-}
-
 std::string shell_word(const std::filesystem::path& path) {
   const std::string text = path.string();
   const auto is_plain = [](unsigned char c) {

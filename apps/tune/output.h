@@ -9,6 +9,7 @@
 
 #include "callbacks/console_table.h"
 #include "trainable/values.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/state_cost.h"
 
 namespace tune {
@@ -44,8 +45,6 @@ std::string format_time(double unix_time);   ///< local time, "2025-01-31 12:00:
 double share_of(const StateCost& cost, double running_s);
 /// "0.15 % of the time (12 syncs, 3 snapshots)"
 std::string state_cost_text(const StateCost& cost, double running_s);
-/// "1 trial", "2 trials"; `plural` if that is not the noun with an s.
-std::string count_of(std::uint64_t count, const std::string& noun, const std::string& plural = "");
 /// As a word that a shell takes as it is.
 std::string shell_word(const std::filesystem::path& path);
 

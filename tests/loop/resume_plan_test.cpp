@@ -100,3 +100,49 @@ TEST_CASE("Trials that are named and cannot go on are refused with the reason", 
                     Contains("trial_00001 has finished") && Contains("iteration 5"));
   CHECK_THROWS_WITH(plan({.trials = {TrialId{2}}}, 6), Contains("no checkpoint"));
 }
+
+TEST_CASE("A resume says which trials have no checkpoint to go on from", "[resume]") {
+  Experiment experiment = an_experiment();
+  const auto then = [&](EventBody body) {
+    experiment.apply({experiment.last_event() + 1, 1, std::move(body)});
+  };
+  Result result;
+  result.training_iteration = 7;
+  result.metrics = parse_metrics(R"({"loss":0.5})");
+  then(AttemptStarted{TrialId{4}, 1, 0, {}});
+  then(ResultReported{TrialId{4}, 1, result, {}});
+  const auto notices = [&](const ResumeOptions& options) {
+    const auto rule = make_max_iteration(6);
+    return plan_resume(experiment, options, rule.get(), false).notices;
+  };
+  const std::string on = "1 failed trial goes on from its latest checkpoint";
+  const std::string anew = "1 failed trial starts from the beginning";
+  using Notices = std::vector<std::string>;
+
+  const std::string lost =
+      "1 trial has no checkpoint and begins anew: 7 iterations of work are lost";
+  CHECK(notices({}) == Notices{lost});
+  CHECK(notices({.errored = ErroredTrials::go_on}) == Notices{on, lost});
+  CHECK(notices({.errored = ErroredTrials::restart}) == Notices{anew, lost});
+  CHECK(notices({.trials = {TrialId{0}}}).empty());
+  CHECK(notices({.trials = {TrialId{4}}}) == Notices{lost});
+  CHECK(notices({.finished = true})[0] ==
+        "1 finished trial goes on under this stop rule; 1 cannot: it has no checkpoint to go on "
+        "from");
+
+  then(AttemptEnded{TrialId{4}, 1, Outcome::failed, "it broke"});
+  CHECK(notices({}).empty());
+  CHECK(notices({.errored = ErroredTrials::go_on}) == Notices{on, anew, lost});
+  CHECK(notices({.errored = ErroredTrials::restart}) ==
+        Notices{"2 failed trials start from the beginning"});
+}
+
+TEST_CASE("A resume says how many finished trials the stop rule leaves no further to go",
+          "[resume]") {
+  const Experiment experiment = an_experiment();
+  const auto rule = make_max_iteration(5);
+  const auto plan = plan_resume(experiment, {.finished = true}, rule.get(), true);
+  CHECK(plan.notices == std::vector<std::string>{
+                            "0 finished trials go on under this stop rule; 2 are already where "
+                            "this stop rule ends them"});
+}

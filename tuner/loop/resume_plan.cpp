@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -23,10 +24,8 @@ bool would_stop(Stopper* stopper, const Trial& trial) {
   return stopper != nullptr && stopper->should_stop(trial, last_result(trial));
 }
 
-std::string count_of_trials(std::size_t count, const std::string& adjective) {
-  return std::to_string(count) + (adjective.empty() ? "" : " ") + adjective +
-         (count == 1 ? " trial" : " trials");
-}
+/// Its own, or that of the trial whose copy it has become.
+bool has_checkpoint(const Trial& trial) { return !trial.checkpoints.empty() || trial.donor; }
 
 /// Why `trial`, which has finished, cannot go on; empty if it can.
 std::string obstacle(const Trial& trial, Stopper* rules) {
@@ -52,34 +51,92 @@ TrialRequeued requeue_named(const Experiment& experiment, TrialId id, const Resu
 void plan_errored(const Experiment& experiment, const ResumeOptions& options, ResumePlan& plan) {
   if (options.errored == ErroredTrials::leave) return;
   const bool restart = options.errored == ErroredTrials::restart;
-  std::size_t count = 0;
+  std::size_t going_on = 0;
+  std::size_t beginning = 0;
   for (const auto& trial : experiment.trials()) {
     if (trial.state != TrialState::error) continue;
     plan.requeued.push_back({trial.id, restart});
-    ++count;
+    ++(!restart && has_checkpoint(trial) ? going_on : beginning);
   }
-  plan.notices.push_back(
-      count_of_trials(count, "failed") +
-      (restart ? " start again from scratch" : " go on from their latest checkpoints"));
+  if (going_on + beginning == 0) {
+    plan.notices.emplace_back("no trial has failed: there is none to take up again");
+  }
+  if (going_on > 0) {
+    plan.notices.push_back(count_of(going_on, "failed trial goes on from its latest checkpoint",
+                                    "failed trials go on from their latest checkpoints"));
+  }
+  if (beginning > 0) {
+    plan.notices.push_back(count_of(beginning, "failed trial starts from the beginning",
+                                    "failed trials start from the beginning"));
+  }
 }
 
 void plan_finished(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
                    bool rules_changed, ResumePlan& plan) {
   std::size_t could_go_on = 0;
+  std::size_t without_checkpoint = 0;
+  std::size_t ended_by_rule = 0;
   for (const auto& trial : experiment.trials()) {
     if (trial.state != TrialState::terminated || !trial.stopped_by_rule) continue;
-    if (!obstacle(trial, rules).empty()) continue;
+    if (would_stop(rules, trial)) {
+      ++ended_by_rule;
+      continue;
+    }
+    if (trial.checkpoints.empty()) {
+      ++without_checkpoint;
+      continue;
+    }
     ++could_go_on;
     if (options.finished) plan.requeued.push_back({trial.id, false});
   }
   if (options.finished) {
-    plan.notices.push_back(count_of_trials(could_go_on, "finished") +
-                           " go on under this stop rule");
+    std::string text = count_of(could_go_on, "finished trial goes on under this stop rule",
+                                "finished trials go on under this stop rule");
+    if (without_checkpoint > 0) {
+      text += "; " + count_of(without_checkpoint, "cannot: it has no checkpoint to go on from",
+                              "cannot: they have no checkpoint to go on from");
+    }
+    if (ended_by_rule > 0) {
+      text += "; " + count_of(ended_by_rule, "is already where this stop rule ends it",
+                              "are already where this stop rule ends them");
+    }
+    plan.notices.push_back(std::move(text));
   } else if (rules_changed && could_go_on > 0) {
-    plan.notices.push_back(count_of_trials(could_go_on, "finished") +
-                           " would go on under this stop rule and are left alone; "
-                           "--finished takes them up again");
+    plan.notices.push_back(
+        count_of(could_go_on,
+                 "finished trial would go on under this stop rule and is left alone; --finished "
+                 "takes it up again",
+                 "finished trials would go on under this stop rule and are left alone; --finished "
+                 "takes them up again"));
   }
+}
+
+/// Says how many of the trials that run in this session have results and nothing to go on from.
+/// Those that start from the beginning by wish are not among them.
+void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& named,
+                    ResumePlan& plan) {
+  std::uint64_t count = 0;
+  std::int64_t iterations = 0;
+  const auto take_in = [&](const Trial& trial) {
+    if (trial.iteration == 0 || has_checkpoint(trial)) return;
+    ++count;
+    iterations += trial.iteration;
+  };
+  for (const auto& trial : experiment.trials()) {
+    const bool is_named = named.empty() || std::binary_search(named.begin(), named.end(), trial.id);
+    const bool will_run = trial.state == TrialState::pending || trial.state == TrialState::running;
+    const bool is_over = trial.stopping && !trial.last_save_due;
+    if (is_named && will_run && !is_over) take_in(trial);
+  }
+  for (const auto& [id, from_scratch] : plan.requeued) {
+    if (!from_scratch) take_in(experiment.trial(id));
+  }
+  if (count == 0) return;
+  plan.notices.push_back(count_of(count, "trial has no checkpoint and begins anew",
+                                  "trials have no checkpoint and begin anew") +
+                         ": " +
+                         count_of(static_cast<std::uint64_t>(iterations),
+                                  "iteration of work is lost", "iterations of work are lost"));
 }
 
 }  // namespace
@@ -90,6 +147,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
   if (options.trials.empty()) {
     plan_errored(experiment, options, plan);
     plan_finished(experiment, options, rules, rules_changed, plan);
+    note_lost_work(experiment, {}, plan);
     return plan;
   }
   std::vector<TrialId> named = options.trials;
@@ -100,13 +158,14 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
     if (index_of(id) >= count) {
       throw user_error("there is no " + to_string(id) + ": the experiment has " +
                        (count == 0 ? "no trials yet"
-                                   : count_of_trials(count, "") + ", the last is " +
+                                   : count_of(count, "trial") + ", the last is " +
                                          to_string(experiment.trials().back().id)));
     }
     if (experiment.trial(id).held) plan.released.push_back({id, true});
     if (!is_final(experiment.trial(id).state)) continue;
     plan.requeued.push_back(requeue_named(experiment, id, options, rules));
   }
+  note_lost_work(experiment, named, plan);
   return plan;
 }
 
