@@ -323,11 +323,14 @@ int suggest_command(const SpecSource& source, const AskRequest& request) {
   print_notices(session);
   if (code == exit_exhausted) {
     complain("the search is over: all of its " +
-             std::to_string(session.experiment().trials().size()) + " trials are suggested");
+             count_of(session.experiment().trials().size(), "trial is", "trials are") +
+             " suggested");
   } else if (code == exit_nothing_now) {
-    complain("there is nothing to suggest before one of the " +
-             std::to_string(session.experiment().count(TrialState::running)) +
-             " running trials is told");
+    const std::size_t running = session.experiment().count(TrialState::running);
+    complain("there is nothing to suggest before " +
+             (running == 1 ? "the running trial"
+                           : "one of the " + std::to_string(running) + " running trials") +
+             " is told");
   }
   return lines.empty() ? code : exit_ok;
 }

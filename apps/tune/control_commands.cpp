@@ -145,7 +145,8 @@ int control_command(const ControlOptions& options) {
   ControlClient client = connect(*files, directory, options);
   const ControlAnswer answer = client.ask(request);
   if (!answer.accepted) throw user_error(answer.sentence);
-  const bool names_help = !request.trial && !answer.trials.empty();
+  const bool is_named = request.trial || request.kind == ControlRequest::Kind::add;
+  const bool names_help = !is_named && !answer.trials.empty();
   print(answer.sentence + (names_help ? ": " + names_of(answer.trials) : "") + "\n");
   if (options.wait) wait_for_end(*files, directory, client);
   return exit_ok;

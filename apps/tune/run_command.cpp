@@ -75,7 +75,7 @@ std::string ending(const LoopEnd& end) {
     case LoopEnd::Kind::finished:
       return "finished";
     case LoopEnd::Kind::stopped:
-      return "stopped: " + end.reason;
+      return end.reason.starts_with("stopped") ? end.reason : "stopped: " + end.reason;
     case LoopEnd::Kind::raised:
       return "ended at once: " + end.reason;
     case LoopEnd::Kind::interrupted:

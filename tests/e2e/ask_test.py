@@ -125,7 +125,7 @@ class Ask(AskCase):
                                           "--num-samples", "3", "-n", "9")), 3)
         self.assertIn("over: all of its 3 trials", self.refused("suggest", "mine", expect=5))
         self.tune("suggest", "held", "--spec", "spec.json", "--set", "searcher/max_concurrent=1")
-        self.assertIn("1 running trials is told", self.refused("suggest", "held", expect=6))
+        self.assertIn("before the running trial is told", self.refused("suggest", "held", expect=6))
         self.tune("tell", "held", "0", "--value", "1")
         self.assertEqual(len(self.lines("suggest", "held")), 1)
         grid = self.write("grid.json", {"x": {"grid_search": [1, 2]}})

@@ -27,7 +27,7 @@ class Control(DriverCase):
         done = self.tune("stop", "results/spec")
         self.assertIn("trial_00000, trial_00001", done.out)
         self.let_go()
-        self.assertIn("stopped by the user", self.finish(driver, expect=0))
+        self.assertIn("experiment    spec stopped by the user", self.finish(driver, expect=0))
         self.assertEqual(self.states(), ["PENDING"] * 2)
         latest = [c for c in self.json("checkpoints", "results/spec", "--verify") if c["is_latest"]]
         self.assertEqual([c["training_iteration"] for c in latest], [5, 5])
@@ -122,7 +122,8 @@ class Control(DriverCase):
     def test_a_trial_that_is_added_runs_with_its_config_and_can_be_paused_before_it_runs(self):
         driver = self.run_blocked(param_space={"iterations": 20, "block_at": 5, "x": {"uniform": [0, 1]},
                                                "y": {"choice": [1, 2]}})
-        self.assertIn("trial_00002 is added", self.tune("add", "results/spec", '{"x": 0.75}').out)
+        self.assertRegex(self.tune("add", "results/spec", '{"x": 0.75}').out,
+                         r'^trial_00002 is added, [^\n]*: \{[^\n]*\}\n$')
         for wrong, sentence in (('{"x": 7}', "/x: 7 cannot be drawn"), ('{"z": 1}', "unknown hyperparameter 'z'"),
                                 ("x=7", "must be a JSON object")):
             self.assertIn(sentence, self.tune("add", "results/spec", wrong, expect=2).err)

@@ -1,5 +1,6 @@
 #include "tuner/loop/by_hand.h"
 
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -8,9 +9,7 @@ namespace {
 
 ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}}; }
 
-std::string trials(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " running trial" : " running trials");
-}
+std::string trials(std::size_t count) { return count_of(count, "running trial"); }
 
 }  // namespace
 
@@ -79,7 +78,9 @@ ControlAnswer ByHand::pause() {
     return refused("the experiment is ending: " + run_.winding().reason);
   }
   ControlAnswer answer{true, {}, running()};
-  answer.sentence = "the driver leaves once " + trials(answer.trials.size()) + " are saved";
+  answer.sentence = "the driver leaves once " +
+                    count_of(answer.trials.size(), "running trial is", "running trials are") +
+                    " saved";
   if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
   return answer;
 }
@@ -149,7 +150,8 @@ ControlAnswer ByHand::save(std::optional<TrialId> only) {
     answer.trials.push_back(id);
   }
   if (!answer.trials.empty()) {
-    answer.sentence = trials(answer.trials.size()) + " saved at the next result";
+    answer.sentence = count_of(answer.trials.size(), "running trial is", "running trials are") +
+                      " saved at the next result";
     return answer;
   }
   if (has_functions) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -229,9 +230,9 @@ void Loop::request_stop(const std::string& reason) {
 
 void Loop::interrupt(const std::string& reason) {
   if (!attempts_.all().empty()) {
-    callbacks_.notice(
-        reason + ": " + std::to_string(attempts_.all().size()) +
-        " running trials are asked for a last save; an interrupt from now on leaves at once");
+    callbacks_.notice(reason + ": " +
+                      count_of(attempts_.all().size(), "running trial is", "running trials are") +
+                      " asked for a last save; an interrupt from now on leaves at once");
   }
   wind_down({Winding::Kind::interrupted, reason}, options_.interrupt_grace_s);
 }
@@ -328,7 +329,7 @@ void Loop::on(const Interrupted& wakeup) {
   if (meant == Interrupt::second) {
     end_by_force(Conversation::Urge::killed);
   } else if (meant == Interrupt::first && winding_.kind != Winding::Kind::interrupted) {
-    interrupt(strsignal(wakeup.signal));
+    interrupt("received SIG" + std::string(sigabbrev_np(wakeup.signal)));
   }
 }
 
