@@ -11,7 +11,9 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/console_table.h"
 #include "callbacks/terminal.h"
+#include "callbacks/value_row.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/count_of.h"
 #include "tuner/space/config_changes.h"
 
 namespace tune {
@@ -156,8 +158,13 @@ void Console::take_in_all(const Experiment& experiment) {
   for (const auto& trial : experiment.trials()) {
     const auto* const summary = trial.summary(objective_->metric);
     if (summary != nullptr && summary->count > 0 && is_feasible(trial)) {
-      take_in(trial, 0, is_max ? summary->max : summary->min);
+      const double value = is_max ? summary->max : summary->min;
+      take_in(trial, summary->last == value ? trial.iteration : 0, value);
     }
+  }
+  if (best_ && best_->iteration == 0) {
+    const auto file = info_.directory / best_->trial / "result.json";
+    best_->iteration = iteration_of(file, objective_->metric, best_->value).value_or(0);
   }
 }
 
@@ -170,7 +177,7 @@ void Console::setup(const RunInfo& info, const Experiment&) {
   next_draw_ = started_ + (is_table() ? 0 : options_.status_period_s);
   std::string text = info_.resumed ? "resuming " : "running ";
   text += info_.name + " in " + info_.directory.string();
-  if (info_.total_trials) text += ", " + std::to_string(*info_.total_trials) + " trials";
+  if (info_.total_trials) text += ", " + count_of(*info_.total_trials, "trial");
   for (const auto& [metric, mode] : info_.objectives) {
     text += std::string(", ") + to_string(mode) + ' ' + metric;
   }

@@ -1,13 +1,10 @@
 #include "apps/tune/best.h"
 
 #include <cmath>
-#include <fstream>
-#include <stdexcept>
-#include <system_error>
 
 #include "apps/tune/output.h"
+#include "callbacks/value_row.h"
 #include "tuner/ask_session.h"
-#include "tuner/core/metrics.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -16,25 +13,6 @@ namespace {
 
 bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
   return spec.checkpoint_config.checkpoint_score_attribute == objective.metric;
-}
-
-/// The last row of result.json with this value. Rows that cannot be read are left out.
-std::optional<std::int64_t> iteration_of(const std::filesystem::path& file,
-                                         const std::string& metric, double value) {
-  std::optional<std::int64_t> iteration;
-  std::ifstream rows(file);
-  for (std::string row; std::getline(rows, row);) {
-    try {
-      const Metrics metrics = read_metrics(row);
-      if (metrics.find(metric) != value) continue;
-      if (const auto at = metrics.find("training_iteration")) {
-        iteration = static_cast<std::int64_t>(*at);
-      }
-    } catch (const std::invalid_argument&) {
-      // A row that is being written.
-    }
-  }
-  return iteration;
 }
 
 }  // namespace
@@ -58,8 +36,6 @@ std::optional<std::int64_t> best_iteration(const ResultGrid& grid, const Trial& 
   }
   if (value(Scope::last) == best) return trial.iteration;
   const auto file = paths::trial(grid.directory(), trial.id) / "result.json";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
   return iteration_of(file, objective.metric, best);
 }
 

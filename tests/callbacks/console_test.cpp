@@ -239,3 +239,15 @@ TEST_CASE("The console shows an experiment without an objective", "[callbacks][c
         "trial_00000          1           -  0:00:00  lr=0.1\033[K\n"
         "\033[J");
 }
+
+TEST_CASE("After a resume the console says of which iteration the best result is",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId id = screen.story.add("{}", "lr=0.1").id;
+  screen.story.start(id);
+  screen.story.report(id, result_of(3, R"({"loss":0.125})"));
+  screen.story.resume();
+  screen.setup(true);
+  screen.step(10);
+  CHECK(screen.take().find("best loss 0.125 by trial_00000 at iteration 3") != std::string::npos);
+}

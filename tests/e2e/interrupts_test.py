@@ -64,6 +64,7 @@ class Interrupts(DriverCase):
                     pass
                 out = self.finish(driver, expect=130)
                 self.assertIn(f"tune resume {self.path(directory)}", out)
+                self.assertIn(f"interrupted: received {number.name}\n", out)
                 for trial in self.json("ls", directory):
                     self.assertEqual(trial["state"], "PENDING")
                     self.assertEqual(trial["training_iteration"], 10)
