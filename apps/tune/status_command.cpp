@@ -247,7 +247,8 @@ int status_command(const std::string& directory, bool json) {
                                      (look.driver ? "tune unpause " + place + first
                                                   : "tune resume " + place + held));
   }
-  if (!experiment.stop_reason().empty()) lines.emplace_back("stop reason", experiment.stop_reason());
+  if (!experiment.stop_reason().empty())
+    lines.emplace_back("stop reason", experiment.stop_reason());
   for (const auto& notice : look.notices) lines.emplace_back("notice", notice);
   if (const auto text = command_line_text(experiment); !text.empty()) {
     lines.emplace_back("started by", text);

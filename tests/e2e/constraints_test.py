@@ -88,8 +88,8 @@ class Search(ConstraintsCase, KilledCase):
                                    4.2 - good[one["trial_id"]][1])
         status = self.json("status", "results/spec")["front"]
         self.assertEqual(status["reference"]["speed"], min(speed for _, speed in good.values()))
-        self.assertEqual(self.tune("best", "results/spec").out.splitlines()[0].split()[:3],
-                         ["trial", "loss", "speed"])
+        self.assertEqual(self.tune("best", "results/spec").out.splitlines()[0].split()[:4],
+                         ["trial", "state", "loss", "speed"])
 
 
 class NoBest(ConstraintsCase):
