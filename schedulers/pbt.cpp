@@ -132,13 +132,17 @@ class Population : public Scheduler {
     };
     // The population comes first, before anybody's next interval; unless it has no end.
     if (more && options_.population > 0) return std::nullopt;
-    // Of a population that never gets complete, those that are held go on. Who is behind comes yet:
-    // it waits for a retry, or somebody holds it by hand.
-    const bool is_stuck = experiment.running().empty() && orders_.empty() && behind_ == 0;
+    // Of a population that never gets complete, those that are held go on; but not where one that
+    // is behind comes yet: it waits for a retry, or somebody has paused it by hand.
+    const bool is_stuck = experiment.running().empty() && orders_.empty();
+    bool one_comes = false;
     for (const InQueue& next : waiting_) {
+      const bool is_ahead = is_held(members_.at(next.trial));
       // So are all that have trained more.
-      if (!is_stuck && is_held(members_.at(next.trial))) break;
+      if (is_ahead && (!is_stuck || one_comes)) break;
       if (is_free(next.trial)) return next.trial;
+      const Trial& trial = experiment.trial(next.trial);
+      one_comes = one_comes || (!is_ahead && (trial.held || trial.not_before > now));
     }
     return std::nullopt;
   }
