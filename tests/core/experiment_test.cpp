@@ -496,3 +496,17 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
   CHECK(story.trial().ended_by == EndedBy::nobody);
   CHECK(story.trial().why.empty());
 }
+
+TEST_CASE("A trial that is read again is what its last line says, and no more", "[experiment]") {
+  Story story;
+  std::string waiting, ended, again;
+  story.add().experiment.append_trial(waiting, TrialId{0});
+  story.start().report(1).end(Outcome::completed);
+  story.experiment.append_trial(ended, TrialId{0});
+  Experiment read;
+  read.load_trial(waiting);
+  read.load_trial(ended);
+  read.load_totals(story.experiment.save_totals({}));
+  read.append_trial(again, TrialId{0});
+  CHECK(again == ended);
+}

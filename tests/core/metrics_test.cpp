@@ -163,7 +163,12 @@ TEST_CASE("Numbers beyond all doubles are infinities, and below all are 0", "[me
   CHECK(metrics.find("c") == -INFINITY);
   CHECK(metrics.find("d") == 0);
   CHECK(metrics.find("e") == 1e308);
-  CHECK(parse_metrics("{\"a\":1" + std::string(400, '0') + "}").find("a") == INFINITY);
+  const std::string zeros(400, '0');
+  for (const std::string sign : {"", "-"}) {
+    CHECK(parse_metrics("{\"a\":" + sign + "0." + zeros + "1}").find("a") == 0);
+    const auto large = parse_metrics("{\"a\":" + sign + "1" + zeros + "}").find("a");
+    CHECK(large == (sign.empty() ? INFINITY : -INFINITY));
+  }
   CHECK_THROWS_AS(parse_metrics(R"({"a":1e309,"b":+5})"), std::invalid_argument);
   CHECK_THROWS_AS(parse_metrics(R"({"a":1e309,"b":1-2})"), std::invalid_argument);
 }

@@ -181,6 +181,34 @@ TEST_CASE("A synchronous clone and its donor wait for each other's pause", "[pbt
   CHECK(scheduler->choose(experiment, 2, false));
 }
 
+TEST_CASE(
+    "Who has come to where a synchronous population waits is not started before the others come",
+    "[pbt]") {
+  Experiment experiment;
+  std::uint64_t events = 0;
+  const auto then = [&](EventBody body) { experiment.apply({++events, 1, std::move(body)}); };
+  for (std::uint32_t i = 0; i < 3; ++i) then(TrialAdded{TrialId{i}, "{}", "", ""});
+  const auto scheduler = running(3, {{"synch", true}});
+  CHECK(ask(*scheduler, 0, 2, 0.1).action == Action::pause);
+  Trial paused = trial_number(0);
+  paused.state = TrialState::paused;
+  scheduler->on_trial_wait(paused);
+  then(AttemptStarted{TrialId{1}, 1, 0, {}});
+  CHECK_FALSE(scheduler->choose(experiment, 2, false));
+
+  // Nor where nobody runs, as long as one comes yet: somebody has paused it by hand.
+  Trial held = trial_number(1);
+  then(TrialHeld{TrialId{1}, false});
+  then(AttemptEnded{TrialId{1}, 1, Outcome::interrupted, ""});
+  held.state = TrialState::pending;
+  scheduler->on_trial_wait(held);
+  REQUIRE(experiment.running().empty());
+  REQUIRE(experiment.trial(TrialId{1}).held);
+  CHECK_FALSE(scheduler->choose(experiment, 2, false));
+  then(TrialHeld{TrialId{1}, true});
+  CHECK(scheduler->choose(experiment, 2, false) == TrialId{1});
+}
+
 TEST_CASE("Clones have their donors' configs, changed, and a lineage that says so", "[pbt]") {
   const bool synch = GENERATE(false, true);
   World world([&] { return make_scheduler("pbt", options({{"synch", synch}})); }, 8, 8);
