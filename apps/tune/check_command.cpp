@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -67,26 +69,39 @@ class EndBySignal {
     std::thread([this] { wait(); }).detach();
   }
 
+  /// Does not return once a signal has come: what fails without the directory is no news.
+  void give_way() const {
+    while (has_come_) ::pause();
+  }
+
  private:
   [[noreturn]] void wait() {
     int signal = 0;
     while (::sigwait(&signals_, &signal) != 0) {
     }
-    std::error_code ignored;
-    // Its processes end with this one, and may be writing there until then.
-    constexpr int most_tries = 10;
-    for (int i = 0; i < most_tries && !directory_.empty() && std::filesystem::exists(directory_);
-         ++i) {
-      std::filesystem::remove_all(directory_, ignored);
-    }
+    has_come_ = true;
+    if (!directory_.empty()) remove_directory();
     ::signal(signal, SIG_DFL);
     ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
     ::raise(signal);
     std::_Exit(exit_interrupted);
   }
 
+  /// Its processes end with this one, and may be writing there until then: so until it stays away.
+  void remove_directory() const {
+    constexpr int most_looks = 100;
+    constexpr std::chrono::milliseconds look_period{10};
+    for (int look = 0; look < most_looks; ++look) {
+      std::error_code failed;
+      const bool was_gone = std::filesystem::remove_all(directory_, failed) == 0 && !failed;
+      if (was_gone) return;
+      std::this_thread::sleep_for(look_period);
+    }
+  }
+
   const std::filesystem::path directory_;
   sigset_t signals_{};
+  std::atomic<bool> has_come_ = false;
 };
 
 Json parse_config(const std::string& text) {
@@ -191,15 +206,22 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
     print("config " + options.config.dump() + "\n");
   }
   int holding = 0, failing = 0, unknown = 0;
-  check_trainable(*spec, options, [&](const Verdict& verdict) {
-    if (verdict.kind == Verdict::Kind::fails) {
-      require_space(options.directory, std::min(wanted, too_little_bytes));
-    }
-    print_verdict(verdict, request.json);
-    holding += verdict.kind == Verdict::Kind::holds ? 1 : 0;
-    failing += verdict.kind == Verdict::Kind::fails ? 1 : 0;
-    unknown += verdict.kind == Verdict::Kind::unknown ? 1 : 0;
-  });
+  try {
+    check_trainable(*spec, options, [&](const Verdict& verdict) {
+      end.give_way();
+      if (verdict.kind == Verdict::Kind::fails) {
+        require_space(options.directory, std::min(wanted, too_little_bytes));
+      }
+      print_verdict(verdict, request.json);
+      holding += verdict.kind == Verdict::Kind::holds ? 1 : 0;
+      failing += verdict.kind == Verdict::Kind::fails ? 1 : 0;
+      unknown += verdict.kind == Verdict::Kind::unknown ? 1 : 0;
+    });
+  } catch (...) {
+    end.give_way();
+    throw;
+  }
+  end.give_way();
   if (!request.json) {
     print(count_of(failing, "failure") + ", " + std::to_string(holding) + " hold, " +
           std::to_string(unknown) + " cannot be told\n");
