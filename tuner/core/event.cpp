@@ -12,30 +12,7 @@ namespace {
 
 // ------------------------------------------------------------------------------------- writing
 
-void put(std::string& out, std::string_view name, std::string_view text) {
-  append_key(out, name);
-  append_string(out, text);
-}
-void put(std::string& out, std::string_view name, std::int64_t value) {
-  append_key(out, name);
-  append_integer(out, value);
-}
-void put_number(std::string& out, std::string_view name, double value) {
-  append_key(out, name);
-  append_number(out, value);
-}
-void put_if(std::string& out, std::string_view name, const std::optional<double>& value) {
-  if (value) put_number(out, name, *value);
-}
-void put_if(std::string& out, std::string_view name, bool value) {
-  if (!value) return;
-  append_key(out, name);
-  out += "true";
-}
-void put_if(std::string& out, std::string_view name, const std::string& text) {
-  if (!text.empty()) put(out, name, text);
-}
-void put(std::string& out, std::string_view name, const std::vector<int>& values) {
+void put_numbers(std::string& out, std::string_view name, const std::vector<int>& values) {
   append_key(out, name);
   out += '[';
   for (const int value : values) {
@@ -49,87 +26,85 @@ void put_raw(std::string& out, std::string_view name, std::string_view json) {
   append_key(out, name);
   out += json;
 }
-void put(std::string& out, std::string_view name, TrialId trial) {
-  put(out, name, static_cast<std::int64_t>(index_of(trial)));
+void put_trial_if(std::string& out, std::string_view name, const std::optional<TrialId>& trial) {
+  if (trial) append_member(out, name, index_of(*trial));
 }
-void put_if(std::string& out, std::string_view name, const std::optional<TrialId>& trial) {
-  if (trial) put(out, name, *trial);
-}
-void put(std::string& out, TrialId trial) { put(out, "trial", trial); }
+void put_trial(std::string& out, TrialId trial) { append_member(out, "trial", index_of(trial)); }
 /// The config as a string: only one member of a record can be embedded as it is.
 void write(std::string& out, const Exploit& exploit) {
-  put(out, "donor", exploit.donor);
-  put(out, "config", exploit.config);
-  put_if(out, "tag", exploit.tag);
+  append_member(out, "donor", index_of(exploit.donor));
+  append_member(out, "config", exploit.config);
+  append_member_if(out, "tag", exploit.tag);
 }
 
 void write(std::string& out, const SessionStarted& event) {
-  put(out, "host", event.host);
-  put(out, "pid", event.pid);
-  put(out, "version", event.version);
+  append_member(out, "host", event.host);
+  append_member(out, "pid", event.pid);
+  append_member(out, "version", event.version);
   if (!event.ran.empty()) put_raw(out, "ran", event.ran);
 }
 void write(std::string& out, const TrialAdded& event) {
-  put(out, event.trial);
-  put_if(out, "tag", event.tag);
-  put_if(out, "start_checkpoint", event.start_checkpoint);
-  put_if(out, "by_hand", event.by_hand);
+  put_trial(out, event.trial);
+  append_member_if(out, "tag", event.tag);
+  append_member_if(out, "start_checkpoint", event.start_checkpoint);
+  append_member_if(out, "by_hand", event.by_hand);
   put_raw(out, "config", event.config);
 }
 void write(std::string& out, const AttemptStarted& event) {
-  put(out, event.trial);
-  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
-  if (event.checkpoint != 0) put(out, "checkpoint", static_cast<std::int64_t>(event.checkpoint));
-  put_if(out, "donor", event.donor);
-  if (!event.gpus.empty()) put(out, "gpus", event.gpus);
+  put_trial(out, event.trial);
+  append_member(out, "attempt", event.attempt);
+  append_member_if(out, "checkpoint", event.checkpoint);
+  put_trial_if(out, "donor", event.donor);
+  if (!event.gpus.empty()) put_numbers(out, "gpus", event.gpus);
 }
 void write(std::string& out, const ProcessStarted& event) {
-  put(out, event.trial);
-  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
-  put(out, "pid", event.pid);
-  put(out, "start_ticks", static_cast<std::int64_t>(event.start_ticks));
+  put_trial(out, event.trial);
+  append_member(out, "attempt", event.attempt);
+  append_member(out, "pid", event.pid);
+  append_member(out, "start_ticks", event.start_ticks);
 }
 void write(std::string& out, const ResultReported& event) {
   const Result& result = event.result;
-  put(out, event.trial);
-  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
-  put(out, "iteration", result.training_iteration);
-  put_number(out, "this_s", result.time_this_iter_s);
-  put_number(out, "total_s", result.time_total_s);
-  put_number(out, "since_restore_s", result.time_since_restore);
-  put(out, "since_restore", result.iterations_since_restore);
-  put_if(out, "timesteps", result.timesteps_total);
-  put_if(out, "episodes", result.episodes_total);
-  put_if(out, "done", result.done);
-  put_if(out, "should_checkpoint", result.should_checkpoint);
+  put_trial(out, event.trial);
+  append_member(out, "attempt", event.attempt);
+  append_member(out, "iteration", result.training_iteration);
+  append_member(out, "this_s", result.time_this_iter_s);
+  append_member(out, "total_s", result.time_total_s);
+  append_member(out, "since_restore_s", result.time_since_restore);
+  append_member(out, "since_restore", result.iterations_since_restore);
+  append_member_if(out, "timesteps", result.timesteps_total);
+  append_member_if(out, "episodes", result.episodes_total);
+  append_member_if(out, "done", result.done);
+  append_member_if(out, "should_checkpoint", result.should_checkpoint);
   if (event.decision.action != Action::proceed) {
-    put(out, "action", std::string_view(to_string(event.decision.action)));
+    append_member(out, "action", std::string_view(to_string(event.decision.action)));
   }
   if (event.decision.exploit) write(out, *event.decision.exploit);
-  if (event.decision.resources) put(out, "resources", text_of_resources(*event.decision.resources));
-  put_if(out, "by_rule", event.decision.by_rule);
-  put_if(out, "save", event.decision.checkpoint);
+  if (event.decision.resources)
+    append_member(out, "resources", text_of_resources(*event.decision.resources));
+  append_member_if(out, "by_rule", event.decision.by_rule);
+  append_member_if(out, "save", event.decision.checkpoint);
   if (!event.decision.why.empty()) put_raw(out, "why", event.decision.why.text());
   put_raw(out, "metrics", result.metrics.text);
 }
 void write(std::string& out, const CheckpointCommitted& event) {
-  put(out, event.trial);
+  put_trial(out, event.trial);
   append_members(out, event.checkpoint);
 }
 void write(std::string& out, const CheckpointFailed& event) {
-  put(out, event.trial);
-  put(out, "index", static_cast<std::int64_t>(event.index));
-  put(out, "reason", event.reason);
+  put_trial(out, event.trial);
+  append_member(out, "index", event.index);
+  append_member(out, "reason", event.reason);
 }
 void write(std::string& out, const CheckpointsDropped& event) {
-  put(out, event.trial);
-  put(out, "indices", event.indices);
+  put_trial(out, event.trial);
+  put_numbers(out, "indices", event.indices);
 }
 void write(std::string& out, const CheckpointDamaged& event) {
-  put(out, event.trial);
-  put(out, "index", static_cast<std::int64_t>(event.index));
-  put(out, "reason", event.reason);
-  put_if(out, "clone", event.clone);
+  put_trial(out, event.trial);
+  append_member(out, "index", event.index);
+  append_member(out, "reason", event.reason);
+  put_trial_if(out, "clone", event.clone);
 }
 constexpr std::pair<Outcome, std::string_view> outcome_names[] = {
     {Outcome::completed, "completed"},     {Outcome::paused, "paused"},
@@ -137,51 +112,51 @@ constexpr std::pair<Outcome, std::string_view> outcome_names[] = {
     {Outcome::interrupted, "interrupted"},
 };
 void write(std::string& out, const AttemptEnded& event) {
-  put(out, event.trial);
-  put(out, "attempt", static_cast<std::int64_t>(event.attempt));
+  put_trial(out, event.trial);
+  append_member(out, "attempt", event.attempt);
   for (const auto& [outcome, name] : outcome_names) {
-    if (outcome == event.outcome) put(out, "outcome", name);
+    if (outcome == event.outcome) append_member(out, "outcome", name);
   }
-  put_if(out, "reason", event.reason);
-  put_if(out, "retry", event.retry);
-  if (event.not_before != 0) put_number(out, "not_before", event.not_before);
+  append_member_if(out, "reason", event.reason);
+  append_member_if(out, "retry", event.retry);
+  append_member_if(out, "not_before", event.not_before);
 }
 void write(std::string& out, const StopRequested& event) {
-  put(out, "reason", event.reason);
-  put_if(out, "keeps", event.keeps);
+  append_member(out, "reason", event.reason);
+  append_member_if(out, "keeps", event.keeps);
 }
 void write(std::string& out, const CallbackSaved& event) {
-  put(out, "callback", event.callback);
+  append_member(out, "callback", event.callback);
   put_raw(out, "state", event.state);
 }
 void write(std::string& out, const SessionEnded& event) {
-  put(out, "reason", event.reason);
+  append_member(out, "reason", event.reason);
   put_raw(out, "cost", to_json(event.cost).dump());
 }
 void write(std::string& out, const TrialRequeued& event) {
-  put(out, event.trial);
-  put_if(out, "from_scratch", event.from_scratch);
+  put_trial(out, event.trial);
+  append_member_if(out, "from_scratch", event.from_scratch);
 }
 
 void write(std::string& out, const TrialStopRequested& event) {
-  put(out, event.trial);
-  put(out, "reason", event.reason);
+  put_trial(out, event.trial);
+  append_member(out, "reason", event.reason);
 }
 
 void write(std::string& out, const TrialExploited& event) {
-  put(out, event.trial);
+  put_trial(out, event.trial);
   write(out, event.exploit);
 }
 
-void write(std::string& out, const SuggestionAsked& event) { put(out, event.next); }
+void write(std::string& out, const SuggestionAsked& event) { put_trial(out, event.next); }
 
-void write(std::string& out, const ClockStepped& event) { put_number(out, "by_s", event.by_s); }
+void write(std::string& out, const ClockStepped& event) { append_member(out, "by_s", event.by_s); }
 
 void write(std::string& out, const SpecChanged& event) { put_raw(out, "fields", event.fields); }
 
 void write(std::string& out, const TrialHeld& event) {
-  put(out, event.trial);
-  put_if(out, "released", event.released);
+  put_trial(out, event.trial);
+  append_member_if(out, "released", event.released);
 }
 
 constexpr std::string_view type_names[] = {
@@ -302,9 +277,9 @@ std::optional<TrialId> trial_of(const EventBody& body) {
 
 void append_json(std::string& out, const Event& event) {
   out += '{';
-  put(out, "n", static_cast<std::int64_t>(event.number));
-  put_number(out, "t", event.time);
-  put(out, "e", type_names[event.body.index()]);
+  append_member(out, "n", event.number);
+  append_member(out, "t", event.time);
+  append_member(out, "e", type_names[event.body.index()]);
   std::visit([&out](const auto& body) { write(out, body); }, event.body);
   out += '}';
 }

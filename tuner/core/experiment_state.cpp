@@ -13,31 +13,7 @@ namespace tune {
 
 namespace {
 
-void put_member(std::string& out, std::string_view name, std::int64_t value) {
-  append_key(out, name);
-  append_integer(out, value);
-}
-void put_member(std::string& out, std::string_view name, int value) {
-  put_member(out, name, std::int64_t{value});
-}
-void put_member(std::string& out, std::string_view name, double value) {
-  append_key(out, name);
-  append_number(out, value);
-}
-void put_member_if(std::string& out, std::string_view name, const std::optional<double>& value) {
-  if (value) put_member(out, name, *value);
-}
-void put_member_if(std::string& out, std::string_view name, const std::string& text) {
-  if (text.empty()) return;
-  append_key(out, name);
-  append_string(out, text);
-}
-template <class Number>
-void put_member_unless_zero(std::string& out, std::string_view name, Number value) {
-  if (value != Number{}) put_member(out, name, value);
-}
-
-void put_member(std::string& out, const Checkpoint& checkpoint) {
+void put_item(std::string& out, const Checkpoint& checkpoint) {
   out += '{';
   append_members(out, checkpoint);
   out += '}';
@@ -45,7 +21,7 @@ void put_member(std::string& out, const Checkpoint& checkpoint) {
 
 /// ["loss",last,min,max,sum,average of 5,average of 10,count], and of a trial with recent values
 /// ,seen,[value ...] before the end.
-void put_member(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
+void put_item(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
   out += '[';
   append_string(out, std::string_view(summary.name));
   for (const double value : {summary.last, summary.min, summary.max, summary.sum,
@@ -75,23 +51,23 @@ void put_summaries(std::string& out, const Trial& trial) {
   out += '[';
   for (std::size_t i = 0; i < trial.summaries.size(); ++i) {
     if (i > 0) out += ',';
-    put_member(out, trial.summaries[i], i < trial.recent.size() ? &trial.recent[i] : nullptr);
+    put_item(out, trial.summaries[i], i < trial.recent.size() ? &trial.recent[i] : nullptr);
   }
   out += ']';
 }
 
-void put_member(std::string& out, const Cloning& cloning) {
+void put_item(std::string& out, const Cloning& cloning) {
   out += '{';
-  put_member(out, "event", static_cast<std::int64_t>(cloning.event));
-  put_member(out, "t", cloning.time);
-  put_member(out, "iteration", cloning.iteration);
-  put_member(out, "donor", static_cast<std::int64_t>(index_of(cloning.donor)));
-  put_member_unless_zero(out, "donor_iteration", cloning.donor_iteration);
-  put_member_if(out, "old_config", cloning.old_config.text());
-  put_member_unless_zero(out, "started", static_cast<std::int64_t>(cloning.started));
-  put_member_unless_zero(out, "attempt", cloning.attempt);
-  put_member_unless_zero(out, "checkpoint", cloning.checkpoint);
-  put_member_unless_zero(out, "saves", cloning.saves);
+  append_member(out, "event", cloning.event);
+  append_member(out, "t", cloning.time);
+  append_member(out, "iteration", cloning.iteration);
+  append_member(out, "donor", index_of(cloning.donor));
+  append_member_if(out, "donor_iteration", cloning.donor_iteration);
+  append_member_if(out, "old_config", cloning.old_config.text());
+  append_member_if(out, "started", cloning.started);
+  append_member_if(out, "attempt", cloning.attempt);
+  append_member_if(out, "checkpoint", cloning.checkpoint);
+  append_member_if(out, "saves", cloning.saves);
   out += '}';
 }
 
@@ -102,7 +78,7 @@ void put_list(std::string& out, std::string_view name, const Items& items) {
   out += '[';
   for (const auto& item : items) {
     if (out.back() != '[') out += ',';
-    put_member(out, item);
+    put_item(out, item);
   }
   out += ']';
 }
@@ -204,17 +180,17 @@ constexpr std::string_view config_key = ",\"config\":";
 }  // namespace
 
 void append_members(std::string& out, const Checkpoint& checkpoint) {
-  put_member(out, "index", checkpoint.index);
-  put_member(out, "iteration", checkpoint.iteration);
-  put_member(out, "total_s", checkpoint.time_total_s);
-  put_member_if(out, "timesteps", checkpoint.timesteps_total);
-  put_member_if(out, "episodes", checkpoint.episodes_total);
-  put_member(out, "score", checkpoint.score);
+  append_member(out, "index", checkpoint.index);
+  append_member(out, "iteration", checkpoint.iteration);
+  append_member(out, "total_s", checkpoint.time_total_s);
+  append_member_if(out, "timesteps", checkpoint.timesteps_total);
+  append_member_if(out, "episodes", checkpoint.episodes_total);
+  append_member(out, "score", checkpoint.score);
   append_key(out, "why");
   append_string(out, checkpoint.triggers.to_string());
-  put_member(out, "bytes", static_cast<std::int64_t>(checkpoint.bytes));
-  put_member(out, "save_s", checkpoint.save_s);
-  put_member(out, "commit_s", checkpoint.commit_s);
+  append_member(out, "bytes", checkpoint.bytes);
+  append_member(out, "save_s", checkpoint.save_s);
+  append_member(out, "commit_s", checkpoint.commit_s);
 }
 
 Checkpoint read_checkpoint(const JsonFields& fields) {
@@ -235,52 +211,53 @@ Checkpoint read_checkpoint(const JsonFields& fields) {
 void Experiment::append_trial(std::string& out, TrialId id) const {
   const Trial& trial = this->trial(id);
   out += '{';
-  put_member(out, "trial", static_cast<std::int64_t>(index_of(id)));
+  append_member(out, "trial", index_of(id));
   append_key(out, "state");
   append_string(out, to_string(trial.state));
   const auto queued = queued_.find(id);
-  if (queued != queued_.end()) put_member(out, "place", static_cast<std::int64_t>(queued->second));
-  put_member_if(out, "tag", trial.tag);
-  put_member(out, "attempt", trial.attempt);
-  put_member_unless_zero(out, "failures", trial.failures);
-  put_member_if(out, "error", trial.error);
-  put_member_unless_zero(out, "not_before", trial.not_before);
-  put_member_if(out, "ended_by", std::string(to_string(trial.ended_by)));
-  put_member_if(out, "why", trial.why);
-  if (trial.stopping) put_member(out, "stopping", 1);
-  if (trial.stopped_by_rule) put_member(out, "stopped_by_rule", 1);
-  if (trial.last_save_due) put_member(out, "last_save_due", 1);
-  if (trial.pausing) put_member(out, "pausing", 1);
-  if (trial.held) put_member_if(out, "held", std::string(to_string(*trial.held)));
-  if (trial.by_hand) put_member(out, "by_hand", 1);
-  put_member(out, "iteration", trial.iteration);
-  put_member_unless_zero(out, "restored_iteration", trial.restored_iteration);
-  put_member(out, "total_s", trial.time_total_s);
-  put_member_unless_zero(out, "restored_s", trial.restored_time_s);
-  put_member_if(out, "timesteps", trial.timesteps_total);
-  put_member_if(out, "episodes", trial.episodes_total);
-  put_member_unless_zero(out, "started", trial.started);
-  put_member_unless_zero(out, "ended", trial.ended);
+  if (queued != queued_.end()) append_member(out, "place", queued->second);
+  append_member_if(out, "tag", trial.tag);
+  append_member(out, "attempt", trial.attempt);
+  append_member_if(out, "failures", trial.failures);
+  append_member_if(out, "error", trial.error);
+  append_member_if(out, "not_before", trial.not_before);
+  append_member_if(out, "ended_by", std::string(to_string(trial.ended_by)));
+  append_member_if(out, "why", trial.why);
+  if (trial.stopping) append_member(out, "stopping", 1);
+  if (trial.stopped_by_rule) append_member(out, "stopped_by_rule", 1);
+  if (trial.last_save_due) append_member(out, "last_save_due", 1);
+  if (trial.pausing) append_member(out, "pausing", 1);
+  if (trial.held) append_member_if(out, "held", std::string(to_string(*trial.held)));
+  if (trial.by_hand) append_member(out, "by_hand", 1);
+  append_member(out, "iteration", trial.iteration);
+  append_member_if(out, "restored_iteration", trial.restored_iteration);
+  append_member(out, "total_s", trial.time_total_s);
+  append_member_if(out, "restored_s", trial.restored_time_s);
+  append_member_if(out, "timesteps", trial.timesteps_total);
+  append_member_if(out, "episodes", trial.episodes_total);
+  append_member_if(out, "started", trial.started);
+  append_member_if(out, "ended", trial.ended);
   put_summaries(out, trial);
   put_list(out, "checkpoints", trial.checkpoints);
-  put_member_unless_zero(out, "saves", trial.saves);
-  put_member_unless_zero(out, "failed_saves", trial.failed_saves);
-  put_member_unless_zero(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
-  put_member_if(out, "start_checkpoint", trial.start_checkpoint);
+  append_member_if(out, "saves", trial.saves);
+  append_member_if(out, "failed_saves", trial.failed_saves);
+  append_member_if(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
+  append_member_if(out, "start_checkpoint", trial.start_checkpoint);
   if (trial.donor) {
-    put_member(out, "donor", static_cast<std::int64_t>(index_of(trial.donor->trial)));
-    put_member_unless_zero(out, "donor_checkpoint", trial.donor->index);
-    put_member_unless_zero(out, "donor_attempt", trial.donor->attempt);
+    append_member(out, "donor", index_of(trial.donor->trial));
+    append_member_if(out, "donor_checkpoint", trial.donor->index);
+    append_member_if(out, "donor_attempt", trial.donor->attempt);
   }
-  if (!trial.resources.empty()) put_member_if(out, "resources", text_of_resources(trial.resources));
+  if (!trial.resources.empty())
+    append_member_if(out, "resources", text_of_resources(trial.resources));
   put_list(out, "lineage", trial.lineage);
   const auto process = processes_.find(id);
   if (process != processes_.end()) {
-    put_member(out, "pid", process->second.pid);
-    put_member(out, "start_ticks", static_cast<std::int64_t>(process->second.start_ticks));
+    append_member(out, "pid", process->second.pid);
+    append_member(out, "start_ticks", process->second.start_ticks);
   }
   const std::string config = trial.config.text();
-  put_member(out, "config_bytes", static_cast<std::int64_t>(config.size()));
+  append_member(out, "config_bytes", config.size());
   append_key(out, "metrics");
   out += trial.last_metrics.empty() ? "null" : trial.last_metrics.text();
   out += config_key;

@@ -71,4 +71,22 @@ void append_key(std::string& out, std::string_view name) {
   out += "\":";
 }
 
+void append_member(std::string& out, std::string_view name, std::string_view text) {
+  append_key(out, name);
+  append_string(out, text);
+}
+
+void append_member(std::string& out, std::string_view name, double value) {
+  append_key(out, name);
+  append_number(out, value);
+}
+
+void append_member_if(std::string& out, std::string_view name, const std::string& text) {
+  if (!text.empty()) append_member(out, name, text);
+}
+
+void append_member_if(std::string& out, std::string_view name, const std::optional<double>& value) {
+  if (value) append_member(out, name, *value);
+}
+
 }  // namespace tune

@@ -2,7 +2,9 @@
 // Knows nothing of what the values mean.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,5 +21,31 @@ void append_integer(std::string& out, std::int64_t value);
 
 /// `"name":` after a comma, unless `out` ends with an opening brace.
 void append_key(std::string& out, std::string_view name);
+
+template <class Number>
+concept WholeNumber = std::integral<Number> && !std::same_as<Number, bool>;
+
+/// `"name":value`, after a comma as `append_key` says.
+void append_member(std::string& out, std::string_view name, std::string_view text);
+void append_member(std::string& out, std::string_view name, double value);
+void append_member(std::string& out, std::string_view name, WholeNumber auto value) {
+  append_key(out, name);
+  append_integer(out, static_cast<std::int64_t>(value));
+}
+
+/// The same, and nothing if the value is empty, absent, false or zero.
+void append_member_if(std::string& out, std::string_view name, const std::string& text);
+void append_member_if(std::string& out, std::string_view name, const std::optional<double>& value);
+void append_member_if(std::string& out, std::string_view name, std::same_as<double> auto value) {
+  if (value != 0) append_member(out, name, value);
+}
+void append_member_if(std::string& out, std::string_view name, std::same_as<bool> auto value) {
+  if (!value) return;
+  append_key(out, name);
+  out += "true";
+}
+void append_member_if(std::string& out, std::string_view name, WholeNumber auto value) {
+  if (value != 0) append_member(out, name, value);
+}
 
 }  // namespace tune
