@@ -88,4 +88,14 @@ class Harness {
   std::vector<LaunchSpec> specs;
 };
 
+/// Two trials at one time, steps of 10 s, ten of them.
+struct SlowHarness : Harness {
+  SlowHarness() {
+    iterations = 10;
+    program.step = [](const Json&, std::int64_t iteration) {
+      return FakeStep{.metrics = R"({"loss":)" + std::to_string(iteration) + "}", .takes_s = 10};
+    };
+  }
+};
+
 }  // namespace tune

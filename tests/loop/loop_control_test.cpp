@@ -12,16 +12,6 @@ namespace {
 
 using Kind = ControlRequest::Kind;
 
-/// Two trials at one time, steps of 10 s, ten of them.
-struct SlowHarness : Harness {
-  SlowHarness() {
-    iterations = 10;
-    program.step = [](const Json&, std::int64_t iteration) {
-      return FakeStep{.metrics = R"({"loss":)" + std::to_string(iteration) + "}", .takes_s = 10};
-    };
-  }
-};
-
 ControlRequest ask(Kind kind, std::optional<int> trial = std::nullopt) {
   ControlRequest request{kind, {}};
   if (trial) request.trial = TrialId{static_cast<std::uint32_t>(*trial)};

@@ -16,16 +16,6 @@ namespace {
 
 using Kind = ControlRequest::Kind;
 
-/// Two trials at one time, steps of 10 s, ten of them.
-struct SlowHarness : Harness {
-  SlowHarness() {
-    iterations = 10;
-    program.step = [](const Json&, std::int64_t iteration) {
-      return FakeStep{.metrics = R"({"loss":)" + std::to_string(iteration) + "}", .takes_s = 10};
-    };
-  }
-};
-
 ControlRequest ask(Kind kind, int trial) {
   return {kind, TrialId{static_cast<std::uint32_t>(trial)}};
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,8 +16,6 @@
 #include "tuner/exec/executor.h"
 
 namespace tune {
-
-inline constexpr Seconds never_s = std::numeric_limits<Seconds>::infinity();
 
 /// How long its processes may take.
 struct Patience {

@@ -49,13 +49,10 @@ void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& v
 
 void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,
             const Policies& policies, const std::filesystem::path& directory, Resources resources) {
-  // A search that was cut short has more trials than it would make now.
-  auto total = policies.searcher.total();
-  if (total) total = std::max(*total + experiment.added_by_hand(), experiment.trials().size());
   const RunInfo info{.name = spec.name,
                      .directory = directory,
                      .objectives = spec.objectives,
-                     .total_trials = total,
+                     .total_trials = policies.total_trials(experiment),
                      .resources = std::move(resources),
                      .resources_per_trial = spec.resources_per_trial,
                      .resumed = experiment.sessions() > 0,

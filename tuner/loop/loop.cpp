@@ -278,10 +278,7 @@ std::string Loop::change(const Json& fields) {
 }
 
 void Loop::tell_total() {
-  auto total = policies_.searcher.total();
-  const Experiment& experiment = ledger_.experiment();
-  if (total) total = std::max(*total + experiment.added_by_hand(), experiment.trials().size());
-  after_write_.add([this, total] {
+  after_write_.add([this, total = policies_.total_trials(ledger_.experiment())] {
     callbacks_.call("on_total", [total](Callback& callback) { callback.on_total(total); });
   });
 }

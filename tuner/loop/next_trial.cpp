@@ -1,17 +1,10 @@
 #include "tuner/loop/next_trial.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "tuner/core/error.h"
 
 namespace tune {
-
-namespace {
-
-constexpr Seconds no_retry_s = std::numeric_limits<Seconds>::infinity();
-
-}  // namespace
 
 Error scheduler_fault(const std::string& what) {
   return user_error("the scheduler asks for what is not possible, " + what +
@@ -25,7 +18,7 @@ NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_check
       start_checkpoint_(std::move(start_checkpoint)),
       only_(std::move(only)),
       on_added_(std::move(on_added)),
-      retry_at_(no_retry_s) {
+      retry_at_(never_s) {
   for (const auto& [place, id] : ledger_.experiment().pending()) {
     if (trial(id).not_before > 0) delayed_.insert({trial(id).not_before, id});
   }
@@ -33,7 +26,7 @@ NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_check
 
 void NextTrial::forget_last_look() {
   nothing_left_ = false;
-  retry_at_ = no_retry_s;
+  retry_at_ = never_s;
 }
 
 std::optional<TrialId> NextTrial::choose(bool anything_runs) {
@@ -51,7 +44,7 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
     auto* const suggestion = std::get_if<Suggestion>(&*answer);
     if (suggestion == nullptr) {
       if (const auto chosen = ask_scheduler(now, false)) return chosen;
-      nothing_left_ = !anything_runs && retry_at_ == no_retry_s;
+      nothing_left_ = !anything_runs && retry_at_ == never_s;
       searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
       return std::nullopt;
     }
@@ -113,7 +106,7 @@ std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) 
       retry_at_ = std::min(retry_at_, trial(id).not_before);
     }
   }
-  nothing_left_ = !anything_runs && retry_at_ == no_retry_s;
+  nothing_left_ = !anything_runs && retry_at_ == never_s;
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #include "tuner/loop/policies.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "tuner/core/error.h"
@@ -43,6 +44,12 @@ std::optional<std::string> differs(Policies& policies, const Experiment& experim
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> Policies::total_trials(const Experiment& experiment) const {
+  const auto total = searcher.total();
+  if (!total) return std::nullopt;
+  return std::max<std::uint64_t>(*total + experiment.added_by_hand(), experiment.trials().size());
+}
 
 Decision Policies::decide(const Experiment& experiment, const Trial& trial, const Result& result) {
   const bool stop = stopper != nullptr && stopper->should_stop(trial, result);

@@ -33,6 +33,10 @@ struct Policies {
   /// never changes.
   std::function<Policies(const Json& fields)> remade = {};
 
+  /// How many trials there will be, if the search has an end: those added by hand too, and those
+  /// that there are where fewer are wanted now.
+  std::optional<std::uint64_t> total_trials(const Experiment& experiment) const;
+
   /// What stoppers and scheduler answer to a result of `trial`, which is as before it: stopper,
   /// then scheduler, then searcher. While the whole experiment is stopping, every result ends its
   /// trial. `decision.checkpoint` is the scheduler's wish only.
