@@ -10,8 +10,8 @@
 
 #include "callbacks/callbacks.h"
 #include "callbacks/console_table.h"
+#include "callbacks/result_rows.h"
 #include "callbacks/terminal.h"
-#include "callbacks/value_row.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/count_of.h"
 #include "tuner/space/config_changes.h"
@@ -23,6 +23,7 @@ namespace {
 /// Routine lines (starts, ends, checkpoints) a second; the rest is counted in the status line.
 constexpr int max_lines_per_s = 20;
 constexpr Seconds rate_window_s = 2;
+constexpr std::uintmax_t most_read_bytes = 16 << 20;  ///< of a result.json, at a resume
 
 class SystemClock final : public Clock {
  public:
@@ -164,7 +165,10 @@ void Console::take_in_all(const Experiment& experiment) {
   }
   if (best_ && best_->iteration == 0) {
     const auto file = info_.directory / best_->trial / "result.json";
-    best_->iteration = iteration_of(file, objective_->metric, best_->value).value_or(0);
+    std::error_code unknown;
+    if (std::filesystem::file_size(file, unknown) <= most_read_bytes && !unknown) {
+      best_->iteration = iteration_of(file, objective_->metric, best_->value).value_or(0);
+    }
   }
 }
 

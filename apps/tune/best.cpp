@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "apps/tune/output.h"
-#include "callbacks/value_row.h"
+#include "callbacks/result_rows.h"
 #include "tuner/ask_session.h"
 #include "tuner/store/paths.h"
 

@@ -8,16 +8,18 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <fstream>
+#include <map>
 #include <thread>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
+#include "callbacks/result_rows.h"
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
 #include "tuner/core/metrics.h"
+#include "tuner/files/file_descriptor.h"
 #include "tuner/files/regular_file.h"
 #include "tuner/store/paths.h"
 #include "tuner/what_ran.h"
@@ -29,18 +31,17 @@ namespace {
 constexpr std::size_t curve_width = 60;
 constexpr std::size_t shown_metrics = 12;
 
-/// By iteration, of result.json: the values of one metric. Rows that cannot be read are left out.
-std::vector<double> curve_of(const std::filesystem::path& file, const std::string& metric) {
-  std::vector<double> curve;
-  std::ifstream rows(file);
-  for (std::string row; std::getline(rows, row);) {
-    try {
-      if (const auto value = read_metrics(row).find(metric)) curve.push_back(*value);
-    } catch (const std::invalid_argument&) {
-      // A row that is being written.
+/// Of each of the metrics, its values by iteration.
+std::map<std::string, std::vector<double>> curves_of(const std::filesystem::path& trial,
+                                                     const std::vector<std::string>& metrics) {
+  std::map<std::string, std::vector<double>> curves;
+  for (const std::string& metric : metrics) curves[metric];
+  read_result_rows(trial / "result.json", [&](const Metrics& row) {
+    for (auto& [metric, curve] : curves) {
+      if (const auto value = row.find(metric)) curve.push_back(*value);
     }
-  }
-  return curve;
+  });
+  return curves;
 }
 
 /// Each character is the mean of as many values; '!' where none is a number.
@@ -109,9 +110,12 @@ Json checkpoint_json(const Trial& trial, const Checkpoint& checkpoint,
       {"path", paths::checkpoint(paths::trial(directory, trial.id), checkpoint.index).string()}};
 }
 
+/// Those that it has reported, the objectives first.
 std::vector<std::string> metrics_of(const ResultGrid& grid, const Trial& trial) {
   std::vector<std::string> names;
-  for (const auto& objective : grid.spec().objectives) names.push_back(objective.metric);
+  for (const auto& objective : grid.spec().objectives) {
+    if (trial.summary(objective.metric) != nullptr) names.push_back(objective.metric);
+  }
   for (const auto& summary : trial.summaries) {
     const std::string name(static_cast<std::string_view>(summary.name));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -122,12 +126,11 @@ std::vector<std::string> metrics_of(const ResultGrid& grid, const Trial& trial) 
 void print_show_json(const ResultGrid& grid, const Trial& trial) {
   const auto own = paths::trial(grid.directory(), trial.id);
   Json metrics = Json::object();
+  const auto curves = curves_of(own, metrics_of(grid, trial));
   for (const auto& summary : trial.summaries) {
     const std::string name(static_cast<std::string_view>(summary.name));
     Json curve = Json::array();
-    for (const double value : curve_of(own / "result.json", name)) {
-      curve.push_back(encode_number(value));
-    }
+    for (const double value : curves.at(name)) curve.push_back(encode_number(value));
     metrics[name] = {{"last", encode_number(summary.last)},
                      {"min", encode_number(summary.min)},
                      {"max", encode_number(summary.max)},
@@ -164,16 +167,13 @@ class LogPrinter {
 
   void print_more() {
     obstacle_.clear();
-    int descriptor = -1;
     try {
       // A FIFO in place of the log would wait for ever.
-      descriptor = open_regular(file_.string(), O_RDONLY);
-    } catch (const Error& error) {
+      const FileDescriptor log(open_regular(file_.string(), O_RDONLY));
+      if (log) print_from(log.get());
+    } catch (const NotRegular& error) {
       obstacle_ = error.what();
     }
-    if (descriptor < 0) return;
-    print_from(descriptor);
-    ::close(descriptor);
   }
 
   /// Exit code: nothing was to be printed, and that is not the program's silence, is said.
@@ -239,19 +239,18 @@ int show_command(const ShowRequest& request) {
   }
   add_config(Json::parse(trial.config.text()), lines);
   std::string key = "metrics";
-  std::size_t shown = 0;
-  for (const std::string& name : metrics_of(grid, trial)) {
-    const MetricSummary* const summary = trial.summary(name);
-    if (summary == nullptr) continue;
-    if (shown++ == shown_metrics) {
-      lines.emplace_back("", "... and more: --json");
-      break;
-    }
-    const auto curve = curve_of(own / "result.json", name);
-    lines.emplace_back(std::exchange(key, ""), name + " = " + format_metric(summary->last) + "  (" +
-                                                   range_text(curve) + ")");
+  auto names = metrics_of(grid, trial);
+  const bool has_more = names.size() > shown_metrics;
+  if (has_more) names.resize(shown_metrics);
+  const auto curves = curves_of(own, names);
+  for (const std::string& name : names) {
+    const std::vector<double>& curve = curves.at(name);
+    lines.emplace_back(
+        std::exchange(key, ""),
+        name + " = " + format_metric(trial.summary(name)->last) + "  (" + range_text(curve) + ")");
     if (curve.size() > 1) lines.emplace_back("", "  " + sparkline(curve));
   }
+  if (has_more) lines.emplace_back("", "... and more: --json");
   key = "checkpoints";
   for (const auto& checkpoint : trial.checkpoints) {
     lines.emplace_back(

@@ -12,7 +12,7 @@
 #include "tuner/exec/control_address.h"
 #include "tuner/exec/control_client.h"
 #include "tuner/exec/control_server.h"
-#include "tuner/exec/file_descriptor.h"
+#include "tuner/files/file_descriptor.h"
 
 using namespace tune;
 using namespace tune::test;

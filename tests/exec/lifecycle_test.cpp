@@ -11,7 +11,7 @@
 
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
-#include "tuner/exec/file_descriptor.h"
+#include "tuner/files/file_descriptor.h"
 
 using namespace tune;
 using namespace tune::test;

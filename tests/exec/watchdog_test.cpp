@@ -15,8 +15,8 @@
 
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
-#include "tuner/exec/file_descriptor.h"
 #include "tuner/exec/process_stat.h"
+#include "tuner/files/file_descriptor.h"
 
 using namespace tune;
 using namespace tune::test;

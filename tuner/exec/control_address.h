@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "tuner/exec/file_descriptor.h"
+#include "tuner/files/file_descriptor.h"
 
 namespace tune {
 

@@ -7,7 +7,7 @@
 
 #include "tuner/core/clock.h"
 #include "tuner/exec/control.h"
-#include "tuner/exec/file_descriptor.h"
+#include "tuner/files/file_descriptor.h"
 
 namespace tune {
 

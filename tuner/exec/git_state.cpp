@@ -12,7 +12,7 @@
 #include <csignal>
 #include <sstream>
 
-#include "tuner/exec/file_descriptor.h"
+#include "tuner/files/file_descriptor.h"
 
 extern char** environ;
 

@@ -13,8 +13,8 @@
 #include <map>
 
 #include "trainable/protocol.h"
-#include "tuner/exec/file_descriptor.h"
 #include "tuner/exec/process_stat.h"
+#include "tuner/files/file_descriptor.h"
 
 namespace tune {
 namespace {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "tuner/exec/file_descriptor.h"
+#include "tuner/files/file_descriptor.h"
 
 namespace tune {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "tuner/core/error.h"
 #include "tuner/exec/executor.h"
-#include "tuner/exec/file_descriptor.h"
 #include "tuner/exec/process.h"
 #include "tuner/exec/program.h"
+#include "tuner/files/file_descriptor.h"
 
 namespace tune {
 
