@@ -27,9 +27,11 @@
 #include "tuner/loop/drive.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
+#include "tuner/preflight.h"
 #include "tuner/spec/resume_changes.h"
 #include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
+#include "tuner/spec_changes.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 #include "tuner/version.h"
@@ -259,51 +261,6 @@ struct Engine {
   Experiment experiment;
 };
 
-/// Why the trainable's program cannot be started; nothing if it can.
-std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
-  LaunchSpec launch;
-  launch.argv = spec.command;
-  for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);
-  try {
-    const Program program = resolve_program(launch, inherited_environment());
-    if (::access(program.path.c_str(), X_OK) == 0) return std::nullopt;
-    return "cannot run '" + spec.command.front() + "': " + std::strerror(errno);
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-/// The script that an interpreter is to run and that is not there; nothing if all is well, or if
-/// what the arguments mean is the program's own affair. Those that are files were made absolute.
-std::optional<std::string> missing_script(const std::vector<std::string>& command) {
-  static const std::set<std::string> interpreters = {
-      "python", "pypy", "bash", "dash", "sh", "zsh", "Rscript", "julia", "node", "perl", "ruby"};
-  static const std::set<std::string> endings = {".py", ".sh",  ".R",  ".jl",
-                                                ".js", ".mjs", ".pl", ".rb"};
-  std::string program = std::filesystem::path(command.front()).filename().string();
-  program.erase(program.find_last_not_of("0123456789.") + 1);  // python3.11
-  if (!interpreters.contains(program)) return std::nullopt;
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    if (command[i] == "-c" || command[i] == "-m") return std::nullopt;
-    if (command[i].starts_with('-')) continue;
-    // The first that is no option is the script, or an option's value: that has no such ending.
-    const std::filesystem::path script = command[i];
-    std::error_code ignored;
-    const bool is_there = script.is_absolute() && std::filesystem::exists(script, ignored);
-    const bool is_script = endings.contains(script.extension().string());
-    return is_script && !is_there ? std::optional(command[i]) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-/// Why trials cannot be told of a directory: messages are JSON, and so UTF-8.
-std::optional<std::string> cannot_be_told(const std::filesystem::path& directory) {
-  if (is_utf8(directory.native())) return std::nullopt;
-  return "the directory " + directory.native() +
-         " has a name that is no UTF-8: trials could not be told where to save; rename it, or "
-         "choose another storage_path";
-}
-
 /// The stop rules of `spec`, to be asked about trials that have ended.
 std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue& catalogue) {
   std::vector<Problem> known_by_now;
@@ -316,39 +273,6 @@ std::set<int> indices_of(const Trial& trial) {
   std::set<int> indices;
   for (const auto& checkpoint : trial.checkpoints) indices.insert(checkpoint.index);
   return indices;
-}
-
-/// `spec` as it was left by whoever has changed it while a driver ran.
-ExperimentSpec with_changes(const ExperimentSpec& spec, const Json& fields,
-                            const Catalogue& catalogue, std::vector<Problem>& problems) {
-  if (fields.empty()) return spec;
-  Json json = to_json(spec);
-  json.update(fields);
-  return parse_recorded_spec(json, catalogue, problems);
-}
-
-/// What has been changed so. Read before anything is locked, since what a resume is asked to do is
-/// held against the spec first; a journal that is damaged says what it said before the damage.
-Json read_spec_changes(FileSystem& files, const std::filesystem::path& directory) {
-  struct : StateReader {
-    bool wants_trials() const override { return false; }
-    void restart() override { fields = Json::object(); }
-    void on_snapshot(const Json& state) override {
-      fields = state.at("experiment").value("spec_changes", Json::object());
-    }
-    void on_event(Event&& event) override {
-      if (std::holds_alternative<SessionStarted>(event.body)) restart();
-      const auto* const changed = std::get_if<SpecChanged>(&event.body);
-      if (changed != nullptr) fields.update(Json::parse(changed->fields));
-    }
-    Json fields = Json::object();
-  } reader;
-  std::vector<std::string> notices;
-  try {
-    ExperimentStore::read(files, directory, reader, notices);
-  } catch (const Error&) {  // whoever opens it says so
-  }
-  return std::move(reader.fields);
 }
 
 /// Waits for the lease of an earlier driver whose life cannot be seen, before anything is read that
@@ -409,36 +333,6 @@ Resources total_resources(const ExperimentSpec& spec, const DetectedResources& d
   Resources totals = detected.totals();
   for (const auto& [name, amount] : spec.resources) totals[name] = amount;
   return totals;
-}
-
-Json spec_in_force(const std::filesystem::path& directory) {
-  const auto files = make_posix_file_system();
-  Json spec = ExperimentStore::read_spec(*files, directory);
-  spec.update(read_spec_changes(*files, directory));
-  return spec;
-}
-
-std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected) {
-  std::vector<Problem> problems;
-  if (const auto reason = cannot_be_told(experiment_directory(spec))) {
-    problems.push_back({"/storage_path", *reason});
-  }
-  if (const auto reason = cannot_run(spec)) problems.push_back({"/trainable/command/0", *reason});
-  if (const auto script = missing_script(spec.command)) {
-    problems.push_back({"/trainable/command", "there is no file '" + *script + "'"});
-  }
-  const auto gpus = spec.resources.find("gpu");
-  const std::size_t found = detected.gpus.size();
-  if (gpus != spec.resources.end() && found > 0 && gpus->second > static_cast<double>(found)) {
-    problems.push_back({"/resources/gpu", std::to_string(std::llround(gpus->second)) +
-                                              " gpus are given, but " + detected.gpus_from +
-                                              " has only " + std::to_string(found)});
-  }
-  const ResourcePool pool(total_resources(spec, detected));
-  if (const auto reason = pool.impossible(spec.resources_per_trial)) {
-    problems.push_back({"/resources_per_trial", *reason});
-  }
-  return problems;
 }
 
 RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,

@@ -47,14 +47,6 @@ std::filesystem::path experiment_directory(const ExperimentSpec& spec);
 /// What this machine has, with what the spec gives itself taken over.
 Resources total_resources(const ExperimentSpec& spec, const DetectedResources& detected);
 
-/// Everything that can be known to be wrong before anything is touched: the trainable's program
-/// cannot be run, a trial needs more than there is. As problems with pointers into the spec.
-std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResources& detected);
-
-/// The spec that the experiment in `directory` would go on with: as it began, with what was changed
-/// since while a driver ran. Error if there is none, or if it cannot be read.
-Json spec_in_force(const std::filesystem::path& directory);
-
 /// Starts a new experiment and runs it to its end. Error (user) if the directory holds one already.
 RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue,
                           RunOptions options);

@@ -17,8 +17,10 @@
 #include "tuner/ask_session.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/preflight.h"
 #include "tuner/run.h"
 #include "tuner/spec/resume_changes.h"
+#include "tuner/spec_changes.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {

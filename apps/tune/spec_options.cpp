@@ -6,7 +6,7 @@
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
-#include "tuner/run.h"
+#include "tuner/preflight.h"
 
 namespace tune {
 

@@ -171,40 +171,12 @@ class Pages(unittest.TestCase):
         self.assert_wrong(self.page("# Here", "[a](#there)"), "no heading #there")
 
     def test_a_rewritten_page_holds_and_keeps_its_gaps(self) -> None:
-        page = self.page(
-            "```console",
-            "$ echo 1",
-            "2",
-            "3",
-            "$ seq 5",
-            "9",
-            "...",
-            "5",
-            "```",
-            "",
-            "```console",
-            "$ echo x",
-            "y",
-            "```",
-        )
+        texts = "```console|$ echo 1|2|3|$ seq 5|9|...|5|```||```console|$ echo x|y|```"
+        page = self.page(*texts.split("|"))
         self.assertEqual(len(page.wrong), 3)
         self.assertEqual(
-            page.lines,
-            [
-                "```console",
-                "$ echo 1",
-                "1",
-                "$ seq 5",
-                "1",
-                "...",
-                "5",
-                "```",
-                "",
-                "```console",
-                "$ echo x",
-                "x",
-                "```",
-            ],
+            "|".join(page.lines),
+            "```console|$ echo 1|1|$ seq 5|1|...|5|```||```console|$ echo x|x|```",
         )
 
 

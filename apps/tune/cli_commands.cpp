@@ -1,0 +1,517 @@
+#include "apps/tune/cli_commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include "apps/tune/output.h"
+#include "tuner/spec/resume_changes.h"
+
+namespace tune {
+
+namespace {
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
+                      const std::string& examples) {
+  CLI::App* const command = app.add_subcommand(name, what);
+  command->footer("Examples:\n" + examples);
+  return command;
+}
+
+void add_directory(CLI::App& command, std::string& directory) {
+  command.add_option("DIR", directory, "The experiment's directory")->required();
+}
+
+/// A trial as the next word, or after --trial.
+CLI::Option* add_trial(CLI::App& command, std::string& trial, const std::string& what) {
+  // An empty one is a shell's variable that is not set, and does not mean all trials.
+  const auto look_at = [](const std::string& word) {
+    if (word.empty()) throw user_error("a trial is written like 3 or trial_00003, got ''");
+  };
+  return command.add_option("TRIAL,--trial", trial, what)->type_name("ID")->each(look_at);
+}
+
+void add_plugins(CLI::App& command, std::vector<std::string>& plugins) {
+  command
+      .add_option("--plugin", plugins,
+                  "A shared library with more searchers, schedulers, stoppers or callbacks; may be "
+                  "given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
+void add_warm_start(CLI::App& command, SpecSource& spec) {
+  command
+      .add_option("--warm-start", spec.warm_start,
+                  "Let the searcher of a new experiment know what came out in these ones")
+      ->type_name("DIR...");
+}
+
+void add_style(CLI::App& command, RunStyle& style) {
+  command
+      .add_option("--progress", style.progress,
+                  "A live table, plain lines, nothing, or what fits the terminal")
+      ->check(CLI::IsMember({"auto", "table", "lines", "none"}))
+      ->capture_default_str();
+  command
+      .add_option("--grace", style.grace_s,
+                  "After an interrupt, the time that trials have for a last checkpoint")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command
+      .add_option("--lease-s", style.lease_s,
+                  "Another host takes over once this driver has been silent for so long")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(5.0, 1e6))
+      ->capture_default_str();
+  command.add_flag("--strict", style.strict,
+                   "At a resume, a policy that answers differently than it did is an error");
+}
+
+/// The options that say a field of the spec.
+void add_spec_fields(CLI::App& command, SpecSource& spec) {
+  command.add_option("--param-space", spec.param_space, "A JSON file with the param space alone")
+      ->type_name("FILE");
+  for (const auto& option : spec_options()) {
+    if (option.kind == ValueKind::flag) {
+      command.add_flag(option.name, option.help)->group("Spec");
+      continue;
+    }
+    CLI::Option* const added = command.add_option(option.name, option.help);
+    added->type_name(option.placeholder)->group("Spec");
+    if (option.kind == ValueKind::item || option.kind == ValueKind::variable) {
+      added->expected(1, -1)->allow_extra_args(false);
+    } else {
+      added->expected(1);
+    }
+  }
+  command
+      .add_option("--set", spec.settings,
+                  "Anything in the spec: searcher/gamma=0.25, param_space/lr={\"uniform\":[0,1]}; "
+                  "may be given several times")
+      ->type_name("PATH=JSON")
+      ->allow_extra_args(false)
+      ->group("Spec");
+  add_plugins(command, spec.plugins);
+}
+
+/// The spec's file and the options that win over it.
+void add_spec(CLI::App& command, SpecSource& spec) {
+  command.add_option("SPEC", spec.file, "The experiment's spec, a JSON file");
+  add_spec_fields(command, spec);
+}
+
+void add_run_commands(CLI::App& app, Line& line) {
+  CLI::App* const run = add_command(
+      app, "run", "Start an experiment and run it to its end",
+      "  tune run spec.json\n"
+      "  tune run spec.json --num-samples 100 --scheduler asha --max-concurrent-trials 8\n"
+      "  tune run spec.json --warm-start results/digits results/letters\n"
+      "  tune run --param-space space.json --metric loss --mode min --num-samples 20 \\\n"
+      "           --stop training_iteration=50 -- python3 train.py --data digits\n");
+  add_spec(*run, line.spec);
+  add_warm_start(*run, line.spec);
+  run->add_option("--resume", line.resume_mode,
+                  "An experiment that is there already: never: refuse it; auto: go on with it, for "
+                  "scripts that are run again; must: refuse to start a new one")
+      ->check(CLI::IsMember({"auto", "never", "must"}))
+      ->capture_default_str();
+  add_style(*run, line.style);
+  CLI::App* const resume =
+      add_command(app, "resume", "Go on with an experiment whose driver ended or died",
+                  "  tune resume results/digits\n"
+                  "  tune resume results/digits --errored\n"
+                  "  tune resume results/digits --trial 3 --trial 7\n"
+                  "  tune resume results/digits --num-samples 200 --max-concurrent-trials 4\n"
+                  "  tune resume results/digits --stop training_iteration=100 --finished\n"
+                  "  tune resume results/digits -- ./moved/train --data digits\n");
+  add_directory(*resume, line.resume.directory);
+  CLI::Option* const errored = resume->add_flag(
+      "--errored", line.resume.errored, "Failed trials go on from their latest checkpoints");
+  resume
+      ->add_flag("--restart-errored", line.resume.restart_errored,
+                 "Failed trials start from scratch; their checkpoints and results are deleted")
+      ->excludes(errored);
+  resume->add_flag("--salvage", line.resume.salvage,
+                   "Go on from before the damage in a journal; the rest is kept beside it");
+  resume
+      ->add_option(
+          "--trial", line.resume.trials,
+          "Run only this one, also if it has ended: 3 or trial_00003; may be given several "
+          "times")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  resume->add_flag("--finished", line.resume.finished,
+                   "With a longer --stop: trials that a shorter one has ended go on too");
+  add_spec_fields(*resume, line.spec);
+  add_style(*resume, line.style);
+}
+
+void add_check(CLI::App& app, Line& line) {
+  CheckRequest& request = line.check;
+  CLI::App* const check =
+      add_command(app, "check", "Play a driver with a training program, and say what does not hold",
+                  "  tune check spec.json\n"
+                  "  tune check spec.json --iterations 10 --tolerance 1e-6\n"
+                  "  tune check --config '{\"lr\": 0.1}' -- python3 train.py\n");
+  add_spec(*check, line.spec);
+  check
+      ->add_option("--config", request.config,
+                   "Of its trials [the first that the search would try]")
+      ->type_name("JSON");
+  check
+      ->add_option("--iterations", request.iterations,
+                   "Of a whole run; it is saved, killed and restored in the middle")
+      ->type_name("N")
+      ->check(CLI::Range(2, 1'000'000))
+      ->capture_default_str();
+  check
+      ->add_option("--tolerance", request.tolerance,
+                   "Metrics are equal that differ by at most this part of their value; 0: not by a "
+                   "bit")
+      ->type_name("PART")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  check->add_option("--timeout", request.timeout_s, "For a step, and for a save")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 1e9))
+      ->capture_default_str();
+  check->add_flag("--keep", request.keep, "Keep the directories of the trials, also if all holds");
+  check->add_flag("--json", request.json, "As a JSON object a line");
+}
+
+void add_spec_commands(CLI::App& app, Line& line) {
+  add_spec(*add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
+                        "  tune validate spec.json\n"
+                        "  tune validate spec.json --searcher '{\"type\": \"random\"}'\n"),
+           line.spec);
+  CLI::App* const preview =
+      add_command(app, "preview", "Show what a run would do: configs, resources; runs nothing",
+                  "  tune preview spec.json\n"
+                  "  tune preview spec.json --seed 7 --json\n");
+  add_spec(*preview, line.spec);
+  preview->add_flag("--json", line.json, "As one JSON object");
+  add_check(app, line);
+  CLI::App* const init =
+      add_command(app, "init", "Write a commented spec to start from",
+                  "  tune init\n  tune init digits.json\n  tune init - > digits.json\n");
+  init->add_option("FILE", line.init_file, "The file to write, -: standard output")
+      ->capture_default_str();
+}
+
+void add_list(CLI::App& app, Line& line) {
+  CLI::App* const list =
+      add_command(app, "ls", "List the trials, or a folder's experiments",
+                  "  tune ls results\n"
+                  "  tune ls results/digits --sort accuracy --desc --limit 10\n"
+                  "  tune ls results/digits --filter 'accuracy > 0.9 && optimizer == \"adam\"'\n"
+                  "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
+                  "  tune ls results/digits --csv > trials.csv\n");
+  ListRequest& request = line.list;
+  add_directory(*list, request.directory);
+  list->add_option("--sort", request.sort, "Metric, config value or field to sort by")
+      ->type_name("NAME");
+  list->add_flag("--desc", request.descending, "Largest first");
+  list->add_option("--filter", request.filter,
+                   "Only trials of which this is true: an expression over metrics, config values "
+                   "and fields; '.' stands for '/'")
+      ->type_name("EXPR");
+  list->add_option("--state", request.states, "Only trials in these states")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("STATE,...");
+  list->add_option("--columns", request.columns, "What to show of each trial")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  list->add_option("--limit", request.limit, "At most so many trials")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  CLI::Option* const json = list->add_flag("--json", request.json, "As a JSON list of objects");
+  list->add_flag("--csv", request.csv, "As CSV, with all there is unless --columns says less")
+      ->excludes(json);
+}
+
+/// Which values of the trials count.
+template <class Request>
+void add_metric(CLI::App& command, Request& request) {
+  command.add_option("--metric", request.metric, "Instead of the experiment's own")
+      ->type_name("NAME");
+  command.add_option("--mode", request.mode, "Which values are better")->type_name("min|max");
+  command
+      .add_option("--scope", request.scope,
+                  "Over which of a trial's results: last, all, avg, last-5-avg, last-10-avg")
+      ->type_name("SCOPE")
+      ->default_str(request.scope.empty() ? "all; of several metrics last" : request.scope);
+}
+
+void add_look_commands(CLI::App& app, Line& line) {
+  CLI::App* const status = add_command(app, "status", "Show how an experiment is doing",
+                                       "  tune status results/digits\n"
+                                       "  tune status results/digits --json\n");
+  add_directory(*status, line.directory);
+  status->add_flag("--json", line.json, "As one JSON object");
+
+  add_list(app, line);
+
+  CLI::App* const show = add_command(app, "show", "Show all there is about one trial",
+                                     "  tune show results/digits 3\n"
+                                     "  tune show results/digits trial_00003 --json\n");
+  add_directory(*show, line.show.directory);
+  add_trial(*show, line.show.trial, "Which one: 3 or trial_00003")->required();
+  show->add_flag("--json", line.show.json, "As one JSON object");
+
+  CLI::App* const logs = add_command(app, "logs", "Print what a trial's program prints",
+                                     "  tune logs results/digits 3\n"
+                                     "  tune logs results/digits 3 --stderr --follow\n");
+  add_directory(*logs, line.logs.directory);
+  add_trial(*logs, line.logs.trial, "Which one: 3 or trial_00003")->required();
+  logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
+  logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
+
+  CLI::App* const best =
+      add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
+                  "  tune best results/digits\n"
+                  "  tune best results/digits --metric loss --mode min --scope last\n"
+                  "  cp -r \"$(tune best results/digits --json | jq -r "
+                  "'.best_checkpoints[0].path')\" model\n");
+  add_directory(*best, line.best.directory);
+  add_metric(*best, line.best);
+  best->add_flag("--json", line.best.json, "As a JSON object, or a list of a front's");
+
+  CLI::App* const checkpoints =
+      add_command(app, "checkpoints", "List the checkpoints, and verify them",
+                  "  tune checkpoints results/digits --trial 3\n"
+                  "  tune checkpoints results/digits --verify\n");
+  add_directory(*checkpoints, line.checkpoints.directory);
+  add_trial(*checkpoints, line.checkpoints.trial, "Of this trial only: 3 or trial_00003");
+  checkpoints->add_flag("--verify", line.checkpoints.verify,
+                        "Compare every file with its checksum; exit code 3 if any is damaged");
+  checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
+}
+
+void add_lineage(CLI::App& app, Line& line) {
+  CLI::App* const lineage = add_command(
+      app, "lineage", "Show which trials went on as copies of which, and the best one's schedule",
+      "  tune lineage results/digits\n"
+      "  tune lineage results/digits --trial 3 --all\n"
+      "  tune lineage results/digits --json | jq .schedule.steps\n");
+  add_directory(*lineage, line.lineage.directory);
+  add_trial(*lineage, line.lineage.trial,
+            "Show the schedule of this one instead of the best: 3 or trial_00003");
+  lineage->add_flag("--all", line.lineage.all, "Also what has no descendants any more");
+  lineage->add_flag("--json", line.lineage.json, "As one JSON object");
+}
+
+void add_importance(CLI::App& app, Line& line) {
+  ImportanceRequest& request = line.importance;
+  CLI::App* const importance =
+      add_command(app, "importance", "Show which hyperparameters mattered",
+                  "  tune importance results/digits\n"
+                  "  tune importance results/digits --metric loss --mode min --top 0.2 --json\n");
+  add_directory(*importance, request.directory);
+  add_metric(*importance, request);
+  importance
+      ->add_option("--top", request.top, "The part of the trials that counts as the best ones")
+      ->type_name("PART")
+      ->check(CLI::Range(1e-6, 0.999))
+      ->capture_default_str();
+  importance->add_flag("--json", request.json, "As one JSON object");
+}
+
+void add_wait(CLI::App& command, double& wait_s) {
+  command.add_option("--wait", wait_s, "For another process that is asking or telling just now")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+}
+
+void add_ask_commands(CLI::App& app, Line& line) {
+  CLI::App* const suggest =
+      add_command(app, "suggest", "Print the next config, for a trial that you run yourself",
+                  "  tune suggest results/mine --spec spec.json\n"
+                  "  tune suggest results/mine -n 8\n"
+                  "  tune suggest results/mine --param-space space.json --metric loss --mode min "
+                  "--searcher tpe\n");
+  add_directory(*suggest, line.ask.directory);
+  suggest->add_option("--spec", line.spec.file, "With this spec, if there is no experiment yet")
+      ->type_name("FILE");
+  suggest->add_option("-n,--count", line.ask.count, "How many, a line each")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add_wait(*suggest, line.ask.wait_s);
+  add_warm_start(*suggest, line.spec);
+  add_spec_fields(*suggest, line.spec);
+
+  TellRequest& request = line.tell;
+  CLI::App* const tell = add_command(
+      app, "tell", "Take in how a trial has ended that tune suggest has suggested",
+      "  tune tell results/mine 3 --value 0.25\n"
+      "  tune tell results/mine 3 --metrics '{\"loss\": 0.25, \"training_iteration\": 20}'\n"
+      "  tune tell results/mine 3 --failed --reason 'out of memory'\n"
+      "  echo '{\"trial_id\": \"trial_00003\", \"value\": 0.25}' | tune tell results/mine -\n");
+  add_directory(*tell, request.directory);
+  add_trial(*tell, request.trial, "Which one: 3 or trial_00003; -: JSON lines on standard input")
+      ->required();
+  CLI::Option* const value =
+      tell->add_option("--value", request.value, "Of the experiment's metric")->type_name("X");
+  CLI::Option* const metrics =
+      tell->add_option("--metrics", request.metrics, "All metrics, as a JSON object")
+          ->type_name("JSON")
+          ->excludes(value);
+  CLI::Option* const failed = tell->add_flag("--failed", request.failed, "It has failed for good")
+                                  ->excludes(value)
+                                  ->excludes(metrics);
+  tell->add_option("--reason", request.reason, "Why it has failed")
+      ->type_name("TEXT")
+      ->needs(failed);
+  add_wait(*tell, request.wait_s);
+  add_plugins(*tell, request.plugins);
+}
+
+void add_simulate(CLI::App& app, Line& line) {
+  SimulateRequest& request = line.simulate;
+  CLI::App* const simulate = add_command(
+      app, "simulate", "Compare schedulers on learning curves that are known; runs nothing",
+      "  tune simulate spec.json --curves sweep.csv --workers 4,400\n"
+      "  tune simulate spec.json --curves a.csv b.csv --scheduler fifo,asha --seeds 30\n"
+      "  tune simulate --curves sweep.csv --metric accuracy --mode max --csv \\\n"
+      "                --scheduler 'asha,{\"type\":\"asha\",\"brackets\":3}' --time-budget-s "
+      "600,3600\n");
+  add_spec(*simulate, line.spec);
+  simulate
+      ->add_option("--curves", request.curves, "CSV files of curves, as tune export writes them")
+      ->type_name("FILE")
+      ->required();
+  simulate->add_option("--workers", request.workers, "Trials at one time, to be compared")
+      ->type_name("N,...")
+      ->capture_default_str();
+  simulate->add_option("--seeds", request.seeds, "Simulations of each, from --seed on")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  simulate
+      ->add_option("--target", request.target,
+                   "Of the metric, to be reached [within 1 % of the best in the curves]")
+      ->type_name("VALUE");
+  simulate->add_option("--launch-s", request.launch_s, "What each start of a trial costs")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  simulate->add_option("--save-s", request.save_s, "What each checkpoint costs")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  simulate->add_flag("--allow-short", request.allow_short,
+                     "Curves that end before the others are over there");
+  simulate
+      ->add_option("--dir", request.directory,
+                   "Keep each simulation's journal in a directory of its own in there")
+      ->type_name("DIR");
+  CLI::Option* const json = simulate->add_flag("--json", request.json, "As one JSON object");
+  simulate->add_flag("--csv", request.csv, "As CSV")->excludes(json);
+}
+
+void add_export(CLI::App& app, Line& line) {
+  CLI::App* const command =
+      add_command(app, "export", "Write the learning curves of an experiment, for tune simulate",
+                  "  tune export results/digits --curves curves.csv\n"
+                  "  tune export results/digits --curves - | head\n");
+  add_directory(*command, line.directory);
+  command->add_option("--curves", line.curves_file, "The CSV file to write; -: standard output")
+      ->type_name("FILE")
+      ->required();
+}
+
+void add_control_commands(CLI::App& app, Line& line) {
+  ControlOptions& options = line.control;
+  CLI::App* const stop =
+      add_command(app, "stop", "End a running experiment, or one of its trials, in good order",
+                  "  tune stop results/digits\n"
+                  "  tune stop results/digits --wait\n"
+                  "  tune stop results/digits --trial 3\n");
+  add_directory(*stop, options.directory);
+  CLI::Option* const one = add_trial(*stop, options.trial, "Only this trial: 3 or trial_00003");
+  stop->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(one);
+  stop->callback([&options] { options.kind = ControlRequest::Kind::stop; });
+
+  CLI::App* const pause =
+      add_command(app, "pause", "Save all running trials and make the driver leave; resume goes on",
+                  "  tune pause results/digits --wait && tune resume results/digits\n"
+                  "  tune pause results/digits --trial 3\n");
+  add_directory(*pause, options.directory);
+  CLI::Option* const paused =
+      add_trial(*pause, options.trial,
+                "Only this trial is saved and waits, until tune unpause: 3 or trial_00003");
+  pause->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(paused);
+  pause->callback([&options] { options.kind = ControlRequest::Kind::pause; });
+
+  CLI::App* const unpause = add_command(app, "unpause", "Go on with a trial that was paused",
+                                        "  tune unpause results/digits --trial 3\n");
+  add_directory(*unpause, options.directory);
+  add_trial(*unpause, options.trial, "The trial: 3 or trial_00003")->required();
+  unpause->callback([&options] { options.kind = ControlRequest::Kind::unpause; });
+
+  CLI::App* const add =
+      add_command(app, "add", "Run a trial with a config of your own, next",
+                  "  tune add results/digits '{\"learning_rate\": 0.01, \"hidden\": 64}'\n");
+  add_directory(*add, options.directory);
+  add->add_option("CONFIG", options.config,
+                  "JSON object with values of the param space; what it leaves out is drawn")
+      ->required();
+  add->callback([&options] { options.kind = ControlRequest::Kind::add; });
+
+  CLI::App* const checkpoint =
+      add_command(app, "checkpoint", "Have running trials saved at their next result",
+                  "  tune checkpoint results/digits\n"
+                  "  tune checkpoint results/digits --trial 3\n");
+  add_directory(*checkpoint, options.directory);
+  add_trial(*checkpoint, options.trial, "Only this trial: 3 or trial_00003");
+  checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
+
+  CLI::App* const set = add_command(
+      app, "set", "Change the number of trials, and more, of a running experiment",
+      "  tune set results/digits num_samples=100 max_concurrent_trials=4\n"
+      "  tune set results/digits time_budget_s=3600 'stop={\"training_iteration\": 50}'\n");
+  add_directory(*set, options.directory);
+  std::string fields;
+  for (const std::string& name : fields_while_running()) {
+    fields += (fields.empty() ? "Fields of the spec: " : ", ") + name;
+  }
+  set->add_option("FIELD=VALUE", options.fields, fields)->required();
+  set->callback([&options] { options.kind = ControlRequest::Kind::set; });
+}
+
+/// What packages and shells ask for; nobody else has to see it.
+void add_hidden_commands(CLI::App& app, Line& line) {
+  app.add_subcommand("generate", "Write the manual pages")
+      ->group("")
+      ->add_option("--man", line.directory, "The directory to write them to")
+      ->required();
+  app.add_subcommand("complete", "Print what the last word after -- may become")->group("");
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, Line& line) {
+  add_run_commands(app, line);
+  add_spec_commands(app, line);
+  add_control_commands(app, line);
+  add_look_commands(app, line);
+  add_ask_commands(app, line);
+  add_importance(app, line);
+  add_lineage(app, line);
+  add_export(app, line);
+  add_simulate(app, line);
+  add_hidden_commands(app, line);
+}
+
+void collect_options(const CLI::App& command, SpecSource& spec) {
+  for (const auto& option : spec_options()) {
+    const CLI::Option* const given = command.get_option_no_throw(option.name);
+    if (given == nullptr) continue;
+    for (const auto& value : given->results()) spec.options.push_back({&option, value});
+  }
+}
+
+}  // namespace tune

@@ -1,0 +1,153 @@
+#include "apps/tune/cli_help.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "apps/tune/output.h"
+#include "apps/tune/plugins.h"
+#include "tuner/core/nearest_name.h"
+#include "tuner/spec/words_of_others.h"
+
+namespace tune {
+
+namespace {
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); });
+}
+
+/// "auto|table", "SECONDS", without what the parser says of ranges.
+std::string placeholder_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const auto colon = type.find(':');
+  if (colon == std::string::npos || type.compare(colon, 2, ":{") != 0) return type.substr(0, colon);
+  std::string values = type.substr(colon + 2, type.find('}') - colon - 2);
+  std::replace(values.begin(), values.end(), ',', '|');
+  return values;
+}
+
+OptionText text_of(const CLI::Option& option, bool as_positional) {
+  OptionText text;
+  text.is_positional = as_positional;
+  if (as_positional) {
+    text.names.push_back(option.get_name(true));
+  } else {
+    for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
+    for (const auto& name : option.get_lnames()) text.names.push_back("--" + name);
+  }
+  text.what = option.get_description();
+  text.group = option.get_group();
+  text.is_required = option.get_required();
+  if (option.get_items_expected_max() > 0) {
+    text.placeholder = placeholder_of(option);
+    text.default_value = option.get_default_str();
+  }
+  return text;
+}
+
+/// What somebody may mean by `name`: what begins so, what one slip makes of it, our word for
+/// another tool's, or the nearest; empty if there is no telling.
+std::vector<std::string> meant_by(const std::string& name, const std::vector<std::string>& known) {
+  constexpr std::size_t most_offered = 5;
+  std::vector<std::string> begun;
+  for (const std::string& one : known) {
+    if (one.starts_with(name)) begun.push_back(one);
+  }
+  if (!begun.empty() && begun.size() <= most_offered) return begun;
+  const auto nearest = nearest_name(name, known);
+  if (nearest && edit_distance(name, *nearest) == 1) return {*nearest};
+  std::string ours = "--" + field_of_others(name);
+  std::replace(ours.begin(), ours.end(), '_', '-');
+  if (std::find(known.begin(), known.end(), ours) != known.end()) return {ours};
+  return nearest ? std::vector{*nearest} : std::vector<std::string>();
+}
+
+/// "--num-sampels" as the sentence that helps, without a list of all that there is.
+std::string about_unknown(const CLI::App& app, const std::string& word) {
+  const bool is_option = word.starts_with("-");
+  std::vector<std::string> known;
+  const auto chosen = app.get_subcommands();
+  if (is_option) {
+    for (const auto* const option : (chosen.empty() ? &app : chosen.front())->get_options()) {
+      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
+    }
+  } else if (chosen.empty()) {
+    for (const auto* const command : shown_commands(app)) known.push_back(command->get_name());
+  } else {
+    return "unexpected argument '" + word + "'";
+  }
+  const std::string name = word.substr(0, word.find('='));
+  std::string sentence =
+      std::string("unknown ") + (is_option ? "option" : "command") + " '" + name + "'";
+  const auto meant = meant_by(name, known);
+  for (const std::string& one : meant) {
+    sentence += (&one == &meant.front() ? ", did you mean '" : "' or '") + one;
+  }
+  return meant.empty() ? sentence : sentence + "'?";
+}
+
+/// "TRIAL is required", where the parser would say --trial.
+std::optional<std::string> what_is_missing(const CLI::App& command) {
+  for (const auto* const option : command.get_options()) {
+    if (option->get_required() && option->count() == 0) {
+      return option->get_name(true) + " is required";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CommandText text_of(const CLI::App& app) {
+  CommandText text{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const auto* const option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    if (option->get_positional()) text.options.push_back(text_of(*option, true));
+    if (option->nonpositional()) text.options.push_back(text_of(*option, false));
+  }
+  for (const auto* const command : shown_commands(app)) text.commands.push_back(text_of(*command));
+  return text;
+}
+
+CommandText completable_text_of(const CLI::App& app) {
+  const Catalogue catalogue = catalogue_with({});
+  const auto names_in = [](const auto& factories) {
+    std::vector<std::string> names;
+    for (const auto& [name, factory] : factories) names.push_back(name);
+    return names;
+  };
+  const std::map<std::string, std::vector<std::string>> policies = {
+      {"--searcher", names_in(catalogue.searchers)},
+      {"--scheduler", names_in(catalogue.schedulers)},
+      {"--callback", names_in(catalogue.callbacks)}};
+  CommandText text = text_of(app);
+  for (CommandText& command : text.commands) {
+    for (OptionText& option : command.options) {
+      const auto found = policies.find(option.names.front());
+      if (found != policies.end()) option.values = found->second;
+    }
+  }
+  return text;
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  const auto chosen = app.get_subcommands();
+  const std::string help =
+      "tune " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
+  std::vector<std::string> extra = app.remaining(true);
+  std::string sentence = error.what();
+  if (error.get_name() == "RequiredError" && !chosen.empty()) {
+    sentence = what_is_missing(*chosen.front()).value_or(sentence);
+  }
+  if (!extra.empty()) sentence = about_unknown(app, extra.front());
+  if (app.count("--json") > 0) {
+    sentence = "--json goes before a command only with --version: write tune COMMAND --json";
+  }
+  complain(sentence + "\nsee: " + help);
+  return exit_bad_input;
+}
+
+}  // namespace tune
