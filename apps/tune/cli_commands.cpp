@@ -478,7 +478,7 @@ void add_control_commands(CLI::App& app, Line& line) {
   for (const std::string& name : fields_while_running()) {
     fields += (fields.empty() ? "Fields of the spec: " : ", ") + name;
   }
-  set->add_option("FIELD=VALUE", options.fields, fields)->required();
+  set->add_option("CHANGE", options.fields, "Like num_samples=100. " + fields)->required();
   set->callback([&options] { options.kind = ControlRequest::Kind::set; });
 }
 
