@@ -6,6 +6,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "apps/tune/spec_options.h"
 #include "tuner/core/error.h"
 #include "tuner/exec/control_client.h"
 #include "tuner/store/experiment_store.h"
@@ -35,6 +36,21 @@ const char* verb(ControlRequest::Kind kind) {
   return "";
 }
 
+/// "num_samples=100" as {"num_samples": 100}.
+Json to_fields(const std::vector<std::string>& given) {
+  Json fields = Json::object();
+  for (const std::string& field : given) {
+    const std::size_t equals = field.find('=');
+    if (equals == 0 || equals == field.npos) {
+      throw user_error("what is to change must be like num_samples=100, got '" + field + "'");
+    }
+    const std::string name = field.substr(0, equals);
+    if (fields.contains(name)) throw user_error(name + " is given twice");
+    fields[name] = field_value(name, field.substr(equals + 1));
+  }
+  return fields;
+}
+
 /// Who drives the experiment, on this machine; Error (user) if nobody does.
 Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
                       const ControlOptions& options) {
@@ -43,7 +59,10 @@ Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
   if (!driver) {
     std::string changes;
     if (options.kind == ControlRequest::Kind::set) {
-      for (const std::string& field : options.fields) changes += " --set " + shell_word(field);
+      const Json fields = to_fields(options.fields);
+      for (const auto& [name, value] : fields.items()) {
+        changes += " --set " + shell_word(name + "=" + value.dump());
+      }
     }
     if (options.kind == ControlRequest::Kind::unpause) {
       changes = " --trial " + shell_word(options.trial);
@@ -102,21 +121,6 @@ std::string names_of(const std::vector<TrialId>& trials) {
     names += " and " + std::to_string(trials.size() - most_named_trials) + " more";
   }
   return names;
-}
-
-/// "num_samples=100" as {"num_samples": 100}.
-Json to_fields(const std::vector<std::string>& given) {
-  Json fields = Json::object();
-  for (const std::string& field : given) {
-    const std::size_t equals = field.find('=');
-    if (equals == 0 || equals == field.npos) {
-      throw user_error("what is to change must be like num_samples=100, got '" + field + "'");
-    }
-    const std::string text = field.substr(equals + 1);
-    const Json value = Json::parse(text, nullptr, false);
-    fields[field.substr(0, equals)] = value.is_discarded() ? Json(text) : value;
-  }
-  return fields;
 }
 
 Json to_config(const std::string& text) {

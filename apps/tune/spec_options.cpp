@@ -269,6 +269,13 @@ void apply(SpecDocument& document, const SpecSource& source) {
 
 }  // namespace
 
+Json field_value(const std::string& field, const std::string& text) {
+  for (const SpecOption& option : spec_options()) {
+    if (option.pointer == "/" + field) return to_json_value(option, text);
+  }
+  return json_or_text(text);
+}
+
 std::span<const SpecOption> spec_options() { return options; }
 
 SpecDocument assemble_spec(const SpecSource& source) {

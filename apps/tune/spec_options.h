@@ -37,6 +37,10 @@ struct SpecOption {
 /// One option for each field of the spec.
 std::span<const SpecOption> spec_options();
 
+/// `text` as the option of that field of the spec takes it; JSON, or a text, if it has none. Error
+/// (user) if it cannot be read.
+Json field_value(const std::string& field, const std::string& text);
+
 struct GivenOption {
   const SpecOption* option;
   std::string value;
