@@ -8,6 +8,7 @@
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/loop/recovery.h"
+#include "tuner/spec_changes.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {
@@ -49,11 +50,13 @@ Look look_at(const std::filesystem::path& directory) {
   // Without a catalogue: policies may come from a plugin that nobody needs for looking. What they
   // lack is a problem only for who wants to run them.
   std::vector<Problem> ignored;
-  ExperimentSpec spec = parse_recorded_spec(json, Catalogue{}, ignored);
+  const Catalogue none;
   Experiment experiment;
   std::vector<std::string> notices;
   ExperimentReader reader(experiment);
   ExperimentStore::read(*files, absolute, reader, notices);
+  ExperimentSpec spec = with_changes(parse_recorded_spec(json, none, ignored),
+                                     experiment.spec_changes(), none, ignored);
   auto driver = ExperimentStore::driver(*files, absolute);
   if (driver) notices.clear();
   std::uint64_t kept = 0;

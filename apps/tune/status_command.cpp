@@ -1,5 +1,6 @@
 // `tune status`: one experiment at one glance.
 // Knows no journal: look_at has read it.
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <system_error>
@@ -8,7 +9,9 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "apps/tune/plugins.h"
 #include "tuner/ask_session.h"
+#include "tuner/loop/make_policies.h"
 #include "tuner/store/paths.h"
 #include "tuner/what_ran.h"
 
@@ -109,10 +112,21 @@ std::map<std::string, std::size_t> ends_of(const Experiment& experiment) {
   return counts;
 }
 
+/// How many trials there will be; nothing if that is not known, as for a plugin's searcher.
+std::optional<std::uint64_t> total_of(const ResultGrid& grid) {
+  const ExperimentSpec& spec = grid.spec();
+  const Catalogue catalogue = catalogue_with({});
+  std::vector<Problem> problems;
+  const SearchSpace space = SearchSpace::parse(spec.param_space, "", problems);
+  const Policies policies = make_policies(spec, space, catalogue, problems);
+  return problems.empty() ? policies.total_trials(grid.experiment()) : std::nullopt;
+}
+
 Json status_json(const Look& look) {
   const Experiment& experiment = look.grid.experiment();
   Json counts = Json::object();
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
+  const auto total = total_of(look.grid);
   Json driver;
   if (look.driver) {
     driver = {{"host", look.driver->host},
@@ -124,6 +138,7 @@ Json status_json(const Look& look) {
   return {{"name", look.grid.spec().name},
           {"directory", look.grid.directory().string()},
           {"trials", look.grid.size()},
+          {"total_trials", total ? Json(*total) : Json()},
           {"states", counts},
           {"ended_by", ends_of(experiment)},
           {"best", best_json(look.grid)},
@@ -159,12 +174,20 @@ std::string driver_text(const Look& look) {
   return "none; to go on: tune resume " + shell_word(look.grid.directory());
 }
 
-std::string states_text(const Experiment& experiment) {
+std::string states_text(const Look& look) {
+  const Experiment& experiment = look.grid.experiment();
   std::string text;
   for (const auto state : states) {
     const std::size_t count = experiment.count(state);
     if (count == 0) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(state);
+    if (state == TrialState::running && !look.driver && !is_told(look.grid.spec()))
+      text += " when the driver died";
+  }
+  const std::uint64_t total = total_of(look.grid).value_or(0);
+  const std::uint64_t not_begun = total - std::min<std::uint64_t>(total, look.grid.size());
+  if (not_begun > 0) {
+    text += (text.empty() ? "none yet, " : ", ") + std::to_string(not_begun) + " not begun";
   }
   return text.empty() ? "none yet" : text;
 }
@@ -229,7 +252,7 @@ int status_command(const std::string& directory, bool json) {
   const SaveStatistics& saves = experiment.saves();
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", look.grid.spec().name + " in " + look.grid.directory().string()},
-      {"trials", states_text(experiment)},
+      {"trials", states_text(look)},
       look.grid.spec().objectives.size() > 1 ? std::pair("front", front_text(look.grid))
                                              : std::pair("best", best_text(look.grid)),
       {"driver", driver_text(look)},

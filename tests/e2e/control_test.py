@@ -79,12 +79,19 @@ class Control(DriverCase):
         self.assertIn("num_samples is 4 now, was 2", done.out)
         self.assertIn("max_concurrent_trials is 1 now, was 2", done.out)
         for wrong, sentence in (("seed=3", "cannot change"), ("num_samples=0", "positive integer"),
+                                ("stop=training_iteration", "--stop"),
                                 ("num_sampels=3", "did you mean 'num_samples'"), ("7", "like num_samples=100"),
                                 ("lr=7", "expected one of 'num_samples', 'max_concurrent_trials', 'time_budget_s', "
                                          "'stop', 'max_log_bytes'\n")):
             self.assertIn(sentence, self.tune("set", "results/spec", wrong, expect=2).err)
+        twice = self.tune("set", "results/spec", "num_samples=9", "num_samples=10", expect=2).err
+        self.assertIn("num_samples is given twice", twice)
+        status = self.json("status", "results/spec")
+        self.assertEqual((status["trials"], status["total_trials"]), (2, 4))
+        self.assertIn("2 RUNNING, 2 not begun\n", self.tune("status", "results/spec").out)
         driver.kill()
         driver.wait()
+        self.assertIn("2 RUNNING when the driver died, 2 not begun\n", self.tune("status", "results/spec").out)
         refused = self.tune("set", "results/spec", "num_samples=9", expect=2).err
         self.assertIn("tune resume results/spec --set num_samples=9", refused.replace(self.dir + "/", ""))
         self.let_go()
