@@ -55,6 +55,18 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][do
         R"({"uniform":[0,9223372036854775807]})");
 }
 
+TEST_CASE("Domains that are written as calls are answered with ours", "[spec][doubts]") {
+  CHECK(meant("uniform(0, 1)") == R"({"uniform":[0,1]})");
+  CHECK(meant("tune.loguniform(1e-4, 0.1)") == R"({"loguniform":[0.0001,0.1]})");
+  CHECK(meant(R"(choice(["a", "b"]))") == R"({"choice":["a","b"]})");
+  CHECK(meant("${lr}") == "the value, or a domain");
+  for (const char* const text :
+       {"adam", "relu()", "max(0, 1)", "uniform(0)", "$HOME/data", "f(x)"}) {
+    INFO(text);
+    CHECK(meant(text) == "");
+  }
+}
+
 TEST_CASE("Plain values that look a little like domains are left alone", "[spec][doubts]") {
   CHECK(meant({{"min", 0}, {"max", 1}, {"unit", "s"}}) == "");
   CHECK(meant({{"min", "a"}, {"max", "b"}}) == "");
@@ -142,4 +154,25 @@ TEST_CASE("A scheduler that counts in seconds unless it is told otherwise is nam
   CHECK(of({{"type", "pbt"}, {"perturbation_interval", 60}}) == "");
   CHECK(of({{"type", "median_stopping"}, {"grace_period", 60}}) == "");
   CHECK(of({{"type", "asha"}}) == "");
+}
+
+TEST_CASE("Rungs that no trial reaches are doubted", "[spec][doubts]") {
+  const auto said = [](const Json& stop, const Json& scheduler) {
+    ExperimentSpec spec;
+    spec.num_samples = 1;
+    spec.stop = stop;
+    spec.scheduler = scheduler;
+    const auto all = doubts_about(spec);
+    return all.empty() ? "" : all[0].pointer + " " + all[0].sentence;
+  };
+  const Json asha = {{"type", "asha"}, {"max_t", 100}};
+  CHECK(said({{"training_iteration", 20}}, asha) ==
+        "/scheduler/max_t stop ends each trial at training_iteration 20, so none gets to 100, "
+        "which the scheduler goes by: give both the same number");
+  CHECK(said(Json::array({{{"training_iteration", 200}}, {{"training_iteration", 99}}}), asha)
+            .starts_with("/scheduler/max_t stop ends each trial at training_iteration 99"));
+  CHECK(said({{"training_iteration", 100}}, asha) == "");
+  CHECK(said({{"time_total_s", 20}}, asha) == "");
+  CHECK(said({{"training_iteration", 20}},
+             {{"type", "asha"}, {"max_t", 100}, {"time_attr", "time_total_s"}}) == "");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -63,6 +64,21 @@ Json domain_meant_by(const Json& object) {
   return nullptr;
 }
 
+/// "uniform(0, 1)" as one of our domains; null if it is a text like others.
+Json domain_called_in(const std::string& text) {
+  const auto open = text.find('(');
+  if (open == text.npos || !text.ends_with(')')) return nullptr;
+  const auto dot = text.rfind('.', open);  // "tune.uniform(0, 1)"
+  const std::size_t begin = dot == text.npos ? 0 : dot + 1;
+  const std::string arguments = text.substr(open + 1, text.size() - open - 2);
+  const Json values = Json::parse("[" + arguments + "]", nullptr, /*allow_exceptions=*/false);
+  if (values.is_discarded() || values.empty()) return nullptr;
+  const bool is_list = values.size() == 1 && values[0].is_array();
+  const Json meant = {{text.substr(begin, open - begin), is_list ? values[0] : values}};
+  std::vector<Problem> problems;
+  return parse_domain(meant, "", problems) && problems.empty() ? meant : Json();
+}
+
 class ParamSpace {
  public:
   explicit ParamSpace(std::vector<Problem>& doubts) : doubts_(doubts) {}
@@ -83,6 +99,8 @@ class ParamSpace {
     } else if (json.is_array() && json.size() > 1 && first_list_.empty()) {
       first_list_ = pointer;
       list_ = json;
+    } else if (json.is_string()) {
+      look_at_text(json.get<std::string>(), pointer);
     }
   }
 
@@ -96,6 +114,17 @@ class ParamSpace {
   }
 
  private:
+  void look_at_text(const std::string& text, const std::string& pointer) {
+    if (const Json meant = domain_called_in(text); !meant.is_null()) {
+      doubts_.push_back({pointer, "nothing is drawn here, each config gets the text " +
+                                      quote(text) + ": to have a value drawn, write " +
+                                      meant.dump()});
+    } else if (text.starts_with("${") && text.ends_with("}")) {
+      doubts_.push_back({pointer, "nothing is put in here, each config gets the text " +
+                                      quote(text) + ": write the value, or a domain"});
+    }
+  }
+
   std::vector<Problem>& doubts_;
   std::string first_list_;
   Json list_;
@@ -153,6 +182,32 @@ void look_at_checkpoints(const ExperimentSpec& spec, std::vector<Problem>& doubt
                         "\", or leave it out"});
 }
 
+/// The iteration at which `stop` ends each trial; nothing if it does not.
+std::optional<std::int64_t> last_iteration(const Json& stop) {
+  std::optional<std::int64_t> last;
+  for (const Json& rule : stop.is_array() ? stop : Json::array({stop})) {
+    if (!rule.is_object() || !rule.contains("training_iteration")) continue;
+    const Json& bound = rule["training_iteration"];
+    if (!bound.is_number() || rule.contains("type")) continue;
+    last = std::min(last.value_or(bound.get<std::int64_t>()), bound.get<std::int64_t>());
+  }
+  return last;
+}
+
+/// Its last rungs would be for nobody.
+void look_at_rungs(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  const std::string time_attr = text_of(spec.scheduler, "time_attr");
+  const bool counts_iterations = time_attr.empty() || time_attr == "training_iteration";
+  const auto last = last_iteration(spec.stop);
+  if (!counts_iterations || !last || !spec.scheduler.contains("max_t")) return;
+  const Json& max_t = spec.scheduler["max_t"];
+  if (!max_t.is_number() || max_t <= *last) return;
+  doubts.push_back(
+      {"/scheduler/max_t", "stop ends each trial at training_iteration " + std::to_string(*last) +
+                               ", so none gets to " + max_t.dump() +
+                               ", which the scheduler goes by: give both the same number"});
+}
+
 /// Those that count in seconds unless they are told otherwise, which short trials never reach.
 void look_at_scheduler(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
   const std::string type = text_of(spec.scheduler, "type");
@@ -178,6 +233,7 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   look_at_param_space(spec, doubts);
   look_at_stop(spec, doubts);
   look_at_checkpoints(spec, doubts);
+  look_at_rungs(spec, doubts);
   look_at_scheduler(spec, doubts);
   return doubts;
 }
