@@ -29,7 +29,7 @@ ROOMS = [
     (r"tuner/exec/", [r"tuner/exec/", r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
-    (r"tuner/check/", [r"tuner/check/", r"tuner/loop/launch\.h", SPEC, SPACE, CORE, r"tuner/store/",
+    (r"tuner/check/", [r"tuner/check/", r"tuner/loop/(launch|take_in)\.h", SPEC, SPACE, CORE, r"tuner/store/",
                        r"tuner/exec/(adopted|executor|message_parser|process_wide|spawn)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
     (r"tuner/plugin\.h", [CORE, SPACE]),

@@ -34,6 +34,7 @@ FAULTS = {
     "config_from_checkpoint": (HEEDS, "restored with another lr it trains on as before: it takes lr out of the checkpoint"),
     "state_in_work": (RESTORES, "No such file or directory: 'steps'"),
     "counts_from_one": (TALKS, "it reported training_iteration 1 after 2"),
+    "reports_text": (TALKS, "the result of iteration 1 has the metric 'loss' as the text \"0.3\", which is not a number"),
     "answers_twice": (TALKS, "after its answer it said a result, though nothing was asked of it"),
     "reset_keeps_momentum": (RESETS, "reset, iteration"),
     "prints_into_the_old_log": (RESETS, "still prints into stdout.log of the trial before"),
@@ -67,6 +68,11 @@ class Check(Case):
         self.assertEqual({v["verdict"] for v in verdicts.values()}, {"holds"}, verdicts)
         self.assertEqual(len(verdicts), 10)
         self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+    def test_what_is_allowed_and_hardly_meant_is_named(self):
+        self.spec([sys.executable, PLANTED, "reports_nan"], stop={"acc": 0.9})
+        why = self.verdicts()[TALKS]["why"]
+        self.assertIn("; look at loss: it is NaN, first in iteration 1; no result has acc, which the spec names", why)
 
     def test_each_planted_fault_is_found_where_it_is(self):
         for fault, (claim, why) in FAULTS.items():

@@ -1,6 +1,7 @@
 """A small training with momentum and a random generator, right in everything; or, with a name as argument, wrong in one
 thing, as real trainables are."""
 import json
+import math
 import os
 import random
 import signal
@@ -10,6 +11,9 @@ import sys
 
 fault = sys.argv[1] if len(sys.argv) > 1 else "none"
 driver = socket.socket(fileno=int(os.environ["TUNE_SOCKET_FD"]))
+
+
+WRONG_LOSS = {"reports_text": "0.3", "reports_nan": math.nan}
 
 
 def say(kind, **fields):
@@ -111,6 +115,8 @@ def main():
             metrics = model.step()
             if fault == "counts_from_one":
                 metrics["training_iteration"] = model.steps - (0 if model.steps < 3 else 2)
+            if fault in WRONG_LOSS:
+                metrics["loss"] = WRONG_LOSS[fault]
             say("result", iteration=command["iteration"], metrics=metrics)
             if fault == "some_blank_lines":
                 driver.sendall(b" \n\r\n" * 100_000)

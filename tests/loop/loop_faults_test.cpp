@@ -54,7 +54,7 @@ TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure
   }
   SECTION("a counter that goes back") {
     let_fail(harness, [](FakeStep& step) { step.metrics = R"({"training_iteration":1})"; });
-    expected = "it reported training_iteration 1.000000 after 1";
+    expected = "it reported training_iteration 1 after 1";
   }
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.trial(1).state == TrialState::error);

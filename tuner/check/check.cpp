@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <thread>
 #include <utility>
 
 #include "tuner/check/stage.h"
 #include "tuner/core/error.h"
+#include "tuner/spec/spec_doubts.h"
 
 namespace tune {
 
@@ -69,6 +71,7 @@ class Check {
   Answer gives_numbers_back();
   Answer names_what_is_covered();
 
+  std::string metrics_to_look_at() const;
   void require_quiet(Actor& actor, const std::string& after);
   void require_equal(const Results& was, const Results& is, const std::string& what);
   void require_same_files(const Kept& kept, const std::string& what);
@@ -162,7 +165,26 @@ Answer Check::talks() {
   }
   return std::to_string(whole_.metrics.size()) + " iterations" +
          (actor.is_done() ? ", by its own end" : "") + "; hello after " +
-         std::to_string(static_cast<int>(actor.hello_s() * 1000)) + " ms";
+         std::to_string(static_cast<int>(actor.hello_s() * 1000)) + " ms" + metrics_to_look_at();
+}
+
+/// Of those that the spec goes by, what is allowed and hardly meant.
+std::string Check::metrics_to_look_at() const {
+  std::string text;
+  for (const auto& [metric, mode] : stage_.spec().objectives) {
+    const auto is_nan = [&](const Metrics& each) {
+      return std::isnan(each.find(metric).value_or(0));
+    };
+    const auto first = std::find_if(whole_.metrics.begin(), whole_.metrics.end(), is_nan);
+    if (first == whole_.metrics.end()) continue;
+    text += "; look at " + metric + ": it is NaN, first in iteration " +
+            std::to_string(whole_.first + (first - whole_.metrics.begin()));
+  }
+  const auto reported = names_of(whole_);
+  for (const std::string& metric : metrics_awaited(stage_.spec())) {
+    if (!reported.contains(metric)) text += "; no result has " + metric + ", which the spec names";
+  }
+  return text;
 }
 
 /// What differs between two runs of one config says nothing about checkpoints.

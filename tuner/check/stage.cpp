@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <utility>
 
 #include "tuner/core/error.h"
 #include "tuner/loop/launch.h"
+#include "tuner/loop/take_in.h"
 #include "tuner/store/checkpoint_tree.h"
 #include "tuner/store/handed_over.h"
 #include "tuner/store/paths.h"
@@ -85,35 +87,17 @@ void Actor::tell_step() { peer_->send(protocol::Step{iteration_ + 1}, stage_.ans
 
 std::optional<Metrics> Actor::hear_result() {
   peer_->expect("its result of step " + std::to_string(iteration_ + 1));
-  const Wakeup heard = peer_->hear(stage_.answer_s());
+  Wakeup heard = peer_->hear(stage_.answer_s());
   is_refused_ = std::holds_alternative<Refused>(heard);
   if (is_refused_) return std::nullopt;
-  const auto* const reported = std::get_if<Reported>(&heard);
+  auto* const reported = std::get_if<Reported>(&heard);
   if (reported == nullptr) {
     throw Trouble("it answered a step with something else than a result");
   }
   judge_echo(reported->iteration, iteration_ + 1);
   is_done_ = reported->done;
   if (!reported->metrics) return std::nullopt;
-  std::int64_t next = iteration_ + 1;
-  if (const auto own = reported->metrics->find("training_iteration")) {
-    if (!(*own >= static_cast<double>(next))) {
-      throw Trouble("it reported training_iteration " +
-                    std::to_string(static_cast<std::int64_t>(*own)) + " after " +
-                    std::to_string(iteration_));
-    }
-    next = static_cast<std::int64_t>(*own);
-  }
-  iteration_ = next;
-  for (const auto& [metric, mode] : stage_.spec().objectives) {
-    if (!reported->metrics->find(metric)) {
-      std::string has;
-      for (const Metric& each : reported->metrics->numbers)
-        has += (has.empty() ? "" : ", ") + each.name;
-      throw Trouble("its result of iteration " + std::to_string(iteration_) + " has no number '" +
-                    metric + "'; it has: " + (has.empty() ? "none" : has.substr(0, 300)));
-    }
-  }
+  Metrics metrics = take_in(std::move(*reported->metrics));
   if (reported->checkpoint) {
     try {
       const auto given =
@@ -123,7 +107,21 @@ std::optional<Metrics> Actor::hear_result() {
       throw Trouble(std::string("its checkpoint is refused: ") + error.what());
     }
   }
-  return reported->metrics;
+  return metrics;
+}
+
+/// As a driver does, which judges it by the trial so far.
+Metrics Actor::take_in(Metrics metrics) {
+  Trial trial;
+  trial.iteration = iteration_;
+  try {
+    Result result = make_result({stage_.spec().objectives, stage_.constraints()}, trial,
+                                std::move(metrics), 0, 0);
+    iteration_ = result.training_iteration;
+    return std::move(result.metrics);
+  } catch (const std::invalid_argument& error) {
+    throw Trouble(error.what());
+  }
 }
 
 std::optional<Metrics> Actor::step() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "tuner/check/differences.h"
 #include "tuner/check/peer.h"
@@ -28,9 +29,14 @@ class Stage {
   /// `directory`: absolute, exists. `files` outlives it.
   Stage(const ExperimentSpec& spec, FileSystem& files, std::filesystem::path directory,
         Seconds answer_s)
-      : spec_(spec), files_(files), directory_(std::move(directory)), answer_s_(answer_s) {}
+      : spec_(spec),
+        constraints_(constraints_of(spec)),
+        files_(files),
+        directory_(std::move(directory)),
+        answer_s_(answer_s) {}
 
   const ExperimentSpec& spec() const { return spec_; }
+  const std::vector<Constraint>& constraints() const { return constraints_; }
   FileSystem& files() { return files_; }
   Seconds answer_s() const { return answer_s_; }
   PeerLauncher& launcher() { return launcher_; }
@@ -46,6 +52,7 @@ class Stage {
 
  private:
   const ExperimentSpec& spec_;
+  const std::vector<Constraint> constraints_;
   FileSystem& files_;
   std::filesystem::path directory_;
   Seconds answer_s_;
@@ -93,6 +100,7 @@ class Actor {
  private:
   protocol::Start start_message(const Json& config, const std::optional<Kept>& from) const;
   void judge_echo(std::optional<std::int64_t> named, std::int64_t asked);
+  Metrics take_in(Metrics metrics);
 
   Stage& stage_;
   TrialId trial_;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tuner/core/json_text.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
@@ -63,8 +64,10 @@ Result make_result(const ResultRules& rules, const Trial& trial, Metrics metrics
                                   Json(static_cast<std::int64_t>(last_iteration)).dump());
     }
     if (!(*given > static_cast<double>(trial.iteration)) || std::floor(*given) != *given) {
-      throw std::invalid_argument("it reported training_iteration " + std::to_string(*given) +
-                                  " after " + std::to_string(trial.iteration) +
+      std::string number;
+      append_number(number, *given);
+      throw std::invalid_argument("it reported training_iteration " + number + " after " +
+                                  std::to_string(trial.iteration) +
                                   ": expected a larger whole number");
     }
     result.training_iteration = static_cast<std::int64_t>(*given);
