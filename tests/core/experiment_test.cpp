@@ -510,3 +510,17 @@ TEST_CASE("A trial that is read again is what its last line says, and no more", 
   read.append_trial(again, TrialId{0});
   CHECK(again == ended);
 }
+
+TEST_CASE("A trial that a scheduler has paused says why until it goes on", "[experiment]") {
+  Story story;
+  story.add().start();
+  Result result;
+  result.training_iteration = 1;
+  story.then(ResultReported{
+      TrialId{0}, 1, result, {.action = Action::pause, .why = Why().add("rung", 4)}});
+  story.end(Outcome::paused);
+  CHECK(story.trial().why == "rung 4");
+  CHECK(story.trial().ended_by == EndedBy::nobody);
+  story.start();
+  CHECK(story.trial().why.empty());
+}

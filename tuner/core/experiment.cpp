@@ -228,6 +228,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   trial.attempt = event.attempt;
   note_start(trial, owner.id, checkpoint, time);
   trial.stopping = trial.last_save_due = trial.pausing = false;
+  if (trial.ended_by == EndedBy::nobody) trial.why.clear();
   trial.not_before = 0;
   rewind(trial, checkpoint);
   if (event.donor) {
@@ -262,6 +263,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
   trial.pausing = event.decision.action == Action::pause;
+  if (!trial.stopping) trial.why = trial.pausing ? event.decision.why.words() : "";
   if (event.decision.resources) trial.resources = *event.decision.resources;
   if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
@@ -395,6 +397,7 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       trial.error.clear();
       if (!trial.stopping) {
         trial.ended_by = event.reason == said_done ? EndedBy::done : EndedBy::exit;
+        trial.why.clear();
       }
       set_state(trial, TrialState::terminated, time);
       break;

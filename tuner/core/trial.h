@@ -130,7 +130,8 @@ struct Trial {
 
   /// Who has ended it, or is ending it.
   EndedBy ended_by = EndedBy::nobody;
-  /// What that one went by, in words: "rung 16, score 0.61, cutoff 0.72"; may be empty.
+  /// What that one went by, or a scheduler that has paused it, in words: "rung 16, score 0.61,
+  /// cutoff 0.72"; may be empty.
   std::string why;
 
   /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
