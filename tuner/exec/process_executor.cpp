@@ -120,7 +120,6 @@ class ProcessExecutor::Loop {
 
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
     busy_.reset();
-    if (watchdog_ != nullptr) watchdog_->pass_on();
     flush();
     listen_again();
     shared_.context.poll();
@@ -217,6 +216,7 @@ class ProcessExecutor::Loop {
     next_look_.async_wait([this](boost::system::error_code error) {
       if (error) return;
       if (!launches_.empty()) Child::settle_soon(shared_);
+      if (watchdog_ != nullptr) watchdog_->pass_on();  // not at each turn: a system call
       look_now_and_then();
     });
   }
