@@ -1,11 +1,10 @@
 #include "tuner/core/why.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
 
-#include "trainable/values.h"
 #include "tuner/core/json_text.h"
+#include "tuner/core/metrics_dom.h"
 
 namespace tune {
 
@@ -38,23 +37,27 @@ Why& Why::add(std::string_view name, std::string_view text) {
 }
 
 std::string Why::words() const {
-  if (empty()) return "";
+  simdjson::dom::object fields;
+  if (empty() || parse_record(text_).get(fields) != simdjson::SUCCESS) return "";
+  const bool has_metric = !fields["metric"].error();
   std::string words;
-  const auto fields = nlohmann::ordered_json::parse(text_);
-  for (const auto& [name, value] : fields.items()) {
+  for (const auto& [name, value] : fields) {
     if (name == "rule") continue;  // its other words say which
     // "metric" and "value" are one thing: "loss 0.05".
-    const bool is_value = name == "value" && fields.contains("metric");
-    std::string said = name == "metric" || is_value ? "" : name + " ";
-    std::replace(said.begin(), said.end(), '_', ' ');
-    words += words.empty() ? "" : is_value ? " " : ", ";
-    words += said;
-    if (value.is_number_float()) {
+    const bool is_value = name == "value" && has_metric;
+    if (!words.empty()) words += is_value ? " " : ", ";
+    if (name != "metric" && !is_value) {
+      for (const char c : name) words += c == '_' ? ' ' : c;
+      words += ' ';
+    }
+    if (value.is_double()) {
       char number[32];
-      std::snprintf(number, sizeof number, "%.5g", value.get<double>());
+      std::snprintf(number, sizeof number, "%.5g", value.get_double().value_unsafe());
       words += number;
+    } else if (value.is_string()) {
+      words += value.get_string().value_unsafe();
     } else {
-      words += value.is_string() ? value.get<std::string>() : value.dump();
+      words += simdjson::minify(value);
     }
   }
   return words;
