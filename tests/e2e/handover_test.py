@@ -118,6 +118,7 @@ class Handover(Case):
     def test_read_only_directories_are_removed_all_the_same(self):
         # Permissions mean nothing to root: then it is somebody else.
         somebody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        program = TUNE
         self.spec("read_only", checkpoint_config={
             "checkpoint_frequency": 1, "num_to_keep": 2,
             "checkpoint_score_attribute": "training_iteration"})
@@ -125,6 +126,8 @@ class Handover(Case):
             python = shutil.which("python3", path="/usr/bin:/bin")
             if python is None:
                 self.skipTest("root has a Python that nobody else may run")
+            # Nor what lies in root's home.
+            program = shutil.copy(TUNE, self.path("tune"))
             shutil.copy(TRAINABLE, self.path("trainable.py"))
             spec = json.loads(self.read("spec.json"))
             spec["trainable"]["command"][:2] = [python, self.path("trainable.py")]
@@ -132,7 +135,7 @@ class Handover(Case):
             os.chown(self.dir, 65534, 65534)
             os.chmod(self.path("spec.json"), 0o644)
         for words in (["run", "spec.json"], ["resume", "results/exp"]):
-            done = subprocess.run([TUNE, *words, "--progress", "lines"], cwd=self.dir,
+            done = subprocess.run([program, *words, "--progress", "lines"], cwd=self.dir,
                                   capture_output=True, timeout=LIMIT_S, check=False,
                                   env={**os.environ, "ITERATIONS": "6", "HOME": self.dir},
                                   **somebody)
