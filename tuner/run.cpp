@@ -408,8 +408,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     change_spec(engine.experiment, {replayed, to_json(left)}, {engine.policies, to_json(spec)},
                 store, engine.callbacks, engine.changes, snapshot.has_value());
   }
-  const std::string changed = changed_fields(left, spec);
-  if (!changed.empty()) engine.callbacks.notice("from now on with another " + changed);
+  const std::string changed = sentence_of_changes(left, spec);
+  if (!changed.empty()) engine.callbacks.notice(changed);
   if (engine.experiment.sessions() > 0) engine.look_for_orphans();
   if (salvaged) set_aside_unknown(engine);
   sweep(engine);

@@ -1,6 +1,7 @@
 #include "apps/tune/cli_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "apps/tune/output.h"
 #include "tuner/spec/resume_changes.h"
@@ -67,17 +68,36 @@ void add_style(CLI::App& command, RunStyle& style) {
                    "At a resume, a policy that answers differently than it did is an error");
 }
 
-/// The options that say a field of the spec.
-void add_spec_fields(CLI::App& command, SpecSource& spec) {
+/// Those of a new experiment, or of one that is there, which keeps what it is not told.
+enum class SpecFields { all, changes };
+
+/// Whether an experiment that is there takes another value than it has.
+bool may_change(std::string_view pointer) {
+  const auto rules = change_rules();
+  return std::none_of(rules.begin(), rules.end(), [&](const ChangeRule& rule) {
+    return rule.pointer == pointer && !rule.refusal.empty();
+  });
+}
+
+/// The options that say a field of the spec. One that would be refused is taken, for the sentence
+/// that says why, and not shown.
+void add_spec_fields(CLI::App& command, SpecSource& spec, SpecFields which = SpecFields::all) {
+  const bool is_change = which == SpecFields::changes;
+  const std::string group = is_change ? "Changes of the spec" : "Spec";
   command.add_option("--param-space", spec.param_space, "A JSON file with the param space alone")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group(is_change ? "" : "Options");
   for (const auto& option : spec_options()) {
+    const std::string shown_in = !is_change || may_change(option.pointer) ? group : "";
+    // The defaults of new ones stand in brackets, at the end.
+    const std::string help = option.help;
+    const std::string text = is_change ? help.substr(0, help.rfind(" [")) : help;
     if (option.kind == ValueKind::flag) {
-      command.add_flag(option.name, option.help)->group("Spec");
+      command.add_flag(option.name, text)->group(shown_in);
       continue;
     }
-    CLI::Option* const added = command.add_option(option.name, option.help);
-    added->type_name(option.placeholder)->group("Spec");
+    CLI::Option* const added = command.add_option(option.name, text);
+    added->type_name(option.placeholder)->group(shown_in);
     if (option.kind == ValueKind::item || option.kind == ValueKind::variable) {
       added->expected(1, -1)->allow_extra_args(false);
     } else {
@@ -90,7 +110,7 @@ void add_spec_fields(CLI::App& command, SpecSource& spec) {
                   "may be given several times")
       ->type_name("PATH=JSON")
       ->allow_extra_args(false)
-      ->group("Spec");
+      ->group(group);
   add_plugins(command, spec.plugins);
 }
 
@@ -142,7 +162,7 @@ void add_run_commands(CLI::App& app, Line& line) {
       ->allow_extra_args(false);
   resume->add_flag("--finished", line.resume.finished,
                    "With a longer --stop: trials that a shorter one has ended go on too");
-  add_spec_fields(*resume, line.spec);
+  add_spec_fields(*resume, line.spec, SpecFields::changes);
   add_style(*resume, line.style);
 }
 

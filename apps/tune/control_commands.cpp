@@ -7,6 +7,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/spec_options.h"
+#include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/exec/control_client.h"
 #include "tuner/store/experiment_store.h"
@@ -57,6 +58,13 @@ Driver require_driver(FileSystem& files, const std::filesystem::path& directory,
   const auto driver = ExperimentStore::driver(files, directory);
   const std::string experiment = "experiment " + directory.string();
   if (!driver) {
+    const Json spec = ExperimentStore::read_spec(files, directory);
+    std::vector<Problem> ignored;
+    if (is_told(parse_recorded_spec(spec, Catalogue{}, ignored))) {
+      throw user_error("no driver runs " + experiment +
+                       ": its trials are run by whoever asks; tune tell " + shell_word(directory) +
+                       " ID --failed ends one");
+    }
     std::string changes;
     if (options.kind == ControlRequest::Kind::set) {
       const Json fields = to_fields(options.fields);

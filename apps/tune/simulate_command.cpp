@@ -9,6 +9,7 @@
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
 #include "tuner/simulation/curve_replay.h"
+#include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
 
 namespace tune {
@@ -201,6 +202,10 @@ int simulate_command(SpecSource source, const SimulateRequest& request) {
   for (const auto& contender : contenders) {
     make_policy(contender.scheduler, "--scheduler", "scheduler", catalogue.schedulers,
                 {space, spec.objectives, spec.num_samples, spec.seed}, problems);
+    spec.scheduler = contender.scheduler;
+    for (const auto& doubt : doubts_about(spec)) {
+      if (doubt.pointer.starts_with("/scheduler")) complain("notice: " + doubt.sentence);
+    }
   }
   for (const auto& problem : problems) {
     complain(problem.pointer + ": " + problem.sentence);

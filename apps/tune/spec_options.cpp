@@ -290,7 +290,11 @@ SpecDocument assemble_spec(const SpecSource& source) {
     document.label = source.file;
     // Not an object: parse_spec says so, and nothing can be put into it.
     if (!document.json.is_object()) return document;
-    if (!document.json.contains("name")) document.json["name"] = file.stem().string();
+    if (!document.json.contains("name")) {
+      document.json["name"] = file.stem().string();
+      document.origins.emplace_back(
+          "/name", source.file + ": the experiment is called as the file, unless --name is given");
+    }
   }
   apply(document, source);
   return document;

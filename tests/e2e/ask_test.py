@@ -180,6 +180,9 @@ class Ask(AskCase):
         self.assertIn("was started with another seed",
                       self.refused("suggest", "mine", "--spec", "spec.json", "--seed", "3"))
         self.assertIn("tune tell", self.refused("resume", "mine"))
+        # A resume would not go on with them.
+        self.assertIn("tune tell mine ID --failed ends one".replace("mine", self.path("mine")),
+                      self.refused("stop", "mine", "1"))
         self.write("run.json", self.quadratic(num_samples=1))
         self.tune("run", "run.json", "--progress", "none")
         self.assertIn("run by tune run", self.refused("suggest", "results/run"))

@@ -133,6 +133,14 @@ class Help(Case):
         self.assertEqual(self.tune(expect=2).out, whole)
         self.assertEqual(self.tune("help", "run").out, self.tune("run", "--help").out)
 
+    def test_a_resume_offers_what_may_change_and_names_no_defaults_of_new_experiments(self):
+        shown = self.tune("resume", "--help").out
+        self.assertIn("--num-samples N             How many configs to draw, -1: endless\n", shown)
+        for refused in ("--name", "--storage-path", "--param-space", "--metric", "--mode", "--constraint", "--seed",
+                        "--searcher", "--scheduler", "--checkpoint-score-attribute"):
+            self.assertNotIn(f"  {refused} ", shown)
+            self.assertIn(f"  {refused} ", self.tune("run", "--help").out)
+
     def test_a_spec_to_start_from_can_be_printed(self):
         self.tune("init")
         self.assertEqual(self.tune("init", "-").out, self.read("spec.json"))

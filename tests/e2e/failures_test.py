@@ -72,7 +72,7 @@ class OneTrialsFault(Case):
     def test_a_trial_that_never_says_hello_is_given_up(self):
         trials = self.run_with(["silent", "none"], "--launch-timeout-s", "5",
                                "--env", "SILENT_TRIAL=trial_00000")
-        self.assert_explained(trials["silent"], "hello")
+        self.assert_explained(trials["silent"], "does it speak the protocol of docs/protocol.md?")
         self.assertEqual(trials["none"]["state"], "TERMINATED")
 
     def test_a_failed_trial_is_tried_again_from_its_checkpoint(self):

@@ -166,6 +166,10 @@ class Answers(Meanings):
         header = self.tune("ls", "results/spec", "--csv").out.splitlines()[0].split(",")
         self.assertEqual(len(header), len(set(header)))
 
+    def test_a_text_that_was_drawn_is_shown_as_it_was_written(self):
+        self.run_it(param_space={"case": {"losses": LOSSES}, "Größe": {"choice": ["größer"]}})
+        self.assertEqual(self.json("ls", "results/spec", "--columns", "tag"), [{"tag": "Größe=größer"}])
+
     def test_a_metric_that_is_no_number_says_what_it_is(self):
         self.run_it(expect=1, param_space={"case": {"losses": ["high", 1]}})
         self.assertIn("""has the metric 'loss' as the text "high", which is not a number""",
@@ -202,6 +206,19 @@ class Problems(Meanings):
         for place in ("/searcher/points_to_evaluate/0/lr", "/searcher/points_to_evaluate/1/x", "/searcher/gama"):
             self.assertIn(f": {place}", said)
         self.assertEqual(len(said.splitlines()), 3, said)
+
+    def test_all_fields_are_listed_once_however_many_are_unknown(self):
+        said = self.wrong(wibble=1, wobble={"num_to_keep": 1}, n_trials=3)
+        self.assertEqual(len(said.splitlines()), 3, said)
+        self.assertEqual(said.count("'num_samples', 'max_concurrent_trials'"), 1, said)
+        self.assertIn("/wobble: unknown field 'wobble'\n", said)
+
+    def test_a_name_that_comes_from_the_file_says_so(self):
+        self.write("my search.json", self.spec())
+        said = self.tune("validate", "my search.json", expect=2).err
+        self.assertTrue(said.startswith("my search.json: the experiment is called as the file, unless --name is "
+                                        "given: name must be 1 to 100 letters"), said)
+        self.assertEqual(self.tune("validate", "my search.json", "--name", "mine").out, "valid\n")
 
     def test_a_missing_metric_is_not_said_of_a_broken_one(self):
         said = self.wrong(mode="best", scheduler={"type": "asha", "maxt": 1})

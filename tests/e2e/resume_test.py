@@ -161,7 +161,7 @@ class Extending(ResumeCase):
         return json.loads(self.read("results/spec/experiment.json"))
 
     def test_more_samples_are_those_that_a_longer_search_would_have_drawn(self):
-        self.assertIn("with another num_samples", self.resume("--num-samples", "5").out)
+        self.assertIn("notice: num_samples is 5 now, was 2\n", self.resume("--num-samples", "5").out)
         self.tune("run", "spec.json", "--name", "whole", "--num-samples", "5", "--progress", "none")
         configs = [[trial["config"] for trial in self.json("ls", directory)]
                    for directory in ["results/spec", "results/whole"]]
@@ -193,9 +193,12 @@ class Extending(ResumeCase):
         self.assert_rows("trial_00001", 8)
 
     def test_whatever_else_may_change_does(self):
-        self.resume("--max-concurrent-trials", "1", "--time-budget-s", "1e6",
-                    "--set", "stop/training_iteration=9", "--set", "failure_config/max_failures=2",
-                    "--env", "A=b", "--num-to-keep", "1")
+        out = self.resume("--max-concurrent-trials", "1", "--time-budget-s", "1e6",
+                          "--set", "stop/training_iteration=9", "--set", "failure_config/max_failures=2",
+                          "--env", "A=b", "--num-to-keep", "1").out
+        for said in ("checkpoint_config/num_to_keep is 1 now, was 2", "max_concurrent_trials is 1 now, was null",
+                     "failure_config/max_failures is 2 now, was 0", "trainable/env is another one now"):
+            self.assertIn(said, out)
         spec = self.recorded()
         self.assertEqual(spec["max_concurrent_trials"], 1)
         self.assertEqual(spec["time_budget_s"], 1e6)

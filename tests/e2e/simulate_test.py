@@ -52,6 +52,12 @@ class Simulate(Case):
             self.assertLess(line["iterations"], whole["iterations"], line)
             self.assertGreaterEqual(line["best_mean"], 0.8 * 81, line)
 
+    def test_a_scheduler_that_stops_nobody_for_want_of_options_is_named(self):
+        words = ("simulate", "--curves", "c.csv", *METRIC, "--scheduler")
+        self.assertIn("median_stopping judges no trial in the first 60 s",
+                      self.tune(*words, "fifo,median_stopping").err)
+        self.assertEqual(self.tune(*words, '{"type":"median_stopping","grace_period":3}').err, "")
+
     def test_a_searcher_can_decide_what_comes_next(self):
         self.write("space.json", {"x": {"randint": [1, 28]}})
         searched = ["--param-space", "space.json", "--searcher"]

@@ -183,6 +183,19 @@ TEST_CASE("The fields that differ are named", "[spec][resume]") {
   CHECK(changed_fields(recorded, changed) == "failure_config, num_samples");
 }
 
+TEST_CASE("Changes are told with what was there before, and without values of the environment",
+          "[spec][resume]") {
+  const ExperimentSpec recorded = good();
+  CHECK(sentence_of_changes(recorded, recorded).empty());
+  ExperimentSpec changed = recorded;
+  changed.num_samples = 5;
+  changed.failure_config.max_failures = 1;
+  changed.env["TOKEN"] = "secret";
+  CHECK(sentence_of_changes(recorded, changed) ==
+        "failure_config/max_failures is 1 now, was 0, num_samples is 5 now, was 1, "
+        "trainable/env is another one now");
+}
+
 TEST_CASE("A change is held against the rules of a spec", "[spec][resume]") {
   const ExperimentSpec recorded = good();
   ExperimentSpec changed = recorded;

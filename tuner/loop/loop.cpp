@@ -7,6 +7,7 @@
 
 #include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
+#include "tuner/spec/resume_changes.h"
 
 namespace tune {
 
@@ -260,15 +261,8 @@ TrialId Loop::add(const Json& config) {
 
 std::string Loop::change(const Json& fields) {
   if (!options_.change_spec) throw user_error("nothing of the spec can change while this runs");
-  const Json before = to_json(spec_);
   ExperimentSpec changed = options_.change_spec(spec_, fields);
-  const Json after = to_json(changed);
-  std::string sentence;
-  for (const auto& [name, value] : after.items()) {
-    if (value == before.at(name)) continue;
-    sentence += (sentence.empty() ? "" : ", ") + name + " is " + value.dump() + " now, was " +
-                before.at(name).dump();
-  }
+  const std::string sentence = sentence_of_changes(spec_, changed);
   if (sentence.empty()) return "nothing changes: that is how it is";
   ledger_.commit(SpecChanged{fields.dump()});
   spec_ = std::move(changed);

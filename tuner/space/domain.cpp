@@ -427,9 +427,12 @@ std::string append_pointer(const std::string& pointer, const std::string& key) {
 }
 
 std::string shorten(const Json& value, std::size_t limit) {
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() > limit) text = text.substr(0, limit - 3) + "...";
-  return text;
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() <= limit) return text;
+  std::size_t end = limit - 3;
+  const auto is_inside_character = [&](std::size_t i) { return (text[i] & 0xC0) == 0x80; };
+  while (end > 0 && is_inside_character(end)) --end;
+  return text.substr(0, end) + "...";
 }
 
 }  // namespace tune

@@ -70,6 +70,15 @@ constexpr ChangeRule resume_rules[] = {
     {"/resume_from_checkpoint", ""},
 };
 
+/// That of the field, or of the first part of it; none: null.
+const ChangeRule* rule_of(const std::string& pointer) {
+  const auto rule =
+      std::find_if(std::begin(resume_rules), std::end(resume_rules), [&](const ChangeRule& each) {
+        return each.pointer == pointer || each.pointer.starts_with(pointer + "/");
+      });
+  return rule == std::end(resume_rules) ? nullptr : &*rule;
+}
+
 }  // namespace
 
 std::span<const ChangeRule> change_rules() { return resume_rules; }
@@ -114,11 +123,8 @@ ExperimentSpec change_while_running(const ExperimentSpec& spec, const Json& fiel
   Json json = to_json(spec);
   for (const auto& [name, value] : fields.items()) {
     const std::string pointer = append_pointer("", name);
-    const auto rule =
-        std::find_if(std::begin(resume_rules), std::end(resume_rules), [&](const ChangeRule& each) {
-          return each.pointer == pointer || each.pointer.starts_with(pointer + "/");
-        });
-    if (rule == std::end(resume_rules)) {
+    const ChangeRule* const rule = rule_of(pointer);
+    if (rule == nullptr) {
       problems.push_back({pointer, unknown_name("field", shown(name), fields_while_running())});
     } else if (!rule->while_running) {
       problems.push_back({pointer, rule->refusal.empty()
@@ -144,6 +150,29 @@ std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec&
     if (before.at(name) != value) names += (names.empty() ? "" : ", ") + name;
   }
   return names;
+}
+
+std::string sentence_of_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed) {
+  const Json before = to_json(recorded);
+  const Json after = to_json(changed);
+  std::string sentence;
+  const auto compare = [&](const std::string& name, const Json& was, const Json& is) {
+    if (was == is) return;
+    sentence += (sentence.empty() ? "" : ", ") + name;
+    sentence += name == "trainable/env" ? " is another one now"
+                                        : " is " + is.dump() + " now, was " + was.dump();
+  };
+  for (const auto& [name, value] : after.items()) {
+    const auto* const rule = rule_of("/" + name);
+    if (rule != nullptr && rule->pointer.size() > name.size() + 1) {
+      for (const auto& [part, inner] : value.items()) {
+        compare(name + "/" + part, before.at(name).at(part), inner);
+      }
+    } else {
+      compare(name, before.at(name), value);
+    }
+  }
+  return sentence;
 }
 
 }  // namespace tune

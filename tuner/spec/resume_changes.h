@@ -39,4 +39,8 @@ void keep_chosen_searcher(const ExperimentSpec& recorded, ExperimentSpec& given)
 /// The top-level fields in which they differ, "num_samples, stop"; empty if in none.
 std::string changed_fields(const ExperimentSpec& recorded, const ExperimentSpec& changed);
 
+/// What each field in which they differ is now, and was: "num_samples is 16 now, was 8"; empty if
+/// they differ in none. Of the environment it says no values, which may be secrets.
+std::string sentence_of_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed);
+
 }  // namespace tune

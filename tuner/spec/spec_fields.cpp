@@ -43,7 +43,9 @@ std::string word_of_others(const std::string& name) {
   return "unknown field " + quote(name) + ": here that is '" + ours + "'" + example_of(ours);
 }
 
-std::string unknown_field(const std::string& name, const std::vector<std::string>& known) {
+/// All fields are listed once, for the first one that is near none of them.
+std::string unknown_field(const std::string& name, const std::vector<std::string>& known,
+                          bool& is_listed) {
   for (const auto& [pointer, names] : spec_fields()) {
     if (!is_one_of(name, names)) continue;
     const std::string home =
@@ -51,7 +53,11 @@ std::string unknown_field(const std::string& name, const std::vector<std::string
     return quote(name) + " belongs " + home;
   }
   const std::string ours = is_one_of("param_space", known) ? word_of_others(name) : "";
-  return ours.empty() ? unknown_name("field", shown(name), known) : ours;
+  if (!ours.empty()) return ours;
+  const bool is_near_none = !nearest_name(shown(name), known);
+  if (is_near_none && is_listed) return "unknown field " + quote(name);
+  is_listed = is_listed || is_near_none;
+  return unknown_name("field", shown(name), known);
 }
 
 }  // namespace
@@ -115,8 +121,9 @@ std::string quote(const std::string& name) { return "'" + shown(name) + "'"; }
 FieldReader::FieldReader(const Json& json, std::string pointer, std::vector<Problem>& problems)
     : json_(json), pointer_(std::move(pointer)), problems_(problems) {
   const std::vector<std::string>& known = spec_fields().at(pointer_);
+  bool is_listed = false;
   for (const auto& [name, value] : json.items()) {
-    if (!is_one_of(name, known)) complain(name, unknown_field(name, known));
+    if (!is_one_of(name, known)) complain(name, unknown_field(name, known, is_listed));
   }
 }
 
