@@ -142,8 +142,9 @@ class OneTrialsFault(Case):
         self.write("program", "\x7fELF but not really")
         os.chmod(self.path("program"), 0o755)
         run = self.tune("run", "--num-samples", "2", "--progress", "none", "--", "./program",
-                        expect=130)
+                        expect=1)
         self.assertRegex(run.err, "cannot run '.*/program': Exec format error")
+        self.assertIn("experiment given up: ", run.out)
         self.assertEqual({trial["state"] for trial in self.json("ls", "results/experiment")},
                          {"PENDING"})
 

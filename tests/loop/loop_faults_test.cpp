@@ -75,7 +75,7 @@ TEST_CASE(
   }
   harness.program.cannot_launch = true;
   const LoopEnd end = harness.run();
-  CHECK(end.kind == LoopEnd::Kind::interrupted);
+  CHECK(end.kind == LoopEnd::Kind::given_up);
   CHECK_THAT(end.reason, Contains("cannot start a process (cannot run the simulated program)"));
   CHECK((harness.clock.time > 300) == worked_once);  // then it is patient
   CHECK(harness.launches < 20);
@@ -104,7 +104,7 @@ TEST_CASE("A search whose first trials all fail before any result ends early and
   harness.spec.num_samples = samples;
   harness.program.step = [](const Json&, std::int64_t) { return FakeStep{.exits = 3}; };
   const LoopEnd end = harness.run();
-  CHECK(end.kind == LoopEnd::Kind::interrupted);
+  CHECK(end.kind == LoopEnd::Kind::given_up);
   CHECK_THAT(end.reason, Contains("the first 5 trials that were started have all failed alike: "
                                   "it exited with code 3"));
   CHECK_THAT(end.reason, Contains("there is no result yet"));
@@ -124,7 +124,7 @@ TEST_CASE("A machine that breaks in the middle of a search costs it no trial",
     return FakeStep{.metrics = R"({"loss":1})"};
   };
   const LoopEnd end = harness.run();
-  CHECK(end.kind == (recovers ? LoopEnd::Kind::finished : LoopEnd::Kind::interrupted));
+  CHECK(end.kind == (recovers ? LoopEnd::Kind::finished : LoopEnd::Kind::given_up));
   CHECK(harness.experiment.count(TrialState::error) == 0);
   const auto is_explained = [](const std::string& line) {
     return line.starts_with("notice 8 trials that were started have all failed alike: it exited");

@@ -75,7 +75,8 @@ LoopEnd Loop::drive() {
   while (!is_finished()) turn();
   LoopEnd end;
   if (winding_.kind == Winding::Kind::interrupted) {
-    end = {LoopEnd::Kind::interrupted, winding_.reason};
+    const bool gave_up = breaker_.given_up() == winding_.reason;
+    end = {gave_up ? LoopEnd::Kind::given_up : LoopEnd::Kind::interrupted, winding_.reason};
   } else if (winding_) {
     end = {winding_.raises ? LoopEnd::Kind::raised : LoopEnd::Kind::stopped, winding_.reason};
   } else {
