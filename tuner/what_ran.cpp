@@ -98,10 +98,18 @@ std::string another_program(const std::string& before, const std::string& now) {
   const auto add = [&changes](const std::string& change) {
     changes += (changes.empty() ? "" : ", ") + change;
   };
+  const Json& old_files = old_run.at("files");
   for (const auto& [path, digits] : new_run.at("files").items()) {
-    const Json old_digits = old_run.at("files").value(path, Json());
-    if (!old_digits.is_null() && old_digits != digits) {
-      add(file_name(path) + " was " + short_digits(old_digits) + " and is " + short_digits(digits));
+    if (old_files.contains(path)) {
+      const Json& was = old_files.at(path);
+      if (was != digits) {
+        add(file_name(path) + " was " + short_digits(was) + " and is " + short_digits(digits));
+      }
+      continue;
+    }
+    // The same name in another place: another interpreter comes first in PATH.
+    for (const auto& [old_path, was] : old_files.items()) {
+      if (file_name(old_path) == file_name(path)) add(old_path + " is " + path + " now");
     }
   }
   const std::string old_commit = commit_text(old_run), new_commit = commit_text(new_run);

@@ -76,6 +76,18 @@ class Ran(Case):
         self.assertIn(f"train.py was {before[:8]} and is {after[:8]}", out)
         self.assertEqual(len(self.json("ls", "results/spec")), 4)
 
+    def test_an_interpreter_of_the_same_name_in_another_place_is_said(self):
+        self.write("train.py", TRAIN)
+        self.write("spec.json", {"trainable": {"command": ["mypython", "train.py"]}, "num_samples": 1})
+        for place in ("one", "two"):
+            os.mkdir(self.path(place))
+            self.write(f"{place}/mypython", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+            os.chmod(self.path(place, "mypython"), 0o755)
+        paths = [f"{self.path(place)}:{os.environ['PATH']}" for place in ("one", "two")]
+        self.tune("run", "spec.json", PATH=paths[0])
+        out = self.tune("resume", "results/spec", "--num-samples", "2", "--progress", "lines", PATH=paths[1]).out
+        self.assertIn(f"{self.path('one/mypython')} is {self.path('two/mypython')} now", out)
+
     def test_the_commit_is_recorded_and_another_one_is_said(self):
         self.write("train.py", TRAIN)
         self.git("init", "-q")
