@@ -44,6 +44,8 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][do
         R"({"loguniform":[0.0001,0.1]})");
   CHECK(meant({{"type", "float"}, {"low", 1e-5}, {"high", 0.1}, {"log", true}}) ==
         R"({"loguniform":[1e-05,0.1]})");
+  CHECK(doubts({{"param_space", {{"lr", {{"log_uniform_values", {{"min", 1}, {"max", 2}}}}}}}})[0]
+            .sentence.find(R"({"lograndint":[1,3]})") != std::string::npos);
   CHECK(meant({{"low", 1}, {"high", 3}, {"log", false}}) == R"({"randint":[1,4]})");
   CHECK(meant({{"values", {1, 2}}}) == R"({"choice":[1,2]})");
   CHECK(meant({{"values", {"a", "b"}}, {"distribution", "categorical"}}) ==
@@ -100,6 +102,8 @@ TEST_CASE("A bound that ends a trial when it is bad is doubted", "[spec][doubts]
   CHECK(said("min", {{"other", 0.1}, {"training_iteration", 3}}) == "");
   // Whoever writes a comparison means it: a loss that explodes.
   CHECK(said("min", {{"metric", "loss"}, {">", 100}}) == "");
+  CHECK(said("min", {{"metric", "training_iteration"}, {"<=", 20}}) == "/stop ");
+  CHECK(said("min", {{"metric", "time_total_s"}, {">=", 20}}) == "");
   CHECK(said("max", {{"training_iteration>", 3}}) == "/stop/training_iteration> ");
 }
 

@@ -79,6 +79,15 @@ Json domain_called_in(const std::string& text) {
   return parse_domain(meant, "", problems) && problems.empty() ? meant : Json();
 }
 
+/// {"log_uniform_values": {"min": 1, "max": 2}}: its name says what the bounds do not.
+Json domain_named_by(const std::string& name, const Json& bounds) {
+  Json meant = domain_meant_by(bounds);
+  if (meant.is_null() || name.find("log") == name.npos || !has_numbers(bounds, "min", "max")) {
+    return meant;
+  }
+  return range(bounds["min"], bounds["max"], true);
+}
+
 class ParamSpace {
  public:
   explicit ParamSpace(std::vector<Problem>& doubts) : doubts_(doubts) {}
@@ -89,7 +98,8 @@ class ParamSpace {
     const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
     if (is_meant_so || parse_domain(json, pointer, ignored)) return;
     if (json.is_object()) {
-      if (const Json meant = domain_meant_by(json); !meant.is_null()) {
+      const std::string name = pointer.substr(pointer.rfind('/') + 1);
+      if (const Json meant = domain_named_by(name, json); !meant.is_null()) {
         doubts_.push_back({pointer, "nothing is drawn here, each config gets " + describe(json) +
                                         " as it stands: to have a value drawn, write " +
                                         meant.dump()});
@@ -162,10 +172,28 @@ void look_at_bounds(const Json& rule, const std::string& pointer, const Experime
   }
 }
 
+/// What counts up is below its bound at the first result.
+void look_at_counters(const Json& rule, const std::string& pointer, std::vector<Problem>& doubts) {
+  static const std::set<std::string> counters = {"training_iteration", "time_total_s",
+                                                 "timesteps_total", "episodes_total"};
+  const std::string metric = text_of(rule, "metric");
+  if (!counters.contains(metric)) return;
+  for (const char* const comparison : {"<", "<="}) {
+    if (!rule.contains(comparison)) continue;
+    doubts.push_back({pointer, "this ends a trial at its first result, since " + metric +
+                                   " counts up: to end it at " + rule[comparison].dump() +
+                                   ", write " + Json{{metric, rule[comparison]}}.dump()});
+  }
+}
+
 void look_at_stop(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
-  if (!spec.stop.is_array()) return look_at_bounds(spec.stop, "/stop", spec, doubts);
-  for (std::size_t i = 0; i < spec.stop.size(); ++i) {
-    look_at_bounds(spec.stop[i], "/stop/" + std::to_string(i), spec, doubts);
+  const bool is_list = spec.stop.is_array();
+  const Json rules = is_list ? spec.stop : Json::array({spec.stop});
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const std::string pointer = is_list ? "/stop/" + std::to_string(i) : "/stop";
+    if (!rules[i].is_object()) continue;
+    look_at_bounds(rules[i], pointer, spec, doubts);
+    look_at_counters(rules[i], pointer, doubts);
   }
 }
 
