@@ -92,7 +92,7 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
 std::optional<std::string> what_is_missing(const CLI::App& command) {
   for (const auto* const option : command.get_options()) {
     if (option->get_required() && option->count() == 0) {
-      return option->get_name(true) + " is required";
+      return option->get_name(option->get_positional()) + " is required";
     }
   }
   return std::nullopt;

@@ -74,6 +74,22 @@ bool is_finished(const Experiment& experiment) {
   return experiment.session_end() == "finished" && experiment.count(TrialState::pending) == 0;
 }
 
+std::string resume_command(const ResultGrid& grid) {
+  const Seconds budget_s = grid.spec().time_budget_s.value_or(0);
+  std::string command = "tune resume " + shell_word(grid.directory());
+  if (budget_s > 0 && grid.experiment().running_s(grid.experiment().last_time()) >= budget_s) {
+    command += " --time-budget-s " + format_metric(2 * budget_s);
+  }
+  return command;
+}
+
+std::string failed_text(const ResultGrid& grid) {
+  const std::size_t count = grid.experiment().count(TrialState::error);
+  if (count == 0 || is_told(grid.spec())) return "";
+  return count_of(count, "trial") + "; to try again: tune resume " + shell_word(grid.directory()) +
+         " --errored";
+}
+
 std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory) {
   const std::string held = held_text(experiment);
   if (held.empty()) {

@@ -38,6 +38,10 @@ bool has_unfinished(const Experiment& experiment);
 /// Whether the last driver left because nothing was left to do. Paused trials may stay: they would
 /// go on after results of new ones only.
 bool is_finished(const Experiment& experiment);
+/// The command that goes on with it: also where its time is used up.
+std::string resume_command(const ResultGrid& grid);
+/// What can be done about trials that have failed; empty if none has.
+std::string failed_text(const ResultGrid& grid);
 /// What can be done about them then.
 std::string paused_text(const Experiment& experiment, const std::filesystem::path& directory);
 /// " --trial 3 --trial 5": the trials that are paused by hand.

@@ -187,8 +187,13 @@ int best_command(const BestRequest& request) {
   };
   add_config(best.config, lines);
   lines.emplace_back("metrics", best.metrics.dump());
-  lines.emplace_back("checkpoint",
-                     checkpoint_text(grid, trial, trial.latest_checkpoint(), objective));
+  const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
+  const Checkpoint* const latest = trial.latest_checkpoint();
+  const Checkpoint* const kept = order.empty() ? latest : &trial.checkpoints[order.front()];
+  lines.emplace_back("checkpoint", checkpoint_text(grid, trial, kept, objective));
+  if (kept != latest) {
+    lines.emplace_back("latest one", checkpoint_text(grid, trial, latest, objective));
+  }
   for (const auto& [text, excess] : best.constraints) {
     lines.insert(lines.begin() + 2, {"constraint", text + ": " + format_metric(excess)});
   }

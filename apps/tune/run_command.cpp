@@ -82,6 +82,8 @@ std::string ending(const LoopEnd& end) {
       return "ended at once: " + end.reason;
     case LoopEnd::Kind::interrupted:
       return "interrupted: " + end.reason;
+    case LoopEnd::Kind::given_up:
+      return "given up: " + end.reason;
   }
   return "";
 }
@@ -132,6 +134,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   const ResultGrid& results = outcome.results;
   const std::string directory = shell_word(results.directory());
   const bool is_interrupted = outcome.end.kind == LoopEnd::Kind::interrupted;
+  const bool gave_up = outcome.end.kind == LoopEnd::Kind::given_up;
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", results.spec().name + " " + ending(outcome.end)},
       {"trials", headline(results)},
@@ -152,8 +155,9 @@ int conclude(const RunOutcome& outcome, double wall_s) {
       lines.emplace_back("paused", paused_text(results.experiment(), results.directory()));
     }
   } else if (is_interrupted || has_unfinished(results.experiment())) {
-    lines.emplace_back("go on", "tune resume " + directory);
+    lines.emplace_back("go on", resume_command(results));
   }
+  if (const auto text = failed_text(results); !text.empty()) lines.emplace_back("failed", text);
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
   if (!results.spec().objectives.empty()) {
@@ -164,6 +168,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   OutputPump(STDERR_FILENO).write(failures_text(results));
   if (is_interrupted) return exit_interrupted;
   if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;
+  if (gave_up) return exit_trials_failed;
   return results.experiment().count(TrialState::error) > 0 ? exit_trials_failed : exit_ok;
 }
 

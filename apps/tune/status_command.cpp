@@ -171,7 +171,7 @@ std::string driver_text(const Look& look) {
   }
   const Experiment& experiment = look.grid.experiment();
   if (!has_unfinished(experiment) || is_finished(experiment)) return "none";
-  return "none; to go on: tune resume " + shell_word(look.grid.directory());
+  return "none; to go on: " + resume_command(look.grid);
 }
 
 std::string states_text(const Look& look) {
@@ -269,6 +269,9 @@ int status_command(const std::string& directory, bool json) {
     lines.emplace_back("paused", "by hand:" + held + "; to go on: " +
                                      (look.driver ? "tune unpause " + place + first
                                                   : "tune resume " + place + held));
+  }
+  if (const auto text = failed_text(look.grid); !look.driver && !text.empty()) {
+    lines.emplace_back("failed", text);
   }
   if (!experiment.stop_reason().empty())
     lines.emplace_back("stop reason", experiment.stop_reason());

@@ -22,6 +22,16 @@ class Control(DriverCase):
         with open(self.go, "w", encoding="ascii"):
             pass
 
+    def test_after_the_time_budget_the_command_to_go_on_names_a_longer_one(self):
+        driver = self.run_blocked(time_budget_s=1, last_result_grace_s=100)
+        self.wait_until(lambda: self.json("status", "results/spec")["stop_reason"], "the end of the time")
+        self.let_go()
+        command = f"tune resume {self.path('results/spec')} --time-budget-s 2"
+        self.assertIn(command, self.finish(driver, expect=0))
+        self.assertIn(command, self.tune("status", "results/spec").out)
+        self.tune(*command.split()[1:-1], "1e6", "--progress", "none")
+        self.assertEqual(self.iterations(0), list(range(1, 21)))
+
     def test_stop_saves_what_runs_and_a_resume_goes_on(self):
         driver = self.run_blocked(num_samples=5)
         done = self.tune("stop", "results/spec")

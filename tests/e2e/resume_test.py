@@ -55,7 +55,9 @@ class ErroredTrials(ResumeCase):
 
     def test_are_left_alone_unless_asked_for(self):
         self.mend()
-        self.resume(expect=1)
+        command = f"1 trial; to try again: tune resume {self.path('results/spec')} --errored\n"
+        self.assertIn(command, self.resume(expect=1).out)
+        self.assertIn(command, self.tune("status", "results/spec").out)
         self.assertEqual(self.trial()["state"], "ERROR")
         self.assert_rows("trial_00000", 4)
 
