@@ -55,15 +55,17 @@ class AshaPromotion : public Scheduler {
 
   void on_trial_start(const Trial& trial) override {
     RungPlace* const place = places_.find(trial.id);
-    if (place == nullptr || !place->is_at_rung) return;
-    // Whoever chose it, this is its promotion.
+    // Whoever chose it, this is its promotion; unless it goes to the rung once more.
+    if (place == nullptr || !place->is_at_rung || !place->is_waiting) return;
     leave(trial.id, *place);
     promote(*place);
   }
 
   void on_trial_wait(const Trial& trial) override {
     RungPlace* const place = places_.find(trial.id);
-    if (place != nullptr && place->is_at_rung) wait(trial.id, *place);
+    // One whose pause has failed has nothing there to go on from.
+    const bool is_paused = trial.state == TrialState::paused;
+    if (is_paused && place != nullptr && place->is_at_rung) wait(trial.id, *place);
   }
 
   void on_trial_end(const Trial& trial) override {
@@ -88,8 +90,11 @@ class AshaPromotion : public Scheduler {
       return {.action = options_.stop_last_trials ? Action::stop : Action::proceed,
               .why = Why().add("max_t", options_.max_t)};
     }
-    // At a rung already: the save for its pause has failed.
-    if (!place.is_at_rung && !enter(trial.id, place, *standing)) return {};
+    // At a rung already: the save for its pause has failed, or it comes there once more.
+    if (place.is_at_rung ? standing->time < milestone_of(place)
+                         : !enter(trial.id, place, *standing)) {
+      return {};
+    }
     wait(trial.id, place);
     const bool is_next = next_promotion([](TrialId) { return true; }) == trial.id;
     leave(trial.id, place);
@@ -103,8 +108,8 @@ class AshaPromotion : public Scheduler {
                                 bool more) const override {
     for (const auto& [queued, id] : experiment.pending()) {
       const RungPlace* const place = places_.find(id);
-      const bool is_at_rung = place != nullptr && place->is_at_rung;
-      if (!is_at_rung && experiment.may_start(id, now)) return id;
+      const bool is_waiting = place != nullptr && place->is_waiting;
+      if (!is_waiting && experiment.may_start(id, now)) return id;
     }
     const auto may_start = [&](TrialId id) { return experiment.may_start(id, now); };
     if (const auto next = next_promotion(may_start)) return next;
@@ -173,11 +178,15 @@ class AshaPromotion : public Scheduler {
     return brackets_[static_cast<std::size_t>(place.bracket)][static_cast<std::size_t>(place.rung)];
   }
 
+  double milestone_of(const RungPlace& place) const {
+    return milestones_[static_cast<std::size_t>(place.bracket + place.rung)];
+  }
+
   /// Of a trial at a rung.
   Why why_of(TrialId id, const RungPlace& place) {
     const Rung& scores = rung_of(place).scores;
     Why why;
-    why.add("rung", milestones_[static_cast<std::size_t>(place.bracket + place.rung)])
+    why.add("rung", milestone_of(place))
         .add("score", yardstick_.value_of(place.score))
         .add("place", scores.rank({place.score, id}) + 1)
         .add("promoted", promotable(scores))

@@ -160,12 +160,32 @@ TEST_CASE("asha_promotion starts a failed trial again before it promotes another
   end(0, Outcome::paused);
   CHECK(scheduler->choose(experiment, 100, true) == std::nullopt);
   CHECK(scheduler->on_result(trial_number(1), result_at(1, 0.9)).action == Action::pause);
-  // Its process dies while it saves: it waits at the rung all the same.
+  // Its process dies while it saves: it counts at the rung all the same.
   end(1, Outcome::failed, 150);
   CHECK(scheduler->choose(experiment, 100, true) == TrialId(0));
   end(2, Outcome::failed, 120);
   CHECK(scheduler->choose(experiment, 100, true) == TrialId(0));
   CHECK(scheduler->choose(experiment, 120, true) == TrialId(2));
+  // It comes to the rung once more, and is no promotion.
+  CHECK(scheduler->choose(experiment, 150, true) == TrialId(1));
+  apply(AttemptStarted{TrialId(1), 2, 0, {}});
+  scheduler->on_trial_start(experiment.trial(TrialId(1)));
+  CHECK(scheduler->on_result(trial_number(1), result_at(1, 0.9)).action == Action::pause);
+}
+
+TEST_CASE("asha_promotion lets a trial that could not be saved come to its rung again",
+          "[asha_promotion][unit]") {
+  const auto scheduler = make_scheduler("asha_promotion", {{"max_t", 16}, {"grace_period", 4}});
+  Trial trial = trial_number(0);
+  scheduler->on_trial_add(trial);
+  CHECK(scheduler->on_result(trial, result_at(4, 0.5)).action == Action::pause);
+  trial.state = TrialState::pending;
+  scheduler->on_trial_wait(trial);
+  scheduler->on_trial_start(trial);
+  for (std::int64_t iteration : {1, 2, 3}) {
+    CHECK(scheduler->on_result(trial, result_at(iteration, 0.9)).action == Action::proceed);
+  }
+  CHECK(scheduler->on_result(trial, result_at(4, 0.5)).action == Action::pause);
 }
 
 TEST_CASE("asha_promotion pauses again a trial whose save has failed", "[asha_promotion][unit]") {
