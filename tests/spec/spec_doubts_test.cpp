@@ -38,6 +38,16 @@ std::string meant(const Json& x) {
 }  // namespace
 
 TEST_CASE("Domains as other tools write them are answered with ours", "[spec][doubts]") {
+  CHECK(meant({{"distribution", "uniform"}, {"min", 0}, {"max", 1}}) == R"({"uniform":[0,1]})");
+  CHECK(meant({{"distribution", "int_uniform"}, {"min", 0}, {"max", 8}}) == R"({"randint":[0,9]})");
+  CHECK(meant({{"distribution", "q_uniform"}, {"min", 0}, {"max", 1}, {"q", 0.1}}) ==
+        R"({"quniform":[0,1,0.1]})");
+  CHECK(meant({{"distribution", "log_uniform"}, {"min", -2}, {"max", 0}}) ==
+        R"({"loguniform":[0.1353352832366127,1.0]})");
+  CHECK(meant({{"_type", "uniform"}, {"_value", {0, 1}}}) == R"({"uniform":[0,1]})");
+  CHECK(meant({{"_type", "randint"}, {"_value", {0, 5}}}) == R"({"randint":[0,5]})");
+  CHECK(meant({{"min", 0}, {"max", 1}, {"distribution", "log_uniform_values"}}) ==
+        R"({"uniform":["LOWER","UPPER"]})");
   CHECK(meant({{"min", 0.5}, {"max", 2}}) == R"({"uniform":[0.5,2]})");
   CHECK(meant({{"min", 1}, {"max", 8}}) == R"({"randint":[1,9]})");
   CHECK(meant({{"min", 1e-4}, {"max", 0.1}, {"distribution", "log_uniform_values"}}) ==
@@ -45,7 +55,7 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][do
   CHECK(meant({{"type", "float"}, {"low", 1e-5}, {"high", 0.1}, {"log", true}}) ==
         R"({"loguniform":[1e-05,0.1]})");
   CHECK(doubts({{"param_space", {{"lr", {{"log_uniform_values", {{"min", 1}, {"max", 2}}}}}}}})[0]
-            .sentence.find(R"({"lograndint":[1,3]})") != std::string::npos);
+            .sentence.find(R"({"loguniform":[1,2]})") != std::string::npos);
   CHECK(meant({{"low", 1}, {"high", 3}, {"log", false}}) == R"({"randint":[1,4]})");
   CHECK(meant({{"values", {1, 2}}}) == R"({"choice":[1,2]})");
   CHECK(meant({{"values", {"a", "b"}}, {"distribution", "categorical"}}) ==

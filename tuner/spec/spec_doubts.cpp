@@ -1,6 +1,7 @@
 #include "tuner/spec/spec_doubts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -31,37 +32,56 @@ std::string text_of(const Json& object, const char* name) {
   return object.contains(name) && object[name].is_string() ? object[name].get<std::string>() : "";
 }
 
-/// From `lower` to `upper`, which other tools count in for whole numbers.
-Json range(const Json& lower, const Json& upper, bool is_log) {
+/// From `lower` to `upper`, by the name that another tool has for it: "q_uniform", "int",
+/// "log_uniform_values", or none. Others count the end of whole numbers in.
+Json range(const std::string& name, const Json& lower, const Json& upper, const Json& q) {
+  const auto has = [&name](const char* part) { return name.find(part) != name.npos; };
+  const bool is_log = has("log");
+  if (has("log_uniform") && !has("values")) {  // the bounds are exponents
+    return {{"loguniform", {std::exp(lower.get<double>()), std::exp(upper.get<double>())}}};
+  }
+  const bool is_named_real = has("uniform") || has("float") || has("double");
   const bool is_whole = lower.is_number_integer() && upper.is_number_integer() &&
-                        upper < std::numeric_limits<std::int64_t>::max();
-  const std::string name = std::string(is_log ? "log" : "") + (is_whole ? "randint" : "uniform");
-  const Json end = is_whole ? Json(upper.get<std::int64_t>() + 1) : upper;
-  return {{name, {lower, end}}};
+                        upper < std::numeric_limits<std::int64_t>::max() &&
+                        (!is_named_real || has("int"));
+  const std::string log = is_log ? "log" : "";
+  if (is_whole) return {{log + "randint", {lower, upper.get<std::int64_t>() + 1}}};
+  if (q.is_number()) return {{"q" + log + "uniform", {lower, upper, q}}};
+  return {{log + "uniform", {lower, upper}}};
 }
 
-/// What other tools write for a domain, as one of ours; null if it looks like none of theirs.
-Json domain_meant_by(const Json& object) {
+bool is_domain(const Json& json) {
+  std::vector<Problem> problems;
+  return parse_domain(json, "", problems) && problems.empty();
+}
+
+/// What other tools write for a domain, as one of ours, where `name` is the key it stands under;
+/// null if it looks like none of theirs.
+Json domain_meant_by(const std::string& name, const Json& object) {
+  const Json q = object.contains("q") ? object["q"] : object.value("step", Json());
+  Json meant;
   if (has_numbers(object, "min", "max") &&
       has_only(object, {"min", "max", "distribution", "q", "type"})) {
-    const bool is_log = text_of(object, "distribution").find("log") != std::string::npos;
-    return range(object["min"], object["max"], is_log);
+    const std::string kind = text_of(object, "distribution") + text_of(object, "type");
+    meant = range(kind.empty() ? name : kind, object["min"], object["max"], q);
+  } else if (has_numbers(object, "low", "high") &&
+             has_only(object, {"low", "high", "log", "step", "type", "name"})) {
+    const std::string kind = text_of(object, "type") + (is_true(object, "log") ? " log" : "");
+    meant = range(kind, object["low"], object["high"], q);
   }
-  if (has_numbers(object, "low", "high") &&
-      has_only(object, {"low", "high", "log", "step", "type", "name"})) {
-    return range(object["low"], object["high"], is_true(object, "log"));
+  for (const char* const key : {"values", "choices", "_value"}) {
+    if (!meant.is_null() || !object.contains(key) || !object[key].is_array()) continue;
+    const Json& values = object[key];
+    if (!has_only(object, {key, "distribution", "type", "_type", "name", "probabilities"})) break;
+    const std::string kind = text_of(object, "_type");
+    const bool is_range = values.size() == 2 && values[0].is_number() && values[1].is_number();
+    if (kind == "randint" && is_range) return {{"randint", values}};  // this one's end is not in it
+    meant =
+        is_range && kind.ends_with("uniform")
+            ? range(kind == "loguniform" ? "log_uniform_values" : kind, values[0], values[1], {})
+            : Json{{"choice", values}};
   }
-  for (const char* const name : {"values", "choices", "_value"}) {
-    if (!object.contains(name) || !object[name].is_array()) continue;
-    const Json& values = object[name];
-    if (!has_only(object, {name, "distribution", "type", "_type", "name", "probabilities"})) break;
-    const std::string type = text_of(object, "_type");
-    const bool is_range = type.find("uniform") != std::string::npos && values.size() == 2 &&
-                          values[0].is_number() && values[1].is_number();
-    return is_range ? range(values[0], values[1], type.starts_with("log"))
-                    : Json{{"choice", values}};
-  }
-  return nullptr;
+  return meant.is_null() || is_domain(meant) ? meant : Json{{"uniform", {"LOWER", "UPPER"}}};
 }
 
 /// "uniform(0, 1)" as one of our domains; null if it is a text like others.
@@ -75,17 +95,7 @@ Json domain_called_in(const std::string& text) {
   if (values.is_discarded() || values.empty()) return nullptr;
   const bool is_list = values.size() == 1 && values[0].is_array();
   const Json meant = {{text.substr(begin, open - begin), is_list ? values[0] : values}};
-  std::vector<Problem> problems;
-  return parse_domain(meant, "", problems) && problems.empty() ? meant : Json();
-}
-
-/// {"log_uniform_values": {"min": 1, "max": 2}}: its name says what the bounds do not.
-Json domain_named_by(const std::string& name, const Json& bounds) {
-  Json meant = domain_meant_by(bounds);
-  if (meant.is_null() || name.find("log") == name.npos || !has_numbers(bounds, "min", "max")) {
-    return meant;
-  }
-  return range(bounds["min"], bounds["max"], true);
+  return is_domain(meant) ? meant : Json();
 }
 
 class ParamSpace {
@@ -99,7 +109,7 @@ class ParamSpace {
     if (is_meant_so || parse_domain(json, pointer, ignored)) return;
     if (json.is_object()) {
       const std::string name = pointer.substr(pointer.rfind('/') + 1);
-      if (const Json meant = domain_named_by(name, json); !meant.is_null()) {
+      if (const Json meant = domain_meant_by(name, json); !meant.is_null()) {
         doubts_.push_back({pointer, "nothing is drawn here, each config gets " + describe(json) +
                                         " as it stands: to have a value drawn, write " +
                                         meant.dump()});
