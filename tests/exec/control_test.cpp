@@ -146,6 +146,22 @@ TEST_CASE("A driver is asked, answers, and tells its end by closing", "[unit][co
   CHECK_FALSE(std::filesystem::exists(dir.path() / control_socket_name));
 }
 
+TEST_CASE("What somebody asks who leaves before it is read is not done", "[unit][control]") {
+  TempDir directory;
+  ProcessExecutor executor(Interrupts::leave_alone);
+  executor.listen(directory.path());
+  {
+    const FileDescriptor impatient = connect_raw(directory.path());
+    send_all(impatient, format(ControlRequest{Kind::stop, {}}) + "\n");
+  }
+  const FileDescriptor patient = connect_raw(directory.path());
+  send_all(patient, format(ControlRequest{Kind::pause, {}}) + "\n");
+  std::vector<Wakeup> wakeups;
+  while (wakeups.empty()) executor.wait(1e9, wakeups);
+  REQUIRE(wakeups.size() == 1);
+  CHECK(std::get<ControlAsked>(wakeups[0]).request.kind == Kind::pause);
+}
+
 TEST_CASE("The socket is this user's alone, whatever the umask", "[unit][control]") {
   TempDir dir;
   const mode_t before = ::umask(0);

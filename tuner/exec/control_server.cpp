@@ -1,6 +1,7 @@
 #include "tuner/exec/control_server.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,12 @@ bool may_ask(int socket) {
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
   return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+/// Whoever gave up waiting for a driver that was stopped does not want it any more.
+bool has_left(int socket) {
+  pollfd peer{socket, 0, 0};
+  return ::poll(&peer, 1, 0) > 0 && (peer.revents & POLLHUP) != 0;
 }
 
 int listening_socket(const ControlAddress& address, const std::filesystem::path& directory) {
@@ -108,6 +115,7 @@ class ControlServer::Connection : public std::enable_shared_from_this<Connection
     }
     has_asked_ = true;
     deadline_.cancel();
+    if (has_left(socket_.native_handle())) return leave();
     try {
       const ControlRequest request = parse_control_request(request_.substr(0, end));
       read();  // for his end
