@@ -98,6 +98,15 @@ class OneTrialsFault(Case):
         self.assertIn("never_retry_on/0 (out_of_memory) matched 'MemoryError'",
                       trials["out_of_memory"]["error"])
 
+    def test_a_long_explanation_is_shown_by_its_first_line_and_kept(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED}, "param_space": {"trouble": "explains"}})
+        done = self.tune("run", "spec.json", "--progress", "lines", expect=1)
+        sentence = f"trial_00000 failed: no room; see {self.path('results/spec/trial_00000/stderr.log')}\n"
+        self.assertIn(sentence, done.out)
+        self.assertEqual(done.err, "tune: " + sentence)
+        self.assertNotIn("frame", done.out)
+        self.assertGreater(len(self.json("show", "results/spec", "0")["error"]), 50_000)
+
     def test_a_used_process_is_judged_by_the_log_of_the_trial_that_it_has_become(self):
         self.write("spec.json", {
             "trainable": {"command": [sys.executable, os.path.join(os.path.dirname(
