@@ -13,6 +13,7 @@
 #include "callbacks/result_rows.h"
 #include "callbacks/terminal.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/count_of.h"
 #include "tuner/space/config_changes.h"
 
@@ -334,11 +335,11 @@ void Console::on_trial_complete(const Trial& trial) {
 void Console::on_trial_recover(const Trial& trial) {
   told_of_.erase(trial.id);
   line(to_string(trial.id) + " failed in attempt " + std::to_string(trial.attempt) +
-       " and will be tried again: " + trial.error);
+       " and will be tried again: " + headline(trial.error));
 }
 
 void Console::on_trial_error(const Trial& trial) {
-  line(to_string(trial.id) + " failed: " + trial.error);
+  line(to_string(trial.id) + " failed: " + headline(trial.error));
 }
 
 void Console::on_experiment_end(const Experiment& experiment) {

@@ -61,7 +61,7 @@ RunOptions run_options(const RunStyle& style) {
   return options;
 }
 
-std::string headline(const ResultGrid& results) {
+std::string title_of(const ResultGrid& results) {
   const Experiment& experiment = results.experiment();
   std::string text = count_of(results.size(), "trial");
   for (const auto state : {TrialState::terminated, TrialState::error, TrialState::paused,
@@ -119,7 +119,8 @@ std::string failures_text(const ResultGrid& results) {
   std::size_t named = 0;
   for (const auto& failed : results.errors()) {
     if (++named > most_named_failures) break;
-    text += "tune: " + failed.trial_id + " failed: " + clean_text(failed.error, Lines::keep) + "\n";
+    text += "tune: " + failed.trial_id +
+            " failed: " + clean_text(headline(failed.error), Lines::keep) + "\n";
   }
   const std::size_t count = results.experiment().count(TrialState::error);
   if (count > most_named_failures) {
@@ -137,7 +138,7 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   const bool gave_up = outcome.end.kind == LoopEnd::Kind::given_up;
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", results.spec().name + " " + ending(outcome.end)},
-      {"trials", headline(results)},
+      {"trials", title_of(results)},
   };
   add_best(results, lines);
   if (const SaveStatistics& saves = results.experiment().saves(); saves.failed > 0) {
@@ -254,7 +255,7 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
     options.change = [&spec](ExperimentSpec& changed) { changed = spec; };
   } else if (const Look look = look_at(directory);
              !look.driver && is_finished(look.grid.experiment())) {
-    print(directory.string() + " is finished: " + headline(look.grid) + "\n");
+    print(directory.string() + " is finished: " + title_of(look.grid) + "\n");
     return exit_ok;
   }
   return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), [&] {

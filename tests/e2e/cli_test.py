@@ -263,6 +263,13 @@ class BeforeARun(Case):
         self.assertNotEqual(other, preview["configs"])
         self.assertIn("trial_00004", self.tune("preview", "spec.json").out)
 
+    def test_no_example_searches_a_seed(self):
+        for spec in ("digits/experiment.json", "pbt_toy/grid.json", "pbt_toy/pbt.json"):
+            with open(os.path.join(os.environ["EXAMPLES"], spec), encoding="utf-8") as file:
+                for name, domain in json.load(file)["param_space"].items():
+                    if "seed" in name and isinstance(domain, dict):
+                        self.assertEqual(list(domain), ["randseed"], f"{spec}: {name}")
+
     def test_init_writes_a_spec_that_validates_and_never_overwrites(self):
         self.tune("init")
         self.assertIn("//", self.read("spec.json"))

@@ -2,6 +2,7 @@
 import json
 import os
 import select
+import sys
 
 from cli_support import TROUBLED, Case, main
 
@@ -96,6 +97,30 @@ class OneTrialsFault(Case):
                       trials["exit"]["error"])
         self.assertIn("never_retry_on/0 (out_of_memory) matched 'MemoryError'",
                       trials["out_of_memory"]["error"])
+
+    def test_a_long_explanation_is_shown_by_its_first_line_and_kept(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED}, "param_space": {"trouble": "explains"}})
+        done = self.tune("run", "spec.json", "--progress", "lines", expect=1)
+        sentence = f"trial_00000 failed: no room; see {self.path('results/spec/trial_00000/stderr.log')}\n"
+        self.assertIn(sentence, done.out)
+        self.assertEqual(done.err, "tune: " + sentence)
+        self.assertNotIn("frame", done.out)
+        self.assertGreater(len(self.json("show", "results/spec", "0")["error"]), 50_000)
+
+    def test_a_used_process_is_judged_by_the_log_of_the_trial_that_it_has_become(self):
+        self.write("spec.json", {
+            "trainable": {"command": [sys.executable, os.path.join(os.path.dirname(
+                os.path.abspath(__file__)), "speaking_trainable.py"), "breaks_as_another"]},
+            "param_space": {"x": {"uniform": [0, 1]}}, "searcher": "random", "num_samples": 2,
+            "resources": {"cpu": 1}, "reuse_processes": True,
+            "failure_config": {"max_failures": 1}})
+        self.tune("run", "spec.json", "--progress", "none", expect=1, HEARD=self.path("heard"))
+        self.assertIn('"reset"', self.read("heard"))
+        broken = self.json("ls", "results/spec")[1]
+        self.assertEqual(broken["failures"], 1)
+        self.assertIn("the last line of its stderr: MemoryError; see "
+                      + self.path("results/spec/trial_00001/stderr.log"), broken["error"])
+        self.assertIn("not retried: /failure_config/never_retry_on/0 (out_of_memory)", broken["error"])
 
     def test_an_earlier_attempts_stderr_is_not_this_ones(self):
         trials = self.run_with(

@@ -52,6 +52,11 @@ class Simulate(Case):
             self.assertLess(line["iterations"], whole["iterations"], line)
             self.assertGreaterEqual(line["best_mean"], 0.8 * 81, line)
 
+    def test_what_is_the_same_in_all_seeds_has_no_error(self):
+        self.write("c.csv", curves().replace(".0,", ".1,"))
+        line, = self.outcomes("--scheduler", "fifo", "--seeds", "10")
+        self.assertEqual((line["best_mean"], line["best_error"]), (27.1, 0))
+
     def test_a_scheduler_that_stops_nobody_for_want_of_options_is_named(self):
         words = ("simulate", "--curves", "c.csv", *METRIC, "--scheduler")
         self.assertIn("median_stopping judges no trial in the first 60 s",

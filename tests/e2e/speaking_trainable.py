@@ -114,6 +114,22 @@ def fails_reset():
             return
 
 
+def breaks_as_another():
+    """Has become another trial, prints into that one's logs, and runs out of memory after a result."""
+    is_another = False
+    for command in commands():
+        if command["type"] == "reset":
+            is_another = True
+            os.dup2(os.open(command["stderr"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
+        elif command["type"] == "step" and is_another and command["iteration"] == 2:
+            print("MemoryError", file=sys.stderr, flush=True)
+            os._exit(1)
+        elif command["type"] == "step":
+            answer(command, metrics={"loss": 1}, done=not is_another)
+        elif command["type"] == "stop":
+            return
+
+
 def late():
     """Refuses when it has trained already."""
     for command in commands():
@@ -182,5 +198,5 @@ def deaf():
 
 say("hello", protocol=1, **({"api": None, "can_reset": None} if kind == "null" else
                             {"can_reset": kind in ("refuses", "becomes", "late", "dies_idle",
-                                                   "talks_idle", "fails_reset")}))
+                                                   "talks_idle", "fails_reset", "breaks_as_another")}))
 globals()[kind]()

@@ -104,6 +104,9 @@ def trouble(kind):
             print("MemoryError", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGBUS)
         sys.exit(7)
+    elif kind == "explains":
+        answer("error", message="no room", trace="frame\n" * 10_000)
+        sys.exit(1)
     elif kind == "signal":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif kind == "garbage":

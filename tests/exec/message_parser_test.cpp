@@ -75,6 +75,16 @@ TEST_CASE("Fields may come in any order, and unknown ones are ignored", "[unit][
   CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","metrics":17,"done":"x"})").error);
 }
 
+TEST_CASE("The type is taken as it is written, and of a field that stands twice the last counts",
+          "[unit][protocol]") {
+  CHECK(fault_of(R"({"t\u0079pe":"saved"})").find("without \"type\"") != std::string::npos);
+  CHECK(read_as<Reported>(R"({"type":"result","d\u006fne":true})").done);
+  CHECK_FALSE(read_as<SaveAnswered>(R"({"type":"saved","type":"result"})").error);
+  CHECK(
+      read_as<Reported>(R"({"type":"result","done":true,"iteration":1,"iteration":2})").iteration ==
+      2);
+}
+
 TEST_CASE("Null is a field that is not there, whichever it is", "[unit][protocol]") {
   const auto hello =
       read_as<Greeted>(R"({"type":"hello","protocol":1,"api":null,"can_reset":null,"pid":null})");

@@ -36,6 +36,9 @@ class Listening : public Searcher {
                : how == Ended::stopped ? "s"
                                        : "f");
   }
+  void on_trial_pause(TrialId id, const Observation& last) override {
+    heard_ += "|" + std::to_string(index_of(id)) + "@" + std::to_string(last.iteration);
+  }
   bool may_take_long() const override { return true; }
   Pace pace() const override { return pace_; }
   Json save() const override { return {next_, heard_}; }
@@ -51,6 +54,13 @@ class Listening : public Searcher {
   const Pace pace_;
   int next_ = 0;
   std::string heard_;
+};
+
+class PausesFirst : public Scheduler {
+ public:
+  Decision on_result(const Trial& trial, const Result&) override {
+    return {trial.iteration == 0 ? Action::pause : Action::proceed, false};
+  }
 };
 
 struct Listened : Harness {
@@ -172,6 +182,16 @@ TEST_CASE("A searcher hears who failed and who was cut short", "[loop][suggester
   harness.run();
   INFO(harness.heard(2));
   CHECK(harness.heard(1).find("-0@1f") != std::string::npos);
+}
+
+TEST_CASE("A searcher hears what a trial has come to that its scheduler pauses",
+          "[loop][suggester]") {
+  Listened harness;
+  harness.resources = {{"cpu", 1}};
+  harness.trials = 2;
+  harness.scheduler = std::make_unique<PausesFirst>();
+  harness.run();
+  CHECK(harness.heard(1) == "+0x0.0|0@1");
 }
 
 TEST_CASE("A searcher hears the values of constraints with metrics, NaN where there is no result",

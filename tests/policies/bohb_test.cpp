@@ -169,6 +169,24 @@ TEST_CASE("Bohb takes what a config lacks from the other ones", "[bohb][unit]") 
   CHECK(found[1] == Approx(0.75));
 }
 
+TEST_CASE("Bohb takes values that belong together from one other config", "[bohb][unit]") {
+  const std::vector<Axis> axes = {unit_axis(), unit_axis(), unit_axis()};
+  BohbData data;
+  for (int i = 0; i < 40; ++i) {
+    const double both = i % 2 == 0 ? no_number : i % 4 == 1 ? 0.1 : 0.9;
+    data.points.push_back({i / 40.0, both, both});
+    data.scores.push_back(i);
+  }
+  BohbRules rules;
+  rules.num_samples = 1;
+  rules.bandwidth_factor = 1e-6;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const auto found = next_by_bohb(axes, data, rules, numbers(seed));
+    CHECK(found[1] == Approx(found[2]).margin(0.01));
+  }
+}
+
 TEST_CASE("Bohb asks the model of the largest budget that has one", "[bohb][unit]") {
   // On one iteration the small ones look good, on three the large ones are.
   const Json space = {{"x", {{"uniform", {0, 1}}}}};

@@ -65,6 +65,21 @@ std::string clean_text(std::string_view text, Lines lines) {
   return clean;
 }
 
+std::string headline(std::string_view text) {
+  constexpr std::size_t most_bytes = 1000;
+  constexpr std::size_t kept_at_end = 400;
+  const std::string_view line = text.size() <= most_bytes ? text : text.substr(0, text.find('\n'));
+  if (line.size() <= most_bytes) return std::string(line);
+  const auto is_inside_character = [&](std::size_t i) {
+    return i < line.size() && (line[i] & 0xC0) == 0x80;
+  };
+  std::size_t end = most_bytes - kept_at_end;
+  while (end > 0 && is_inside_character(end)) --end;
+  std::size_t rest = line.size() - kept_at_end;
+  while (is_inside_character(rest)) ++rest;
+  return std::string(line.substr(0, end)) + " ... " + std::string(line.substr(rest));
+}
+
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(' ');
   return first == std::string::npos ? ""

@@ -19,6 +19,11 @@ enum class Lines {
 /// each that turns the direction of writing, becomes a space; what is no UTF-8 becomes "?".
 std::string clean_text(std::string_view text, Lines lines = Lines::join);
 
+/// `text` if it has at most 1,000 bytes, else its first line, and of a longer line beginning and
+/// end. For messages about a failure, which may bring a trace, and whose first line ends with where
+/// the log is.
+std::string headline(std::string_view text);
+
 /// Without the blanks around it.
 std::string trimmed(const std::string& text);
 
