@@ -134,11 +134,15 @@ struct Engine {
     set_up(callbacks, spec, experiment, policies, directory, total_resources(spec, detected));
   }
 
+  /// From before the experiment is locked: who is interrupted while it is read leaves in good order
+  /// once it runs.
+  void listen_to_signals() {
+    if (!options.handle_signals) return;
+    watchdog = std::make_unique<Watchdog>("what was recorded is kept, go on with: tune resume " +
+                                          directory.native());
+  }
+
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
-    if (options.handle_signals) {
-      watchdog = std::make_unique<Watchdog>("what was recorded is kept, go on with: tune resume " +
-                                            directory.native());
-    }
     ProcessExecutor executor(options.handle_signals ? Interrupts::report : Interrupts::leave_alone,
                              watchdog.get());
     Drive drive({spec, experiment, policies, store, callbacks, std::move(changes)},
@@ -340,6 +344,7 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   Engine engine(spec, catalogue, options, experiment_directory(spec));
   LeaseWatch watch;
   wait_for_lease(*engine.own_files, engine.directory, watch, options);
+  engine.listen_to_signals();
   auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
                                        engine.owner(), &watch);
   engine.set_up_callbacks();
@@ -374,6 +379,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   throw_if_any(refuse_changes(left, spec, catalogue));
   if (const auto reason = cannot_be_told(absolute)) throw user_error(*reason);
   Engine engine(spec, catalogue, options, absolute);
+  engine.listen_to_signals();
   const SearchSpace recorded_space = SearchSpace::parse(recorded.param_space, "", engine.problems);
   const auto make_recorded = [&] {
     Policies policies = make_policies(recorded, recorded_space, catalogue, engine.problems);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/exec/session.h"
@@ -82,6 +83,18 @@ TEST_CASE("An executor hears a signal that a watchdog hears, too", "[watchdog][p
   while (wakeups.empty()) executor.wait(make_system_clock()->steady() + 1, wakeups);
   REQUIRE(std::holds_alternative<Interrupted>(wakeups[0]));
   CHECK(std::get<Interrupted>(wakeups[0]).signal == SIGUSR1);
+}
+
+TEST_CASE("An executor hears what a watchdog has heard before it was there",
+          "[watchdog][process]") {
+  Watchdog watchdog("");
+  ::kill(::getpid(), SIGTERM);
+  while (watchdog.first_signal() == 0) std::this_thread::yield();
+  ProcessExecutor executor(Interrupts::report, &watchdog);
+  std::vector<Wakeup> wakeups;
+  executor.wait(1e9, wakeups);
+  REQUIRE(wakeups.size() == 1);
+  CHECK(std::get<Interrupted>(wakeups[0]).signal == SIGTERM);
 }
 
 TEST_CASE("Process groups are ended with all that is in them, but not those of a later process",

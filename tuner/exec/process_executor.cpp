@@ -52,6 +52,9 @@ class ProcessExecutor::Loop {
     if (interrupts == Interrupts::report) {
       for (const int signal : heeded_signals()) signals_.add(signal);
       wait_for_signals();
+      // What came before; if it is heard twice, that is an echo.
+      const int signal = watchdog_ != nullptr ? watchdog_->first_signal() : 0;
+      if (signal != 0) shared_.happened.emplace_back(Interrupted{signal});
     }
     launcher_ = std::make_unique<Launcher>(process_wide_.descriptors_before(),
                                            [this](LaunchId launch, LaunchOutcome outcome) {

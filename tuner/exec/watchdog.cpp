@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -133,6 +134,7 @@ class Watchdog::Watch {
 
   Doings doings;
   ProcessGroups groups;
+  std::atomic<int> first_signal = 0;
 
  private:
   /// One that waits for the calling thread; -1 if there is none.
@@ -146,6 +148,8 @@ class Watchdog::Watch {
       if (error) return;
       const Seconds now = std::chrono::duration<double>(Steady::now().time_since_epoch()).count();
       const bool is_second = rule_.feed(signal, now) == Interrupt::second;
+      int none = 0;
+      first_signal.compare_exchange_strong(none, signal);
       was_interrupted_ = true;
       if (is_second || only_lingers_) arm();
       wait_for_signals();
@@ -205,6 +209,7 @@ Watchdog::~Watchdog() = default;
 void Watchdog::pass_on() { watch_->pass_on(); }
 
 void Watchdog::only_lingers(std::string error) { watch_->only_lingers(std::move(error)); }
+int Watchdog::first_signal() const { return watch_->first_signal; }
 Doings& Watchdog::doings() { return watch_->doings; }
 ProcessGroups& Watchdog::groups() { return watch_->groups; }
 

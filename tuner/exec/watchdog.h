@@ -56,6 +56,9 @@ class Watchdog {
   /// goes to the process.
   void pass_on();
 
+  /// The first that it has heard; 0: none yet. From any thread.
+  int first_signal() const;
+
   /// From now on only lingering work is left, and one interrupt is enough, also if it has been.
   /// `error`: what ended the run, if it has failed: said, if it comes to that.
   void only_lingers(std::string error = "");
