@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,9 +24,25 @@ namespace {
 enum class Links { as_always, answer_lost, unsupported };
 Links links = Links::as_always;
 
+/// How many more times a signal interrupts this program's syncs, and how many syncs came through.
+int interruptions = 0;
+int syncs = 0;
+
+int sync_by(long call, int fd) {
+  if (interruptions > 0) {
+    --interruptions;
+    errno = EINTR;
+    return -1;
+  }
+  ++syncs;
+  return static_cast<int>(::syscall(call, fd));
+}
+
 }  // namespace
 
-/// In place of the C library's.
+// In place of the C library's.
+extern "C" int fsync(int fd) { return sync_by(SYS_fsync, fd); }
+extern "C" int fdatasync(int fd) { return sync_by(SYS_fdatasync, fd); }
 extern "C" int link(const char* from, const char* to) noexcept {
   if (links == Links::unsupported) {
     errno = EPERM;
@@ -294,6 +311,34 @@ TEST_CASE("The real disk: free space and times of change are what the system say
   CHECK_FALSE(files->modified_ns(top / "file/none"));
   files->make_link("loop", top / "loop");
   CHECK_THROWS_AS(files->modified_ns(top / "loop"), Error);
+}
+
+TEST_CASE("The real disk: a stamp has the time of the last change, and not that of the content",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  files->replace(file, "x");
+  const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, file.c_str(), times, 0) == 0);
+  struct stat status {};
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  const auto stamp = files->stamp(file);
+  REQUIRE(stamp);
+  CHECK(stamp->changed_ns == status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec);
+}
+
+TEST_CASE("The real disk: what a signal interrupts is done again, and what was done is not",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const auto out = files->open_append(temporary.name() / "file");
+  out->append("x");
+  interruptions = 2;
+  syncs = 0;
+  CHECK_NOTHROW(out->sync());
+  CHECK(interruptions == 0);
+  CHECK(syncs == 1);
 }
 
 TEST_CASE("The real disk: what loses its name while it is written to is said not to be kept",

@@ -248,6 +248,20 @@ TEST_CASE("A process is looked for in its own namespace, or in all if that is no
   CHECK(life_of(other, self) == Life::dead);
 }
 
+TEST_CASE("Whoever is of another namespace sees by start and own number who of ours lives",
+          "[lease][unit]") {
+  const ProcessIdentity process = this_identity();
+  ProcessIdentity looker = process;
+  looker.pid_namespace += 1;
+  CHECK(life_of(process, looker) == Life::running);
+  ProcessIdentity other = process;
+  other.start_ticks += 1;
+  CHECK(life_of(other, looker) == Life::dead);
+  other = process;
+  other.pid = 1 << 30;  // no kernel numbers so high
+  CHECK(life_of(other, looker) == Life::dead);
+}
+
 TEST_CASE("A lock that somebody removes is made again, one that is another's is lost for good",
           "[lease][unit]") {
   World world;
