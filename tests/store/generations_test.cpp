@@ -123,6 +123,32 @@ TEST_CASE("What is read is the newest snapshot and the events since", "[generati
   CHECK(files.exists("/runs/exp/snapshot-3.json"));
 }
 
+TEST_CASE("Who reads sees everything, whenever a driver replaces the files that are read",
+          "[generations][unit]") {
+  std::uint64_t calls = 1;
+  for (std::uint64_t at = 1; at <= calls; ++at) {
+    CAPTURE(at);
+    MemoryFileSystem files;
+    ExperimentStore store = make_some(files);
+    files.on_call([&, first = files.calls()] {
+      if (files.calls() != first + at) return;
+      take(store, {{0, "ZERO"}});
+      write_events(store, 6, 6);
+      take(store, {});
+      write_events(store, 7, 7);
+    });
+    const std::uint64_t before = files.calls();
+    std::vector<std::string> notices;
+    const Everything all = read(files, notices);
+    calls = files.calls() - before;
+    files.on_call(nullptr);
+    CHECK(all.last() >= 5);
+    CHECK(all.trials.at(1) == "ONE");
+    CHECK(all.trials.at(0) == (all.state.at("event") == 4 ? "zero" : "ZERO"));
+  }
+  CHECK(calls >= 10);
+}
+
 TEST_CASE("A damaged snapshot is made up for by the one before", "[generations][damage]") {
   MemoryFileSystem files;
   { make_some(files); }
