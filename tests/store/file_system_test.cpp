@@ -12,8 +12,11 @@
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -24,9 +27,9 @@ namespace {
 enum class Links { as_always, answer_lost, unsupported };
 Links links = Links::as_always;
 
-/// How many more times a signal interrupts this program's syncs, and how many syncs came through.
+/// How many more times a signal interrupts this program's syncs, and the names of what was synced.
 int interruptions = 0;
-int syncs = 0;
+std::vector<std::filesystem::path> synced;
 
 int sync_by(long call, int fd) {
   if (interruptions > 0) {
@@ -34,7 +37,7 @@ int sync_by(long call, int fd) {
     errno = EINTR;
     return -1;
   }
-  ++syncs;
+  synced.push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)));
   return static_cast<int>(::syscall(call, fd));
 }
 
@@ -335,10 +338,42 @@ TEST_CASE("The real disk: what a signal interrupts is done again, and what was d
   const auto out = files->open_append(temporary.name() / "file");
   out->append("x");
   interruptions = 2;
-  syncs = 0;
+  synced.clear();
   CHECK_NOTHROW(out->sync());
   CHECK(interruptions == 0);
-  CHECK(syncs == 1);
+  CHECK(synced == std::vector<path>{temporary.name() / "file"});
+}
+
+TEST_CASE("The real disk: a file that is made or replaced is synced, and then its directory",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  links = GENERATE(Links::as_always, Links::unsupported);
+  synced.clear();
+  SECTION("replaced") { files->replace(file, "x"); }
+  SECTION("made") { CHECK(files->create_exclusive(file, "x")); }
+  links = Links::as_always;
+  REQUIRE(synced.size() >= 2);
+  CHECK(synced.front().parent_path() == temporary.name());
+  CHECK(synced.back() == temporary.name());
+}
+
+TEST_CASE("The real disk: what another has written aside stays, and is not what a file becomes",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  synced.clear();
+  files->replace(file, "x");
+  // Written aside as .file.tmp-<pid>-<n>, the next time as n + 1.
+  const std::string aside = synced.front().native();
+  const std::size_t number = aside.rfind('-') + 1;
+  const path next = aside.substr(0, number) + std::to_string(std::stoi(aside.substr(number)) + 1);
+  std::ofstream(next) << "another's";
+  files->replace(file, "y");
+  CHECK(files->read(file) == "y");
+  CHECK(files->read(next) == "another's");
 }
 
 TEST_CASE("The real disk: what loses its name while it is written to is said not to be kept",

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -85,6 +86,18 @@ TEST_CASE("A log's tail is whole when it comes in pieces, without what is writte
   const std::string tail = log_tail(log.name(), 4);
   before_pread = nullptr;
   CHECK(tail == "two\nthree\n");
+}
+
+TEST_CASE("A log that is cut while its tail is read has for its tail what came before the cut",
+          "[log_tail][unit]") {
+  const TemporaryLog log("one\ntwo\nthree\n");
+  before_pread = [&]() -> std::size_t {
+    std::filesystem::resize_file(log.name(), 8);
+    return 100;
+  };
+  const std::string tail = log_tail(log.name(), 4);
+  before_pread = nullptr;
+  CHECK(tail == "two\n");
 }
 
 TEST_CASE("What a trial puts in place of its log has no tail, and nobody waits for it",
