@@ -64,6 +64,7 @@ TEST_CASE("NaN and infinities are ordinary values, in both spellings", "[metrics
 TEST_CASE("Only bare tokens are quoted, not those inside strings", "[metrics]") {
   CHECK(quote_non_finite(R"({"NaN":"a NaN \" NaN","x":[NaN,-Infinity]})") ==
         R"({"NaN":"a NaN \" NaN","x":["NaN","-Infinity"]})");
+  CHECK(quote_non_finite("\"cut off\\") == "\"cut off\\");
 }
 
 TEST_CASE("What is no JSON object is refused", "[metrics]") {

@@ -156,14 +156,22 @@ LoopEnd Harness::run() {
                    return Suggestion{given, "x=" + given.at("x").dump()};
                  }},
             ledger, policies, fake, workers, saver, snapshots, list);
-  LoopEnd end = loop.run();
+  const auto require_none_left = [&fake] { ensure(fake.live() == 0, "no process is left behind"); };
+  const LoopEnd end = [&] {
+    try {
+      return loop.run();
+    } catch (...) {
+      require_none_left();
+      throw;
+    }
+  }();
+  require_none_left();
   snapshots_taken += store.cost().snapshots;
   answers.clear();
   for (auto& [id, answer] : fake.answers) answers.push_back(std::move(answer));
   launches += fake.launches;
   most_live = std::max(most_live, fake.most_live);
   specs.insert(specs.end(), fake.specs.begin(), fake.specs.end());
-  ensure(fake.live() == 0, "no process is left behind");
   return end;
 }
 

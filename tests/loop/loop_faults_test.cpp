@@ -377,6 +377,31 @@ TEST_CASE("A damaged checkpoint is set aside and the one before is used", "[loop
   CHECK(harness.trial(0).iteration == 4);
 }
 
+TEST_CASE("A start checkpoint that cannot be trusted reaches no trial that has none of its own",
+          "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 2;
+  harness.resources = {{"cpu", 1}};
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.spec.failure_config.max_failures = 1;
+  harness.spec.resume_from_checkpoint = "/start";
+  harness.files.put("/start/state", "0");
+  bool failed = false;
+  harness.program.step = [&](const Json&, std::int64_t iteration) {
+    FakeStep step = ok();
+    if (iteration == 2 && !failed) {
+      failed = true;
+      step.exits = 1;
+      harness.files.put("/start/manifest.json", "{}");
+    }
+    return step;
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(1).state == TrialState::error);
+  CHECK_THAT(harness.trial(1).error, Contains("/start cannot be trusted"));
+}
+
 TEST_CASE("A process that no signal ends is named, and holds what it has until it is gone",
           "[loop][failure]") {
   Harness harness;

@@ -63,6 +63,21 @@ TEST_CASE(
   CHECK(harness.trial(0).state == TrialState::pending);
 }
 
+TEST_CASE("Time in which the driver stood still does not count in the grace of a stop",
+          "[loop][stop]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.time_budget_s = 150;
+  harness.spec.last_result_grace_s = 60;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 100};
+  };
+  harness.freeze = {160, 3600};
+  CHECK(harness.run().kind == LoopEnd::Kind::stopped);
+  CHECK(harness.trial(0).iteration == 2);
+  CHECK(harness.trial(0).state == TrialState::pending);
+}
+
 TEST_CASE("A clock that is set changes neither a time budget nor what is remembered of it",
           "[loop][stop][clock]") {
   const Seconds step = GENERATE(90000.0, -90000.0);

@@ -92,6 +92,14 @@ TEST_CASE("ExperimentStore is made over what a driver leaves that dies while it 
   files.put("/runs/exp/experiment.json", R"({"param_space":{}})");
   SECTION("with an empty journal") { files.put("/runs/exp/journal-1.jsonl", ""); }
   SECTION("with a header") { create_journal(files, "/runs/exp/journal-1.jsonl", {1, 1}); }
+  SECTION("with a header as long as one may be, of a version that says more") {
+    const std::string fields = R"({"journal":1,"generation":1,"first":1,"more":")";
+    std::string line;
+    const std::size_t around = std::string("0123456789abcdef \"}\n").size() + fields.size();
+    append_journal_line(line, fields + std::string(4096 - around, 'x') + "\"}");
+    REQUIRE(line.size() == 4096);
+    files.put("/runs/exp/journal-1.jsonl", line);
+  }
   files.put("/runs/exp/.CURRENT.tmp-9-9", "1");
   files.put("/runs/exp/notes.txt", "of the user");
   CHECK(!ExperimentStore::exists(files, directory));

@@ -6,13 +6,17 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -23,9 +27,25 @@ namespace {
 enum class Links { as_always, answer_lost, unsupported };
 Links links = Links::as_always;
 
+/// How many more times a signal interrupts this program's syncs, and the names of what was synced.
+int interruptions = 0;
+std::vector<std::filesystem::path> synced;
+
+int sync_by(long call, int fd) {
+  if (interruptions > 0) {
+    --interruptions;
+    errno = EINTR;
+    return -1;
+  }
+  synced.push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)));
+  return static_cast<int>(::syscall(call, fd));
+}
+
 }  // namespace
 
-/// In place of the C library's.
+// In place of the C library's.
+extern "C" int fsync(int fd) { return sync_by(SYS_fsync, fd); }
+extern "C" int fdatasync(int fd) { return sync_by(SYS_fdatasync, fd); }
 extern "C" int link(const char* from, const char* to) noexcept {
   if (links == Links::unsupported) {
     errno = EPERM;
@@ -294,6 +314,66 @@ TEST_CASE("The real disk: free space and times of change are what the system say
   CHECK_FALSE(files->modified_ns(top / "file/none"));
   files->make_link("loop", top / "loop");
   CHECK_THROWS_AS(files->modified_ns(top / "loop"), Error);
+}
+
+TEST_CASE("The real disk: a stamp has the time of the last change, and not that of the content",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  files->replace(file, "x");
+  const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, file.c_str(), times, 0) == 0);
+  struct stat status {};
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  const auto stamp = files->stamp(file);
+  REQUIRE(stamp);
+  CHECK(stamp->changed_ns == status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec);
+}
+
+TEST_CASE("The real disk: what a signal interrupts is done again, and what was done is not",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const auto out = files->open_append(temporary.name() / "file");
+  out->append("x");
+  interruptions = 2;
+  synced.clear();
+  CHECK_NOTHROW(out->sync());
+  CHECK(interruptions == 0);
+  CHECK(synced == std::vector<path>{temporary.name() / "file"});
+}
+
+TEST_CASE("The real disk: a file that is made or replaced is synced, and then its directory",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  links = GENERATE(Links::as_always, Links::unsupported);
+  synced.clear();
+  SECTION("replaced") { files->replace(file, "x"); }
+  SECTION("made") { CHECK(files->create_exclusive(file, "x")); }
+  links = Links::as_always;
+  REQUIRE(synced.size() >= 2);
+  CHECK(synced.front().parent_path() == temporary.name());
+  CHECK(synced.back() == temporary.name());
+}
+
+TEST_CASE("The real disk: what another has written aside stays, and is not what a file becomes",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  synced.clear();
+  files->replace(file, "x");
+  // Written aside as .file.tmp-<pid>-<n>, the next time as n + 1.
+  const std::string aside = synced.front().native();
+  const std::size_t number = aside.rfind('-') + 1;
+  const path next = aside.substr(0, number) + std::to_string(std::stoi(aside.substr(number)) + 1);
+  std::ofstream(next) << "another's";
+  files->replace(file, "y");
+  CHECK(files->read(file) == "y");
+  CHECK(files->read(next) == "another's");
 }
 
 TEST_CASE("The real disk: what loses its name while it is written to is said not to be kept",

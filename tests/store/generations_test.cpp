@@ -50,8 +50,8 @@ TrialLines lines_of(const std::map<int, std::string>& trials) {
   return lines;
 }
 
-/// A snapshot as of what is written.
-void take(ExperimentStore& store, const std::map<int, std::string>& trials) {
+/// A snapshot as of what is written; how many bytes that took.
+std::uint64_t take(ExperimentStore& store, const std::map<int, std::string>& trials) {
   SnapshotParts parts;
   parts.event = store.written();
   parts.state = {{"event", parts.event}};
@@ -59,7 +59,7 @@ void take(ExperimentStore& store, const std::map<int, std::string>& trials) {
   parts.generation = store.start_generation(store.make_next_journal());
   store.sync();
   store.finish_generation();
-  store.publish(parts);
+  return store.publish(parts);
 }
 
 void write_events(ExperimentStore& store, std::uint64_t first, std::uint64_t last) {
@@ -123,11 +123,54 @@ TEST_CASE("What is read is the newest snapshot and the events since", "[generati
   CHECK(files.exists("/runs/exp/snapshot-3.json"));
 }
 
+TEST_CASE("What a snapshot costs is what it has written, with the file that it begins",
+          "[generations][unit]") {
+  MemoryFileSystem files;
+  ExperimentStore store = ExperimentStore::create(files, directory, spec, mortal(1));
+  write_events(store, 1, 3);
+  const auto bytes_of = [&](const char* name) {
+    return files.entry(directory / name).value().bytes;
+  };
+  const std::uint64_t first = take(store, {{0, "zero"}, {1, "one"}});
+  const std::uint64_t trials_bytes = bytes_of("trials-1.jsonl");
+  CHECK(first == bytes_of("snapshot-2.json") + trials_bytes);
+  const std::uint64_t second = take(store, {{1, "ONE"}});
+  CHECK(second == bytes_of("snapshot-3.json") + bytes_of("trials-1.jsonl") - trials_bytes);
+}
+
+TEST_CASE("Who reads sees everything, whenever a driver replaces the files that are read",
+          "[generations][unit]") {
+  std::uint64_t calls = 1;
+  for (std::uint64_t at = 1; at <= calls; ++at) {
+    CAPTURE(at);
+    MemoryFileSystem files;
+    ExperimentStore store = make_some(files);
+    files.on_call([&, first = files.calls()] {
+      if (files.calls() != first + at) return;
+      take(store, {{0, "ZERO"}});
+      write_events(store, 6, 6);
+      take(store, {});
+      write_events(store, 7, 7);
+    });
+    const std::uint64_t before = files.calls();
+    std::vector<std::string> notices;
+    const Everything all = read(files, notices);
+    calls = files.calls() - before;
+    files.on_call(nullptr);
+    CHECK(all.last() >= 5);
+    CHECK(all.trials.at(1) == "ONE");
+    CHECK(all.trials.at(0) == (all.state.at("event") == 4 ? "zero" : "ZERO"));
+  }
+  CHECK(calls >= 10);
+}
+
 TEST_CASE("A damaged snapshot is made up for by the one before", "[generations][damage]") {
   MemoryFileSystem files;
   { make_some(files); }
   SECTION("the newest, by the one before") {
+    CHECK(ExperimentStore::read_snapshot_state(files, directory));
     files.put("/runs/exp/snapshot-3.json", "0123456789abcdef {}\n");
+    CHECK_FALSE(ExperimentStore::read_snapshot_state(files, directory));
     std::vector<std::string> notices;
     const Everything all = read(files, notices);
     CHECK(all.state == Json{{"event", 3}});
@@ -267,6 +310,7 @@ TEST_CASE("A newer format is refused with both numbers", "[generations][unit]") 
     append_journal_line(line, R"({"snapshot":7})");
     files.put("/runs/exp/snapshot-3.json", line);
     CHECK_THAT(why_not_read(files, Fault::user), Contains("format 7") && Contains("up to 1"));
+    CHECK_THROWS_WITH(ExperimentStore::read_snapshot_state(files, directory), Contains("format 7"));
   }
   SECTION("of the trials") {
     std::string line;

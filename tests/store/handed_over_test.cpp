@@ -124,6 +124,15 @@ TEST_CASE_METHOD(World, "Content that no checkpoint may have is refused before i
     files.make_link("deep/../../../note", work / "ckpt/link");
     expected = "leads to deep/../../../note, out of the directory";
   }
+  SECTION("a link that leads out of it through as many as a kernel follows") {
+    files.put(work / "ckpt/0/x", "");
+    constexpr int most_links = 40;  // of Linux, with the one that begins
+    for (int i = 1; i < most_links; ++i) {
+      files.make_link(std::to_string(i - 1), work / "ckpt" / std::to_string(i));
+    }
+    files.make_link("39/../../note", work / "ckpt/link");
+    expected = "leads to 39/../../note, out of the directory";
+  }
   SECTION("a socket") {
     files.put_socket(work / "ckpt/socket");
     expected = "is neither a file, a directory nor a link";

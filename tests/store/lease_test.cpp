@@ -3,8 +3,11 @@
 // kernels share.
 #include "tuner/store/lease.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <ctime>
 
 #include "tests/store/some_events.h"
@@ -12,6 +15,20 @@
 #include "tests/support/memory_file_system.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/lock.h"
+
+namespace {
+
+/// Of a process that is another user's, where /proc hides those. No kernel numbers so high.
+constexpr pid_t hidden_pid = 3 << 28;
+
+}  // namespace
+
+/// In place of the C library's.
+extern "C" int kill(pid_t pid, int signal) noexcept {
+  if (pid != hidden_pid) return static_cast<int>(::syscall(SYS_kill, pid, signal));
+  errno = EPERM;
+  return -1;
+}
 
 namespace tune {
 namespace {
@@ -246,6 +263,31 @@ TEST_CASE("A process is looked for in its own namespace, or in all if that is no
   CHECK(life_of(other, self) == Life::running);
   other.start_ticks += 1;
   CHECK(life_of(other, self) == Life::dead);
+}
+
+TEST_CASE("A process that only a signal can tell of, hidden as another user's, is taken as running",
+          "[lease][unit]") {
+  ProcessIdentity hidden = this_identity();
+  hidden.pid = hidden_pid;
+  CHECK(life_of(hidden, this_identity()) == Life::running);
+  hidden.pid_namespace = 0;
+  CHECK(life_of(hidden, this_identity()) == Life::running);
+  hidden.pid += 1;
+  CHECK(life_of(hidden, this_identity()) == Life::dead);
+}
+
+TEST_CASE("Whoever is of another namespace sees by start and own number who of ours lives",
+          "[lease][unit]") {
+  const ProcessIdentity process = this_identity();
+  ProcessIdentity looker = process;
+  looker.pid_namespace += 1;
+  CHECK(life_of(process, looker) == Life::running);
+  ProcessIdentity other = process;
+  other.start_ticks += 1;
+  CHECK(life_of(other, looker) == Life::dead);
+  other = process;
+  other.pid = hidden_pid;
+  CHECK(life_of(other, looker) == Life::dead);
 }
 
 TEST_CASE("A lock that somebody removes is made again, one that is another's is lost for good",

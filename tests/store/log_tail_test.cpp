@@ -2,11 +2,34 @@
 #include "tuner/store/log_tail.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "tests/support/catch.h"
+
+namespace {
+
+/// Called before each `pread` of this program's, if there is one: says how many bytes of those that
+/// are wanted the system gives. 0: a signal comes in between.
+std::function<std::size_t()> before_pread;
+
+}  // namespace
+
+/// In place of the C library's.
+extern "C" ssize_t pread(int fd, void* to, std::size_t bytes, off_t at) {
+  const std::size_t given = before_pread ? before_pread() : bytes;
+  if (given == 0) {
+    errno = EINTR;
+    return -1;
+  }
+  return ::syscall(SYS_pread64, fd, to, std::min(bytes, given), at);
+}
 
 namespace tune {
 namespace {
@@ -50,6 +73,31 @@ TEST_CASE("A log's tail has at most so many lines and bytes", "[log_tail][unit]"
   const std::string long_line(3 * tail_bytes, 'x');
   CHECK(tail_of(long_line + "\nend").size() == tail_bytes);
   CHECK(tail_of(long_line + "\nend").ends_with("x\nend"));
+}
+
+TEST_CASE("A log's tail is whole when it comes in pieces, without what is written meanwhile",
+          "[log_tail][unit]") {
+  const TemporaryLog log("one\ntwo\nthree\n");
+  int calls = 0;
+  before_pread = [&]() -> std::size_t {
+    std::ofstream(log.name(), std::ios::binary | std::ios::app) << "more\n";
+    return ++calls % 2 == 1 ? 0 : 3;
+  };
+  const std::string tail = log_tail(log.name(), 4);
+  before_pread = nullptr;
+  CHECK(tail == "two\nthree\n");
+}
+
+TEST_CASE("A log that is cut while its tail is read has for its tail what came before the cut",
+          "[log_tail][unit]") {
+  const TemporaryLog log("one\ntwo\nthree\n");
+  before_pread = [&]() -> std::size_t {
+    std::filesystem::resize_file(log.name(), 8);
+    return 100;
+  };
+  const std::string tail = log_tail(log.name(), 4);
+  before_pread = nullptr;
+  CHECK(tail == "two\n");
 }
 
 TEST_CASE("What a trial puts in place of its log has no tail, and nobody waits for it",

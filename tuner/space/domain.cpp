@@ -47,11 +47,13 @@ const Form* find_form(const std::string& name) {
   return found == forms.end() ? nullptr : &*found;
 }
 
-/// The first and the last multiple of q from lower to upper, both inclusive, in units of q.
+/// The first and the last of the values, in units of q. The upper bound is one of them only where q
+/// is above 1.
 std::int64_t first_step(const Integer& domain) {
   return domain.lower / domain.q + (domain.lower % domain.q > 0 ? 1 : 0);
 }
 std::int64_t last_step(const Integer& domain) {
+  if (domain.q == 1) return domain.upper - 1;
   return domain.upper / domain.q - (domain.upper % domain.q < 0 ? 1 : 0);
 }
 
@@ -268,7 +270,7 @@ Json draw_from(const Normal& domain, Random& random) {
 /// The multiple of q that is so many steps from 0, or the nearest one within the bounds.
 std::int64_t at_step(const Integer& domain, double step) {
   const std::int64_t first = first_step(domain);
-  const std::int64_t last = domain.q == 1 ? domain.upper - 1 : last_step(domain);
+  const std::int64_t last = last_step(domain);
   // Beyond 2^53 a double may round past the bounds, and at 2^63 past the type.
   if (step <= static_cast<double>(first)) return first * domain.q;
   if (step >= static_cast<double>(last)) return last * domain.q;
@@ -284,7 +286,7 @@ Json draw_from(const Integer& domain, Random& random) {
     return at_step(domain, domain.q == 1 ? std::floor(value) : std::round(value / q));
   }
   const std::int64_t first = first_step(domain);
-  const std::int64_t last = domain.q == 1 ? domain.upper - 1 : last_step(domain);
+  const std::int64_t last = last_step(domain);
   // Unsigned, because the width may exceed the signed type; it is never all of 2^64.
   const std::uint64_t count = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
   const std::uint64_t step = static_cast<std::uint64_t>(first) + random.below(count + 1);
@@ -398,8 +400,8 @@ Json nearest(const Domain& domain, double number) {
 
 std::optional<std::uint64_t> count_values(const Domain& domain) {
   if (const auto* integer = std::get_if<Integer>(&domain)) {
-    const auto first = integer->q == 1 ? integer->lower : first_step(*integer);
-    const auto last = integer->q == 1 ? integer->upper - 1 : last_step(*integer);
+    const auto first = first_step(*integer);
+    const auto last = last_step(*integer);
     return static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) + 1;
   }
   const auto* const real = std::get_if<Uniform>(&domain);
@@ -410,8 +412,8 @@ std::optional<std::uint64_t> count_values(const Domain& domain) {
 
 Json nth_value(const Domain& domain, std::uint64_t i) {
   if (const auto* integer = std::get_if<Integer>(&domain)) {
-    const auto first = integer->q == 1 ? integer->lower : first_step(*integer);
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + i) * integer->q;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(first_step(*integer)) + i) *
+           integer->q;
   }
   const auto& real = std::get<Uniform>(domain);
   const double value = round_to(real.lower + static_cast<double>(i) * real.q, real.q);
