@@ -124,6 +124,8 @@ class ProcessExecutor::Loop {
   void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
     busy_.reset();
     flush();
+    // A system call: after what others wait for.
+    if (watchdog_ != nullptr) watchdog_->pass_on();
     listen_again();
     shared_.context.poll();
     while (shared_.happened.empty() && !woken_.load()) {
@@ -219,7 +221,6 @@ class ProcessExecutor::Loop {
     next_look_.async_wait([this](boost::system::error_code error) {
       if (error) return;
       if (!launches_.empty()) Child::settle_soon(shared_);
-      if (watchdog_ != nullptr) watchdog_->pass_on();  // not at each turn: a system call
       look_now_and_then();
     });
   }
