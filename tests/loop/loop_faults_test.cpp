@@ -1,5 +1,6 @@
 // The loop in virtual time: trials that fail, disks that fill, drivers that die.
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <map>
 #include <utility>
@@ -175,6 +176,23 @@ TEST_CASE("A failed trial is retried from its latest checkpoint, as often as all
     CHECK(harness.trial(1).failures == 3);
     CHECK(harness.clock.time > 3);  // it waited 1 s, then 2 s
   }
+}
+
+TEST_CASE("A trial that fails again and again waits twice as long each time, at most a minute",
+          "[loop][failure]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.failure_config.max_failures = 8;
+  harness.program.step = [](const Json&, std::int64_t) { return FakeStep{.exits = 1}; };
+  (void)harness.run();
+  std::vector<long> waits_s;
+  for (const Event& event : harness.events()) {
+    const auto* const ended = std::get_if<AttemptEnded>(&event.body);
+    if (ended != nullptr && ended->retry) {
+      waits_s.push_back(std::lround(ended->not_before - event.time));
+    }
+  }
+  CHECK(waits_s == std::vector<long>{1, 2, 4, 8, 16, 32, 60, 60});
 }
 
 TEST_CASE("However a trial ends after an interrupt, the resume goes on with it",

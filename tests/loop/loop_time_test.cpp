@@ -28,6 +28,27 @@ TEST_CASE("A time budget ends the experiment, and only running time counts", "[l
   CHECK(harness.trial(0).state == TrialState::pending);
 }
 
+TEST_CASE("To limit logs the loop wakes up about once a second, and not all the time", "[loop]") {
+  struct Turns : Callback {
+    explicit Turns(Harness& of, int& all) : harness(of), count(all) {}
+    std::string name() const override { return "turns"; }
+    void on_step_begin(const Experiment&) override {
+      if (++count > 1000) harness.clock.time += 1;  // so that it ends
+    }
+    Harness& harness;
+    int& count;
+  };
+  int turns = 0;
+  SlowHarness harness;
+  harness.trials = 1;
+  harness.spec.max_log_bytes = 1 << 20;
+  harness.callbacks.push_back(std::make_unique<Turns>(harness, turns));
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.clock.time == Approx(100).margin(1));
+  CHECK(turns >= 95);
+  CHECK(turns < 400);
+}
+
 TEST_CASE("A time budget saves what runs, however long its iteration, and can be gone on from",
           "[loop][stop]") {
   Harness harness;
