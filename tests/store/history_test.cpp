@@ -161,6 +161,18 @@ TEST_CASE("A journal that is given twice is in the history once", "[history]") {
   CHECK(history_of(files) == belonging_before(16));
 }
 
+TEST_CASE("A journal of several megabytes is in the history whole", "[history]") {
+  MemoryFileSystem files;
+  files.make_directories(directory);
+  constexpr std::uint64_t last = 20000;
+  const std::string journal = journal_of(1, last);
+  REQUIRE(journal.size() > 3 << 20);
+  files.put("/runs/exp/journal-1.jsonl", journal);
+  HistoryFile history(files, directory);
+  history.keep("/runs/exp/journal-1.jsonl");
+  CHECK(history_of(files).size() == belonging_before(last + 1).size());
+}
+
 TEST_CASE("What an append has left that was not completed is written anew", "[history]") {
   const std::string whole = journal_of(1, 3);
   std::string header;
