@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/core/nearest_name.h"

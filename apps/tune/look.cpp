@@ -5,6 +5,7 @@
 
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
+#include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/loop/recovery.h"

@@ -171,7 +171,8 @@ Answer Check::talks() {
 /// Of those that the spec goes by, what is allowed and hardly meant.
 std::string Check::metrics_to_look_at() const {
   std::string text;
-  for (const auto& [metric, mode] : stage_.spec().objectives) {
+  for (const Objective& objective : stage_.spec().objectives) {
+    const std::string& metric = objective.metric;
     const auto is_nan = [&](const Metrics& each) {
       return std::isnan(each.find(metric).value_or(0));
     };
