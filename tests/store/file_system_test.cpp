@@ -27,9 +27,9 @@ namespace {
 enum class Links { as_always, answer_lost, unsupported };
 Links links = Links::as_always;
 
-/// How many more times a signal interrupts this program's syncs, and the names of what was synced.
-int interruptions = 0;
-std::vector<std::filesystem::path> synced;
+/// How many more times a signal interrupts this thread's syncs, and the names of what it synced.
+thread_local int interruptions = 0;
+thread_local std::vector<std::filesystem::path> synced;
 
 int sync_by(long call, int fd) {
   if (interruptions > 0) {
