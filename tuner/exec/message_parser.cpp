@@ -105,12 +105,22 @@ class Field {
   ondemand::value value_;
 };
 
+/// simdjson 3.6 has an argument without a default here; others have none, or a default.
+template <class Pair>
+auto key_of(Pair& pair) {
+  if constexpr (requires { pair.unescaped_key(false); }) {
+    return pair.unescaped_key(false);
+  } else {
+    return pair.unescaped_key();
+  }
+}
+
 /// Calls `take` with every field in turn, and so reads the message to its end.
 template <class Take>
 void for_each_field(ondemand::object& message, Take take) {
   for (auto result : message) {
     auto field = checked(std::move(result));
-    const auto name = checked(field.unescaped_key());
+    const auto name = checked(key_of(field));
     Field named(name, field.value());
     take(named);
   }
