@@ -109,7 +109,8 @@ std::string another_program(const std::string& before, const std::string& now) {
     }
     // The same name in another place: another interpreter comes first in PATH.
     for (const auto& [old_path, was] : old_files.items()) {
-      if (file_name(old_path) == file_name(path)) add(old_path + " is " + path + " now");
+      const bool is_gone = !new_run.at("files").contains(old_path);
+      if (is_gone && file_name(old_path) == file_name(path)) add(old_path + " is " + path + " now");
     }
   }
   const std::string old_commit = commit_text(old_run), new_commit = commit_text(new_run);

@@ -75,8 +75,8 @@ LoopEnd Loop::drive() {
   while (!is_finished()) turn();
   LoopEnd end;
   if (winding_.kind == Winding::Kind::interrupted) {
-    const bool gave_up = breaker_.given_up() == winding_.reason;
-    end = {gave_up ? LoopEnd::Kind::given_up : LoopEnd::Kind::interrupted, winding_.reason};
+    end = {winding_.gives_up ? LoopEnd::Kind::given_up : LoopEnd::Kind::interrupted,
+           winding_.reason};
   } else if (winding_) {
     end = {winding_.raises ? LoopEnd::Kind::raised : LoopEnd::Kind::stopped, winding_.reason};
   } else {
@@ -210,7 +210,10 @@ void Loop::look_at_failures() {
       request_stop(failure);
     }
   }
-  if (breaker_.given_up() && !winding_) interrupt(*breaker_.given_up());
+  if (breaker_.given_up() && !winding_) {
+    interrupt(*breaker_.given_up());
+    winding_.gives_up = true;
+  }
   for (const TrialId id : breaker_.take_blameless()) {
     if (ledger_.experiment().trial(id).state == TrialState::error) saver_.requeue({id, false});
   }

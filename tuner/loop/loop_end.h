@@ -14,7 +14,7 @@ struct LoopEnd {
     stopped,      ///< by a stopper, a budget, fail_fast true or `tune stop`
     raised,       ///< by a failed trial at once, since fail_fast is "raise"
     interrupted,  ///< by a signal or `tune pause`; `tune resume` goes on
-    given_up,     ///< trial after trial has failed, and what they have in common is no one's fault
+    given_up,     ///< trial after trial has failed, or none could be started
   };
   Kind kind = Kind::finished;
   std::string reason;

@@ -8,8 +8,9 @@ namespace tune {
 /// Once it is no longer `no`, nothing is started any more, and what runs is saved and let go.
 struct Winding {
   enum class Kind { no, stopping, interrupted } kind = Kind::no;
-  std::string reason;   ///< a sentence for people
-  bool raises = false;  ///< because of a failure, at once (fail_fast "raise")
+  std::string reason;     ///< a sentence for people
+  bool raises = false;    ///< because of a failure, at once (fail_fast "raise")
+  bool gives_up = false;  ///< because trial after trial has failed, or none could be started
 
   explicit operator bool() const { return kind != Kind::no; }
   /// What the record of an attempt says that ends because of it.
