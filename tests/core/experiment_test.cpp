@@ -1,5 +1,6 @@
 #include "tuner/core/experiment.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -234,6 +235,43 @@ TEST_CASE("Metric summaries leave NaN out, but remember that it was last", "[exp
   CHECK(story.trial().summary("other") == nullptr);
 }
 
+TEST_CASE("A trial of many metrics has one summary each, in whatever order they come",
+          "[experiment]") {
+  Story story;
+  story.add().start();
+  const auto report = [&](std::int64_t iteration, bool is_turned) {
+    Result result;
+    result.training_iteration = iteration;
+    for (int i = 0; i < 100; ++i) {
+      result.metrics.numbers.push_back({"metric_" + std::to_string(i), static_cast<double>(i)});
+    }
+    if (is_turned) std::ranges::reverse(result.metrics.numbers);
+    result.metrics.text = "{}";
+    story.then(ResultReported{TrialId{0}, 1, result, {}});
+  };
+  const auto check_summaries = [&](const Experiment& experiment, std::uint32_t count) {
+    const auto& summaries = experiment.trial(TrialId{0}).summaries;
+    REQUIRE(summaries.size() == 100);
+    for (std::size_t i = 0; i < 100; ++i) {
+      REQUIRE(summaries[i].name == "metric_" + std::to_string(i));
+      REQUIRE(summaries[i].last == static_cast<double>(i));
+      REQUIRE(summaries[i].count == count);
+    }
+  };
+  report(1, false);
+  report(2, true);
+  check_summaries(story.experiment, 2);
+
+  Experiment read;  // which has not seen in which order they came
+  std::string line;
+  story.experiment.append_trial(line, TrialId{0});
+  read.load_trial(line);
+  read.load_totals(story.experiment.save_totals({}));
+  std::swap(story.experiment, read);
+  report(3, true);
+  check_summaries(story.experiment, 3);
+}
+
 TEST_CASE("A trial that has ended keeps its averages, and no room for more", "[experiment]") {
   Story story;
   story.add().start();
@@ -340,6 +378,21 @@ TEST_CASE("A trial's line whose config is not as long as it says is refused", "[
   Experiment read;
   CHECK_THROWS_AS(read.load_trial(line + " "), std::invalid_argument);
   CHECK_NOTHROW(read.load_trial(line));
+}
+
+TEST_CASE("A trial's line with more recent values than are kept is refused", "[experiment]") {
+  Story story;
+  story.add().start();
+  for (int i = 1; i <= 10; ++i) story.report(i, i);
+  std::string line;
+  story.experiment.append_trial(line, TrialId{0});
+  const std::string values = "[1,2,3,4,5,6,7,8,9,10]";
+  const std::size_t at = line.find(values);
+  REQUIRE(at != std::string::npos);
+  Experiment read;
+  CHECK_NOTHROW(read.load_trial(line));
+  line.replace(at, values.size(), "[1,2,3,4,5,6,7,8,9,10,11]");
+  CHECK_THROWS_AS(read.load_trial(line), std::invalid_argument);
 }
 
 TEST_CASE("Saves are counted and measured over all trials", "[experiment]") {

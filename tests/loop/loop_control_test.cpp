@@ -4,6 +4,8 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
+#include "tuner/loop/recovery.h"
+#include "tuner/store/experiment_store.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;
@@ -127,6 +129,16 @@ TEST_CASE("More trials and more at one time are had while the driver runs, and a
   REQUIRE(harness.experiment.trials().size() == 6);
   for (const auto& trial : harness.experiment.trials()) CHECK(trial.iteration == 10);
   CHECK(harness.most_live == 2);
+}
+
+TEST_CASE("A snapshot is of the spec with what was set while the driver ran", "[loop][control]") {
+  SlowHarness harness;
+  harness.spec.snapshot_period_s = 40;
+  harness.wishes = {{25, set({{"num_samples", 6}})}};
+  (void)harness.run();
+  const auto snapshot = ExperimentStore::read_snapshot_state(harness.files, Harness::directory);
+  REQUIRE(snapshot);
+  CHECK(spec_in(*snapshot).at("num_samples") == 6);
 }
 
 TEST_CASE("What a change comes to is said once, and what changes nothing is not recorded",
@@ -343,4 +355,18 @@ TEST_CASE("A trial that is silent beyond its time fails also after a standstill"
   CHECK(harness.trial(0).state == TrialState::error);
   CHECK_THAT(harness.trial(0).error, Contains("trial_timeout_s"));
   CHECK(harness.trial(1).iteration == 10);
+}
+
+TEST_CASE("A signal to a driver that is leaving by hand gives its trials no grace anew",
+          "[loop][control][interrupt]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.program.step = [](const Json&, std::int64_t) { return FakeStep{.hangs = true}; };
+  harness.wishes = {{5, ask(Kind::pause)}};
+  harness.signals = {{25, SIGTERM}};
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::interrupted);
+  CHECK_THAT(end.reason, Contains("tune pause"));
+  CHECK(harness.clock.time >= 35);
+  CHECK(harness.clock.time < 45);
 }

@@ -106,6 +106,21 @@ struct Desk {
 
 }  // namespace
 
+TEST_CASE("A searcher hears whether a trial was stopped, failed, or ended by itself",
+          "[loop][suggester]") {
+  Desk desk({});
+  for (std::uint32_t i = 0; i < 3; ++i) REQUIRE(desk.add(i));
+  desk.suggester.on_stop(TrialId{0});
+  desk.end(0);
+  desk.end(1);
+  Trial failed;
+  failed.id = TrialId{2};
+  failed.state = TrialState::error;
+  desk.suggester.on_stop(TrialId{2});
+  desk.suggester.on_trial_end(failed);
+  CHECK_THAT(desk.save().dump(), Catch::Matchers::Contains("-0@0s-1@0c-2@0f"));
+}
+
 TEST_CASE("A searcher that may take long is asked by a record, and answers in a later turn",
           "[loop][suggester]") {
   Listened harness;

@@ -193,6 +193,25 @@ TEST_CASE("A damaged snapshot is made up for by the one before", "[generations][
   }
 }
 
+TEST_CASE("The first snapshot is made up for by the first journal, after a resume too",
+          "[generations][damage]") {
+  MemoryFileSystem files;
+  {
+    ExperimentStore store = ExperimentStore::create(files, directory, spec, mortal(1));
+    write_events(store, 1, 3);
+    take(store, {{0, "zero"}});
+    write_events(store, 4, 4);
+    store.sync();
+  }
+  std::vector<std::string> notices;
+  {
+    Everything again;
+    (void)ExperimentStore::open(files, directory, mortal(2), again, notices);
+  }
+  files.put("/runs/exp/snapshot-2.json", "x");
+  CHECK(read(files, notices).numbers == numbers(1, 4));
+}
+
 TEST_CASE("A damaged file of trials is refused with file, line and byte", "[generations][damage]") {
   MemoryFileSystem files;
   { make_some(files); }

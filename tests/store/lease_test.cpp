@@ -412,5 +412,83 @@ TEST_CASE(
   CHECK(seen.numbers == numbers(1, 5));
 }
 
+TEST_CASE("A store whose lock is another's begins nothing more",
+          "[lease][experiment_store][unit]") {
+  MemoryFileSystem files;
+  const std::filesystem::path lock = "/runs/exp/LOCK", journal = "/runs/exp/journal-1.jsonl";
+  const auto is_refused = [](const std::function<void()>& act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Contains("is driven by pid"));
+      return true;
+    }
+    return false;
+  };
+  SECTION("no spec, no journal, and no sync that would be believed") {
+    ExperimentStore store = ExperimentStore::create(files, "/runs/exp", Json::object(), here());
+    append_events(store, 1, 2);
+    store.write();
+    files.put(lock, text_of(elsewhere()));
+    const std::string spec = files.read("/runs/exp/experiment.json");
+    CHECK(is_refused([&] { store.write_spec({{"name", "new"}}); }));
+    CHECK(files.read("/runs/exp/experiment.json") == spec);
+    CHECK(is_refused([&] { (void)store.make_next_journal(); }));
+    CHECK(!files.exists("/runs/exp/journal-2.jsonl"));
+    CHECK(is_refused([&] { store.sync(); }));
+  }
+  SECTION("no fence") {
+    { ExperimentStore::create(files, "/runs/exp", Json::object(), here()); }
+    Replayed seen;
+    std::vector<std::string> notices;
+    ExperimentStore store = ExperimentStore::open(files, "/runs/exp", here(), seen, notices);
+    files.put(lock, text_of(elsewhere()));
+    files.put(journal, files.read(journal) + "what the other one has written");
+    CHECK(is_refused([&] { store.fence(); }));
+    CHECK_THAT(files.read(journal), Contains("what the other one has written"));
+  }
+  SECTION("no snapshot, whichever step of it comes next") {
+    bool is_over = false;
+    for (int k = 0; !is_over; ++k) {
+      MemoryFileSystem disk;
+      ExperimentStore store = ExperimentStore::create(disk, "/runs/exp", Json::object(), here());
+      append_events(store, 1, 2);
+      store.write();
+      SnapshotParts parts;
+      parts.event = 2;
+      parts.state = {{"event", 2}};
+      parts.trials.add(TrialId{0}, [](std::string& out) { out += R"({"trial":0})"; });
+      parts.generation = store.start_generation(store.make_next_journal());
+      store.sync();
+      store.finish_generation();
+      const auto trials_bytes = [&] {
+        const std::string file = "/runs/exp/trials-1.jsonl";
+        return disk.exists(file) ? disk.read(file).size() : 0;
+      };
+      const std::size_t bytes_before = trials_bytes();
+      std::size_t bytes_then = 0;
+      bool had_snapshot = false;
+      int calls = 0;
+      disk.on_call([&] {
+        if (calls++ != k) return;
+        bytes_then = trials_bytes();
+        had_snapshot = disk.exists("/runs/exp/snapshot-2.json");
+        disk.put(lock, text_of(elsewhere()));
+      });
+      const bool was_refused = is_refused([&] { store.publish(parts); });
+      disk.on_call(nullptr);
+      is_over = calls <= k;
+      CAPTURE(k);
+      if (is_over) {
+        CHECK(!was_refused);
+      } else if (!had_snapshot) {
+        CHECK(was_refused);
+        CHECK(disk.read("/runs/exp/CURRENT") == "1\n");
+        if (bytes_then == bytes_before) CHECK(!disk.exists("/runs/exp/snapshot-2.json"));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tune

@@ -129,7 +129,8 @@ std::string_view parse_summary(simdjson::dom::element element, Trial& trial) {
   recent.seen = count_in(number_at(parts[8]));
   std::size_t i = 0;
   for (const auto value : values) {
-    if (i < recent.ring.size()) recent.ring[i++] = number_at(value);
+    if (i == recent.ring.size()) broken("summaries");
+    recent.ring[i++] = number_at(value);
   }
   trial.recent.push_back(recent);
   return name;
