@@ -168,6 +168,16 @@ TEST_CASE("A trial that is queued again is counted once and has no failures", "[
   CHECK_FALSE(story.trial().stopping);
 }
 
+TEST_CASE("A trial that was paused by hand is not, once it has ended", "[experiment]") {
+  Story story;
+  story.add().start().report(1).then(TrialHeld{TrialId{0}, false});
+  REQUIRE(story.trial().held);
+  story.report(2, 1, Action::stop).end(Outcome::completed);
+  CHECK_FALSE(story.trial().held);
+  story.then(TrialRequeued{TrialId{0}, false});
+  CHECK(story.trial().state == TrialState::pending);
+}
+
 TEST_CASE("The end of the last session is known until the next one begins", "[experiment]") {
   Story story;
   story.then(SessionStarted{});

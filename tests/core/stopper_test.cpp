@@ -298,6 +298,23 @@ TEST_CASE("A stopper finds its state again where the rules beside it have change
   CHECK(stops(*changed("other", 3), {4, 4}) == "..");    // begins anew
 }
 
+TEST_CASE("A plateau over fewer results than it was goes on with the latest of them",
+          "[stopper][unit]") {
+  const auto plateau = [](int num_results) {
+    TrialPlateauOptions options;
+    options.metric = "loss";
+    options.num_results = num_results;
+    options.grace_period = 0;
+    return make_trial_plateau(options);
+  };
+  const auto wide = plateau(4);
+  REQUIRE(stops(*wide, {9, 8, 7, 4}) == "....");
+  const auto narrow = plateau(2);
+  narrow->load(wide->save());
+  CHECK(narrow->save()["trials"] == Json::parse("[[0, 4, [7.0, 4.0]]]"));
+  CHECK(stops(*narrow, {4}) == "x");
+}
+
 TEST_CASE("An experiment plateau goes on with fewer values, and in the other mode",
           "[stopper][unit]") {
   const auto make = [](int top, Mode mode) {

@@ -300,6 +300,8 @@ class WarmStart(AskCase):
                 "suggest", deaf, "--spec", "spec.json", "--searcher", deaf, "--warm-start", "mine"))
         self.assertIn("there is no experiment in", self.refused(
             "suggest", "none", "--spec", "spec.json", "--warm-start", "nowhere"))
+        self.assertIn("--warm-start has ./mine twice", self.refused(
+            "suggest", "none", "--spec", "spec.json", "--warm-start", "mine", "./mine"))
 
 
 if __name__ == "__main__":

@@ -267,7 +267,7 @@ class Show(Look):
         listed, = self.json("ls", "results")
         self.assertEqual((listed["experiment"], listed["trials"], listed["ended"], listed["best"]),
                          ("spec", 5, 5, 0.1))
-        self.assertRegex(self.tune("ls", "results").out, r"spec +5 +0 +5 +0 +loss +0.1 ")
+        self.assertRegex(self.tune("ls", "results").out, r"spec +5 +0 +0 +5 +0 +loss +0.1 ")
         self.assertIn("holds experiments and is none", self.refused("ls", "results", "--sort", "loss"))
 
     def test_hyperparameters_have_columns_and_texts_can_be_asked_for(self):

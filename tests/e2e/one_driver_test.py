@@ -90,6 +90,19 @@ class OneDriver(DriverCase):
         self.finish(driver, expect=0)
         self.assert_whole()
 
+    def test_a_copy_that_was_made_with_its_lock_is_told_from_what_is_driven(self):
+        driver = self.run_blocked()
+        shutil.copytree(self.path("results/spec"), self.path("copy"),
+                        ignore=shutil.ignore_patterns("control.sock"))
+        err = self.tune("resume", "copy", expect=2).err
+        self.assertIn(f"copy/LOCK is of pid {driver.pid} on host ", err)
+        self.assertIn("which drives another directory: if this one is a copy of that, remove ", err)
+        self.assertIn(f"is driven by pid {driver.pid}",
+                      self.tune("resume", "results/spec", expect=2).err)
+        self.let_go()
+        self.finish(driver, expect=0)
+        self.assert_whole()
+
     def test_a_driver_around_a_pid_namespace_is_seen_and_heard_from_inside(self):
         self.need_namespaces()
         driver = self.run_blocked()

@@ -126,6 +126,25 @@ TEST_CASE("After a slow write the next is a thread's, after a quick one the loop
   CHECK(ledger.written() == 5);
 }
 
+TEST_CASE("What is written after a quiet time waits for a sync as long as anything",
+          "[ledger][unit]") {
+  Desk desk(Workers::Threads::none);
+  Ledger& ledger = desk.ledger;
+  const Seconds window_s = ledger.deadline() - desk.clock.time;
+  REQUIRE(window_s > 0);
+  desk.clock.time += window_s;
+  ledger.sync_if_due();
+  (void)desk.workers.run_completions();
+  REQUIRE(ledger.is_settled());
+  desk.clock.time += 100;
+  desk.write_one();
+  CHECK(ledger.deadline() == Approx(desk.clock.time + window_s));
+  // And no event that follows puts it off.
+  desk.clock.time += window_s / 2;
+  desk.write_one();
+  CHECK(ledger.deadline() == Approx(desk.clock.time + window_s / 2));
+}
+
 TEST_CASE("Nothing is synced in vain while a thread writes", "[ledger][unit]") {
   Desk desk(Workers::Threads::none);
   Ledger& ledger = desk.ledger;

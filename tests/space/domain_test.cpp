@@ -260,3 +260,22 @@ TEST_CASE("contains knows bounds, multiples and types", "[domain][unit]") {
   CHECK_FALSE(has({{"choice", {1, "a"}}}, "b"));
   CHECK_FALSE(has({{"expr", "1"}}, 1));
 }
+
+TEST_CASE("The nearest value of a domain is one that it draws", "[domain][unit]") {
+  const auto nearest_of = [](const Json& json, double number) {
+    return nearest(domain_of(json), number);
+  };
+  CHECK(nearest_of({{"randn", {0, 1}}}, 0.37) == 0.37);
+  CHECK(nearest_of({{"qrandn", {0, 1, 0.25}}}, 0.37) == 0.25);
+  CHECK(nearest_of({{"quniform", {0, 1, 0.25}}}, 7) == 1.0);
+  CHECK(nearest_of({{"uniform", {0, 1}}}, -7) == 0.0);
+  CHECK(nearest_of({{"randint", {0, 10}}}, 3.6) == 4);
+  CHECK(nearest_of({{"randint", {0, 10}}}, 30) == 9);
+}
+
+TEST_CASE("A long value is shortened between two characters", "[domain][unit]") {
+  CHECK(shorten("abcdefgh", 10) == "\"abcdefgh\"");
+  CHECK(shorten("abcdefghi", 10) == "\"abcdef...");
+  CHECK(shorten("abcd\u00e4\u00e4\u00e4", 10) == "\"abcd\u00e4...");
+  CHECK(shorten("abcde\u00e4\u00e4\u00e4", 10) == "\"abcde...");
+}

@@ -149,6 +149,13 @@ TEST_CASE("A grid of more than 2^63 points is refused", "[search_space][unit]") 
   CHECK(space_of(json).grid_size() == std::uint64_t{1} << 63);
   json["one_more"]["grid_search"] = {0, 1};
   CHECK(problems_of(json) == std::vector<std::string>{": the grid has more than 2^63 points"});
+
+  Json half;
+  for (int i = 0; i < 62; ++i) half["k" + std::to_string(i)]["grid_search"] = {0, 1};
+  Json sum = {{"a", {{"grid_search", {half, half}}}}};
+  CHECK(space_of(sum).grid_size() == std::uint64_t{1} << 63);
+  sum["a"]["grid_search"].push_back(1);
+  CHECK(problems_of(sum).size() == 1);
 }
 
 TEST_CASE("Expressions see the other values of the config", "[search_space][unit]") {
@@ -262,6 +269,18 @@ TEST_CASE("A preset fixes what it names and leaves the rest to be drawn", "[sear
   CHECK(one["list"][1] == 0.25);
   CHECK(one["n"] != two["n"]);
   CHECK(one["list"][0] != two["list"][0]);
+}
+
+TEST_CASE("Each element of a preset's list is held against its own domain",
+          "[search_space][unit]") {
+  const Json pair = R"([{"uniform": [0, 1]}, {"uniform": [5, 6]}])"_json;
+  CHECK(preset_problems({{"list", pair}}, R"({"list": [5, 5]})"_json).size() == 1);
+  CHECK(preset_problems({{"list", pair}}, R"({"list": [0.5, 0]})"_json).size() == 1);
+  CHECK(preset_problems({{"list", pair}}, R"({"list": [5, 0]})"_json).size() == 2);
+  const Json choice = {{"either", {{"choice", {pair, "none"}}}}};
+  CHECK(preset_problems(choice, R"({"either": [0.5, 5.5]})"_json).empty());
+  CHECK(preset_problems(choice, R"({"either": [5, 5.5]})"_json).size() == 1);
+  CHECK(preset_problems(choice, R"({"either": [0.5, 0]})"_json).size() == 1);
 }
 
 TEST_CASE("A preset gives a choice's value as it shall be, whole or in part",
