@@ -39,3 +39,21 @@ TEST_CASE("What is no UTF-8 becomes question marks", "[clean_text][unit]") {
     CHECK(clean_text(text).find_first_not_of('?') == std::string::npos);
   }
 }
+
+TEST_CASE("The headline of a long line is its begin and its end, cut between two characters",
+          "[clean_text][unit]") {
+  CHECK(headline("one\ntwo") == "one\ntwo");
+  std::string even, odd = "x";
+  for (int i = 0; i < 600; ++i) even += "\u00e4";
+  odd += even + "x";
+  for (const std::string& line : {even, odd}) {
+    const std::string cut = headline(line + "\nmore");
+    const std::size_t gap = cut.find(" ... ");
+    REQUIRE(gap != std::string::npos);
+    CHECK((gap == 600 || gap == 599));
+    CHECK((cut.size() == gap + 5 + 400 || cut.size() == gap + 5 + 399));
+    CHECK(line.starts_with(cut.substr(0, gap)));
+    CHECK(line.ends_with(cut.substr(gap + 5)));
+    CHECK(is_utf8(cut));
+  }
+}

@@ -462,8 +462,8 @@ TEST_CASE("A store whose lock is another's begins nothing more",
       store.sync();
       store.finish_generation();
       const auto trials_bytes = [&] {
-        const std::string file = "/runs/exp/trials-1.jsonl";
-        return disk.exists(file) ? disk.read(file).size() : 0;
+        const std::string trials = "/runs/exp/trials-1.jsonl";
+        return disk.exists(trials) ? disk.read(trials).size() : 0;
       };
       const std::size_t bytes_before = trials_bytes();
       std::size_t bytes_then = 0;
