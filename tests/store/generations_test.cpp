@@ -164,6 +164,22 @@ TEST_CASE("Who reads sees everything, whenever a driver replaces the files that 
   CHECK(calls >= 10);
 }
 
+TEST_CASE("Who reads gives up on a directory that never stands still", "[generations][unit]") {
+  MemoryFileSystem files;
+  const ExperimentStore store = make_some(files);
+  for (const char* const snapshot : {"2", "3"}) {
+    files.put(std::string("/runs/exp/snapshot-") + snapshot + ".json", "x");
+  }
+  int generation = 3;
+  files.on_call([&] {
+    if (generation > 1000) throw std::logic_error("it is read for ever");
+    files.put("/runs/exp/CURRENT", std::to_string(++generation) + "\n");
+  });
+  std::vector<std::string> notices;
+  CHECK_THROWS_AS(read(files, notices), Error);
+  files.on_call(nullptr);
+}
+
 TEST_CASE("A damaged snapshot is made up for by the one before", "[generations][damage]") {
   MemoryFileSystem files;
   { make_some(files); }
