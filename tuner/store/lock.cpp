@@ -103,6 +103,20 @@ Error refused_as_running(const path& file, const LockOwner& owner) {
                     " makes it leave");
 }
 
+/// Whether the owner, alive on this kernel, holds another directory than the one of `file`.
+bool holds_another(FileSystem& files, const path& file, const LockOwner& owner,
+                   const LockOwner& self) {
+  if (owner.place.empty() || self.boot.empty() || owner.boot != self.boot) return false;
+  const HoldAnswer hold = files.hold(file.parent_path(), HoldKind::looking);
+  return hold.hold != nullptr && hold.place != owner.place;
+}
+
+Error refused_as_copied(const path& file, const LockOwner& owner) {
+  return user_error(file.native() + " is of " + name_of(owner) +
+                    ", which drives another directory: if this one is a copy of that, remove " +
+                    file.native());
+}
+
 /// Nobody watches, or there is nothing to watch.
 Error refused_as_unseen(const path& file, const LockOwner& owner) {
   if (owner.lease_s > 0) {
@@ -299,7 +313,8 @@ DirectoryLock::DirectoryLock(FileSystem& files, path file, const LockOwner& self
   // Who is plainly there need not be asked by the kernel's lock, for which takers wait a little.
   if (const auto owner = read_lock(files_, file_);
       owner && life_of(*owner, self_) == Life::running) {
-    throw refused_as_running(file_, *owner);
+    throw holds_another(files_, file_, *owner, self_) ? refused_as_copied(file_, *owner)
+                                                      : refused_as_running(file_, *owner);
   }
   HoldAnswer hold = files_.hold(file_.parent_path(), HoldKind::driving);
   if (hold.is_taken) {
