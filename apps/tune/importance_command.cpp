@@ -46,7 +46,7 @@ std::string name_of(const std::string& pointer) {
   return name;
 }
 
-/// The trials that count: ended well, with a number.
+/// The trials that count: ended well, or paused as not yet good enough to go on, with a number.
 struct Judged {
   std::vector<std::vector<double>> points;
   std::vector<double> scores;  ///< larger is better
@@ -57,7 +57,7 @@ Judged judge(const ResultGrid& grid, const SearchSpace& space, const Objective& 
   const std::vector<Axis> axes = axes_of(space);
   Judged judged;
   for (const Trial& trial : grid.experiment().trials()) {
-    if (trial.state != TrialState::terminated) continue;
+    if (trial.state != TrialState::terminated && trial.state != TrialState::paused) continue;
     const double value = value_of(trial, objective.metric, objective.mode, scope);
     if (!std::isfinite(value)) continue;
     judged.points.push_back(coordinates_of(space, axes, Json::parse(trial.config.text())));

@@ -287,6 +287,7 @@ Json experiment_json(const std::filesystem::path& directory) {
     const auto best = objective ? look.grid.best_trial(*objective, Scope::all) : std::nullopt;
     json["trials"] = experiment.trials().size();
     json["running"] = experiment.count(TrialState::running);
+    json["paused"] = experiment.count(TrialState::paused);
     json["ended"] = experiment.count(TrialState::terminated);
     json["failed"] = experiment.count(TrialState::error);
     json["metric"] = objective ? Json(objective->metric) : Json();
@@ -320,8 +321,8 @@ int list_experiments(const ListRequest& request, const std::vector<std::filesyst
   for (const auto& directory : all) {
     const Json json = experiment_json(directory);
     auto& row = rows.emplace_back();
-    for (const char* const name : {"experiment", "trials", "running", "ended", "failed", "metric",
-                                   "best", "started", "driver"}) {
+    for (const char* const name : {"experiment", "trials", "running", "paused", "ended", "failed",
+                                   "metric", "best", "started", "driver"}) {
       const Json value = json.value(name, Json());
       row.push_back(std::string_view(name) == "started" && value.is_number()
                         ? format_time(value.get<double>())
@@ -334,6 +335,7 @@ int list_experiments(const ListRequest& request, const std::vector<std::filesyst
   print_table({{"experiment"},
                {"trials", true},
                {"running", true},
+               {"paused", true},
                {"ended", true},
                {"failed", true},
                {"metric"},

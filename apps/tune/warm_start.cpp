@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -72,7 +73,7 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
   std::map<std::string, std::size_t> left_out;  // by reason
   std::map<std::string, std::string> examples;  // by pointer, of what does not fit
   for (const Trial& trial : from.experiment().trials()) {
-    if (trial.state != TrialState::terminated) continue;
+    if (trial.state != TrialState::terminated && trial.state != TrialState::paused) continue;
     const auto lacks = [&](const Objective& objective) {
       return !std::isfinite(trial.last_value(objective.metric).value_or(std::nan("")));
     };
@@ -141,6 +142,12 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
   const std::vector<Constraint> constraints = constraints_of(spec);
   Json points = Json::array(), rewards = Json::array(), excesses = Json::array();
+  std::set<std::filesystem::path> seen;
+  for (const auto& directory : directories) {
+    if (!seen.insert(std::filesystem::weakly_canonical(directory)).second) {
+      throw user_error("--warm-start has " + directory + " twice: its trials would count twice");
+    }
+  }
   for (const auto& directory : directories) {
     const Look look = look_at(directory);
     KnownPoints known = known_points(look.grid, space, spec.objectives, constraints);
