@@ -247,6 +247,7 @@ TEST_CASE("A trial that a signal ends shortly before the driver's is interrupted
   }
   CHECK(end.kind == LoopEnd::Kind::interrupted);
   CHECK(harness.trial(0).state == (is_fault ? TrialState::error : TrialState::pending));
+  if (!is_fault) CHECK(harness.clock.time < died_at + 1.6);  // and is not waited for
   // Until then nothing was started in its place.
   CHECK((harness.experiment.trials().size() > 1) == is_fault);
 }
