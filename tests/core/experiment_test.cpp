@@ -450,6 +450,21 @@ TEST_CASE("Totals are refused without the line of one of their trials", "[experi
                     Catch::Matchers::Contains("it speaks of 3 trials, there are 2"));
 }
 
+TEST_CASE("Trials that somebody added are counted apart, also once they are read again",
+          "[experiment]") {
+  Story story;
+  story.add().then(TrialAdded{TrialId{1}, "{}", "", "", true});
+  CHECK(story.experiment.added_by_hand() == 1);
+  Experiment read;
+  for (const Trial& trial : story.experiment.trials()) {
+    std::string line;
+    story.experiment.append_trial(line, trial.id);
+    read.load_trial(line);
+  }
+  read.load_totals(story.experiment.save_totals({}));
+  CHECK(read.added_by_hand() == 1);
+}
+
 TEST_CASE("Running time counts sessions, not the time between", "[experiment]") {
   Experiment experiment;
   std::uint64_t number = 0;

@@ -4,6 +4,10 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/conversation_world.h"
+#include "tests/support/fake_executor.h"
+#include "tests/support/memory_file_system.h"
+#include "tuner/loop/after_write.h"
+#include "tuner/loop/conversations.h"
 
 using namespace tune;
 
@@ -222,4 +226,30 @@ TEST_CASE("Whatever is said in whatever order comes to what the table says, and 
     CAPTURE(round);
     REQUIRE(walk(bytes) == "");
   }
+}
+
+TEST_CASE("A process that nothing ends is waited for by nobody", "[conversation]") {
+  VirtualClock clock;
+  MemoryFileSystem files;
+  FakeProgram program;
+  program.exit_s = 1e9;
+  program.step = [](const Json&, std::int64_t) { return FakeStep{}; };
+  FakeExecutor executor(clock, files, program);
+  AfterWrite after_write;
+  Conversations talks(executor, after_write, clock, {.kill_s = 60});
+  CHECK_FALSE(talks.any_lives());
+  Conversation& talk = talks.open({});
+  CHECK_FALSE(talks.any_lives());
+  talk.begin({LaunchSpec{}}, {});
+  after_write.end_turn(0, 0);
+  CHECK(talks.any_lives());
+  talk.leave(Urge::killed);
+  after_write.end_turn(0, 0);
+  CHECK(talks.any_lives());
+  CHECK(talks.late() == nullptr);
+  clock.time += 60;
+  REQUIRE(talks.late() == &talk);
+  (void)talk.be_late();
+  CHECK(talk.state() == State::lost);
+  CHECK_FALSE(talks.any_lives());
 }

@@ -170,6 +170,7 @@ LoopEnd Harness::run() {
   answers.clear();
   for (auto& [id, answer] : fake.answers) answers.push_back(std::move(answer));
   launches += fake.launches;
+  waits += fake.waits;
   most_live = std::max(most_live, fake.most_live);
   specs.insert(specs.end(), fake.specs.begin(), fake.specs.end());
   return end;

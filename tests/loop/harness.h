@@ -83,6 +83,7 @@ class Harness {
   std::vector<std::string> told;     ///< to a Recorder, by all runs
   FakeExecutor* executor = nullptr;  ///< while a run lasts
   int launches = 0;
+  int waits = 0;
   std::size_t most_live = 0;
   std::uint64_t snapshots_taken = 0;
   std::vector<LaunchSpec> specs;

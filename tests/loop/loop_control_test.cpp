@@ -107,6 +107,22 @@ TEST_CASE("A process that is stopped in the middle of its work is given to no ot
   }
 }
 
+TEST_CASE("A trial that is stopped by hand and does not answer is ended when its grace is over",
+          "[loop][control]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.stop_grace_s = 5;
+  harness.program.step = [](const Json&, std::int64_t iteration) {
+    return FakeStep{.metrics = R"({"loss":1})", .hangs = iteration == 3};
+  };
+  harness.wishes = {{25, ask(Kind::stop, 0)}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).iteration == 2);
+  CHECK(harness.clock.time >= 30);
+  CHECK(harness.clock.time < 31);  // it is not asked again to leave
+}
+
 namespace {
 
 ControlRequest set(const Json& fields) { return {Kind::set, {}, fields}; }

@@ -386,3 +386,19 @@ TEST_CASE("A config that is added by hand runs next, is counted, and the search 
   }
   CHECK(harness.experiment.added_by_hand() == 1);
 }
+
+TEST_CASE("A trial that is paused before it trains waits at once, and loses nothing",
+          "[loop][control]") {
+  SlowHarness harness;
+  harness.trials = 2;
+  harness.wishes = {{1e-4, pause(0)}, {55, unpause(0)}};
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).iteration == 10);
+  CHECK(harness.trial(0).attempt == 2);
+  CHECK(harness.trial(0).failures == 0);
+  const double began = harness.clock.now() - harness.clock.time;
+  for (const auto& event : harness.events()) {
+    const auto* const reported = std::get_if<ResultReported>(&event.body);
+    if (reported != nullptr && reported->trial == TrialId{0}) CHECK(event.time - began > 60);
+  }
+}

@@ -182,6 +182,34 @@ TEST_CASE("Each trigger saves, and several at one iteration make one save", "[lo
   CHECK(harness.trial(0).state == TrialState::terminated);
 }
 
+TEST_CASE("What an attempt began with is kept until it has a result, and no longer",
+          "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 8;
+  harness.spec.failure_config.max_failures = 1;
+  harness.spec.checkpoint_config = {.num_to_keep = 1, .checkpoint_frequency = 1};
+  bool has_failed = false;
+  harness.program.step = [&](const Json&, std::int64_t iteration) {
+    FakeStep step{.metrics = R"({"loss":1})"};
+    if (iteration == 3 && !std::exchange(has_failed, true)) step.exits = 1;
+    return step;
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  REQUIRE(harness.trial(0).attempt == 2);
+  std::int64_t iteration = 0;
+  std::int64_t dropped_at = 0;
+  for (const auto& event : harness.events()) {
+    if (const auto* const reported = std::get_if<ResultReported>(&event.body)) {
+      iteration = reported->result.training_iteration;
+    }
+    const auto* const dropped = std::get_if<CheckpointsDropped>(&event.body);
+    if (dropped != nullptr && dropped->indices == std::vector<int>{2}) dropped_at = iteration;
+  }
+  CHECK(dropped_at >= 3);
+  CHECK(dropped_at <= 4);
+}
+
 TEST_CASE("Retention keeps the best and the latest and deletes the rest", "[loop][checkpoint]") {
   Harness harness;
   harness.trials = 1;
@@ -346,6 +374,21 @@ TEST_CASE("A callback's state is recorded when the driver leaves", "[loop][callb
   (void)harness.run();
   CHECK(harness.journal().find(R"("e":"callback","callback":"counter","state":{"results":12})") !=
         std::string::npos);
+}
+
+TEST_CASE("A trial that says it is done without another result has ended with the one before",
+          "[loop][result]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 10;
+  harness.program.step = [](const Json&, std::int64_t iteration) {
+    return iteration < 3 ? FakeStep{.metrics = R"({"loss":1})"}
+                         : FakeStep{.metrics = "", .done = true};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(harness.trial(0).iteration == 2);
+  CHECK(harness.trial(0).ended_by == EndedBy::done);
 }
 
 TEST_CASE("How long the trainables take to save is measured", "[loop]") {

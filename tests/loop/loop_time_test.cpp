@@ -141,3 +141,41 @@ TEST_CASE("A clock that is set back does not keep a retry waiting", "[loop][fail
   CHECK(harness.trial(0).state == TrialState::terminated);
   CHECK(harness.clock.time < 100);
 }
+
+TEST_CASE("A driver that has nothing to do sleeps until something happens", "[loop]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.iterations = 2;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 10'000};
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).iteration == 2);
+  CHECK(harness.waits < 50);
+}
+
+TEST_CASE("A trial that hangs is ended in time while another one waits for its retry",
+          "[loop][failure]") {
+  Harness harness;
+  harness.trials = 2;
+  harness.spec.trial_timeout_s = 5;
+  harness.spec.failure_config.max_failures = 6;
+  harness.program.step = [&](const Json& config, std::int64_t iteration) {
+    if (config["x"] == 0) return FakeStep{.exits = 1};  // waits 1, 2, 4, 8, 16, 32 s
+    return FakeStep{.metrics = R"({"loss":1})", .takes_s = 4, .hangs = iteration % 5 == 0};
+  };
+  harness.iterations = 100;
+  (void)harness.run();
+  Seconds last_result = 0;
+  int timeouts = 0;
+  for (const auto& event : harness.events()) {
+    const auto* const reported = std::get_if<ResultReported>(&event.body);
+    if (reported != nullptr) last_result = event.time;
+    const auto* const ended = std::get_if<AttemptEnded>(&event.body);
+    if (ended == nullptr || ended->trial != TrialId{1}) continue;
+    ++timeouts;
+    CHECK(event.time - last_result >= 5);
+    CHECK(event.time - last_result < 16);  // asked, then told to leave
+  }
+  CHECK(timeouts == 7);
+}

@@ -18,7 +18,7 @@ class AnyOrder : public Scheduler {
 /// Two trials that run, and work that is done where it is posted; what follows from it waits for
 /// `workers.run_completions`.
 struct Desk {
-  Desk() {
+  explicit Desk(CheckpointConfig given = {}) : config(given) {
     for (const std::uint32_t i : {0U, 1U}) {
       ledger.commit(TrialAdded{TrialId{i}, "{}", "", ""});
       ledger.commit(AttemptStarted{TrialId{i}, 1, 0, {}, std::nullopt});
@@ -47,6 +47,7 @@ struct Desk {
     return indices;
   }
 
+  const CheckpointConfig config;
   VirtualClock clock;
   MemoryFileSystem files;
   Experiment experiment;
@@ -63,7 +64,7 @@ struct Desk {
     all.push_back(std::make_unique<Recorder>(told));
     return all;
   }()};
-  Saver saver{ledger, workers, checkpoints, callbacks, CheckpointConfig{}};
+  Saver saver{ledger, workers, checkpoints, callbacks, config};
   int committed = 0;
 };
 
@@ -99,6 +100,24 @@ TEST_CASE("A save that fails holds up none after it", "[saver][checkpoint]") {
   CHECK(desk.recorded(0) == std::vector{2});
   CHECK(desk.committed == 1);
   CHECK(desk.experiment.trials()[0].failed_saves == 1);
+}
+
+TEST_CASE("A checkpoint that somebody needs stays until nobody does", "[saver][checkpoint]") {
+  Desk desk(CheckpointConfig{.num_to_keep = 1});
+  const auto save = [&] {
+    desk.commit(desk.written(one));
+    while (desk.workers.run_completions() > 0) {
+    }
+  };
+  save();
+  desk.saver.pin(one, 1);
+  desk.saver.pin(one, 1);
+  save();
+  CHECK(desk.recorded(0) == std::vector{1, 2});
+  desk.saver.unpin(one, 1);
+  CHECK(desk.recorded(0) == std::vector{1, 2});
+  desk.saver.unpin(one, 1);
+  CHECK(desk.recorded(0) == std::vector{2});
 }
 
 TEST_CASE("What is refused of a hand-over is a save that failed, and a number used up",

@@ -51,6 +51,7 @@ void FakeExecutor::launch(LaunchId launch, LaunchSpec spec) {
 }
 
 void FakeExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
+  ++waits;
   if (!freeze_ || std::min(deadline, next_event()) <= freeze_->first) {
     SimulatedExecutor::wait(deadline, wakeups);
     return;

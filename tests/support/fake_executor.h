@@ -70,6 +70,7 @@ class FakeExecutor : private StateFiles, public SimulatedExecutor {
   void freeze(Seconds time, Seconds length_s) { freeze_ = {time, length_s}; }
 
   int launches = 0;
+  int waits = 0;              ///< how often the driver slept
   std::size_t most_live = 0;  ///< at once
   std::vector<LaunchSpec> specs;
   std::vector<std::pair<ControlId, ControlAnswer>> answers;

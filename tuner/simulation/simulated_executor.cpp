@@ -46,7 +46,8 @@ void SimulatedExecutor::launch(LaunchId launch, LaunchSpec) {
 }
 
 void SimulatedExecutor::send(LaunchId launch, const protocol::Command& command) {
-  if (!children_.contains(launch)) return;
+  const auto child = children_.find(launch);
+  if (child == children_.end() || child->second.hangs) return;
   if (const auto* start_command = std::get_if<protocol::Start>(&command)) {
     start(launch, *start_command);
   } else if (std::holds_alternative<protocol::Step>(command)) {
@@ -83,6 +84,7 @@ void SimulatedExecutor::step(LaunchId launch) {
   ++run.iteration;
   SimulatedStep step = program_.step(run);
   ensure(step.takes_s >= 0, "no step of a simulated program ends before it begins");
+  run.hangs = step.hangs;
   if (step.hangs) return;
   if (step.exits || step.dies_of) {
     exit(launch, step.exits.value_or(0), step.dies_of.value_or(0), step.takes_s);

@@ -20,7 +20,8 @@ struct SimulatedRun {
   /// Of the step that is being made, from 1; a checkpoint holds it, so that a restore takes it
   /// back, or on to another trial's.
   std::int64_t iteration = 0;
-  Json state;  ///< whatever the program wants to remember; a checkpoint holds it too
+  Json state;          ///< whatever the program wants to remember; a checkpoint holds it too
+  bool hangs = false;  ///< it reads nothing any more; a signal ends it
 };
 
 /// What comes of one step.
