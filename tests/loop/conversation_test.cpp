@@ -253,3 +253,26 @@ TEST_CASE("A process that nothing ends is waited for by nobody", "[conversation]
   CHECK(talk.state() == State::lost);
   CHECK_FALSE(talks.any_lives());
 }
+
+TEST_CASE("No deadline is left of a process that is gone", "[conversation]") {
+  World world;
+  world.go_to(State::stepping);
+  CHECK(world.talk.deadline() < never_s);
+  (void)world.talk.hear(Exited{world.only(), 1, 0});
+  CHECK(world.talk.deadline() == never_s);
+}
+
+TEST_CASE("Whoever abandons its processes does not wait for one that could not be launched",
+          "[conversation]") {
+  VirtualClock clock;
+  MemoryFileSystem files;
+  FakeProgram program;
+  program.cannot_launch = true;
+  FakeExecutor executor(clock, files, program);
+  AfterWrite after_write;
+  Conversations talks(executor, after_write, clock, {});
+  talks.open({}).begin({LaunchSpec{}}, {});
+  after_write.end_turn(0, 0);
+  talks.abandon(10);
+  CHECK(clock.time < 1);
+}

@@ -133,9 +133,12 @@ TEST_CASE("What is written after a quiet time waits for a sync as long as anythi
   const Seconds window_s = ledger.deadline() - desk.clock.time;
   REQUIRE(window_s > 0);
   desk.clock.time += window_s;
+  desk.files.on_call([&desk] { desk.clock.time += 0.25; });
   ledger.sync_if_due();
   (void)desk.workers.run_completions();
+  desk.files.on_call(nullptr);
   REQUIRE(ledger.is_settled());
+  CHECK(desk.store.cost().sync_s >= 0.25);
   desk.clock.time += 100;
   desk.write_one();
   CHECK(ledger.deadline() == Approx(desk.clock.time + window_s));

@@ -137,6 +137,15 @@ TEST_CASE("An iteration that cannot be counted is refused as what it is", "[loop
   CHECK(harness.trial(0).state == TrialState::error);
   CHECK(harness.trial(0).error.find("it reported training_iteration 1e+16: the last that can be "
                                     "counted is 9000000000000000") == 0);
+
+  Harness last;
+  last.trials = 1;
+  last.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"loss":1,"training_iteration":9000000000000000})"};
+  };
+  (void)last.run();
+  CHECK(last.trial(0).state == TrialState::terminated);
+  CHECK(last.trial(0).iteration == 9'000'000'000'000'000);
 }
 
 TEST_CASE("Saves that fail all the time are said at the first and the tenth", "[loop][values]") {

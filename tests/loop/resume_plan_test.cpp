@@ -146,3 +146,13 @@ TEST_CASE("A resume says how many finished trials the stop rule leaves no furthe
                             "0 finished trials go on under this stop rule; 2 are already where "
                             "this stop rule ends them"});
 }
+
+TEST_CASE("A rule about a metric is asked of a finished trial's last result", "[resume_plan]") {
+  const Experiment experiment = an_experiment();
+  const auto taken_up = [&](double bound) {
+    const auto rule = make_metric_bound("loss", Comparison::less, bound);
+    return plan_resume(experiment, {.finished = true}, rule.get(), true).requeued.size();
+  };
+  CHECK(taken_up(0.6) == 0);  // 0.5 is below it: there they end
+  CHECK(taken_up(0.4) == 1);
+}

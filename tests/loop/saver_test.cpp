@@ -118,6 +118,13 @@ TEST_CASE("A checkpoint that somebody needs stays until nobody does", "[saver][c
   CHECK(desk.recorded(0) == std::vector{1, 2});
   desk.saver.unpin(one, 1);
   CHECK(desk.recorded(0) == std::vector{2});
+  desk.ledger.write();
+  desk.ledger.sync_if_due();
+  while (desk.workers.run_completions() > 0) {
+  }
+  CHECK_FALSE(desk.is_on_disk(one, 1));
+  desk.callbacks.deliver();
+  for (const std::string& line : desk.told) CHECK_FALSE(line.starts_with("notice"));
 }
 
 TEST_CASE("What is refused of a hand-over is a save that failed, and a number used up",

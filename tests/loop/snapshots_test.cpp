@@ -158,6 +158,7 @@ TEST_CASE("Compaction keeps two generations and one file of trials", "[snapshots
     if (!entry.is_directory) names.push_back(entry.name);
   }
   CHECK(names == expected);
+  CHECK(harness.experiment.cost().publish_cpu_s > 0);
 }
 
 TEST_CASE("A snapshot costs what has changed, not how many trials there are", "[snapshots]") {

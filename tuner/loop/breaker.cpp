@@ -113,7 +113,6 @@ void Breaker::close() {
   longest_life_s_ = 0;
   is_open_ = false;
   pauses_ = 0;
-  probe_.reset();
 }
 
 void Breaker::give_up(const std::string& reason) {
