@@ -175,3 +175,32 @@ TEST_CASE("Processes that are to be reused and cannot be are named once", "[loop
   });
   CHECK(said == (can_reset ? 0 : 1));
 }
+
+TEST_CASE("A metric that a rule waits for in vain is named once, soon enough", "[loop][values]") {
+  Harness harness;
+  harness.spec.stop = {{"acuracy", 0.9}};
+  std::string expected;
+  SECTION("after the first results of a long trial") {
+    harness.iterations = 30;
+    expected = "notice none of the first results of trial_0000";
+  }
+  SECTION("at the end of a short one") {
+    harness.iterations = 3;
+    expected = "notice no result of trial_0000";
+  }
+  SECTION("and not if it came at last") {
+    harness.iterations = 9;
+    harness.program.step = [](const Json&, std::int64_t iteration) {
+      return FakeStep{.metrics = iteration < 8 ? R"({"loss":1})" : R"({"acuracy":0.1})"};
+    };
+  }
+  (void)harness.run();
+  std::vector<std::string> said;
+  for (const std::string& line : harness.told) {
+    if (line.find("is it another name?") != std::string::npos) said.push_back(line);
+  }
+  REQUIRE(said.size() == (expected.empty() ? 0 : 1));
+  if (expected.empty()) return;
+  CHECK(said[0].starts_with(expected));
+  CHECK(said[0].find("'acuracy'") != std::string::npos);
+}

@@ -261,6 +261,35 @@ TEST_CASE("A snapshot waits for callbacks' files, and is given up where they can
   CHECK(recovered(harness) == harness.experiment.save());
 }
 
+TEST_CASE("A snapshot that fails is tried again after twice as long each time", "[snapshots]") {
+  class Loser : public Callback {
+   public:
+    Loser(const VirtualClock& clock, std::vector<Seconds>& tries) : clock_(clock), tries_(tries) {}
+    std::string name() const override { return "loser"; }
+    std::function<void()> settle() override {
+      return [this] {
+        tries_.push_back(clock_.time);
+        throw machine_error("no space");
+      };
+    }
+
+   private:
+    const VirtualClock& clock_;
+    std::vector<Seconds>& tries_;
+  };
+  std::vector<Seconds> tries;
+  Harness harness;
+  harness.trials = 2;
+  harness.iterations = 400;
+  harness.spec.snapshot_period_s = 10;
+  harness.callbacks.push_back(std::make_unique<Loser>(harness.clock, tries));
+  (void)harness.run();
+  REQUIRE(tries.size() > 4);
+  for (std::size_t i = 2; i + 1 < tries.size(); ++i) {
+    CHECK(tries[i] - tries[i - 1] > 1.5 * (tries[i - 1] - tries[i - 2]));
+  }
+}
+
 TEST_CASE("The period of snapshots grows with what they cost", "[snapshots]") {
   Harness harness;
   harness.trials = 100;
