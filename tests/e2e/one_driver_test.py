@@ -97,6 +97,8 @@ class OneDriver(DriverCase):
         err = self.tune("resume", "copy", expect=2).err
         self.assertIn(f"copy/LOCK is of pid {driver.pid} on host ", err)
         self.assertIn("which drives another directory: if this one is a copy of that, remove ", err)
+        self.assertIsNone(self.json("status", "copy")["driver"])
+        self.assertIn("no driver runs", self.tune("pause", "copy", expect=2).err)
         self.assertIn(f"is driven by pid {driver.pid}",
                       self.tune("resume", "results/spec", expect=2).err)
         self.let_go()

@@ -252,6 +252,7 @@ std::optional<Driver> find_driver(FileSystem& files, const path& file) {
     driver.is_here = is_same_kernel(*owner, self);
     life = life_of(*owner, self, driver.last_sign);
   }
+  if (life == Life::running && holds_another(files, file, *owner, self)) return std::nullopt;
   if (life != Life::running) {
     const HoldAnswer hold = files.hold(file.parent_path(), HoldKind::looking);
     if (hold.is_taken && !(life == Life::unknown && driver.is_here)) {

@@ -40,8 +40,8 @@ struct Driver : LockOwner {
   bool is_seen = false;   ///< it lives; if not, nobody can tell at one look
   Seconds last_sign = 0;  ///< Unix time by the file system's clock; 0 if there is none
 };
-/// Nothing if nobody does, or a process that is dead for sure. Its pid is 0 if a process of this
-/// kernel does whose lock file is gone: see `name_of`.
+/// Nothing if nobody does, or a process that is dead for sure, or one whose lock was copied here.
+/// Its pid is 0 if a process of this kernel does whose lock file is gone: see `name_of`.
 std::optional<Driver> find_driver(FileSystem& files, const std::filesystem::path& file);
 /// "pid 12 on host pine".
 std::string name_of(const LockOwner& owner);
