@@ -31,6 +31,7 @@ class Recorder : public Callback {
   void on_trial_error(const Trial& trial) override { add("error", trial); }
   void on_experiment_end(const Experiment&) override { lines_.push_back("end"); }
   void on_notice(const std::string& sentence) override { lines_.push_back("notice " + sentence); }
+  void on_total(std::optional<std::uint64_t>) override { lines_.push_back("total"); }
 
  private:
   void add(const std::string& what, const Trial& trial) {

@@ -174,6 +174,7 @@ TEST_CASE("What a change comes to is said once, and what changes nothing is not 
   for (const auto& event : events) folded.apply(event);
   CHECK(folded.save() == harness.experiment.save());
   CHECK(folded.spec_changes() == Json{{"num_samples", 6}});
+  CHECK(std::count(harness.told.begin(), harness.told.end(), "total") == 1);
 }
 
 TEST_CASE("A change that cannot be made leaves everything as it is", "[loop][control]") {
