@@ -31,12 +31,14 @@ class Listening : public Searcher {
     heard_ += "." + std::to_string(index_of(id));
   }
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
+    ensure(last.scores.size() == 1, "the end of a trial comes with its last score");
     heard_ += "-" + std::to_string(index_of(id)) + "@" + std::to_string(last.iteration) +
               (how == Ended::complete  ? "c"
                : how == Ended::stopped ? "s"
                                        : "f");
   }
   void on_trial_pause(TrialId id, const Observation& last) override {
+    ensure(last.scores.size() == 1, "a pause comes with the last score");
     heard_ += "|" + std::to_string(index_of(id)) + "@" + std::to_string(last.iteration);
   }
   bool may_take_long() const override { return true; }
