@@ -7,6 +7,7 @@
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/preflight.h"
+#include "tuner/spec/spec_fields.h"
 
 namespace tune {
 
@@ -220,6 +221,15 @@ void apply(SpecDocument& document, const GivenOption& given) {
 
 void set(SpecDocument& document, const std::string& setting) {
   const auto [path, text] = split_at_equals("--set", setting, "like searcher/gamma=0.25");
+  const std::string outer = path.substr(0, path.find('.'));
+  const auto& fields = spec_fields().at("");
+  if (outer.size() < path.size() && path.find('/') == std::string::npos &&
+      std::find(fields.begin(), fields.end(), outer) != fields.end()) {
+    std::string with_slashes = path;
+    std::replace(with_slashes.begin(), with_slashes.end(), '.', '/');
+    throw user_error("--set " + path +
+                     ": a field within another is named with '/': " + with_slashes);
+  }
   const std::string pointer = path.front() == '/' ? path : "/" + path;
   // A policy that is only named takes options too.
   for (const char* const policy : {"searcher", "scheduler"}) {

@@ -186,6 +186,7 @@ class Options(Case):
                 (["--num-samples", "many"], "--num-samples: num_samples must be"),
                 (["--set", "param_space/lr={\"unifrom\": [0, 1]}"], "--set param_space/lr: "),
                 (["--set", "nothing"], "--set must be like"),
+                (["--set", "stop.training_iteration=3"], "named with '/': stop/training_iteration"),
                 (["--stop", "{oops"], "--stop: this is no JSON"),
                 (["--set", "name/first=x"], "--set name/first: the spec has no place"),
                 (["--searcher", "randon"], "did you mean 'random'?"),

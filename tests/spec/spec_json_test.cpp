@@ -93,6 +93,12 @@ TEST_CASE("YAML is called YAML", "[spec_json][errors]") {
   }
 }
 
+TEST_CASE("A program in the place of the spec is called one", "[spec_json][errors]") {
+  CHECK(error_of("#!/bin/sh\necho loss 1\n") ==
+        " this is a program, and no spec: tune init writes a spec, whose trainable/command names "
+        "the program");
+}
+
 TEST_CASE("Bare NaN and Infinity are refused with a hint", "[spec_json][errors]") {
   const std::string hint =
       " is not a JSON number; write null where a value may be left out, or \"NaN\" or \"Infinity\" "

@@ -115,6 +115,17 @@ bool looks_like_yaml(std::string_view text) {
   return false;
 }
 
+/// Whether somebody has given the training program where the spec belongs.
+bool looks_like_program(const fs::path& file, std::string_view text) {
+  const std::string extension = file.extension().string();
+  for (const char* const known : {".py", ".sh", ".pl", ".R", ".jl", ".rb", ".lua", ".js"}) {
+    if (extension == known) return true;
+  }
+  return text.starts_with("#!") || text.starts_with(
+                                       "\x7f"
+                                       "ELF");
+}
+
 /// Watches a parse for what the parser itself lets pass: keys given twice, and deep nesting.
 class Watch {
  public:
@@ -162,6 +173,11 @@ Json read_json_file(const fs::path& file) {
       throw user_error(place(file, text, 0) +
                        "this looks like YAML; a spec is JSON, in which comments are allowed: tune "
                        "init writes one");
+    }
+    if (looks_like_program(file, text)) {
+      throw user_error(file.string() +
+                       ": this is a program, and no spec: tune init writes a spec, whose "
+                       "trainable/command names the program");
     }
     throw user_error(place(file, text, error.byte == 0 ? 0 : error.byte - 1) +
                      explain(text, error));
