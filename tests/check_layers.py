@@ -12,6 +12,7 @@ VALUES = r"trainable/values\.h"
 CORE = r"tuner/core/"
 MATH = r"tuner/math/"
 SPACE = r"tuner/space/"
+PLAIN = r"tuner/plain/"
 SPEC = r"tuner/spec/"
 FILES = r"tuner/files/"
 WIRE = r"trainable/(values|protocol)\.h"
@@ -23,11 +24,12 @@ ROOMS = [
     (CORE, [CORE, VALUES]),
     (MATH, [MATH, CORE, VALUES]),
     (SPACE, [SPACE, MATH, CORE, VALUES]),
-    (SPEC, [SPEC, SPACE, CORE, VALUES]),
+    (PLAIN, [PLAIN, CORE, VALUES]),
+    (SPEC, [SPEC, PLAIN, SPACE, CORE, VALUES]),
     (FILES, [FILES, CORE]),
     (r"tuner/store/", [r"tuner/store/", FILES, CORE, VALUES]),
-    (r"tuner/exec/", [r"tuner/exec/", r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
-    (r"tuner/loop/", [r"tuner/loop/", SPEC, SPACE, CORE, r"tuner/store/",
+    (r"tuner/exec/", [r"tuner/exec/", PLAIN, r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
+    (r"tuner/loop/", [r"tuner/loop/", SPEC, PLAIN, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/check/", [r"tuner/check/", r"tuner/loop/(launch|take_in)\.h", SPEC, SPACE, CORE, r"tuner/store/",
                        r"tuner/exec/(adopted|executor|message_parser|process_wide|spawn)\.h", WIRE]),
@@ -53,7 +55,7 @@ LIBRARIES = [
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),
-    (r"re2/", r"tuner/core/[^/]*\.cpp"),
+    (r"re2/", r"tuner/(core|plain)/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),
     (r"ext/pb_ds/", r"schedulers/"),  # part of libstdc++
     (r"Eigen/", r"tuner/math/[^/]*\.cpp|searchers/cma_distribution\.cpp|apps/examples/"),

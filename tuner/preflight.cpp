@@ -21,6 +21,7 @@ namespace {
 std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
   LaunchSpec launch;
   launch.argv = spec.command;
+  if (spec.plain) launch.directory = spec.plain->directory;
   for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);
   try {
     const Program program = resolve_program(launch, inherited_environment());

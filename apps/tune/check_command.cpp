@@ -183,6 +183,11 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
   const Catalogue catalogue = catalogue_with(plugins_of(document));
   const auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
+  if (spec->plain) {
+    throw user_error(
+        "tune check plays the driver with a program that speaks the protocol, and this is a plain "
+        "one: try it with tune run --num-samples 1");
+  }
   CheckOptions options;
   choose_configs(*spec, catalogue, request.config, options);
   for (const char* const option : {"hyperparam_mutations", "hyperparam_bounds"}) {

@@ -29,6 +29,9 @@ constexpr std::chrono::milliseconds shortest_pause{1};
 constexpr std::chrono::milliseconds longest_pause{250};
 constexpr int most_doublings = 8;
 
+/// Between looks at what a plain program has printed.
+constexpr std::chrono::milliseconds read_period{20};
+
 void release_if_large(std::string& buffer) {
   buffer.clear();
   if (buffer.capacity() > kept_buffer_bytes) buffer.shrink_to_fit();
@@ -36,7 +39,8 @@ void release_if_large(std::string& buffer) {
 
 }  // namespace
 
-Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned)
+Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned,
+             std::unique_ptr<PlainTalk> plain)
     : shared_(shared),
       launch_(launch),
       process_(std::move(spawned.process)),
@@ -44,7 +48,9 @@ Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned)
       stderr_begin_(spawned.stderr_begin),
       socket_(shared.context),
       exit_watch_(shared.context),
-      linger_(shared.context) {
+      linger_(shared.context),
+      plain_(std::move(plain)),
+      next_read_(shared.context) {
   socket_.assign(spawned.socket.get());
   spawned.socket.release();
   exit_watch_.assign(process_.pidfd());
@@ -54,6 +60,38 @@ void Child::start() {
   shared_.happened.emplace_back(Launched{launch_, process_.pid(), start_ticks_, stderr_begin_});
   wait_for_input();
   wait_for_exit();
+  if (!plain_) return;
+  say_plainly();
+  read_logs_later();
+}
+
+void Child::signal(int signal) noexcept {
+  if (plain_) plain_->leave();
+  plain_&& signal != SIGKILL ? process_.signal_leader(signal) : process_.signal(signal);
+}
+
+void Child::obey(const protocol::Command& command) {
+  if (std::holds_alternative<protocol::Stop>(command)) signal(SIGTERM);
+  plain_->hear(command);
+  say_plainly();
+}
+
+/// By looking, since not every file system tells of writes by another process; a look costs one
+/// system call a log.
+void Child::read_logs_later() {
+  next_read_.expires_after(plain_->may_have_more() ? std::chrono::milliseconds(0) : read_period);
+  next_read_.async_wait([self = shared_from_this()](boost::system::error_code error) {
+    if (error) return;
+    self->plain_->read();
+    self->say_plainly();
+    self->read_logs_later();
+  });
+}
+
+/// Passes on what there is to say now; after the last of it, the end.
+void Child::say_plainly() {
+  plain_->say(shared_.happened);
+  if (is_all_gone_ && !plain_->has_more()) finish();
 }
 
 void Child::queue(std::string_view lines) {
@@ -91,6 +129,7 @@ void Child::close() {
   socket_.close();
   if (exit_watch_.is_open()) exit_watch_.release();
   linger_.cancel();
+  next_read_.cancel();
   process_.signal(SIGKILL);
   shared_.adopted.ended(launch_);
 }
@@ -224,6 +263,15 @@ void Child::conclude() {
   linger_.cancel();
   shared_.adopted.forget(launch_);
   std::erase(shared_.leaving, shared_from_this());
+  if (!plain_) return finish();
+  next_read_.cancel();
+  plain_->end(*status_);
+  is_all_gone_ = true;
+  say_plainly();
+}
+
+void Child::finish() {
+  is_all_gone_ = false;
   shared_.happened.emplace_back(Exited{launch_, status_->exit_code, status_->signal});
   shared_.gone(launch_);
 }

@@ -15,6 +15,7 @@
 
 #include "tuner/exec/adopted.h"
 #include "tuner/exec/message_parser.h"
+#include "tuner/exec/plain_talk.h"
 #include "tuner/exec/spawn.h"
 
 namespace tune {
@@ -39,18 +40,24 @@ struct ChildrenShared {
 /// Handlers hold a shared_ptr, so that one that was cancelled finds its object.
 class Child : public std::enable_shared_from_this<Child> {
  public:
-  Child(ChildrenShared& shared, LaunchId launch, Spawned spawned);
+  /// `plain`: how what it prints is read, if it knows nothing of the driver.
+  Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, std::unique_ptr<PlainTalk> plain);
 
   /// Notes Launched and begins to listen.
   void start();
 
   /// Adds to what the next `flush` writes.
   void queue(std::string_view lines);
+  /// Whether commands are not for its socket, but for `obey`.
+  bool is_plain() const { return plain_ != nullptr; }
+  /// What a command comes to for a program that cannot hear it.
+  void obey(const protocol::Command& command);
   /// Writes what is queued as far as the socket takes it, and the rest when it can.
   void flush();
   /// Listens again, after having been paused.
   void resume();
-  void signal(int signal) const noexcept { process_.signal(signal); }
+  /// A plain program hears of it alone, unless it is killed: its helpers would save, or die, too.
+  void signal(int signal) noexcept;
   pid_t pid() const { return process_.pid(); }
   /// Soon, and once for all that call for it: ends and reaps what is left of those that are
   /// leaving, and says so of each of which nothing is.
@@ -75,7 +82,10 @@ class Child : public std::enable_shared_from_this<Child> {
   void on_exit_ready();
   void drain();
   void conclude();
+  void finish();
   void look_again();
+  void read_logs_later();
+  void say_plainly();
 
   ChildrenShared& shared_;
   LaunchId launch_;
@@ -89,7 +99,10 @@ class Child : public std::enable_shared_from_this<Child> {
   std::size_t sent_ = 0;              ///< of outbox_
   std::optional<ExitStatus> status_;  ///< it has ended
   boost::asio::steady_timer linger_;
-  int looks_ = 0;  ///< at whether all of it is gone
+  std::unique_ptr<PlainTalk> plain_;  ///< null: it speaks the protocol
+  boost::asio::steady_timer next_read_;
+  bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
+  int looks_ = 0;             ///< at whether all of it is gone
   bool write_pending_ = false;
   bool faulted_ = false;  ///< and so not listened to any more
   std::uint64_t batch_ = 0;

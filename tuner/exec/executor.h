@@ -15,6 +15,7 @@
 #include "tuner/core/clock.h"
 #include "tuner/core/metrics.h"
 #include "tuner/exec/control.h"
+#include "tuner/plain/plain_program.h"
 
 namespace tune {
 
@@ -28,6 +29,8 @@ struct LaunchSpec {
   std::filesystem::path directory;  ///< working directory; exists
   std::filesystem::path stdout_path;  ///< appended to
   std::filesystem::path stderr_path;  ///< equal to stdout_path: one file, interleaving kept
+  /// The program knows nothing of the driver: what it prints is read instead.
+  std::optional<PlainReading> plain = {};
 };
 
 // What can happen to a launch. The order is that in which it happened, for each launch.

@@ -58,6 +58,11 @@ void Process::signal(int signal) const noexcept {
   ::kill(-pid_, signal);
 }
 
+void Process::signal_leader(int signal) const noexcept {
+  siginfo_t info;
+  if (!reaped_ && look_at(pidfd_.get(), info, WNOWAIT)) ::kill(pid_, signal);
+}
+
 std::optional<ExitStatus> Process::ended() const {
   siginfo_t info;
   if (!look_at(pidfd_.get(), info, WNOWAIT)) return ExitStatus{.exit_code = -1, .signal = 0};

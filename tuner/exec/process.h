@@ -33,6 +33,8 @@ class Process {
   /// Signals the group, and the leader too if it has moved to another group. Once that is reaped:
   /// nothing.
   void signal(int signal) const noexcept;
+  /// Signals the leader alone.
+  void signal_leader(int signal) const noexcept;
 
   /// How the leader has ended, if it has. Does not wait and does not reap.
   std::optional<ExitStatus> ended() const;

@@ -86,6 +86,10 @@ class ProcessExecutor::Loop {
     const auto [state, is_new] = launches_.try_emplace(launch);
     ensure(is_new, "a launch id is used once");
     state->second.launching.emplace(doings(), "a program is being started");
+    if (spec.plain) {
+      state->second.plain =
+          std::make_unique<PlainTalk>(launch, *spec.plain, spec.stdout_path, spec.stderr_path);
+    }
     shared_.adopted.expect(launch);
     spec.environment.push_back(shared_.adopted.variable(launch));
     launcher_->launch(launch, std::move(spec));
@@ -95,6 +99,7 @@ class ProcessExecutor::Loop {
     const auto it = launches_.find(launch);
     if (it == launches_.end()) return;
     auto& state = it->second;
+    if (state.child && state.child->is_plain()) return state.child->obey(command);
     try {
       const std::string line = protocol::format(command);
       if (state.child) {
@@ -156,9 +161,10 @@ class ProcessExecutor::Loop {
   struct LaunchState {
     std::shared_ptr<Child> child;  ///< none while the launcher has it
     std::optional<Doings::Doing> launching;
-    std::string early_lines;         ///< sent before it ran
-    std::vector<int> early_signals;  ///< the same
-    bool to_flush = false;           ///< it is in to_flush_
+    std::unique_ptr<PlainTalk> plain;  ///< until it runs
+    std::string early_lines;           ///< sent before it ran
+    std::vector<int> early_signals;    ///< the same
+    bool to_flush = false;             ///< it is in to_flush_
   };
 
   Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }
@@ -181,7 +187,9 @@ class ProcessExecutor::Loop {
     auto& state = launches_.at(launch);
     state.launching.reset();
     try {
-      state.child = std::make_shared<Child>(shared_, launch, std::move(spawned));
+      if (state.plain) state.plain->begin(spawned.stdout_begin, spawned.stderr_begin);
+      state.child =
+          std::make_shared<Child>(shared_, launch, std::move(spawned), std::move(state.plain));
     } catch (const std::exception& error) {
       return on_launch_failed(
           launch, NotLaunched{std::string("cannot watch the process: ") + error.what()});

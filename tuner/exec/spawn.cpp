@@ -213,8 +213,10 @@ Spawned Spawner::spawn(const LaunchSpec& spec) {
   const auto own_err =
       spec.stderr_path == spec.stdout_path ? FileDescriptor() : open_log(spec.stderr_path);
   const int err = own_err ? own_err.get() : out.get();
-  struct stat log {};
-  (void)::fstat(err, &log);
+  struct stat out_log {};
+  struct stat err_log {};
+  (void)::fstat(out.get(), &out_log);
+  (void)::fstat(err, &err_log);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
@@ -225,7 +227,7 @@ Spawned Spawner::spawn(const LaunchSpec& spec) {
   Process process = start(program, spec.directory, {dev_null_.get(), out.get(), err, theirs.get()});
   const auto stat = read_process_stat(process.pid());
   return {std::move(process), std::move(ours), stat ? stat->start_ticks : 0,
-          static_cast<std::uint64_t>(log.st_size)};
+          static_cast<std::uint64_t>(out_log.st_size), static_cast<std::uint64_t>(err_log.st_size)};
 }
 
 void Spawner::try_out() try {

@@ -23,7 +23,8 @@ struct Spawned {
   Process process;
   FileDescriptor socket;           ///< our end
   std::uint64_t start_ticks = 0;   ///< see ProcessStat; 0 if it cannot be read
-  std::uint64_t stderr_begin = 0;  ///< bytes in that file before it ran
+  std::uint64_t stdout_begin = 0;  ///< bytes in that file before it ran
+  std::uint64_t stderr_begin = 0;  ///< the same
 };
 
 /// What lies in the directories of the launch, or is gone from there, keeps it from being made: no

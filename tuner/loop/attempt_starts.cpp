@@ -151,6 +151,7 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
       launch_spec(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
   protocol::Start start = start_message(launch_, trial(id), conversation.allocation(), process,
                                         attempt->source.directory);
+  if (spec_.plain) make_plain(process, spec_, trial(id));
   attempt->has_begun = true;
   conversation.begin({std::move(process)}, std::move(start));
   if (conversation.state() == Conversation::State::ready) step(*attempt);

@@ -125,7 +125,8 @@ Conversation::Heard Conversation::be_late() {
   if (is_disconnected_) return Overdue{"it closed its connection and lived on"};
   if (state_ == State::launching) {
     return Overdue{"it did not say hello within " + show(patience_.launch_s) +
-                   " (launch_timeout_s): does it speak the protocol of docs/protocol.md?"};
+                   " (launch_timeout_s): does it speak the protocol of docs/protocol.md? If not, "
+                   "put \"plain\": {} beside its command (docs/plain.md)"};
   }
   return Overdue{"it said nothing for " + show(patience_.answer_s.value_or(patience_.leave_s)) +
                  " (trial_timeout_s)"};

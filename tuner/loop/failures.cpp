@@ -37,7 +37,8 @@ Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& 
   return {Outcome::failed, gone.was_told
                                ? "it exited with code 0 before it reported a result"
                                : "it exited with code 0 before it said hello: does it speak the "
-                                 "protocol of docs/protocol.md?"};
+                                 "protocol of docs/protocol.md? If not, put \"plain\": {} beside "
+                                 "its command (docs/plain.md)"};
 }
 
 bool is_ended_from_outside(const Conversation::Gone& gone) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tuner/plain/command_words.h"
+#include "tuner/spec/spec_doubts.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -56,6 +58,49 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
     add("CUDA_VISIBLE_DEVICES", visible);
   }
   return launch;
+}
+
+void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial) {
+  const PlainProgram& plain = *spec.plain;
+  const WordValues values{.config = Json::parse(trial.config.text()),
+                          .trial_id = to_string(trial.id),
+                          .trial_dir = launch.directory.string()};
+  launch.argv = expand_command(spec.command, values);
+  // It does not listen: a library of ours in it is to know that.
+  std::erase_if(launch.environment, [](const std::string& variable) {
+    return variable.starts_with(std::string(protocol::env_socket_fd) + "=") ||
+           variable.starts_with(std::string(protocol::env_version) + "=");
+  });
+  for (const auto& [name, text] : spec.env) {
+    std::erase_if(launch.environment, [&, start = name + "="](const std::string& variable) {
+      return variable.starts_with(start);
+    });
+    if (const auto value = expand_text(text, values)) {
+      launch.environment.push_back(name + "=" + *value);
+    }
+  }
+  // Python keeps what it prints into a file for minutes.
+  constexpr const char* unbuffered = "PYTHONUNBUFFERED";
+  if (!spec.env.contains(unbuffered)) {
+    launch.environment.push_back(std::string(unbuffered) + "=1");
+  }
+  if (!plain.directory.empty()) launch.directory = plain.directory;
+
+  PlainReading reading;
+  const auto add = [&reading](const std::string& name, const std::string& expression) {
+    const auto is_it = [&](const PlainMetric& metric) { return metric.name == name; };
+    if (std::none_of(reading.metrics.begin(), reading.metrics.end(), is_it)) {
+      reading.metrics.push_back({name, expression});
+    }
+  };
+  for (const PlainMetric& metric : plain.metrics) add(metric.name, metric.expression);
+  for (const Objective& objective : spec.objectives) {
+    add(objective.metric, "");
+    reading.closing.push_back(objective.metric);
+  }
+  for (const std::string& name : metrics_awaited(spec)) add(name, "");
+  if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
+  launch.plain = std::move(reading);
 }
 
 protocol::Start start_message(const LaunchContext& context, const Trial& trial,

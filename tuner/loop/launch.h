@@ -30,6 +30,10 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
                        int attempt, const Allocation& allocation,
                        const std::filesystem::path& work);
 
+/// Makes `launch` that of a plain program, which gets the trial's config in its command and
+/// environment.
+void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial);
+
 /// What the process of `launch` is told first. `checkpoint`: the directory to restore from, or
 /// empty.
 protocol::Start start_message(const LaunchContext& context, const Trial& trial,

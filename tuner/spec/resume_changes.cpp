@@ -16,6 +16,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/trainable/command", ""},
     {"/trainable/env", ""},
     {"/trainable/merge_output", ""},
+    {"/trainable/plain", ""},
     {"/param_space",
      "the param space of a started experiment cannot change, because its trials were drawn from "
      "it: "

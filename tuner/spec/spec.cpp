@@ -74,6 +74,7 @@ class SpecParser {
     parse_resources(top_, spec_, problems_);
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
+    
     parse_policies({space,
                     std::move(objectives),
                     spec_.num_samples,
@@ -85,6 +86,7 @@ class SpecParser {
                     Json::object(),
                     std::move(constraints),
                     !is_context_good_});
+    check_plain(top_, spec_);
     return std::move(spec_);
   }
 
@@ -405,8 +407,7 @@ Json to_json(const ExperimentSpec& spec) {
   return {
       {"name", spec.name},
       {"storage_path", spec.storage_path.string()},
-      {"trainable",
-       {{"command", spec.command}, {"env", spec.env}, {"merge_output", spec.merge_output}}},
+      {"trainable", trainable_to_json(spec)},
       {"param_space", spec.param_space},
       {"metric", one_or_list(metrics)},
       {"mode", one_or_list(modes)},

@@ -12,6 +12,7 @@
 #include "tuner/core/catalogue.h"
 #include "tuner/core/failure_rules.h"
 #include "tuner/core/retention.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {
@@ -39,6 +40,8 @@ struct ExperimentSpec {
   std::vector<std::string> command;        ///< argv of the trainable; argv[0] resolved
   std::map<std::string, std::string> env;  ///< added to the trainable's environment
   bool merge_output = false;               ///< stderr into stdout.log, interleaved
+  /// The trainable knows nothing of the driver; `command` and `env` have words then.
+  std::optional<PlainProgram> plain;
   Json param_space = Json::object();
   std::vector<Objective> objectives;
   std::vector<std::string> constraints;  ///< of configs and of last results (Constraint::text)

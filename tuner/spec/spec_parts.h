@@ -16,9 +16,19 @@ std::filesystem::path resolve(const std::filesystem::path& base, const std::file
 /// A path that begins with "~/" in the user's home, as a shell has it; others as they are.
 std::filesystem::path at_home(const std::filesystem::path& path);
 
-/// Fills in command, env and merge_output. `base`: where relative paths start; null: they stay.
+/// Fills in command, env, merge_output and plain. `base`: where relative paths start; null: they
+/// stay.
 void parse_trainable(const FieldReader& top, const std::filesystem::path* base,
                      ExperimentSpec& spec, std::vector<Problem>& problems);
+Json trainable_to_json(const ExperimentSpec& spec);
+
+/// Fills in plain, once command and env are there. A command with a word for the config is of a
+/// plain program, too.
+void parse_plain(const FieldReader& trainable, const std::filesystem::path* base,
+                 ExperimentSpec& spec, std::vector<Problem>& problems);
+Json plain_to_json(const PlainProgram& plain);
+/// What a plain program cannot do, of what the rest of the spec asks.
+void check_plain(const FieldReader& top, const ExperimentSpec& spec);
 
 /// Fills in resources and resources_per_trial; max_concurrent_trials must be there already.
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);

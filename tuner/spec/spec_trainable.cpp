@@ -115,12 +115,18 @@ void parse_trainable(const FieldReader& top, const fs::path* base, ExperimentSpe
   parse_command(fields, base, spec, problems);
   fields.read("merge_output", "true or false", to_flag, spec.merge_output);
   const Json* env = fields.find("env");
-  if (!env) return;
-  if (env->is_object()) {
+  if (env && env->is_object()) {
     parse_env(*env, spec, problems);
-  } else {
+  } else if (env) {
     fields.wrong("env", "an object of names and strings", *env);
   }
+  parse_plain(fields, base, spec, problems);
+}
+
+Json trainable_to_json(const ExperimentSpec& spec) {
+  Json json = {{"command", spec.command}, {"env", spec.env}, {"merge_output", spec.merge_output}};
+  if (spec.plain) json["plain"] = plain_to_json(*spec.plain);
+  return json;
 }
 
 }  // namespace tune

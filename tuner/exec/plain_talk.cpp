@@ -1,0 +1,184 @@
+#include "tuner/exec/plain_talk.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tuner/core/clean_text.h"
+#include "tuner/core/nearest_name.h"
+#include "tuner/files/regular_file.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t read_bytes = 64 * 1024;
+constexpr int blocks_at_once = 4;
+
+// Of what is said where a metric never came.
+constexpr std::size_t looked_at_bytes = 64 * 1024;
+constexpr std::size_t most_named = 20;
+constexpr std::size_t shown_lines = 3;
+constexpr std::size_t shown_bytes = 200;
+
+FileDescriptor open_to_read(const std::filesystem::path& path) {
+  try {
+    return FileDescriptor(open_regular(path.string(), O_RDONLY));
+  } catch (const Error&) {
+    return {};  // the trial has put something else there
+  }
+}
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+/// The last lines of `text` that say anything, in their order.
+std::vector<std::string> last_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  LineSplitter splitter;
+  const auto take = [&lines](std::string_view line, bool) {
+    if (line.find_first_not_of(" \t") == line.npos) return;
+    lines.push_back(clean_text(line.substr(0, shown_bytes)));
+    if (lines.size() > shown_lines) lines.erase(lines.begin());
+  };
+  splitter.add(text, take);
+  splitter.finish(take);
+  return lines;
+}
+
+}  // namespace
+
+PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, std::filesystem::path stdout_path,
+                     std::filesystem::path stderr_path)
+    : launch_(launch), closing_(reading.closing), reader_(std::move(reading)) {
+  const bool is_one = stdout_path == stderr_path;
+  logs_.push_back({.path = std::move(stdout_path), .file = {}, .at = 0, .lines = {}});
+  if (!is_one) {
+    logs_.push_back({.path = std::move(stderr_path), .file = {}, .at = 0, .lines = {}});
+  }
+}
+
+void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
+  logs_.front().at = stdout_begin;
+  if (logs_.size() > 1) logs_.back().at = stderr_begin;
+  for (Log& log : logs_) log.file = open_to_read(log.path);
+}
+
+void PlainTalk::hear(const protocol::Command& command) {
+  if (const auto* const start = std::get_if<protocol::Start>(&command)) {
+    restored_ = start->iteration;
+    last_ = start->iteration;
+  } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
+    asked_ = step->iteration;
+  }
+}
+
+void PlainTalk::read() {
+  has_filled_block_ = false;
+  bool has_more = results_.size() >= most_results;
+  for (Log& log : logs_) {
+    for (int i = 0; i < blocks_at_once && results_.size() < most_results; ++i) {
+      if (!read(log)) break;
+      has_more = i + 1 == blocks_at_once || results_.size() >= most_results;
+    }
+  }
+  has_filled_block_ = has_more;
+  if (!status_ || has_more || has_read_all_) return;
+  has_read_all_ = true;
+  for (Log& log : logs_) {
+    log.lines.finish([this](std::string_view line, bool bar) { take(line, bar); });
+  }
+}
+
+/// Takes in one block; false if there was none.
+bool PlainTalk::read(Log& log) {
+  if (!log.file) return false;
+  block_.resize(read_bytes);
+  const ssize_t count =
+      ::pread(log.file.get(), block_.data(), block_.size(), static_cast<off_t>(log.at));
+  if (count <= 0) return false;
+  log.at += static_cast<std::uint64_t>(count);
+  log.lines.add({block_.data(), static_cast<std::size_t>(count)},
+                [this](std::string_view line, bool bar) { take(line, bar); });
+  return true;
+}
+
+void PlainTalk::take(std::string_view line, bool overwritten) {
+  auto metrics = reader_.read(line, overwritten);
+  if (!metrics) return;
+  // What is said twice, and what a restored program goes through once more, is no new result.
+  if (const auto iteration = metrics->find("training_iteration")) {
+    if (!(*iteration > static_cast<double>(last_.value_or(0)))) return;
+    constexpr double most = 9e15;
+    last_ = static_cast<std::int64_t>(std::min(*iteration, most));
+  }
+  results_.push_back(*std::move(metrics));
+}
+
+void PlainTalk::end(const ExitStatus& status) {
+  status_ = status;
+  if (!is_leaving_) read();
+}
+
+void PlainTalk::say(std::vector<Wakeup>& wakeups) {
+  if (!std::exchange(has_greeted_, true)) {
+    protocol::Hello hello;
+    hello.api = protocol::Api::function_api;
+    wakeups.emplace_back(Greeted{launch_, hello});
+  }
+  if (is_leaving_ || !asked_) return;
+  // What has waited on the disk while results did in memory.
+  while (results_.empty() && is_reading_behind()) read();
+  if (!results_.empty()) {
+    Reported reported{.launch = launch_};
+    reported.metrics = std::move(results_.front());
+    results_.pop_front();
+    asked_.reset();
+    has_result_ = true;
+    wakeups.emplace_back(std::move(reported));
+  } else if (status_) {
+    say_end(wakeups);
+  }
+}
+
+/// All is said. Of an end that is a failure the exit itself tells.
+void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
+  if (status_->signal != 0 || status_->exit_code != 0) return;
+  asked_.reset();
+  if (has_result_ || restored_ > 0) {
+    wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
+  } else {
+    wakeups.emplace_back(Faulted{launch_, what_is_missing()});
+  }
+}
+
+std::string PlainTalk::what_is_missing() {
+  std::string seen;
+  for (Log& log : logs_) {
+    if (!log.file) continue;
+    std::string text(looked_at_bytes, '\0');
+    const std::uint64_t begin = log.at > looked_at_bytes ? log.at - looked_at_bytes : 0;
+    const ssize_t count =
+        ::pread(log.file.get(), text.data(), text.size(), static_cast<off_t>(begin));
+    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    seen += text + "\n";
+  }
+  const std::vector<std::string> names = names_in(seen, most_named);
+  std::string sentence = "it ended, and its output never had a number for the metric '" +
+                         joined(closing_, "' and '") + "'";
+  const auto near =
+      closing_.empty() ? std::nullopt : nearest_name(closing_.front(), std::span(names));
+  if (near && *near != closing_.front()) sentence += ", did you mean '" + *near + "'?";
+  sentence += names.empty() ? "; no name was seen with a number behind it"
+                            : "; names that were seen: " + joined(names, ", ");
+  const std::vector<std::string> lines = last_lines(seen);
+  if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
+  return sentence;
+}
+
+}  // namespace tune

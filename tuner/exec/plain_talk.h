@@ -1,0 +1,81 @@
+// What a program that knows nothing of the driver prints, as the protocol's messages: each step is
+// answered with the next result that it has printed. It trains on meanwhile; a decision takes
+// effect when the result that it goes by is said.
+// Knows no process and no trial.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/exec/executor.h"
+#include "tuner/exec/process.h"
+#include "tuner/files/file_descriptor.h"
+#include "tuner/plain/line_splitter.h"
+#include "tuner/plain/metric_reader.h"
+
+namespace tune {
+
+class PlainTalk {
+ public:
+  PlainTalk(LaunchId launch, PlainReading reading, std::filesystem::path stdout_path,
+            std::filesystem::path stderr_path);
+
+  /// It runs. The logs have been made, and are read from there on.
+  void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
+
+  /// What the driver tells it: a start, a step.
+  void hear(const protocol::Command& command);
+  /// It is on its way out: what it prints from now on is nobody's.
+  void leave() { is_leaving_ = true; }
+
+  /// Takes in what the logs have more, so much at a time that others are not kept waiting.
+  void read();
+  /// Whether a read now may find more at once.
+  bool may_have_more() const { return has_filled_block_ && results_.size() < most_results; }
+  /// It has ended so, and all of it is gone: takes in the rest of the logs.
+  void end(const ExitStatus& status);
+
+  /// Appends what there is to say to what it was told last.
+  void say(std::vector<Wakeup>& wakeups);
+  /// It has ended, and there is more to say once it is told to step.
+  bool has_more() const { return !is_leaving_ && (!results_.empty() || is_reading_behind()); }
+
+ private:
+  /// So many are kept; then its logs wait on the disk, where they are.
+  static constexpr std::size_t most_results = 1'000;
+
+  struct Log {
+    std::filesystem::path path;
+    FileDescriptor file;
+    std::uint64_t at = 0;
+    LineSplitter lines;
+  };
+
+  bool read(Log& log);
+  bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
+  void take(std::string_view line, bool overwritten);
+  void say_end(std::vector<Wakeup>& wakeups);
+  std::string what_is_missing();
+
+  LaunchId launch_;
+  std::vector<std::string> closing_;
+  MetricReader reader_;
+  std::vector<Log> logs_;
+  std::string block_;
+  std::deque<Metrics> results_;        ///< printed, and not said
+  std::optional<std::int64_t> asked_;  ///< the step that waits for a result
+  std::optional<std::int64_t> last_;   ///< training_iteration that it printed last
+  std::int64_t restored_ = 0;          ///< iteration that it began with
+  std::optional<ExitStatus> status_;   ///< it has ended
+  bool has_greeted_ = false;
+  bool has_filled_block_ = false;
+  bool has_read_all_ = false;  ///< after its end
+  bool has_result_ = false;
+  bool is_leaving_ = false;
+};
+
+}  // namespace tune

@@ -1,0 +1,39 @@
+// The words in a plain program's command that stand for its config: "${args}", "${config.lr}".
+// Knows no spec and no process.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainable/values.h"
+
+namespace tune {
+
+/// What the words of one launch stand for.
+struct WordValues {
+  Json config;
+  std::string trial_id;
+  std::string trial_dir;  ///< absolute
+};
+
+/// `command` with its words replaced; a list word becomes several arguments, or none. What a config
+/// does not have, or has as null, leaves its argument out. `command` has no wrong words.
+std::vector<std::string> expand_command(const std::vector<std::string>& command,
+                                        const WordValues& values);
+
+/// The same for one text, which has no list words: nothing if it is to be left out.
+std::optional<std::string> expand_text(std::string_view text, const WordValues& values);
+
+/// Whether `text` has a word by which something of the config reaches the program.
+bool brings_config(std::string_view text);
+
+/// What is wrong with the words in `text`, as a sentence; empty if nothing is. `is_argument`: one
+/// of the command's, where list words may stand, alone.
+std::string complaint_about_words(std::string_view text, bool is_argument);
+
+/// The dotted names of all "${config.NAME}" in `text`.
+std::vector<std::string> config_names_in(std::string_view text);
+
+}  // namespace tune

@@ -1,0 +1,154 @@
+// The part of a spec about programs that know nothing of the driver.
+#include <algorithm>
+
+#include "tuner/plain/command_words.h"
+#include "tuner/plain/metric_reader.h"
+#include "tuner/spec/spec_parts.h"
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* all_args = "${args}";
+
+bool brings_config(const ExperimentSpec& spec) {
+  const auto brings = [](const std::string& text) { return tune::brings_config(text); };
+  return std::any_of(spec.command.begin(), spec.command.end(), brings) ||
+         std::any_of(spec.env.begin(), spec.env.end(),
+                     [&](const auto& variable) { return brings(variable.second); });
+}
+
+void parse_metrics(const FieldReader& fields, PlainProgram& plain, std::vector<Problem>& problems) {
+  const Json* const json = fields.find("metrics");
+  if (json == nullptr) return;
+  const std::string place = "/trainable/plain/metrics";
+  if (json->is_object()) {
+    for (const auto& [name, value] : json->items()) {
+      const auto expression = to_text(value);
+      const std::string wrong =
+          expression ? complaint_about_expression(*expression)
+                     : "expected an RE2 expression with one group, got " + describe(value);
+      if (wrong.empty()) {
+        plain.metrics.push_back({name, *expression});
+      } else {
+        problems.push_back(
+            {append_pointer(place, name),
+             "the expression for metric " + quote(name) + " is not right: " + wrong});
+      }
+    }
+    return;
+  }
+  bool is_list = json->is_array();
+  for (std::size_t i = 0; is_list && i < json->size(); ++i) {
+    const auto name = to_text(json->at(i));
+    is_list = name.has_value();
+    if (name) plain.metrics.push_back({*name, ""});
+  }
+  if (is_list) return;
+  fields.wrong("metrics",
+               "a list of names, or an object of names and RE2 expressions with one group", *json);
+}
+
+void check_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+  for (std::size_t i = 0; i < spec.command.size(); ++i) {
+    const std::string wrong = complaint_about_words(spec.command[i], i > 0);
+    if (!wrong.empty()) {
+      problems.push_back({append_pointer("/trainable/command", std::to_string(i)), wrong});
+    }
+  }
+  for (const auto& [name, value] : spec.env) {
+    const std::string wrong = complaint_about_words(value, false);
+    if (!wrong.empty()) problems.push_back({append_pointer("/trainable/env", name), wrong});
+  }
+}
+
+fs::path directory_of(const FieldReader& fields, const fs::path* base) {
+  std::string text = "spec";
+  fields.read("working_directory", "\"spec\", \"trial\" or the path of a directory", to_text, text);
+  if (text == "trial") return {};
+  const fs::path here = base == nullptr ? fs::path() : resolve(*base, ".");
+  if (text == "spec") return here;
+  return base == nullptr ? fs::path(text) : resolve(*base, at_home(text));
+}
+
+}  // namespace
+
+void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentSpec& spec,
+                 std::vector<Problem>& problems) {
+  static const Json defaults = Json::object();
+  const Json* json = trainable.find("plain");
+  if (json == nullptr || json->is_null()) {
+    // As it was recorded; before there were such programs a command could have anything in it.
+    if (base == nullptr || !brings_config(spec)) return;
+    json = &defaults;
+  }
+  if (!json->is_object()) {
+    trainable.wrong("plain", "an object, {} for its defaults", *json);
+    return;
+  }
+  const FieldReader fields(*json, "/trainable/plain", problems);
+  PlainProgram plain;
+  parse_metrics(fields, plain, problems);
+  plain.directory = directory_of(fields, base);
+  std::error_code ignored;
+  if (base != nullptr && !plain.directory.empty() && !fs::is_directory(plain.directory, ignored)) {
+    fields.complain("working_directory", "working_directory must be a directory that exists, got " +
+                                             describe(plain.directory.string()));
+  }
+  spec.plain = std::move(plain);
+  if (base == nullptr) return;
+  check_words(spec, problems);
+  if (!spec.command.empty() && !brings_config(spec)) spec.command.emplace_back(all_args);
+}
+
+Json plain_to_json(const PlainProgram& plain) {
+  Json metrics = Json::array();
+  const bool has_expressions =
+      std::any_of(plain.metrics.begin(), plain.metrics.end(),
+                  [](const PlainMetric& metric) { return !metric.expression.empty(); });
+  for (const PlainMetric& metric : plain.metrics) {
+    if (has_expressions) {
+      metrics = metrics.is_array() ? Json::object() : std::move(metrics);
+      metrics[metric.name] = metric.expression;
+    } else {
+      metrics.push_back(metric.name);
+    }
+  }
+  return {{"metrics", metrics},
+          {"working_directory",
+           plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
+}
+
+void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
+  if (!spec.plain) return;
+  const bool has_expression = std::any_of(spec.plain->metrics.begin(), spec.plain->metrics.end(),
+                                          [](const auto& m) { return !m.expression.empty(); });
+  if (spec.objectives.empty() && !has_expression && spec.plain->metrics.empty()) {
+    top.complain("metric",
+                 "metric must be given for a plain program: by its name it is found in what the "
+                 "program prints");
+  }
+  if (spec.reuse_processes) {
+    top.complain("reuse_processes",
+                 "reuse_processes is not for a plain program, which trains once");
+  }
+  if (spec.checkpoint_config.checkpoint_frequency > 0 || spec.checkpoint_config.checkpoint_at_end) {
+    top.complain("checkpoint_config",
+                 "a plain program cannot be told to save: remove checkpoint_frequency and "
+                 "checkpoint_at_end");
+  }
+  const std::string scheduler = spec.scheduler.is_object() && spec.scheduler.contains("type") &&
+                                        spec.scheduler["type"].is_string()
+                                    ? spec.scheduler["type"].get<std::string>()
+                                    : "";
+  if (scheduler.starts_with("pb")) {
+    top.complain("scheduler",
+                 "scheduler '" + scheduler +
+                     "' copies trials from their checkpoints, and those of a plain "
+                     "program are not known: asha, hyperband and median_stopping work");
+  }
+}
+
+}  // namespace tune
