@@ -22,8 +22,8 @@ namespace tune {
 namespace {
 
 bool says_something(const SpecSource& source) {
-  return !source.file.empty() || !source.param_space.empty() || !source.options.empty() ||
-         !source.settings.empty();
+  return !source.file.empty() || !source.param_space.empty() || !source.domains.empty() ||
+         !source.options.empty() || !source.settings.empty();
 }
 
 /// Absolute, without a slash at its end.

@@ -87,6 +87,13 @@ void add_spec_fields(CLI::App& command, SpecSource& spec, SpecFields which = Spe
   command.add_option("--param-space", spec.param_space, "A JSON file with the param space alone")
       ->type_name("FILE")
       ->group(is_change ? "" : "Options");
+  command
+      .add_option("-p,--param", spec.domains,
+                  "One hyperparameter: lr=loguniform:1e-5,1e-1, batch=choice:16,32, layers=4; may "
+                  "be given several times")
+      ->type_name("NAME=DOMAIN")
+      ->allow_extra_args(false)
+      ->group(is_change ? "" : "Options");
   for (const auto& option : spec_options()) {
     const std::string shown_in = !is_change || may_change(option.pointer) ? group : "";
     // The defaults of new ones stand in brackets, at the end.
@@ -116,7 +123,8 @@ void add_spec_fields(CLI::App& command, SpecSource& spec, SpecFields which = Spe
 
 /// The spec's file and the options that win over it.
 void add_spec(CLI::App& command, SpecSource& spec) {
-  command.add_option("SPEC", spec.file, "The experiment's spec, a JSON file");
+  command.add_option("SPEC", spec.file,
+                     "The experiment's spec, a JSON file, or a training program");
   add_spec_fields(command, spec);
 }
 
@@ -126,6 +134,8 @@ void add_run_commands(CLI::App& app, Line& line) {
       "  tune run spec.json\n"
       "  tune run spec.json --num-samples 100 --scheduler asha --max-concurrent-trials 8\n"
       "  tune run spec.json --warm-start results/digits results/letters\n"
+      "  tune run train.py --metric val_loss --mode min -p lr=loguniform:1e-5,1e-1 "
+      "--num-samples 20\n"
       "  tune run --param-space space.json --metric loss --mode min --num-samples 20 \\\n"
       "           --stop training_iteration=50 -- python3 train.py --data digits\n");
   add_spec(*run, line.spec);

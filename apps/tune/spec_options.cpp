@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <system_error>
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/preflight.h"
+#include "tuner/space/domain.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
@@ -255,13 +258,74 @@ Json command_of(std::vector<std::string> command) {
   return command;
 }
 
+/// "loguniform:1e-5,1e-3" as {"loguniform": [1e-5, 0.001]}; what names no domain is a value.
+Json domain(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  const auto& kinds = domain_names();
+  if (colon == std::string::npos || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    return json_or_text(text);
+  }
+  const std::string rest = text.substr(colon + 1);
+  if (kind == "expr") return {{kind, rest}};
+  if (auto json = structured("-p", rest)) return {{kind, *std::move(json)}};
+  Json values = Json::array();
+  for (const auto& item : split_at_commas(rest)) values.push_back(json_or_text(trimmed(item)));
+  return {{kind, std::move(values)}};
+}
+
+void add_domain(SpecDocument& document, const std::string& given) {
+  const auto [name, text] = split_at_equals("-p", given, "like lr=loguniform:1e-5,1e-1");
+  std::string pointer = "/param_space";
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    pointer = append_pointer(pointer, name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  put(document.json, "-p " + name, pointer, domain(text));
+  document.origins.emplace_back(pointer, "-p " + name);
+}
+
+/// How the program in `file` is started; empty if it is none, as far as one can see.
+std::vector<std::string> start_of_program(const fs::path& file) {
+  static constexpr std::pair<const char*, const char*> interpreters[] = {
+      {".py", "python3"}, {".sh", "bash"}, {".R", "Rscript"}, {".jl", "julia"},
+      {".pl", "perl"},    {".rb", "ruby"}, {".lua", "lua"},   {".js", "node"}};
+  for (const auto& [ending, interpreter] : interpreters) {
+    if (file.extension() == ending) return {interpreter, file.string()};
+  }
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return {};
+  std::string magic(4, '\0');
+  std::ifstream(file, std::ios::binary).read(magic.data(), 4);
+  if (!magic.starts_with("#!") && magic !=
+                                      "\x7f"
+                                      "ELF")
+    return {};
+  return {fs::absolute(file).string()};
+}
+
+/// A spec for a training program in a spec's place; what stands behind "--" are its arguments.
+void put_program(SpecDocument& document, std::vector<std::string> start, const std::string& label,
+                 const std::vector<std::string>& arguments) {
+  start.insert(start.end(), arguments.begin(), arguments.end());
+  Json command = command_of(std::move(start));
+  const auto brings = [](const Json& word) {
+    return brings_config(word.get_ref<const std::string&>());
+  };
+  if (std::none_of(command.begin(), command.end(), brings)) command.push_back("${args}");
+  document.json["trainable"] = {{"command", std::move(command)}, {"plain", Json::object()}};
+  document.origins.emplace_back("/trainable", label);
+}
+
 /// What the command line says, over what is there.
 void apply(SpecDocument& document, const SpecSource& source) {
   if (!source.param_space.empty()) {
     document.json["param_space"] = read_json_file(source.param_space);
     document.origins.emplace_back("/param_space", source.param_space);
   }
-  if (!source.command.empty()) {
+  for (const std::string& given : source.domains) add_domain(document, given);
+  if (!source.command.empty() && !document.is_program) {
     put(document.json, "the command", "/trainable/command", command_of(source.command));
     document.origins.emplace_back("/trainable/command", "command line");
     for (std::size_t i = 0; i < source.command.size(); ++i) {
@@ -295,6 +359,20 @@ SpecDocument assemble_spec(const SpecSource& source) {
   document.label = "command line";
   if (!source.file.empty()) {
     const fs::path file = source.file;
+    auto start = start_of_program(file);
+    document.is_program = !start.empty();
+    if (document.is_program) {
+      if (std::error_code ignored; !fs::exists(file, ignored)) {
+        throw user_error("there is no file '" + source.file + "'");
+      }
+      document.label = "command line";
+      document.json["name"] = file.stem().string();
+      document.origins.emplace_back(
+          "/name", source.file + ": the experiment is called as the file, unless --name is given");
+      put_program(document, std::move(start), source.file, source.command);
+      apply(document, source);
+      return document;
+    }
     document.json = read_json_file(file);
     document.base = fs::absolute(file).parent_path();
     document.label = source.file;

@@ -50,6 +50,7 @@ struct GivenOption {
 struct SpecSource {
   std::string file;                   ///< empty: none
   std::string param_space;            ///< file; empty: none
+  std::vector<std::string> domains;   ///< of -p: "lr=loguniform:1e-5,1e-3"
   std::vector<std::string> command;   ///< after "--"; empty: the file's
   std::vector<GivenOption> options;   ///< in the order of `spec_options`
   std::vector<std::string> settings;  ///< of --set: "a/b=json"
@@ -62,6 +63,7 @@ struct SpecDocument {
   Json json;
   std::filesystem::path base;  ///< directory of the file: relative paths in it start there
   std::string label;           ///< for messages: the file as the user named it
+  bool is_program = false;     ///< a training program was named where a spec belongs
   /// Pointers that did not come from the file, and the option they came from; the last wins.
   std::vector<std::pair<std::string, std::string>> origins;
 };

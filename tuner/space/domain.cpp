@@ -367,6 +367,15 @@ std::optional<std::string> misspelt(const std::string& key, const Json& value) {
 
 }  // namespace
 
+const std::vector<std::string>& domain_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Form& form : forms) all.emplace_back(form.name);
+    return all;
+  }();
+  return names;
+}
+
 std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
                                    std::vector<Problem>& problems) {
   if (!json.is_object()) return std::nullopt;

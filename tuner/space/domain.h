@@ -61,6 +61,9 @@ using Domain = std::variant<Uniform, Normal, Integer, Choice, GridSearch, Expr>;
 std::optional<Domain> parse_domain(const Json& json, const std::string& pointer,
                                    std::vector<Problem>& problems);
 
+/// "uniform", "choice" ...: the keys that parse_domain knows.
+const std::vector<std::string>& domain_names();
+
 /// One number, or a choice's value as written (it may contain further domains). Not for GridSearch
 /// and Expr.
 Json draw(const Domain& domain, Random& random);
