@@ -113,3 +113,29 @@ TEST_CASE("A process is told its trial's config and what it goes on from", "[lau
   start = start_message(of.context, trial, of.allocation, launch, "/own");
   CHECK(start.checkpoint == "/own");
 }
+
+TEST_CASE("A plain program gets its config by words, and what is printed is read", "[launch]") {
+  Launching of;
+  of.spec.command = {"python3", "train.py", "${args}", "--out=${trial_dir}"};
+  of.spec.env = {{"LR", "${config.lr}"}, {"GONE", "${config.nothing}"}};
+  of.spec.plain = PlainProgram{.metrics = {{"acc", "A (.*)"}}, .directory = "/home/ada"};
+  of.spec.objectives = {{"loss", Mode::min}};
+  of.spec.stop = {{"acc", 1}, {"speed", 2}, {"training_iteration", 3}};
+  LaunchSpec launch = of.launch();
+  Trial trial;
+  trial.id = TrialId{7};
+  trial.config = CompactText(R"({"lr":0.5})");
+  make_plain(launch, of.spec, trial);
+  CHECK(launch.argv ==
+        Names{"python3", "train.py", "--lr=0.5", "--out=/runs/exp/trial_00007/work"});
+  CHECK(variable(launch, "LR") == "0.5");
+  CHECK_FALSE(variable(launch, "GONE"));
+  CHECK(variable(launch, "PYTHONUNBUFFERED") == "1");
+  CHECK_FALSE(variable(launch, protocol::env_socket_fd));
+  CHECK(variable(launch, protocol::env_trial_id) == "trial_00007");
+  CHECK(launch.directory == "/home/ada");
+  REQUIRE(launch.plain);
+  CHECK(launch.plain->closing == Names{"loss"});
+  CHECK(launch.plain->metrics ==
+        std::vector<PlainMetric>{{"acc", "A (.*)"}, {"loss", ""}, {"speed", ""}});
+}

@@ -65,13 +65,15 @@ void Child::start() {
   read_logs_later();
 }
 
-void Child::signal(int signal) noexcept {
-  if (plain_) plain_->leave();
+void Child::signal(int signal) {
   plain_&& signal != SIGKILL ? process_.signal_leader(signal) : process_.signal(signal);
+  if (!plain_) return;
+  plain_->leave();
+  say_plainly();
 }
 
 void Child::obey(const protocol::Command& command) {
-  if (std::holds_alternative<protocol::Stop>(command)) signal(SIGTERM);
+  if (std::holds_alternative<protocol::Stop>(command)) return signal(SIGTERM);
   plain_->hear(command);
   say_plainly();
 }
@@ -90,6 +92,7 @@ void Child::read_logs_later() {
 
 /// Passes on what there is to say now; after the last of it, the end.
 void Child::say_plainly() {
+  const auto self = shared_from_this();  // the end may be the last that is known of it
   plain_->say(shared_.happened);
   if (is_all_gone_ && !plain_->has_more()) finish();
 }

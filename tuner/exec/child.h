@@ -57,7 +57,7 @@ class Child : public std::enable_shared_from_this<Child> {
   /// Listens again, after having been paused.
   void resume();
   /// A plain program hears of it alone, unless it is killed: its helpers would save, or die, too.
-  void signal(int signal) noexcept;
+  void signal(int signal);
   pid_t pid() const { return process_.pid(); }
   /// Soon, and once for all that call for it: ends and reaps what is left of those that are
   /// leaving, and says so of each of which nothing is.

@@ -71,6 +71,7 @@ void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
 
 void PlainTalk::hear(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
+    has_started_ = true;
     restored_ = start->iteration;
     last_ = start->iteration;
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
@@ -79,6 +80,7 @@ void PlainTalk::hear(const protocol::Command& command) {
 }
 
 void PlainTalk::read() {
+  if (!has_started_) return;  // what it says twice is not known yet
   has_filled_block_ = false;
   bool has_more = results_.size() >= most_results;
   for (Log& log : logs_) {
@@ -146,10 +148,17 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
   }
 }
 
+bool PlainTalk::has_more() const {
+  if (is_leaving_) return false;
+  const bool has_failed = status_->signal != 0 || status_->exit_code != 0;
+  return !results_.empty() || is_reading_behind() || !(has_failed || has_said_end_);
+}
+
 /// All is said. Of an end that is a failure the exit itself tells.
 void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
   if (status_->signal != 0 || status_->exit_code != 0) return;
   asked_.reset();
+  has_said_end_ = true;
   if (has_result_ || restored_ > 0) {
     wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
   } else {

@@ -41,8 +41,8 @@ class PlainTalk {
 
   /// Appends what there is to say to what it was told last.
   void say(std::vector<Wakeup>& wakeups);
-  /// It has ended, and there is more to say once it is told to step.
-  bool has_more() const { return !is_leaving_ && (!results_.empty() || is_reading_behind()); }
+  /// It has ended, and there is more to say once it is told to step: results, or that all is done.
+  bool has_more() const;
 
  private:
   /// So many are kept; then its logs wait on the disk, where they are.
@@ -72,9 +72,11 @@ class PlainTalk {
   std::int64_t restored_ = 0;          ///< iteration that it began with
   std::optional<ExitStatus> status_;   ///< it has ended
   bool has_greeted_ = false;
+  bool has_started_ = false;
   bool has_filled_block_ = false;
   bool has_read_all_ = false;  ///< after its end
   bool has_result_ = false;
+  bool has_said_end_ = false;
   bool is_leaving_ = false;
 };
 

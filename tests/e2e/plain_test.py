@@ -1,0 +1,128 @@
+"""Programs that know nothing of tune are tuned as they are."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from cli_support import LIMIT_S, TUNE, Case, main
+
+TRAIN = """
+import argparse, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, required=True)
+parser.add_argument("--epochs", type=int, default=8)
+parser.add_argument("--sleep", type=float, default=0)
+arguments = parser.parse_args()
+for epoch in range(arguments.epochs):
+    time.sleep(arguments.sleep)
+    print(f"epoch {epoch + 1}/{arguments.epochs} - loss: 0.1 - val_loss: {arguments.lr / (epoch + 1):.6f}")
+"""
+STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + TRAIN
+
+
+class Plain(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", TRAIN)
+
+    def run_program(self, *options, program="train.py", expect=0):
+        return self.tune("run", program, "--metric", "val_loss", "--mode", "min", "--progress", "none",
+                         "-p", "lr=uniform:0.1,1", *options, expect=expect)
+
+    def rows(self, name, trial):
+        path = self.path("results", name, f"trial_{trial:05}", "result.json")
+        with open(path, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def test_a_script_is_tuned_without_any_file_beside_it(self):
+        done = self.run_program("-p", "epochs=3", "--num-samples", "4")
+        self.assertIn("4 trials, 4 TERMINATED", done.out)
+        for trial, row in enumerate(self.json("ls", "results/train")):
+            rows = self.rows("train", trial)
+            self.assertEqual([each["training_iteration"] for each in rows], [1, 2, 3])
+            lr = row["config"]["lr"]
+            self.assertEqual([each["val_loss"] for each in rows],
+                             [round(lr / (i + 1), 6) for i in range(3)])
+
+    def test_arguments_of_the_program_stand_behind_two_hyphens(self):
+        self.run_program("--num-samples", "1", "--", "--epochs", "2")
+        self.assertEqual(len(self.rows("train", 0)), 2)
+
+    def test_a_spec_with_plain_needs_no_words_and_runs_where_the_spec_is(self):
+        os.mkdir(self.path("project"))
+        self.write("project/train.py", "open('here.txt')\n" + TRAIN)
+        self.write("project/here.txt", "")
+        self.write("project/spec.json", {
+            "trainable": {"command": [sys.executable, "train.py"],
+                          "plain": {"metrics": {"epoch": r"epoch (\d+)/"}}},
+            "param_space": {"lr": {"uniform": [0.1, 1]}}, "metric": "val_loss", "mode": "min"})
+        self.tune("run", "project/spec.json", "--progress", "none")
+        self.assertEqual([row["epoch"] for row in self.rows("spec", 0)], list(range(1, 9)))
+
+    def test_words_in_the_environment_and_a_shell_script(self):
+        self.write("train.sh", '#!/bin/sh\nprintf "\\r 1/2 acc=0.$N"; sleep 0.1\n'
+                               'printf "\\r\\033[1m 2/2 acc=0.9\\033[0m\\n"\n')
+        os.chmod(self.path("train.sh"), 0o755)
+        self.tune("run", "--metric", "acc", "--mode", "max", "-p", "n=choice:4", "--name", "exp",
+                  "--env", "N=${config.n}", "--progress", "none", "--", "./train.sh")
+        self.assertEqual([row["acc"] for row in self.rows("exp", 0)], [0.4, 0.9])
+
+    def test_schedulers_stop_it_early(self):
+        self.run_program("-p", "sleep=0.05", "--num-samples", "8", "--scheduler", "asha",
+                         "--stop", "training_iteration=6")
+        ended = [row["training_iteration"] for row in self.json("ls", "results/train")]
+        self.assertIn(1, ended)
+        self.assertIn(6, ended)
+
+    def test_one_that_ignores_sigterm_is_ended_and_its_late_results_are_nobodys(self):
+        self.write("stubborn.py", STUBBORN)
+        begin = time.monotonic()
+        self.run_program("-p", "sleep=0.05", "-p", "epochs=100000", "--stop", "training_iteration=3",
+                         "--stop-grace-s", "0.3", program="stubborn.py")
+        self.assertLess(time.monotonic() - begin, 60)
+        self.assertEqual(len(self.rows("stubborn", 0)), 3)
+
+    def test_a_metric_that_never_comes_is_named_with_those_that_did(self):
+        done = self.tune("run", "train.py", "--metric", "valloss", "--mode", "min", "-p", "lr=0.5",
+                         "--progress", "none", expect=1)
+        self.assertIn("never had a number for the metric 'valloss', did you mean 'val_loss'?", done.err)
+        self.assertIn("names that were seen: loss, val_loss", done.err)
+
+    def test_a_program_that_fails_is_told_by_its_exit(self):
+        done = self.tune("run", "train.py", "--metric", "val_loss", "--mode", "min", "-p", "lr=fast",
+                         "--progress", "none", expect=1)
+        self.assertIn("it exited with code 2", done.err)
+        self.assertIn("invalid float value: 'fast'", done.err)
+
+    def test_a_program_without_plain_hears_of_it_where_it_says_no_hello(self):
+        done = self.tune("run", "--metric", "val_loss", "--mode", "min", "-p", "x=1", "--name", "exp",
+                         "--progress", "none", "--", sys.executable, "train.py", "--lr=1", expect=1)
+        self.assertIn('"plain": {}', done.err)
+
+    def test_each_iteration_is_kept_once_when_the_driver_is_killed_again_and_again(self):
+        command = [TUNE, "run", "train.py", "--metric", "val_loss", "--mode", "min", "--progress", "none",
+                   "-p", "lr=uniform:0.1,1", "-p", "sleep=0.05", "--num-samples", "4", "--resume", "auto"]
+        for pause in (0.3, 0.5, 0.8):
+            driver = subprocess.Popen(command, cwd=self.dir, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            time.sleep(pause)
+            driver.send_signal(signal.SIGKILL)
+            driver.wait()
+        subprocess.run(command, cwd=self.dir, check=True, capture_output=True, timeout=LIMIT_S)
+        for trial in range(4):
+            self.assertEqual([row["training_iteration"] for row in self.rows("train", trial)],
+                             list(range(1, 9)))
+
+    def test_what_a_plain_program_cannot_do_is_said_before_it_runs(self):
+        self.assertIn("those of a plain program are not known", self.run_program(
+            "--scheduler", '{"type": "pbt", "hyperparam_mutations": {"lr": {"uniform": [0, 1]}}}',
+            expect=2).err)
+        self.assertIn("plain one", self.tune("check", "train.py", "--metric", "val_loss", "--mode", "min",
+                                             expect=2).err)
+        self.assertIn("there is no file", self.run_program(program="none.py", expect=2).err)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+// Programs that know nothing of the driver: what they print answers the steps.
+#include <signal.h>
+
+#include "tests/exec/session.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+using namespace tune::test;
+
+namespace {
+
+struct Plain : Session {
+  LaunchId run(const std::string& script, std::int64_t iteration = 0) {
+    LaunchSpec what = spec({"sh", "-c", script});
+    what.plain = PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}};
+    const LaunchId launched = launch(std::move(what));
+    CHECK(wait_for<Greeted>(launched).hello.api == protocol::Api::function_api);
+    protocol::Start start;
+    start.iteration = iteration;
+    executor.send(launched, start);
+    return launched;
+  }
+
+  /// The next result's loss.
+  double step(LaunchId launched) {
+    const std::size_t before = count_of<Reported>(launched);
+    executor.send(launched, protocol::Step{});
+    wait_for_count<Reported>(launched, before + 1);
+    for (auto it = heard[launched].rbegin();; ++it) {
+      if (const auto* reported = std::get_if<Reported>(&*it)) {
+        return reported->metrics ? reported->metrics->find("loss").value() : -1;
+      }
+    }
+  }
+};
+
+constexpr double done = -1;  ///< as Plain::step has it
+
+}  // namespace
+
+TEST_CASE("Each step is answered with the next result that was printed, to the last",
+          "[unit][plain]") {
+  Plain session;
+  const auto launched =
+      session.run("echo loss: 1; echo 'loss: 2' >&2; sleep 0.1; printf 'loss: 3'");
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == 2);
+  CHECK(session.step(launched) == 3);
+  CHECK(session.count_of<Exited>(launched) == 0);
+  CHECK(session.step(launched) == done);
+  CHECK(session.wait_for<Exited>(launched).exit_code == 0);
+}
+
+TEST_CASE("What was printed before a failure is said before it", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 1; echo loss: 2; exit 3");
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == 2);
+  session.executor.send(launched, protocol::Step{});
+  CHECK(session.wait_for<Exited>(launched).exit_code == 3);
+  CHECK(session.count_of<Reported>(launched) == 2);
+}
+
+TEST_CASE("A metric that never comes is a fault that names those that came", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo val_los: 0.5 lr=3; echo the end");
+  session.executor.send(launched, protocol::Step{});
+  const std::string reason = session.wait_for<Faulted>(launched).reason;
+  CHECK(reason.find("never had a number for the metric 'loss'") != reason.npos);
+  CHECK(reason.find("names that were seen: val_los, lr") != reason.npos);
+  CHECK(reason.find("the end") != reason.npos);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A program that goes on at an iteration says nothing twice", "[unit][plain]") {
+  Plain session;
+  const auto launched =
+      session.run("for i in 3 4 5 5 6; do echo training_iteration=$i loss=$i; done", 4);
+  CHECK(session.step(launched) == 5);
+  CHECK(session.step(launched) == 6);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("One that ends without a result after a restore has done all", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("true", 4);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Stop ends it, and what it printed since is nobody's", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 1; echo loss: 2; exec sleep 60");
+  CHECK(session.step(launched) == 1);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.count_of<Reported>(launched) == 1);
+}
+
+TEST_CASE("A signal goes to the program alone, and SIGKILL to all of it", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run(
+      "trap 'echo loss: 7' TERM; echo loss: 1; "
+      "sh -c 'trap \"echo helper >&2\" TERM; for i in 1 2 3 4 5 6; do sleep 0.2; done' & "
+      "wait; wait; echo loss: 8; sleep 60");
+  CHECK(session.step(launched) == 1);
+  session.executor.signal(launched, SIGTERM);
+  for (int i = 0;
+       i < 600 && read_file(session.dir.path() / "out.log").find("8") == std::string::npos; ++i) {
+    ::usleep(10'000);
+  }
+  CHECK(read_file(session.dir.path() / "out.log") == "loss: 1\nloss: 7\nloss: 8\n");
+  CHECK(read_file(session.dir.path() / "err.log").empty());
+  session.executor.signal(launched, SIGKILL);
+  CHECK(session.wait_for<Exited>(launched).signal == SIGKILL);
+}
+
+TEST_CASE("Many thousand results wait on the disk, and none is lost", "[unit][plain]") {
+  Plain session;
+  const auto launched =
+      session.run("i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo loss: $i; done");
+  for (int i = 1; i <= 5000; ++i) REQUIRE(session.step(launched) == i);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Two logs that are one are read once", "[unit][plain]") {
+  Plain session;
+  LaunchSpec what = session.spec({"sh", "-c", "echo loss: 1; echo loss: 2 >&2"});
+  what.stderr_path = what.stdout_path;
+  what.plain = PlainReading{{{"loss", ""}}, {"loss"}};
+  const LaunchId launched = session.launch(std::move(what));
+  session.wait_for<Greeted>(launched);
+  session.executor.send(launched, protocol::Start{});
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == 2);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}

@@ -1,0 +1,89 @@
+// The words that bring a config into a command.
+#include "tuner/plain/command_words.h"
+
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const WordValues& values() {
+  static const WordValues all{
+      .config = {{"lr", 0.001},
+                 {"opt", {{"name", "adam"}, {"beta", 0.9}}},
+                 {"fast", true},
+                 {"slow", false},
+                 {"none", nullptr},
+                 {"layers", {8, 16}}},
+      .trial_id = "trial_00003",
+      .trial_dir = "/runs/exp/trial_00003/work",
+  };
+  return all;
+}
+
+Words expanded(const std::string& word) { return expand_command({word}, values()); }
+
+}  // namespace
+
+TEST_CASE("List words bring the whole config, each in its way", "[plain][words]") {
+  CHECK(expanded("${args}") == Words{"--fast=true", "--layers=[8,16]", "--lr=0.001",
+                                     "--opt.beta=0.9", "--opt.name=adam", "--slow=false"});
+  CHECK(expanded("${args_no_equals}").at(0) == "--fast");
+  CHECK(expanded("${args_no_equals}").at(1) == "true");
+  CHECK(expanded("${args_no_hyphens}").at(2) == "lr=0.001");
+  CHECK(expanded("${args_append_hydra}").at(2) == "+lr=0.001");
+  CHECK(expanded("${args_override_hydra}").at(2) == "++lr=0.001");
+  CHECK(expanded("${args_no_boolean_flags}") ==
+        Words{"--fast", "--layers=[8,16]", "--lr=0.001", "--opt.beta=0.9", "--opt.name=adam"});
+  const Words json = expanded("${args_json}");
+  REQUIRE(json.size() == 1);
+  CHECK(Json::parse(json[0]) == values().config);
+}
+
+TEST_CASE("Words within a text become a part of it", "[plain][words]") {
+  CHECK(expanded("--rate=${config.lr}") == Words{"--rate=0.001"});
+  CHECK(expanded("${config.opt.name}") == Words{"adam"});
+  CHECK(expanded("${trial_dir}/out-${trial_id}") ==
+        Words{"/runs/exp/trial_00003/work/out-trial_00003"});
+  CHECK(expanded("$${args} costs $5 ${") == Words{"${args} costs $5 ${"});
+}
+
+TEST_CASE("What a config lacks, or has as null, leaves its argument out", "[plain][words]") {
+  CHECK(expanded("--a=${config.none}").empty());
+  CHECK(expanded("--a=${config.missing}").empty());
+  CHECK_FALSE(expand_text("${config.missing}", values()));
+}
+
+TEST_CASE("A name with dots of its own is found", "[plain][words]") {
+  WordValues dotted;
+  dotted.config = {{"opt.lr", 1}, {"a", {{"b.c", 2}}}};
+  CHECK(expand_text("${config.opt.lr}", dotted) == "1");
+  CHECK(expand_text("${config.a.b.c}", dotted) == "2");
+}
+
+TEST_CASE("Wrong words are complaints with the nearest right one", "[plain][words]") {
+  CHECK(complaint_about_words("${arg}", true) ==
+        "unknown word '${arg}', did you mean '${args}'? ($${ stands for ${)");
+  CHECK(complaint_about_words("${checkpoint}", true)
+            .starts_with("unknown word '${checkpoint}', expected one of '${args}', "));
+  CHECK(complaint_about_words("x${args}", true) ==
+        "'${args}' stands for several arguments, so it must stand alone");
+  CHECK(complaint_about_words("${args}", false) ==
+        "'${args}' stands for several arguments: only the command can have it");
+  CHECK(complaint_about_words("${config.}", true) != "");
+  for (const char* const right : {"", "a", "$", "${", "$${x}", "${args}", "${config.a.b}/c",
+                                  "${envvar:HOME}", "${trial_id}"}) {
+    CHECK(complaint_about_words(right, true) == "");
+  }
+}
+
+TEST_CASE("Only words of the config bring the config", "[plain][words]") {
+  CHECK(brings_config("${args_no_hyphens}"));
+  CHECK(brings_config("--lr ${config.lr}"));
+  CHECK(brings_config("${args_json}"));
+  CHECK_FALSE(brings_config("${trial_dir}"));
+  CHECK_FALSE(brings_config("$${args}"));
+  CHECK_FALSE(brings_config("args"));
+}
