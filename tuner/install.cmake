@@ -74,6 +74,7 @@ set(tune_public_headers
     tuner/loop/resume_plan.h
     tuner/run.h
     tuner/simulation/simulation.h
+    tuner/plain/plain_program.h
     tuner/spec/spec.h
     tuner/tuner.h)
 foreach(header IN LISTS tune_public_headers)

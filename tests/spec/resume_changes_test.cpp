@@ -60,6 +60,8 @@ const std::map<std::string, Json> other_values = {
     {"/trial_timeout_s", 5},
     {"/stop_grace_s", 5},
     {"/last_result_grace_s", 5},
+    {"/trainable/plain/metrics", {"acc"}},
+    {"/trainable/plain/working_directory", "/"},
     {"/resume_from_checkpoint", "/"},
 };
 

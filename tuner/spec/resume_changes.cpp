@@ -16,7 +16,8 @@ constexpr ChangeRule resume_rules[] = {
     {"/trainable/command", ""},
     {"/trainable/env", ""},
     {"/trainable/merge_output", ""},
-    {"/trainable/plain", ""},
+    {"/trainable/plain/metrics", ""},
+    {"/trainable/plain/working_directory", ""},
     {"/param_space",
      "the param space of a started experiment cannot change, because its trials were drawn from "
      "it: "

@@ -68,9 +68,15 @@ fs::path directory_of(const FieldReader& fields, const fs::path* base) {
   std::string text = "spec";
   fields.read("working_directory", "\"spec\", \"trial\" or the path of a directory", to_text, text);
   if (text == "trial") return {};
-  const fs::path here = base == nullptr ? fs::path() : resolve(*base, ".");
-  if (text == "spec") return here;
-  return base == nullptr ? fs::path(text) : resolve(*base, at_home(text));
+  if (base == nullptr) return text;
+  if (text == "spec") return resolve(*base, ".");
+  const fs::path directory = resolve(*base, at_home(text));
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored)) {
+    fields.complain("working_directory", "working_directory must be a directory that exists, got " +
+                                             describe(directory.string()));
+  }
+  return directory;
 }
 
 }  // namespace
@@ -92,11 +98,6 @@ void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentS
   PlainProgram plain;
   parse_metrics(fields, plain, problems);
   plain.directory = directory_of(fields, base);
-  std::error_code ignored;
-  if (base != nullptr && !plain.directory.empty() && !fs::is_directory(plain.directory, ignored)) {
-    fields.complain("working_directory", "working_directory must be a directory that exists, got " +
-                                             describe(plain.directory.string()));
-  }
   spec.plain = std::move(plain);
   if (base == nullptr) return;
   check_words(spec, problems);
