@@ -69,8 +69,17 @@ void write(std::string& out, const ResultReported& event) {
   append_member(out, "attempt", event.attempt);
   append_member(out, "iteration", result.training_iteration);
   append_member(out, "this_s", result.time_this_iter_s);
-  append_member(out, "total_s", result.time_total_s);
-  append_member(out, "since_restore_s", result.time_since_restore);
+  append_key(out, "total_s");
+  const std::size_t total = out.size();
+  append_number(out, result.time_total_s);
+  const std::size_t total_chars = out.size() - total;
+  append_key(out, "since_restore_s");
+  // Until a trial is restored they are the same, and numbers take long to write.
+  if (result.time_since_restore == result.time_total_s) {
+    out.append(out, total, total_chars);
+  } else {
+    append_number(out, result.time_since_restore);
+  }
   append_member(out, "since_restore", result.iterations_since_restore);
   append_member_if(out, "timesteps", result.timesteps_total);
   append_member_if(out, "episodes", result.episodes_total);

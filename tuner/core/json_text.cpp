@@ -4,14 +4,48 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 namespace tune {
+
+namespace {
+
+/// What has at most six digits behind its point, as Unix times in records have: its shortest text
+/// is that of a whole number of millionths, which is written far sooner than it is found. False if
+/// `value` is another one, or its shortest text might have an exponent.
+bool append_millionths(std::string& out, double value) {
+  // Below, neighbours are less than a millionth apart: no two such texts read back as the same.
+  constexpr double end = 4e9;
+  constexpr std::uint64_t million = 1'000'000;
+  if (!(value >= 1 && value < end)) return false;
+  const auto millionths = static_cast<std::uint64_t>(value * million + 0.5);
+  std::uint64_t fraction = millionths % million;
+  if (fraction == 0 || static_cast<double>(millionths) / million != value) return false;
+  char buffer[24];
+  char* const point = std::to_chars(buffer, buffer + sizeof buffer, millionths / million).ptr;
+  *point = '.';
+  for (char* digit = point + 6; digit != point; fraction /= 10) {
+    *digit-- = static_cast<char>('0' + fraction % 10);
+  }
+  char* last = point + 6;
+  while (*last == '0') --last;
+  out.append(buffer, last + 1);
+  return true;
+}
+
+}  // namespace
 
 void append_string(std::string& out, std::string_view text) {
   static constexpr char hex[] = "0123456789abcdef";
   const bool is_utf8 = simdjson::validate_utf8(text.data(), text.size());
   out += '"';
-  for (const char c : text) {
+  std::size_t begin = 0;  // of what stands there as it is
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && c != '"' && c != '\\' && (is_utf8 || byte < 0x80)) continue;
+    out.append(text, begin, i - begin);
+    begin = i + 1;
     switch (c) {
       case '"':
         out += "\\\"";
@@ -29,15 +63,16 @@ void append_string(std::string& out, std::string_view text) {
         out += "\\t";
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
+        if (byte < 0x20) {
           out += "\\u00";
-          out += hex[static_cast<unsigned char>(c) >> 4];
-          out += hex[static_cast<unsigned char>(c) & 15];
+          out += hex[byte >> 4];
+          out += hex[byte & 15];
         } else {
-          out += is_utf8 || static_cast<unsigned char>(c) < 0x80 ? c : '?';
+          out += '?';
         }
     }
   }
+  out.append(text, begin);
   out += '"';
 }
 
@@ -46,7 +81,7 @@ void append_number(std::string& out, double value) {
     out += "\"NaN\"";
   } else if (std::isinf(value)) {
     out += value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  } else {
+  } else if (!append_millionths(out, value)) {
     char buffer[32];
     char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
     // Above 2^63 the shortest text may be a whole number, which parsers want to fit 64 bits.
@@ -65,10 +100,16 @@ void append_integer(std::string& out, std::int64_t value) {
 }
 
 void append_key(std::string& out, std::string_view name) {
-  if (out.empty() || out.back() != '{') out += ',';
-  out += '"';
-  out += name;
-  out += "\":";
+  const bool has_comma = out.empty() || out.back() != '{';
+  const std::size_t begin = out.size();
+  out.resize(begin + name.size() + (has_comma ? 4 : 3));
+  char* to = out.data() + begin;
+  if (has_comma) *to++ = ',';
+  *to++ = '"';
+  std::memcpy(to, name.data(), name.size());
+  to += name.size();
+  to[0] = '"';
+  to[1] = ':';
 }
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {

@@ -78,10 +78,12 @@ std::optional<std::string> ResourcePool::impossible(const Resources& request) co
 }
 
 std::optional<Allocation> ResourcePool::acquire(const Resources& request) {
-  if (impossible(request)) return std::nullopt;
+  // First what mostly is the reason, as it is asked each time that something may have come free.
   for (const auto& [name, amount] : request) {
-    if (amount > 0 && used_[name] + amount > totals_[name] + tolerance) return std::nullopt;
+    const bool fits = amount_of(used_, name) + amount <= amount_of(totals_, name) + tolerance;
+    if (amount > 0 && !fits) return std::nullopt;
   }
+  if (impossible(request)) return std::nullopt;
   Allocation allocation;
   const auto gpus = find_gpus(amount_of(request, gpu));
   if (!gpus) return std::nullopt;

@@ -1,6 +1,7 @@
 #include "tuner/core/why.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <charconv>
 #include <stdexcept>
 
 #include "tuner/core/json_text.h"
@@ -10,12 +11,15 @@ namespace tune {
 
 /// A record is read by its names: see JsonFields::raw_last.
 void Why::begin(std::string_view name) {
-  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  if (name.empty() || name.find_first_not_of(allowed) != name.npos || name == "metrics") {
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), is_allowed) || name == "metrics") {
     throw std::invalid_argument("'" + std::string(name) + "' is no name for what judged a result");
   }
   if (text_.empty()) {
-    text_ = "{";
+    text_.reserve(96);  // mostly enough
+    text_ = '{';
   } else {
     text_.pop_back();
   }
@@ -47,13 +51,17 @@ std::string Why::words() const {
     const bool is_value = name == "value" && has_metric;
     if (!words.empty()) words += is_value ? " " : ", ";
     if (name != "metric" && !is_value) {
-      for (const char c : name) words += c == '_' ? ' ' : c;
+      const auto begin = static_cast<std::ptrdiff_t>(words.size());
+      words += name;
+      std::replace(words.begin() + begin, words.end(), '_', ' ');
       words += ' ';
     }
     if (value.is_double()) {
       char number[32];
-      std::snprintf(number, sizeof number, "%.5g", value.get_double().value_unsafe());
-      words += number;
+      words.append(number,
+                   std::to_chars(number, number + sizeof number, value.get_double().value_unsafe(),
+                                 std::chars_format::general, 5)
+                       .ptr);
     } else if (value.is_string()) {
       words += value.get_string().value_unsafe();
     } else {
