@@ -225,7 +225,7 @@ AskSession::Answered AskSession::suggest() {
   if (std::holds_alternative<NothingNow>(*answer)) return NothingNow{};
   if (std::holds_alternative<Exhausted>(*answer)) return Exhausted{};
   auto& suggestion = std::get<Suggestion>(*answer);
-  const std::string config = config_of(next, suggestion);
+  const std::string config = config_of(next, suggestion.config);
   state.ledger->commit(TrialAdded{next, config, std::move(suggestion.tag), ""});
   state.ledger->commit(AttemptStarted{next, 1, 0, {}});
   return Suggested{next, config};

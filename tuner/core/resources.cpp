@@ -7,6 +7,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_text.h"
 
 namespace tune {
 
@@ -39,7 +40,23 @@ void give_back(double& used, double amount) {
 
 }  // namespace
 
-std::string text_of_resources(const Resources& resources) { return Json(resources).dump(); }
+std::string text_of_resources(const Resources& resources) {
+  constexpr double many = 1e15;
+  std::string text = "{";
+  for (const auto& [name, amount] : resources) {
+    if (text.size() > 1) text += ',';
+    append_string(text, name);
+    text += ':';
+    if (amount > 0 && amount < many && std::floor(amount) == amount) {
+      append_integer(text, static_cast<std::int64_t>(amount));
+      text += ".0";
+    } else {
+      text += Json(amount).dump();
+    }
+  }
+  text += '}';
+  return text;
+}
 
 Resources resources_from_text(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);

@@ -176,7 +176,16 @@ Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
   return met;
 }
 
-void Attempts::take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over) {
+/// Whether a callback wants a checkpoint of it, or the trainable does.
+bool Attempts::tell_result(const Trial& before, const Result& result) {
+  if (callbacks_.empty()) return result.should_checkpoint;
+  told_result_ = result;
+  callbacks_.call("on_trial_result",
+                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
+  return told_result_.should_checkpoint;
+}
+
+void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::string> handed_over) {
   breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
@@ -184,14 +193,10 @@ void Attempts::take_in(Attempt& attempt, Result result, std::optional<std::strin
     require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));
   }
   Triggers met = triggers(attempt, result, decision);
-  told_result_ = result;
-  callbacks_.call("on_trial_result",
-                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
+  const bool is_wished_for = tell_result(before, result);
   const bool exploits = decision.action == Action::exploit;
   const bool can_save = !attempt.conversation->is_function() && !exploits;
-  if (told_result_.should_checkpoint && !result.should_checkpoint && can_save) {
-    met.add(Trigger::callback);
-  }
+  if (is_wished_for && !result.should_checkpoint && can_save) met.add(Trigger::callback);
   if (handed_over && !exploits) met.add(Trigger::result);
   decision.checkpoint = met.any();
 

@@ -6,9 +6,13 @@ namespace tune {
 
 namespace {
 
-bool is_of(const Allocation& allocation, Resources wanted) {
-  std::erase_if(wanted, [](const auto& entry) { return entry.second <= 0; });
-  return allocation.amounts == wanted;
+bool is_of(const Allocation& allocation, const Resources& wanted) {
+  auto held = allocation.amounts.begin();
+  for (const auto& entry : wanted) {
+    if (entry.second <= 0) continue;  // nobody holds nothing
+    if (held == allocation.amounts.end() || *held++ != entry) return false;
+  }
+  return held == allocation.amounts.end();
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ void Attempts::give_back(const Place& place) {
 }
 
 bool Attempts::start(TrialId id, Place place) {
-  const Resources wanted = resources_of(id);
+  const Resources& wanted = resources_of(id);
   if (!is_of(place.idle != nullptr ? place.idle->allocation() : *place.allocation, wanted)) {
     give_back(place);
     if (place.idle != nullptr) {
@@ -65,7 +69,7 @@ bool Attempts::start(TrialId id, Place place) {
 
 /// What the trial's next attempt takes. What there is no longer, after a resume, it does not wait
 /// for.
-Resources Attempts::resources_of(TrialId id) const {
+const Resources& Attempts::resources_of(TrialId id) const {
   const Resources& own = trial(id).resources;
   return own.empty() || resources_.impossible(own) ? spec_.resources_per_trial : own;
 }
@@ -125,7 +129,7 @@ void Attempts::begin(TrialId id, Conversation& conversation) {
             callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));
           });
         }
-        prepared(id, number, source, error);
+        prepared(id, number, std::move(source), error);
       });
 }
 
@@ -153,7 +157,9 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
                                         attempt->source.directory);
   if (spec_.plain) make_plain(process, spec_, trial(id));
   attempt->has_begun = true;
-  conversation.begin({std::move(process)}, std::move(start));
+  std::vector<LaunchSpec> processes;  // no list in braces, which would be copied
+  processes.push_back(std::move(process));
+  conversation.begin(std::move(processes), std::move(start));
   if (conversation.state() == Conversation::State::ready) step(*attempt);
 }
 

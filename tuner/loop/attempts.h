@@ -95,7 +95,7 @@ class Attempts {
 
  private:
   // attempt_starts.cpp
-  Resources resources_of(TrialId trial) const;
+  const Resources& resources_of(TrialId trial) const;
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
   void begin(TrialId trial, Conversation& conversation);
@@ -114,7 +114,8 @@ class Attempts {
   void on(Attempt& attempt, const Conversation::Gone& gone);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
-  void take_in(Attempt& attempt, Result result, std::optional<std::string> handed_over);
+  bool tell_result(const Trial& before, const Result& result);
+  void take_in(Attempt& attempt, Result&& result, std::optional<std::string> handed_over);
   void take_over(Attempt& attempt, std::string reported);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);

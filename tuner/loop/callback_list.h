@@ -22,6 +22,8 @@ class CallbackList {
   /// Called after those that are there.
   void add(std::unique_ptr<Callback> callback) { callbacks_.push_back(std::move(callback)); }
 
+  bool empty() const { return callbacks_.empty(); }
+
   /// Calls `hook(callback)` for each.
   template <class Hook>
   void call(const char* hook_name, const Hook& hook) {

@@ -62,12 +62,15 @@ Conversation::Heard Conversation::hear(Reported& wakeup) {
   }
   if (const auto other = other_answer(wakeup.iteration); !other.empty()) return out_of_turn(other);
   const LaunchId from = wakeup.launch;
-  if (from == members_.front().id) reported_ = std::move(wakeup);
-  if (!all_have_answered(from)) return {};
+  const bool is_first = from == members_.front().id;
+  if (!all_have_answered(from)) {
+    if (is_first) reported_ = std::move(wakeup);
+    return {};
+  }
   start_.reset();
   specs_.clear();
   wait_for(State::ready, never_s);
-  return Stepped{*std::exchange(reported_, std::nullopt)};
+  return Stepped{is_first ? std::move(wakeup) : *std::exchange(reported_, std::nullopt)};
 }
 
 Conversation::Heard Conversation::hear(const SaveAnswered& wakeup) {
@@ -155,7 +158,9 @@ void Conversation::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
 
 void Conversation::say_start(bool reset) {
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-    protocol::Start start = *start_;
+    // The last one that is not to be said again takes it along.
+    const bool is_last = !reset && rank + 1 == members_.size();
+    protocol::Start start = is_last ? std::move(*start_) : *start_;
     start.rank = static_cast<int>(rank);
     start.world_size = static_cast<int>(members_.size());
     start.reset = reset;

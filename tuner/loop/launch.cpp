@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "tuner/plain/command_words.h"
 #include "tuner/spec/spec_doubts.h"
@@ -31,16 +32,19 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   launch.directory = work;
   launch.stdout_path = paths::standard_output(own);
   launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own);
-  const auto add = [&launch](const std::string& name, const std::string& value) {
-    launch.environment.push_back(name + "=" + value);
+  launch.environment.reserve(spec.env.size() + 11);
+  const auto add = [&launch](std::string_view name, std::string_view value) {
+    std::string& variable = launch.environment.emplace_back();
+    variable.reserve(name.size() + 1 + value.size());
+    variable.append(name).append(1, '=').append(value);
   };
   for (const auto& [name, value] : spec.env) add(name, value);
   add(protocol::env_socket_fd, std::to_string(protocol::socket_fd));
   add(protocol::env_version, std::to_string(protocol::version));
   add(protocol::env_experiment, spec.name);
-  add(protocol::env_experiment_dir, context.experiment_dir.string());
+  add(protocol::env_experiment_dir, context.experiment_dir.native());
   add(protocol::env_trial_id, to_string(trial));
-  add(protocol::env_trial_dir, launch.directory.string());
+  add(protocol::env_trial_dir, launch.directory.native());
   add(protocol::env_attempt, std::to_string(attempt));
   add(protocol::env_session, context.session_mark);
   add(protocol::env_resources, text_of_resources(allocation.amounts));

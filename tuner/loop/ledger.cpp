@@ -27,7 +27,7 @@ Seconds Ledger::running_s() const {
   return experiment_.earlier_sessions_s() + clock_.steady() - began_;
 }
 
-void Ledger::commit(EventBody body) {
+void Ledger::commit(EventBody&& body) {
   note_clock();
   add(std::move(body));
 }
@@ -42,7 +42,7 @@ void Ledger::note_clock() {
   add(ClockStepped{by_s});
 }
 
-void Ledger::add(EventBody body) {
+void Ledger::add(EventBody&& body) {
   // A result's own time is when it was taken in, a little earlier: the record has one time only,
   // and policies are to see the same again in a replay.
   const auto* const reported = std::get_if<ResultReported>(&body);

@@ -32,7 +32,7 @@ class Ledger {
          const Clock& clock, TrialChanges changes = {});
 
   /// Numbers and dates the event, applies it, and tells the policies.
-  void commit(EventBody body);
+  void commit(EventBody&& body);
 
   /// Hands the turn's events to the kernel, or to a thread that does. Error if the journal cannot
   /// be written, now or since the last call: then nothing that was committed in this turn may be
@@ -76,7 +76,7 @@ class Ledger {
 
  private:
   void note_clock();
-  void add(EventBody body);
+  void add(EventBody&& body);
   void write_beside();
   void finish_write(Seconds took_s);
   void start_sync();

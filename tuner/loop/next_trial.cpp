@@ -55,8 +55,8 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
 
 void NextTrial::add(Suggestion suggestion, bool by_hand) {
   const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
-  ledger_.commit(TrialAdded{id, config_of(id, suggestion), std::move(suggestion.tag),
-                            start_checkpoint_, by_hand});
+  ledger_.commit(TrialAdded{id, config_of(id, std::move(suggestion.config)),
+                            std::move(suggestion.tag), start_checkpoint_, by_hand});
   on_added_();
 }
 

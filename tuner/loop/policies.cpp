@@ -58,7 +58,7 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
     const bool by_rule = stop && !result.done;
     return {.action = Action::stop, .by_rule = by_rule, .why = by_rule ? stopper->why() : Why()};
   }
-  const Decision decision = scheduler->on_result(trial, result);
+  Decision decision = scheduler->on_result(trial, result);
   if (decision.action != Action::stop) searcher.on_result(trial, result);
   return decision;
 }
@@ -166,9 +166,9 @@ void Policies::learn_end(const Trial& trial) {
   searcher.on_trial_end(trial);
 }
 
-std::string config_of(TrialId trial, const Suggestion& suggestion) {
+std::string config_of(TrialId trial, Json suggested) {
   try {
-    return config_text(suggestion.config);
+    return config_text(std::move(suggested));
   } catch (const std::invalid_argument& error) {
     throw user_error("the config that the searcher suggests for " + to_string(trial) +
                      " cannot be used: " + error.what() +

@@ -61,7 +61,7 @@ struct Policies {
 
 /// The config that was suggested for the trial, as it is recorded and as trainables get it. Error
 /// (user), naming the trial, if it could not be read again or sent.
-std::string config_of(TrialId trial, const Suggestion& suggestion);
+std::string config_of(TrialId trial, Json suggested);
 
 /// Takes in a recorded event: asks the policies what they would have answered, applies the record,
 /// tells the policies. Where their answer differs the record wins; the first difference is returned

@@ -343,9 +343,9 @@ void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> 
         }
         return prepared;
       },
-      [this, id, then = std::move(then)](const Prepared& prepared) {
+      [this, id, then = std::move(then)](Prepared prepared) {
         if (!prepared.damage) {
-          then(prepared.source, prepared.error);
+          then(std::move(prepared.source), prepared.error);
           return;
         }
         record_damage(id, prepared.source.checkpoint, *prepared.damage);

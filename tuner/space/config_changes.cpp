@@ -1,6 +1,6 @@
 #include "tuner/space/config_changes.h"
 
-#include <cstdio>
+#include <charconv>
 #include <map>
 
 #include "tuner/space/domain.h"
@@ -44,8 +44,9 @@ void compare(const Json& before, const Json& after, const std::string& path,
 std::string short_value(const Json& value) {
   if (value.is_number_float()) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.4g", value.get<double>());
-    return text;
+    const auto written =
+        std::to_chars(text, text + sizeof text, value.get<double>(), std::chars_format::general, 4);
+    return {text, written.ptr};
   }
   std::string text = shorten(value, 40);
   if (value.is_string() && text.ends_with('"')) text = text.substr(1, text.size() - 2);

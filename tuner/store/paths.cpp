@@ -14,6 +14,17 @@ constexpr std::string_view aside_mark = ".tmp-";
 constexpr std::string_view damaged_mark = ".damaged-";  // what `tune resume --salvage` keeps
 constexpr std::string_view corrupt_mark = ".corrupt";
 
+/// `directory / name`. Made as one text, as each piece that is added to a path copies its parts.
+path in(const path& directory, std::string_view name) {
+  const std::string& parent = directory.native();
+  std::string text;
+  text.reserve(parent.size() + 1 + name.size());
+  text += parent;
+  if (!text.empty() && text.back() != '/') text += '/';
+  text += name;
+  return text;
+}
+
 std::string checkpoint_name(int index) {
   char name[32];
   std::snprintf(name, sizeof name, "checkpoint_%06d", index);
@@ -42,43 +53,44 @@ std::optional<int> number_in(std::string_view name, std::string_view prefix,
 
 }  // namespace
 
-path spec(const path& experiment) { return experiment / "experiment.json"; }
-path lock(const path& experiment) { return experiment / "LOCK"; }
-path current(const path& experiment) { return experiment / "CURRENT"; }
+path spec(const path& experiment) { return in(experiment, "experiment.json"); }
+path lock(const path& experiment) { return in(experiment, "LOCK"); }
+path current(const path& experiment) { return in(experiment, "CURRENT"); }
 
 path journal(const path& experiment, int generation) {
-  return experiment / ("journal-" + std::to_string(generation) + ".jsonl");
+  return in(experiment, "journal-" + std::to_string(generation) + ".jsonl");
 }
 
 path snapshot(const path& experiment, int generation) {
-  return experiment / ("snapshot-" + std::to_string(generation) + ".json");
+  return in(experiment, "snapshot-" + std::to_string(generation) + ".json");
 }
 
 path trials(const path& experiment, int number) {
-  return experiment / ("trials-" + std::to_string(number) + ".jsonl");
+  return in(experiment, "trials-" + std::to_string(number) + ".jsonl");
 }
 
-path history(const path& experiment) { return experiment / "history.jsonl"; }
+path history(const path& experiment) { return in(experiment, "history.jsonl"); }
 
-path trial(const path& experiment, TrialId trial) { return experiment / to_string(trial); }
-path work(const path& trial) { return trial / "work"; }
-path standard_output(const path& trial) { return trial / "stdout.log"; }
-path standard_error(const path& trial) { return trial / "stderr.log"; }
-path checkpoint(const path& trial, int index) { return trial / checkpoint_name(index); }
+path trial(const path& experiment, TrialId trial) { return in(experiment, to_string(trial)); }
+path work(const path& trial) { return in(trial, "work"); }
+path standard_output(const path& trial) { return in(trial, "stdout.log"); }
+path standard_error(const path& trial) { return in(trial, "stderr.log"); }
+path checkpoint(const path& trial, int index) { return in(trial, checkpoint_name(index)); }
 
 path checkpoint(const path& experiment, const CheckpointRef& ref) {
   return checkpoint(trial(experiment, ref.trial), ref.index);
 }
 
 path checkpoint_aside(const path& trial, int index, int attempt) {
-  return trial / ("." + checkpoint_name(index) + std::string(aside_mark) + std::to_string(attempt));
+  return in(trial,
+            "." + checkpoint_name(index) + std::string(aside_mark) + std::to_string(attempt));
 }
 
 path checkpoint_corrupt(const path& trial, int index) {
-  return trial / (checkpoint_name(index) + std::string(corrupt_mark));
+  return in(trial, checkpoint_name(index) + std::string(corrupt_mark));
 }
 
-path manifest(const path& checkpoint) { return checkpoint / "manifest.json"; }
+path manifest(const path& checkpoint) { return in(checkpoint, "manifest.json"); }
 
 std::optional<int> parse_journal(std::string_view name) {
   return number_in(name, "journal-", ".jsonl");
