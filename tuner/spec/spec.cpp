@@ -74,7 +74,7 @@ class SpecParser {
     parse_resources(top_, spec_, problems_);
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
-    
+
     parse_policies({space,
                     std::move(objectives),
                     spec_.num_samples,
