@@ -40,7 +40,7 @@ void release_if_large(std::string& buffer) {
 }  // namespace
 
 Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned,
-             std::unique_ptr<PlainTalk> plain)
+             Plain plain)
     : shared_(shared),
       launch_(launch),
       process_(std::move(spawned.process)),
@@ -60,31 +60,57 @@ void Child::start() {
   shared_.happened.emplace_back(Launched{launch_, process_.pid(), start_ticks_, stderr_begin_});
   wait_for_input();
   wait_for_exit();
-  if (!plain_) return;
+  if (!is_plain()) return;
   say_plainly();
   read_logs_later();
 }
 
 void Child::signal(int signal) {
-  plain_&& signal != SIGKILL ? process_.signal_leader(signal) : process_.signal(signal);
-  if (!plain_) return;
-  plain_->leave();
+  is_plain() && signal != SIGKILL ? process_.signal_leader(signal) : process_.signal(signal);
+  if (!is_plain()) return;
+  plain_.talk->leave();
   say_plainly();
 }
 
 void Child::obey(const protocol::Command& command) {
-  if (std::holds_alternative<protocol::Stop>(command)) return signal(SIGTERM);
-  plain_->hear(command);
+  if (std::holds_alternative<protocol::Stop>(command)) return ask_to_leave();
+  plain_.talk->hear(command);
+  say_plainly();
+}
+
+/// A program that can be told to save leaves once it has.
+void Child::ask_to_leave() {
+  if (!plain_.save_signal) return signal(SIGTERM);
+  told_to_save_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  signal(*plain_.save_signal);
+}
+
+void Child::find(std::vector<WatchedCheckpoint> found, bool is_last) {
+  const auto self = shared_from_this();
+  bool has_saved = false;
+  for (WatchedCheckpoint& each : found) {
+    has_saved = has_saved || (told_to_save_ns_ && each.files.changed_ns() >= *told_to_save_ns_);
+    plain_.talk->find(std::move(each));
+  }
+  if (is_last) {
+    plain_.talk->end(*status_);
+    is_all_gone_ = true;
+  } else if (has_saved) {
+    told_to_save_ns_.reset();
+    if (plain_.save_signal != SIGTERM) process_.signal_leader(SIGTERM);
+  }
   say_plainly();
 }
 
 /// By looking, since not every file system tells of writes by another process; a look costs one
 /// system call a log.
 void Child::read_logs_later() {
-  next_read_.expires_after(plain_->may_have_more() ? std::chrono::milliseconds(0) : read_period);
+  next_read_.expires_after(plain_.talk->may_have_more() ? std::chrono::milliseconds(0) : read_period);
   next_read_.async_wait([self = shared_from_this()](boost::system::error_code error) {
     if (error) return;
-    self->plain_->read();
+    self->plain_.talk->read();
     self->say_plainly();
     self->read_logs_later();
   });
@@ -93,8 +119,8 @@ void Child::read_logs_later() {
 /// Passes on what there is to say now; after the last of it, the end.
 void Child::say_plainly() {
   const auto self = shared_from_this();  // the end may be the last that is known of it
-  plain_->say(shared_.happened);
-  if (is_all_gone_ && !plain_->has_more()) finish();
+  plain_.talk->say(shared_.happened);
+  if (is_all_gone_ && !plain_.talk->has_more()) finish();
 }
 
 void Child::queue(std::string_view lines) {
@@ -134,6 +160,7 @@ void Child::close() {
   linger_.cancel();
   next_read_.cancel();
   process_.signal(SIGKILL);
+  if (plain_.saves) shared_.watch->forget(launch_);
   shared_.adopted.ended(launch_);
 }
 
@@ -266,11 +293,13 @@ void Child::conclude() {
   linger_.cancel();
   shared_.adopted.forget(launch_);
   std::erase(shared_.leaving, shared_from_this());
-  if (!plain_) return finish();
+  if (!is_plain()) return finish();
   next_read_.cancel();
-  plain_->end(*status_);
-  is_all_gone_ = true;
-  say_plainly();
+  if (!plain_.saves) return find({}, true);
+  const bool has_ended_well =
+      status_->signal == 0 &&
+      (status_->exit_code == 0 || status_->exit_code == plain_.checkpoint_exit_code);
+  shared_.watch->end(launch_, has_ended_well);
 }
 
 void Child::finish() {

@@ -32,6 +32,7 @@ struct ChildrenShared {
   std::vector<std::shared_ptr<Child>> paused;  ///< said more than their share in this batch
   std::function<void(LaunchId)> gone;          ///< called when Exited has been noted
   Adopted adopted;
+  CheckpointWatch* watch = nullptr;  ///< there is one if a plain program saves by itself
   /// Their leaders have ended; something that they have left may not have.
   std::vector<std::shared_ptr<Child>> leaving;
   bool to_settle = false;  ///< is posted
@@ -40,8 +41,14 @@ struct ChildrenShared {
 /// Handlers hold a shared_ptr, so that one that was cancelled finds its object.
 class Child : public std::enable_shared_from_this<Child> {
  public:
-  /// `plain`: how what it prints is read, if it knows nothing of the driver.
-  Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, std::unique_ptr<PlainTalk> plain);
+  /// If the program knows nothing of the driver: how what it prints is read, and how it saves.
+  struct Plain {
+    std::unique_ptr<PlainTalk> talk;  ///< null: it speaks the protocol
+    bool saves = false;
+    std::optional<int> save_signal = {};
+    std::optional<int> checkpoint_exit_code = {};
+  };
+  Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, Plain plain);
 
   /// Notes Launched and begins to listen.
   void start();
@@ -49,9 +56,11 @@ class Child : public std::enable_shared_from_this<Child> {
   /// Adds to what the next `flush` writes.
   void queue(std::string_view lines);
   /// Whether commands are not for its socket, but for `obey`.
-  bool is_plain() const { return plain_ != nullptr; }
+  bool is_plain() const { return plain_.talk != nullptr; }
   /// What a command comes to for a program that cannot hear it.
   void obey(const protocol::Command& command);
+  /// What it has saved by itself. `is_last`: nothing of it runs any more.
+  void find(std::vector<WatchedCheckpoint> found, bool is_last);
   /// Writes what is queued as far as the socket takes it, and the rest when it can.
   void flush();
   /// Listens again, after having been paused.
@@ -86,6 +95,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void look_again();
   void read_logs_later();
   void say_plainly();
+  void ask_to_leave();
 
   ChildrenShared& shared_;
   LaunchId launch_;
@@ -99,7 +109,8 @@ class Child : public std::enable_shared_from_this<Child> {
   std::size_t sent_ = 0;              ///< of outbox_
   std::optional<ExitStatus> status_;  ///< it has ended
   boost::asio::steady_timer linger_;
-  std::unique_ptr<PlainTalk> plain_;  ///< null: it speaks the protocol
+  Plain plain_;
+  std::optional<std::int64_t> told_to_save_ns_;  ///< Unix time
   boost::asio::steady_timer next_read_;
   bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
   int looks_ = 0;             ///< at whether all of it is gone

@@ -72,6 +72,15 @@ struct Reported {
   std::optional<std::string> checkpoint;  ///< function API: name of a directory handed over
 };
 
+/// A program that saves by itself has done so.
+struct CheckpointFound {
+  LaunchId launch{};
+  /// It has what led to this iteration's result, perhaps more. No larger than that of the last
+  /// result that was reported.
+  std::int64_t iteration = 0;
+  CheckpointFiles files;
+};
+
 /// It answered a Save.
 struct SaveAnswered {
   LaunchId launch{};
@@ -110,8 +119,8 @@ struct ControlAsked {
   ControlRequest request;
 };
 
-using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, SaveAnswered,
-                            Faulted, Disconnected, Exited, Interrupted, ControlAsked>;
+using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound,
+                            SaveAnswered, Faulted, Disconnected, Exited, Interrupted, ControlAsked>;
 
 class Executor {
  public:

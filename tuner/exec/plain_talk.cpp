@@ -72,8 +72,7 @@ void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
 void PlainTalk::hear(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
-    restored_ = start->iteration;
-    last_ = start->iteration;
+    restored_ = last_ = said_ = start->iteration;
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     asked_ = step->iteration;
   }
@@ -92,8 +91,9 @@ void PlainTalk::read() {
   has_filled_block_ = has_more;
   if (!status_ || has_more || has_read_all_) return;
   has_read_all_ = true;
-  for (Log& log : logs_) {
-    log.lines.finish([this](std::string_view line, bool bar) { take(line, bar); });
+  for (std::size_t i = 0; i < logs_.size(); ++i) {
+    logs_[i].lines.finish(
+        [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
   }
 }
 
@@ -104,22 +104,60 @@ bool PlainTalk::read(Log& log) {
   const ssize_t count =
       ::pread(log.file.get(), block_.data(), block_.size(), static_cast<off_t>(log.at));
   if (count <= 0) return false;
-  log.at += static_cast<std::uint64_t>(count);
-  log.lines.add({block_.data(), static_cast<std::size_t>(count)},
-                [this](std::string_view line, bool bar) { take(line, bar); });
+  // Line by line, as it counts where each of them ends.
+  std::string_view rest(block_.data(), static_cast<std::size_t>(count));
+  while (!rest.empty()) {
+    const std::size_t end = rest.find_first_of("\r\n");
+    const std::string_view line = rest.substr(0, end == rest.npos ? end : end + 1);
+    rest.remove_prefix(line.size());
+    log.at += line.size();
+    log.lines.add(line, [&](std::string_view text, bool bar) {
+      take(text, bar, static_cast<std::size_t>(&log - logs_.data()), log.at);
+    });
+  }
   return true;
 }
 
-void PlainTalk::take(std::string_view line, bool overwritten) {
+/// `line` ends before the byte `end` of the log.
+void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten);
   if (!metrics) return;
   // What is said twice, and what a restored program goes through once more, is no new result.
   if (const auto iteration = metrics->find("training_iteration")) {
-    if (!(*iteration > static_cast<double>(last_.value_or(0)))) return;
+    if (!(*iteration > static_cast<double>(last_))) return;
     constexpr double most = 9e15;
     last_ = static_cast<std::int64_t>(std::min(*iteration, most));
+  } else {
+    ++last_;
   }
-  results_.push_back(*std::move(metrics));
+  if (printed_.size() >= most_printed) printed_.pop_front();
+  printed_.push_back({last_, log, end});
+  results_.emplace_back(last_, *std::move(metrics));
+}
+
+void PlainTalk::find(WatchedCheckpoint checkpoint) {
+  if (!is_leaving_) read();  // what was printed before it
+  found_.push_back(
+      {launch_, iteration_at(checkpoint.printed_before), std::move(checkpoint.files)});
+}
+
+/// The last one whose result had been printed when the logs had come so far.
+std::int64_t PlainTalk::iteration_at(const LogSizes& printed) const {
+  const auto is_in = [&](const Printed& result) {
+    return result.end <= (result.log == 0 ? printed.stdout_bytes : printed.stderr_bytes);
+  };
+  const auto last = std::find_if(printed_.rbegin(), printed_.rend(), is_in);
+  return last == printed_.rend() ? restored_ : last->iteration;
+}
+
+/// Those of iterations that are known to the driver. What it has been stopped before is what they
+/// have at least, then.
+void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
+  for (CheckpointFound& found : found_) {
+    if (is_leaving_) found.iteration = std::min(found.iteration, said_);
+    if (found.iteration <= said_) wakeups.emplace_back(found);
+  }
+  std::erase_if(found_, [this](const auto& found) { return found.iteration <= said_; });
 }
 
 void PlainTalk::end(const ExitStatus& status) {
@@ -133,16 +171,19 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
     hello.api = protocol::Api::function_api;
     wakeups.emplace_back(Greeted{launch_, hello});
   }
+  say_checkpoints(wakeups);
   if (is_leaving_ || !asked_) return;
   // What has waited on the disk while results did in memory.
   while (results_.empty() && is_reading_behind()) read();
   if (!results_.empty()) {
     Reported reported{.launch = launch_};
-    reported.metrics = std::move(results_.front());
+    said_ = results_.front().first;
+    reported.metrics = std::move(results_.front().second);
     results_.pop_front();
     asked_.reset();
     has_result_ = true;
     wakeups.emplace_back(std::move(reported));
+    say_checkpoints(wakeups);
   } else if (status_) {
     say_end(wakeups);
   }

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tuner/exec/checkpoint_watch.h"
 #include "tuner/exec/executor.h"
 #include "tuner/exec/process.h"
 #include "tuner/files/file_descriptor.h"
@@ -29,6 +31,8 @@ class PlainTalk {
 
   /// What the driver tells it: a start, a step.
   void hear(const protocol::Command& command);
+  /// It has saved by itself.
+  void find(WatchedCheckpoint checkpoint);
   /// It is on its way out: what it prints from now on is nobody's.
   void leave() { is_leaving_ = true; }
 
@@ -54,10 +58,19 @@ class PlainTalk {
     std::uint64_t at = 0;
     LineSplitter lines;
   };
+  /// A result that it has printed.
+  struct Printed {
+    std::int64_t iteration = 0;
+    std::size_t log = 0;  ///< the line that closed it stands in
+    std::uint64_t end = 0;  ///< of that line, in its log
+  };
+  static constexpr std::size_t most_printed = 10'000;
 
   bool read(Log& log);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
-  void take(std::string_view line, bool overwritten);
+  void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
+  std::int64_t iteration_at(const LogSizes& printed) const;
+  void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
   std::string what_is_missing();
 
@@ -66,9 +79,13 @@ class PlainTalk {
   MetricReader reader_;
   std::vector<Log> logs_;
   std::string block_;
-  std::deque<Metrics> results_;        ///< printed, and not said
+  /// Printed, and not said.
+  std::deque<std::pair<std::int64_t, Metrics>> results_;
+  std::deque<Printed> printed_;          ///< the last ones
+  std::vector<CheckpointFound> found_;   ///< and not said, as results before them are not
+  std::int64_t said_ = 0;                ///< the last iteration of which that is so
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result
-  std::optional<std::int64_t> last_;   ///< training_iteration that it printed last
+  std::int64_t last_ = 0;              ///< iteration that it printed last
   std::int64_t restored_ = 0;          ///< iteration that it began with
   std::optional<ExitStatus> status_;   ///< it has ended
   bool has_greeted_ = false;

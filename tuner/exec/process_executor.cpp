@@ -70,6 +70,22 @@ class ProcessExecutor::Loop {
     launcher_.reset();
     for (const auto& [launch, state] : launches_) shared_.adopted.ended(launch);
     wait_for_ends();
+    watch_.reset();
+  }
+
+  void look_for_checkpoints() {
+    if (watch_) return;
+    const auto on_found = [this](LaunchId launch, std::vector<WatchedCheckpoint> found,
+                                 bool is_last) {
+      asio::post(shared_.context, [this, launch, is_last, found = std::move(found)]() mutable {
+        const auto state = launches_.find(launch);
+        if (state == launches_.end() || !state->second.child) return;
+        const auto child = state->second.child;  // its end may be what it hears
+        child->find(std::move(found), is_last);
+      });
+    };
+    watch_.emplace(on_found);
+    shared_.watch = &*watch_;
   }
 
   void listen(const std::filesystem::path& directory) {
@@ -89,6 +105,11 @@ class ProcessExecutor::Loop {
     if (spec.plain) {
       state->second.plain =
           std::make_unique<PlainTalk>(launch, *spec.plain, spec.stdout_path, spec.stderr_path);
+      if (spec.plain->checkpoints) {
+        state->second.watched = {.what = std::move(*spec.plain->checkpoints),
+                                 .stdout_path = spec.stdout_path,
+                                 .stderr_path = spec.stderr_path};
+      }
     }
     shared_.adopted.expect(launch);
     spec.environment.push_back(shared_.adopted.variable(launch));
@@ -162,6 +183,8 @@ class ProcessExecutor::Loop {
     std::shared_ptr<Child> child;  ///< none while the launcher has it
     std::optional<Doings::Doing> launching;
     std::unique_ptr<PlainTalk> plain;  ///< until it runs
+    /// The same: where a plain program saves.
+    std::optional<CheckpointWatch::Watched> watched;
     std::string early_lines;           ///< sent before it ran
     std::vector<int> early_signals;    ///< the same
     bool to_flush = false;             ///< it is in to_flush_
@@ -188,8 +211,18 @@ class ProcessExecutor::Loop {
     state.launching.reset();
     try {
       if (state.plain) state.plain->begin(spawned.stdout_begin, spawned.stderr_begin);
+      Child::Plain plain{.talk = std::move(state.plain)};
+      if (auto watched = std::exchange(state.watched, std::nullopt)) {
+        plain.save_signal = watched->what.save_signal;
+        plain.checkpoint_exit_code = watched->what.exit_code;
+        plain.saves = true;
+        watched->begin = {spawned.stdout_begin, spawned.stderr_begin};
+        watched->group = spawned.process.pid();
+        look_for_checkpoints();
+        watch_->begin(launch, *std::move(watched));
+      }
       state.child =
-          std::make_shared<Child>(shared_, launch, std::move(spawned), std::move(state.plain));
+          std::make_shared<Child>(shared_, launch, std::move(spawned), std::move(plain));
     } catch (const std::exception& error) {
       return on_launch_failed(
           launch, NotLaunched{std::string("cannot watch the process: ") + error.what()});
@@ -288,7 +321,8 @@ class ProcessExecutor::Loop {
   std::unordered_map<LaunchId, LaunchState> launches_;
   std::vector<LaunchId> to_flush_;
   std::atomic<bool> woken_ = false;
-  std::unique_ptr<Launcher> launcher_;  ///< last: its thread uses the others
+  std::optional<CheckpointWatch> watch_;  ///< its thread uses the others
+  std::unique_ptr<Launcher> launcher_;    ///< the same
 };
 
 ProcessExecutor::ProcessExecutor(Interrupts interrupts, Watchdog* watchdog) try

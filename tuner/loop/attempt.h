@@ -2,6 +2,7 @@
 // follows.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 
@@ -44,6 +45,10 @@ struct Attempt {
   /// driver, too.
   Seconds held_until = 0;
   FailureFacts failure;  ///< of an exit by itself
+  /// Of a program that saves by itself: what it has saved and nobody has copied yet, the newest.
+  std::optional<CheckpointFound> found;
+  std::deque<Save> results;         ///< the last ones, as checkpoints of them would have them
+  bool has_checkpoint_of_own = false;  ///< it has saved in this attempt
 };
 
 }  // namespace tune

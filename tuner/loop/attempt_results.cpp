@@ -1,7 +1,9 @@
 // Attempts: what conversations come to, a result, and what follows from it. Stopper, scheduler,
 // searcher and callbacks are asked, the record is committed, then the save and the decision are
 // carried out.
+#include <algorithm>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "tuner/core/error.h"
@@ -15,6 +17,8 @@ namespace {
 
 /// Whoever ends all processes of a job does not end them at one time.
 constexpr Seconds outside_signal_s = 2;
+
+constexpr std::string_view run_again = "it has saved and is run again (checkpoint_exit_code)";
 
 }  // namespace
 
@@ -110,6 +114,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
     attempt.save_failed = true;
     saver_.fail(save, *saved.error);
   } else {
+    save.metrics = trial(attempt.trial).last_metrics.text();
     commit_save(attempt, save);
   }
   save.directory.clear();
@@ -142,6 +147,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     breaker_.on_launch_failed(attempt.trial, gone.reason, ledger_.steady());
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
+  if (has_left_to_go_on(attempt, gone)) ending = {Outcome::interrupted, std::string(run_again)};
   if (winding_.kind == Winding::Kind::interrupted && ending.outcome == Outcome::completed) {
     // It may have been told to leave from outside, before its end; see end_record for failures.
     ending = {Outcome::interrupted, winding_.why_attempts_end()};
@@ -150,6 +156,15 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     held_.push_back(attempt.trial);
   }
   end(attempt, std::move(ending));
+}
+
+/// It has said by its exit code that it has saved, and is to be run again. Of one that comes to
+/// nothing between that is no end.
+bool Attempts::has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const {
+  if (!spec_.plain || !spec_.plain->checkpoints) return false;
+  const auto& code = spec_.plain->checkpoints->exit_code;
+  return gone.how == Conversation::Gone::How::exited && gone.signal == 0 && code &&
+         gone.exit_code == *code && (attempt.has_result || attempt.has_checkpoint_of_own);
 }
 
 Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
@@ -226,6 +241,7 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::str
     saver_.unpin(owner, index);
   }
   attempt.has_result = true;
+  if (spec_.plain && spec_.plain->checkpoints) note_for_checkpoints(attempt);
   attempt.save_failed = false;
   attempt.save_asked = false;
   if (handed_over) {
@@ -247,7 +263,10 @@ void Attempts::take_over(Attempt& attempt, std::string reported) {
                      Attempt& reporting = *find(id);  // it cannot end before this
                      --reporting.pending_work;
                      reporting.save_failed = !taken;
-                     if (taken) commit_save(reporting, std::move(*taken));
+                     if (taken) {
+                       taken->metrics = trial(id).last_metrics.text();
+                       commit_save(reporting, std::move(*taken));
+                     }
                      reporting.ending ? try_to_close(reporting) : carry_out(reporting);
                    });
 }
@@ -274,18 +293,82 @@ void Attempts::begin_save(Attempt& attempt) {
 }
 
 void Attempts::commit_save(Attempt& attempt, Save save) {
-  save.metrics = trial(attempt.trial).last_metrics.text();
   ++attempt.pending_work;
   saver_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
     Attempt& saved = *find(id);  // it cannot end before its commits
     --saved.pending_work;
     if (!committed) saved.save_failed = true;
+    copy_found(saved);
     if (saved.waits) {
       carry_out(saved);
     } else {
       try_to_close(saved);
     }
   });
+}
+
+/// What a checkpoint would say of this result, if the program turns out to have made one.
+void Attempts::note_for_checkpoints(Attempt& attempt) {
+  constexpr std::size_t most_results = 256;
+  if (attempt.results.size() >= most_results) attempt.results.pop_front();
+  Save& save = attempt.results.emplace_back(attempt.save);
+  save.metrics = trial(attempt.trial).last_metrics.text();
+}
+
+Save Attempts::save_of(const Attempt& attempt, std::int64_t iteration) const {
+  const auto is_it = [iteration](const Save& save) {
+    return save.checkpoint.iteration == iteration;
+  };
+  const auto found = std::find_if(attempt.results.rbegin(), attempt.results.rend(), is_it);
+  Save save = attempt.save;
+  if (found != attempt.results.rend()) {
+    save = *found;
+  } else {
+    save.metrics = "{}";
+    save.checkpoint = {};
+    save.checkpoint.iteration = iteration;
+    save.checkpoint.time_total_s = trial(attempt.trial).restored_time_s;
+  }
+  save.directory.clear();
+  save.checkpoint.triggers = {};
+  save.checkpoint.triggers.add(Trigger::result);
+  return save;
+}
+
+void Attempts::on(CheckpointFound& wakeup) {
+  const Conversation* const saving = conversations_.of(wakeup.launch);
+  Attempt* const attempt =
+      saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
+  if (attempt == nullptr || !attempt->has_begun) return;
+  attempt->found = std::move(wakeup);
+  copy_found(*attempt);
+}
+
+/// Of several that wait the newest: where the disk is slower than the saving, some are left out.
+void Attempts::copy_found(Attempt& attempt) {
+  const auto is_clone = [](const Attempt& of) {
+    return of.next == Action::exploit ||
+           (of.ending && of.ending->outcome == Outcome::exploiting);
+  };
+  if (is_clone(attempt)) attempt.found.reset();
+  if (!attempt.found || attempt.pending_work > 0) return;
+  CheckpointFound found = *std::exchange(attempt.found, std::nullopt);
+  attempt.has_checkpoint_of_own = true;
+  Save save = save_of(attempt, found.iteration);
+  save.checkpoint.index = saver_.take_index(attempt.trial);
+  ++attempt.pending_work;
+  saver_.copy(std::move(save), std::move(found.files),
+              [this, is_clone, id = attempt.trial](std::optional<Save> copied) {
+                Attempt& saved = *find(id);  // it cannot end before this
+                --saved.pending_work;
+                if (copied && is_clone(saved)) {
+                  saver_.discard({id, copied->checkpoint.index}, copied->attempt);
+                } else if (copied) {
+                  return commit_save(saved, *std::move(copied));
+                }
+                copy_found(saved);
+                saved.waits ? carry_out(saved) : try_to_close(saved);
+              });
 }
 
 /// What was decided with the last result, once its save is out of the trainable's hands.

@@ -122,8 +122,9 @@ void Attempts::begin(TrialId id, Conversation& conversation) {
   attempt.save_asked = ledger_.experiment().is_waited_for(id);  // a clone, for its checkpoint
   breaker_.on_launch(id, ledger_.steady());
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
+  const auto saves_itself = spec_.plain ? spec_.plain->checkpoints : std::nullopt;
   saver_.prepare(
-      id, [this, id, number, was_started](Saver::Source source, const std::string& error) {
+      id, saves_itself, [this, id, number, was_started](Saver::Source source, const std::string& error) {
         if (was_started) {
           tell("on_trial_restore", [this, id, from = source.checkpoint](Callback& callback) {
             callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));
@@ -155,7 +156,7 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
       launch_spec(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
   protocol::Start start = start_message(launch_, trial(id), conversation.allocation(), process,
                                         attempt->source.directory);
-  if (spec_.plain) make_plain(process, spec_, trial(id));
+  if (spec_.plain) make_plain(process, spec_, trial(id), attempt->source.plain);
   attempt->has_begun = true;
   std::vector<LaunchSpec> processes;  // no list in braces, which would be copied
   processes.push_back(std::move(process));

@@ -64,6 +64,7 @@ class Attempts {
     Conversation* const speaking = conversations_.of(wakeup.launch);
     if (speaking != nullptr) follow(*speaking, speaking->hear(wakeup));
   }
+  void on(CheckpointFound& wakeup);
   /// Whoever has taken longer than it may.
   void look_at_deadlines();
 
@@ -112,6 +113,7 @@ class Attempts {
   void on(Attempt& attempt, const Conversation::Failed& failed);
   void on(Attempt& attempt, const Conversation::Overdue& overdue);
   void on(Attempt& attempt, const Conversation::Gone& gone);
+  bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
   bool tell_result(const Trial& before, const Result& result);
@@ -119,6 +121,9 @@ class Attempts {
   void take_over(Attempt& attempt, std::string reported);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
+  void note_for_checkpoints(Attempt& attempt);
+  void copy_found(Attempt& attempt);
+  Save save_of(const Attempt& attempt, std::int64_t iteration) const;
   void carry_out(Attempt& attempt);
   void step(Attempt& attempt);
 

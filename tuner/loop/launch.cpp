@@ -64,12 +64,20 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   return launch;
 }
 
-void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial) {
+void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,
+                const PlainSource& source) {
   const PlainProgram& plain = *spec.plain;
   const WordValues values{.config = Json::parse(trial.config.text()),
                           .trial_id = to_string(trial.id),
-                          .trial_dir = launch.directory.string()};
+                          .trial_dir = launch.directory.string(),
+                          .checkpoint_dir = source.root.string(),
+                          .checkpoint = source.checkpoint.string()};
   launch.argv = expand_command(spec.command, values);
+  if (plain.checkpoints && !source.checkpoint.empty()) {
+    for (std::string& more : expand_command(plain.checkpoints->resume, values)) {
+      launch.argv.push_back(std::move(more));
+    }
+  }
   // It does not listen: a library of ours in it is to know that.
   std::erase_if(launch.environment, [](const std::string& variable) {
     return variable.starts_with(std::string(protocol::env_socket_fd) + "=") ||
@@ -104,6 +112,14 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   }
   for (const std::string& name : metrics_awaited(spec)) add(name, "");
   if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
+  if (const auto& saves = plain.checkpoints) {
+    reading.checkpoints = PlainWatch{.root = source.root,
+                                     .pattern = saves->pattern,
+                                     .complete = saves->complete,
+                                     .known = source.known,
+                                     .save_signal = saves->save_signal,
+                                     .exit_code = saves->exit_code};
+  }
   launch.plain = std::move(reading);
 }
 

@@ -9,6 +9,7 @@
 #include "tuner/core/experiment.h"
 #include "tuner/core/resources.h"
 #include "tuner/exec/executor.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -31,8 +32,9 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
                        const std::filesystem::path& work);
 
 /// Makes `launch` that of a plain program, which gets the trial's config in its command and
-/// environment.
-void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial);
+/// environment. `source`: where it keeps its checkpoints, if it does.
+void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,
+                const PlainSource& source = {});
 
 /// What the process of `launch` is told first. `checkpoint`: the directory to restore from, or
 /// empty.

@@ -88,6 +88,42 @@ void Saver::take_over(Save save, std::string reported,
       });
 }
 
+void Saver::copy(Save save, CheckpointFiles files,
+                 std::function<void(std::optional<Save>)> then) {
+  struct Copied {
+    Save save;
+    std::string error;
+    bool has_changed = false;
+  };
+  pool_.post(
+      Lane::restores,
+      [this, save = std::move(save), files = std::move(files)]() mutable -> Copied {
+        Copied copied{std::move(save), "", false};
+        const CheckpointRef checkpoint{copied.save.trial, copied.save.checkpoint.index};
+        try {
+          store_.copy(checkpoint, copied.save.attempt, files.root, files.name);
+        } catch (const Error& error) {
+          copied.error = error.what();
+        }
+        const auto now = look_at_checkpoint(files.root, files.name);
+        copied.has_changed = !now || now->files != files.files;
+        return copied;
+      },
+      [this, then = std::move(then)](Copied copied) {
+        const CheckpointRef checkpoint{copied.save.trial, copied.save.checkpoint.index};
+        if (!copied.has_changed && copied.error.empty()) {
+          then(std::move(copied.save));
+          return;
+        }
+        if (!copied.has_changed) {
+          record_failure(checkpoint.trial, checkpoint.index, copied.error);
+        } else if (copied.error.empty()) {
+          discard(checkpoint, copied.save.attempt);
+        }
+        then(std::nullopt);
+      });
+}
+
 void Saver::commit(Save save, std::function<void(bool)> then) {
   const TrialId trial = save.trial;
   auto& queue = commits_[trial];
@@ -308,7 +344,22 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
   });
 }
 
-void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> then) {
+/// Whatever else is there of the kind may be half-written, or later than what it goes on from.
+PlainSource Saver::put_back(const Source& source, const std::string& start,
+                                   const PlainCheckpoints& plain) {
+  PlainSource put;
+  put.root = plain.in_working_directory ? source.work : source.work / plain_checkpoint_dir;
+  store_.clear(put.root, names_of_checkpoints(put.root, plain.pattern));
+  const path from = source.directory.empty() ? path(start) : source.directory;
+  if (from.empty()) return put;
+  store_.put_back(from, put.root);
+  put.known = look_at_checkpoints(put.root, plain.pattern);
+  put.checkpoint = put.known.empty() ? put.root : put.known.back().place();
+  return put;
+}
+
+void Saver::prepare(TrialId id, const std::optional<PlainCheckpoints>& plain,
+                    std::function<void(Source, const std::string&)> then) {
   struct Prepared {
     Source source;
     std::string error;
@@ -324,32 +375,35 @@ void Saver::prepare(TrialId id, std::function<void(Source, const std::string&)> 
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, wanted, start]() -> Prepared {
-        Prepared prepared{{wanted, {}, {}}, "", std::nullopt};
+      [this, id, wanted, start, plain]() -> Prepared {
+        Prepared prepared{{wanted, {}, {}, {}}, "", std::nullopt};
         try {
           prepared.source.work = store_.make_working_directory(id);
           if (wanted.index == 0 && !start.empty()) {
             const auto damage = store_.verify_foreign(start);
             if (damage) prepared.error = start + " cannot be trusted: " + *damage;
           }
-          if (wanted.index == 0) return prepared;
-          if (const auto damage = store_.verify(wanted)) {
+          const auto damage = wanted.index == 0 ? std::nullopt : store_.verify(wanted);
+          if (damage) {
             prepared.damage = {*damage, store_.set_aside(wanted)};
-          } else {
-            prepared.source.directory = store_.locate(wanted);
+            return prepared;
+          }
+          if (wanted.index != 0) prepared.source.directory = store_.locate(wanted);
+          if (plain && prepared.error.empty()) {
+            prepared.source.plain = put_back(prepared.source, start, *plain);
           }
         } catch (const Error& error) {
           prepared.error = error.what();
         }
         return prepared;
       },
-      [this, id, then = std::move(then)](Prepared prepared) {
+      [this, id, plain, then = std::move(then)](Prepared prepared) {
         if (!prepared.damage) {
           then(std::move(prepared.source), prepared.error);
           return;
         }
         record_damage(id, prepared.source.checkpoint, *prepared.damage);
-        prepare(id, then);
+        prepare(id, plain, then);
       });
 }
 

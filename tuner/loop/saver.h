@@ -22,6 +22,7 @@
 #include "tuner/loop/callback_list.h"
 #include "tuner/loop/ledger.h"
 #include "tuner/loop/workers.h"
+#include "tuner/plain/plain_program.h"
 #include "tuner/store/checkpoint_keeper.h"
 
 namespace tune {
@@ -54,6 +55,11 @@ class Saver {
   /// commit, or nothing if it was refused, which has then been recorded as a failed save.
   void take_over(Save save, std::string reported, std::function<void(std::optional<Save>)> then);
 
+  /// Copies what a program has saved by itself; `then` gets the save to commit, or nothing: if that
+  /// failed, which has then been recorded as a failed save, or if the program was about to change
+  /// it, which is none.
+  void copy(Save save, CheckpointFiles files, std::function<void(std::optional<Save>)> then);
+
   /// Makes it a checkpoint once those that the trial has saved before are, records that and what
   /// retention drops; `then` gets whether it worked.
   void commit(Save save, std::function<void(bool)> then);
@@ -82,11 +88,14 @@ class Saver {
     CheckpointRef checkpoint;         ///< of the trial itself or its donor; index 0: there is none
     std::filesystem::path directory;  ///< where that can be read
     std::filesystem::path work;       ///< the working directory of its program
+    PlainSource plain;                ///< of a program that saves by itself
   };
   /// Before a launch: makes the trial's directories and finds the newest checkpoint that it may
   /// start from and that is whole; damaged ones are recorded and set aside. `then` gets it, and why
-  /// the directories cannot be made, which is empty if they can.
-  void prepare(TrialId trial, std::function<void(Source, const std::string&)> then);
+  /// the directories cannot be made, which is empty if they can. Where the program saves by itself
+  /// (`plain`), the files are put back to where it had them, and others of the kind removed.
+  void prepare(TrialId trial, const std::optional<PlainCheckpoints>& plain,
+               std::function<void(Source, const std::string&)> then);
 
   /// Applies retention to a donor whose clone no longer needs it; `before` is what the clone had
   /// for a donor before its last record.
@@ -97,6 +106,8 @@ class Saver {
     Save save;
     std::function<void(bool)> then;
   };
+  PlainSource put_back(const Source& source, const std::string& start,
+                       const PlainCheckpoints& plain);
   void begin_commit(TrialId trial);
   void end_commit(Commit commit, const std::string& error);
   bool is_pinned(TrialId trial, int index) const;

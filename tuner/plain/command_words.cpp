@@ -66,7 +66,8 @@ const ListWord* list_word(std::string_view name) {
 
 /// The names that stand for one text each, without those that have a part of the user's.
 const std::vector<std::string>& single_words() {
-  static const std::vector<std::string> words = {"args_json", "trial_id", "trial_dir"};
+  static const std::vector<std::string> words = {"args_json", "trial_id", "trial_dir",
+                                                 "checkpoint_dir", "checkpoint"};
   return words;
 }
 
@@ -126,6 +127,10 @@ std::optional<std::string> value_of(std::string_view word, const WordValues& val
   if (word == "trial_id") return values.trial_id;
   if (word == "trial_dir") return values.trial_dir;
   if (word == "args_json") return values.config.dump();
+  if (word == "checkpoint_dir") return values.checkpoint_dir;
+  if (word == "checkpoint") {
+    return values.checkpoint.empty() ? std::nullopt : std::optional(values.checkpoint);
+  }
   if (word.starts_with(variable_prefix)) {
     const char* const variable =
         std::getenv(std::string(word.substr(variable_prefix.size())).c_str());
@@ -176,6 +181,13 @@ bool brings_config(std::string_view text) {
                                     piece.starts_with(config_prefix)));
   });
   return brings;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  bool has = false;
+  for_each_piece(
+      text, [&](std::string_view piece, bool is_word) { has = has || (is_word && piece == word); });
+  return has;
 }
 
 std::string complaint_about_words(std::string_view text, bool is_argument) {

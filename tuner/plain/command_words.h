@@ -15,7 +15,9 @@ namespace tune {
 struct WordValues {
   Json config;
   std::string trial_id;
-  std::string trial_dir;  ///< absolute
+  std::string trial_dir;       ///< absolute
+  std::string checkpoint_dir;  ///< absolute; where the program keeps its checkpoints
+  std::string checkpoint;      ///< absolute; what it goes on from; empty: it begins anew
 };
 
 /// `command` with its words replaced; a list word becomes several arguments, or none. What a config
@@ -28,6 +30,9 @@ std::optional<std::string> expand_text(std::string_view text, const WordValues& 
 
 /// Whether `text` has a word by which something of the config reaches the program.
 bool brings_config(std::string_view text);
+
+/// Whether `text` has this word.
+bool has_word(std::string_view text, std::string_view word);
 
 /// What is wrong with the words in `text`, as a sentence; empty if nothing is. `is_argument`: one
 /// of the command's, where list words may stand, alone.

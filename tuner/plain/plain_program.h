@@ -3,8 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tuner/plain/checkpoint_files.h"
 
 namespace tune {
 
@@ -17,16 +20,51 @@ struct PlainMetric {
   bool operator==(const PlainMetric&) const = default;
 };
 
+/// How a program that saves by itself does it.
+struct PlainCheckpoints {
+  /// Which files or directories are a checkpoint each: a pattern below the directory in which they
+  /// are; empty: all that is there is one.
+  std::string pattern;
+  /// They are in the trial's working directory itself, not in `plain_checkpoint_dir` of it.
+  bool in_working_directory = false;
+  std::string complete;             ///< a file without which a directory is not whole; or empty
+  std::vector<std::string> resume;  ///< arguments that are added if there is one to go on from
+  std::optional<int> save_signal;   ///< makes it save
+  std::optional<int> exit_code;     ///< means: it has saved, and is to be run again
+};
+
 struct PlainProgram {
   std::vector<PlainMetric> metrics;  ///< beside those that the spec names
   /// Where it runs, absolute; empty: in the trial's own directory.
   std::filesystem::path directory;
+  std::optional<PlainCheckpoints> checkpoints = {};  ///< nothing: it is not known to save
+};
+
+/// Of a trial's working directory: where "${checkpoint_dir}" is.
+inline constexpr const char* plain_checkpoint_dir = "checkpoints";
+
+/// Where a program that saves by itself finds what it goes on from.
+struct PlainSource {
+  std::filesystem::path root;          ///< where it keeps its checkpoints, absolute
+  std::filesystem::path checkpoint;    ///< that has been put back there; empty: it begins anew
+  std::vector<CheckpointFiles> known;  ///< what has been put back, as it is
+};
+
+/// How the checkpoints of one launch are found.
+struct PlainWatch {
+  std::filesystem::path root;  ///< absolute; it is there
+  std::string pattern;
+  std::string complete;
+  std::vector<CheckpointFiles> known;  ///< what was there before the launch
+  std::optional<int> save_signal;
+  std::optional<int> exit_code;
 };
 
 /// How the output of one launch is read.
 struct PlainReading {
   std::vector<PlainMetric> metrics;
   std::vector<std::string> closing;  ///< a result is there when all of these are; some of `metrics`
+  std::optional<PlainWatch> checkpoints = {};
 };
 
 }  // namespace tune

@@ -18,6 +18,11 @@ constexpr ChangeRule resume_rules[] = {
     {"/trainable/merge_output", ""},
     {"/trainable/plain/metrics", ""},
     {"/trainable/plain/working_directory", ""},
+    {"/trainable/plain/checkpoints", ""},
+    {"/trainable/plain/complete", ""},
+    {"/trainable/plain/resume", ""},
+    {"/trainable/plain/save_signal", ""},
+    {"/trainable/plain/checkpoint_exit_code", ""},
     {"/param_space",
      "the param space of a started experiment cannot change, because its trials were drawn from "
      "it: "

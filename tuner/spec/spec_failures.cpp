@@ -24,26 +24,6 @@ Json from_fail_fast(FailFast fail_fast) {
   return fail_fast == FailFast::raise ? Json("raise") : Json(fail_fast == FailFast::yes);
 }
 
-/// "SIGBUS", "BUS" or 7.
-std::optional<int> to_signal(const Json& json) {
-  if (json.is_string()) {
-    std::string name = json.get<std::string>();
-    if (name.starts_with("SIG")) name.erase(0, 3);
-    for (int signal = 1; signal < NSIG; ++signal) {
-      const char* const known = ::sigabbrev_np(signal);
-      if (known != nullptr && name == known) return signal;
-    }
-    return std::nullopt;
-  }
-  const auto number = to_int(json, 1);
-  return number && *number < NSIG ? number : std::nullopt;
-}
-
-Json from_signal(int signal) {
-  const char* const name = ::sigabbrev_np(signal);
-  return name != nullptr ? Json(std::string("SIG") + name) : Json(signal);
-}
-
 /// Reads one list of rules.
 class RuleReader {
  public:
@@ -139,6 +119,25 @@ Json from_rules(const std::vector<FailureRule>& rules) {
 }
 
 }  // namespace
+
+std::optional<int> to_signal(const Json& json) {
+  if (json.is_string()) {
+    std::string name = json.get<std::string>();
+    if (name.starts_with("SIG")) name.erase(0, 3);
+    for (int signal = 1; signal < NSIG; ++signal) {
+      const char* const known = ::sigabbrev_np(signal);
+      if (known != nullptr && name == known) return signal;
+    }
+    return std::nullopt;
+  }
+  const auto number = to_int(json, 1);
+  return number && *number < NSIG ? number : std::nullopt;
+}
+
+Json from_signal(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name != nullptr ? Json(std::string("SIG") + name) : Json(signal);
+}
 
 void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems) {
   const Json* const json = top.find("failure_config");

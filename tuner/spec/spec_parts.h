@@ -33,6 +33,10 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec);
 /// Fills in resources and resources_per_trial; max_concurrent_trials must be there already.
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
 
+/// A signal's name, with or without "SIG", or number: "SIGBUS", "BUS" or 7.
+std::optional<int> to_signal(const Json& json);
+Json from_signal(int signal);
+
 /// Fills in failure_config.
 void parse_failures(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
 Json failures_to_json(const FailureConfig& config);

@@ -51,11 +51,84 @@ void parse_metrics(const FieldReader& fields, PlainProgram& plain, std::vector<P
                "a list of names, or an object of names and RE2 expressions with one group", *json);
 }
 
+bool uses_checkpoint_dir(const ExperimentSpec& spec) {
+  const auto uses = [](const std::string& text) { return has_word(text, "checkpoint_dir"); };
+  return std::any_of(spec.command.begin(), spec.command.end(), uses) ||
+         std::any_of(spec.env.begin(), spec.env.end(),
+                     [&](const auto& variable) { return uses(variable.second); });
+}
+
+/// Fills in what it says of saving; nothing if the program is not known to save.
+void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainProgram& plain) {
+  static constexpr const char* names[] = {"checkpoints", "complete", "resume", "save_signal",
+                                          "checkpoint_exit_code"};
+  PlainCheckpoints saving;
+  fields.read("checkpoints", "a pattern of file names, like \"checkpoint-*\"", to_text,
+              saving.pattern);
+  const std::string wrong = complaint_about_checkpoints(saving.pattern);
+  if (!wrong.empty()) {
+    fields.complain("checkpoints", "checkpoints must be a pattern of names below the checkpoint "
+                                   "directory, like \"checkpoint-*\", got " +
+                                       quote(saving.pattern) + ": " + wrong);
+  }
+  fields.read("complete", "the name of a file in each checkpoint", to_text, saving.complete);
+  const std::string odd = complaint_about_checkpoints(saving.complete);
+  if (!odd.empty()) {
+    fields.complain("complete", "complete must be the name of a file in each checkpoint, got " +
+                                    quote(saving.complete) + ": " + odd);
+  }
+  const auto to_arguments = [](const Json& json) -> std::optional<std::vector<std::string>> {
+    std::vector<std::string> arguments;
+    if (!json.is_array()) return std::nullopt;
+    for (const Json& each : json) {
+      const auto text = to_text(each);
+      if (!text) return std::nullopt;
+      arguments.push_back(*text);
+    }
+    return arguments;
+  };
+  fields.read("resume", "a list of arguments, like [\"--resume\", \"${checkpoint}\"]",
+              to_arguments, saving.resume);
+  fields.read("save_signal", "a signal's name or number like \"SIGUSR1\"", to_signal,
+              saving.save_signal);
+  const auto to_exit_code = [](const Json& json) {
+    constexpr int last = 255;
+    const auto code = to_int(json, 1);
+    return code && *code <= last ? code : std::nullopt;
+  };
+  fields.read("checkpoint_exit_code", "an integer from 1 to 255", to_exit_code, saving.exit_code);
+  if (uses_checkpoint_dir(spec)) {
+    plain.checkpoints = std::move(saving);
+    return;
+  }
+  saving.in_working_directory = true;
+  if (plain.directory.empty() && !saving.pattern.empty()) {
+    plain.checkpoints = std::move(saving);
+    return;
+  }
+  for (const char* const name : names) {
+    const Json* const given = fields.find(name);
+    if (given == nullptr || given->is_null() || given->empty()) continue;
+    fields.complain(name, std::string(name) +
+                              " needs a place where the program saves: put ${checkpoint_dir} into "
+                              "the command or env, or set working_directory to \"trial\" and "
+                              "checkpoints to a pattern");
+    return;
+  }
+}
+
 void check_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
   for (std::size_t i = 0; i < spec.command.size(); ++i) {
     const std::string wrong = complaint_about_words(spec.command[i], i > 0);
     if (!wrong.empty()) {
       problems.push_back({append_pointer("/trainable/command", std::to_string(i)), wrong});
+    }
+  }
+  const std::size_t resume = spec.plain->checkpoints ? spec.plain->checkpoints->resume.size() : 0;
+  for (std::size_t i = 0; i < resume; ++i) {
+    const std::string wrong = complaint_about_words(spec.plain->checkpoints->resume[i], true);
+    if (!wrong.empty()) {
+      problems.push_back({append_pointer("/trainable/plain/resume", std::to_string(i)), wrong});
     }
   }
   for (const auto& [name, value] : spec.env) {
@@ -98,6 +171,7 @@ void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentS
   PlainProgram plain;
   parse_metrics(fields, plain, problems);
   plain.directory = directory_of(fields, base);
+  parse_saving(fields, spec, plain);
   spec.plain = std::move(plain);
   if (base == nullptr) return;
   check_words(spec, problems);
@@ -117,9 +191,18 @@ Json plain_to_json(const PlainProgram& plain) {
       metrics.push_back(metric.name);
     }
   }
-  return {{"metrics", metrics},
-          {"working_directory",
-           plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
+  Json json = {
+      {"metrics", metrics},
+      {"working_directory",
+       plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
+  if (const auto& saving = plain.checkpoints) {
+    json["checkpoints"] = saving->pattern;
+    json["complete"] = saving->complete;
+    json["resume"] = saving->resume;
+    if (saving->save_signal) json["save_signal"] = from_signal(*saving->save_signal);
+    if (saving->exit_code) json["checkpoint_exit_code"] = *saving->exit_code;
+  }
+  return json;
 }
 
 void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
@@ -137,18 +220,18 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
   }
   if (spec.checkpoint_config.checkpoint_frequency > 0 || spec.checkpoint_config.checkpoint_at_end) {
     top.complain("checkpoint_config",
-                 "a plain program cannot be told to save: remove checkpoint_frequency and "
+                 "a plain program saves when it likes: remove checkpoint_frequency and "
                  "checkpoint_at_end");
   }
   const std::string scheduler = spec.scheduler.is_object() && spec.scheduler.contains("type") &&
                                         spec.scheduler["type"].is_string()
                                     ? spec.scheduler["type"].get<std::string>()
                                     : "";
-  if (scheduler.starts_with("pb")) {
+  if (scheduler.starts_with("pb") && !spec.plain->checkpoints) {
     top.complain("scheduler",
                  "scheduler '" + scheduler +
-                     "' copies trials from their checkpoints, and those of a plain "
-                     "program are not known: asha, hyperband and median_stopping work");
+                     "' copies trials from their checkpoints, and those of this plain program are "
+                     "not known: have it save in ${checkpoint_dir}, a word for its command or env");
   }
 }
 

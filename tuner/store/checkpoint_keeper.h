@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tuner/core/checkpoint_ref.h"
 
@@ -43,6 +44,18 @@ class CheckpointKeeper {
   /// where it was, as it was.
   virtual std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
                                           const std::string& reported) = 0;
+
+  /// Copies `from`, a file or a directory that lies in `root`, to where `begin` would have made a
+  /// directory, under its name within `root`; `name` empty: all that is in `root`. After an Error
+  /// nothing of it is there.
+  virtual void copy(CheckpointRef checkpoint, int attempt, const std::filesystem::path& root,
+                    const std::filesystem::path& name) = 0;
+
+  /// Copies what the checkpoint in the directory `from` holds to below `root`, which is there.
+  virtual void put_back(const std::filesystem::path& from, const std::filesystem::path& root) = 0;
+  /// Makes the directory `root`, and removes `names` from it; an empty name: all that is there.
+  virtual void clear(const std::filesystem::path& root,
+                     const std::vector<std::filesystem::path>& names) = 0;
 
   /// Makes what was written aside a checkpoint, whole or not at all. When it returns, power may
   /// fail. After an Error there is no checkpoint and nothing aside: it is removed or, if it was

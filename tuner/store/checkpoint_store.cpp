@@ -70,8 +70,7 @@ void copy_tree(FileSystem& files, const path& from, const CheckpointTree& tree, 
   files.make_directories(to);
   for (const path& name : tree.directories) files.make_directories(to / name);
   for (const auto& [name, bytes] : tree.files) {
-    const auto out = files.open_append(to / name);
-    files.read_pieces(from / name, [&](std::string_view piece) { out->append(piece); });
+    files.copy(from / name, to / name);
   }
   for (const auto& link : tree.links) files.make_link(link.target, to / link.name);
 }
@@ -170,6 +169,46 @@ path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, i
   }
   if (is_copy) remove_quietly(files_, from);
   return from;
+}
+
+void CheckpointStore::copy(CheckpointRef checkpoint, int attempt, const path& root,
+                           const path& name) {
+  const path to = begin(checkpoint, attempt);
+  try {
+    const path from = name.empty() ? root : root / name;
+    const auto found = files_.entry(from);
+    if (!found) throw machine_error("not a checkpoint: " + from.native() + " is not there any more");
+    if (found->is_directory) {
+      copy_tree(files_, from, read_tree(files_, from, {files_.real_path(from)}), to / name);
+    } else {
+      files_.make_directories((to / name).parent_path());
+      files_.copy(from, to / name);
+    }
+  } catch (const Error&) {
+    remove_quietly(files_, to);
+    throw;
+  }
+}
+
+void CheckpointStore::put_back(const path& from, const path& root) {
+  copy_tree(files_, from, read_tree(files_, from, {files_.real_path(from)}, TopManifest::ours),
+            root);
+}
+
+void CheckpointStore::clear(const path& root, const std::vector<path>& names) {
+  files_.make_directories(root);
+  const auto remove = [this](const path& what) {
+    const auto found = files_.entry(what);
+    if (!found) return;
+    found->is_directory ? files_.remove_tree(what) : files_.remove_file(what);
+  };
+  for (const path& name : names) {
+    if (!name.empty()) {
+      remove(root / name);
+      continue;
+    }
+    for (const DirectoryEntry& entry : files_.list(root)) remove(root / entry.name);
+  }
 }
 
 /// Under another name if something has its own by now: it is never lost.

@@ -36,6 +36,12 @@ class CheckpointStore final : public CheckpointKeeper {
   std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
                                   const std::string& reported) override;
 
+  void copy(CheckpointRef checkpoint, int attempt, const std::filesystem::path& root,
+            const std::filesystem::path& name) override;
+  void put_back(const std::filesystem::path& from, const std::filesystem::path& root) override;
+  void clear(const std::filesystem::path& root,
+             const std::vector<std::filesystem::path>& names) override;
+
   /// What a reported name means; see HandedOver.
   HandedOver judge(TrialId trial, const std::string& reported);
   /// Moves it aside (copies and removes if it lies on another file system). Links from the root on

@@ -118,7 +118,8 @@ bool is_within(const path& directory, const path& name) {
   return end == directory.end();
 }
 
-CheckpointTree read_tree(FileSystem& files, const path& top, const std::vector<path>& also_called) {
+CheckpointTree read_tree(FileSystem& files, const path& top, const std::vector<path>& also_called,
+                         TopManifest manifest) {
   std::vector<path> tops = also_called;
   tops.push_back(top);
   CheckpointTree tree;
@@ -128,6 +129,7 @@ CheckpointTree read_tree(FileSystem& files, const path& top, const std::vector<p
     unread.pop_back();
     for (const DirectoryEntry& entry : files.list(below.empty() ? top : top / below)) {
       path name = below / entry.name;
+      if (manifest == TopManifest::ours && name == paths::manifest("")) continue;
       check_name(top, name);
       if (entry.is_directory) {
         if (files.is_mount_point(top / name)) {

@@ -81,6 +81,9 @@ class FileSystem {
   /// Calls `sink` with consecutive pieces of the file, at most 1 MiB each.
   virtual void read_pieces(const std::filesystem::path& file,
                            const std::function<void(std::string_view)>& sink) = 0;
+  /// Makes `to`, which is not there, a file with the content of `from`; where the file system can,
+  /// without copying it. Not synced.
+  virtual void copy(const std::filesystem::path& from, const std::filesystem::path& to);
   virtual void truncate(const std::filesystem::path& file, std::uint64_t bytes) = 0;
   /// `file` has `content` or, after a crash at any moment, what it had before: written aside,
   /// synced, renamed, directory synced.

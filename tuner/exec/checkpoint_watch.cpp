@@ -1,0 +1,374 @@
+// The order of events tells what was printed before a checkpoint was begun: writes to the logs and
+// to the checkpoints come through one queue of inotify. Where an event is missing, the time before
+// the look that found a change counts, which may be too early and never too late.
+#include "tuner/exec/checkpoint_watch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "tuner/core/error.h"
+#include "tuner/exec/process_stat.h"
+#include "tuner/files/regular_file.h"
+
+namespace tune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Between looks at what changes; at what is only to be looked at; at what events tell of.
+constexpr Seconds busy_period_s = 0.05;
+constexpr Seconds blind_period_s = 0.25;
+constexpr Seconds idle_period_s = 1;
+
+/// So long nothing may change before what is there counts as whole.
+constexpr Seconds quiet_s = 1;
+/// A clock of a file system stands still for so long: another write might have the same time.
+constexpr std::int64_t clock_step_ns = 20'000'000;
+
+constexpr std::size_t most_directories = 1'000;  ///< watched for one launch
+constexpr std::size_t most_writing = 1'000;
+
+constexpr std::uint32_t tree_events =
+    IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR |
+    IN_DONT_FOLLOW | IN_EXCL_UNLINK;
+
+Seconds steady_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::int64_t unix_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::uint64_t size_of_log(const fs::path& log) {
+  struct stat status {};
+  return ::lstat(log.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+             ? static_cast<std::uint64_t>(status.st_size)
+             : 0;
+}
+
+LogSizes earlier(const LogSizes& a, const LogSizes& b) {
+  return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
+}
+
+bool is_open_to_write(const fs::path& fdinfo) {
+  std::string text(256, '\0');
+  const FileDescriptor file(::open(fdinfo.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t count = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  const auto at = text.find("flags:");
+  if (at == text.npos) return false;
+  constexpr int octal = 8;
+  const auto flags = std::strtoul(text.c_str() + at + 6, nullptr, octal);
+  return (flags & O_ACCMODE) != O_RDONLY;
+}
+
+bool lies_in(const std::string& file, const std::string& place) {
+  return file.starts_with(place) && (file.size() == place.size() || file[place.size()] == '/');
+}
+
+/// Whether a process of the group has a file there open for writing.
+bool is_being_written(pid_t group, const fs::path& where) {
+  std::error_code error;
+  const std::string place = fs::canonical(where, error).string();
+  if (error) return false;
+  for (const pid_t pid : all_processes()) {
+    const auto stat = read_process_stat(pid);
+    if (!stat || stat->group != group) continue;
+    const fs::path process = "/proc/" + std::to_string(pid);
+    std::error_code ended;
+    for (fs::directory_iterator at(process / "fd", ended);
+         !ended && at != fs::directory_iterator(); at.increment(ended)) {
+      std::error_code ignored;
+      const std::string file = fs::read_symlink(at->path(), ignored).string();
+      if (lies_in(file, place) && is_open_to_write(process / "fdinfo" / at->path().filename())) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+CheckpointWatch::CheckpointWatch(OnFound on_found)
+    : on_found_(std::move(on_found)),
+      inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
+      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (!wake_) throw machine_error("cannot look for checkpoints: no file descriptors are left");
+  thread_ = std::thread([this] { run(); });
+}
+
+CheckpointWatch::~CheckpointWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  ::eventfd_write(wake_.get(), 1);
+  thread_.join();
+}
+
+void CheckpointWatch::begin(LaunchId launch, Watched watched) {
+  post(Begin{launch, std::move(watched)});
+}
+
+void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
+
+void CheckpointWatch::forget(LaunchId launch) { post(End{launch, std::nullopt}); }
+
+void CheckpointWatch::post(Command command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  ::eventfd_write(wake_.get(), 1);
+}
+
+void CheckpointWatch::run() {
+  for (;;) {
+    std::array<pollfd, 2> files{{{wake_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}}};
+    ::poll(files.data(), inotify_ ? 2 : 1, milliseconds_to_wait());
+    eventfd_t ignored = 0;
+    ::eventfd_read(wake_.get(), &ignored);
+    std::deque<Command> commands;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      commands.swap(commands_);
+    }
+    take_events();
+    for (Command& command : commands) std::visit([this](auto& what) { obey(what); }, command);
+    const Seconds now = steady_now();
+    for (auto& [id, launch] : launches_) {
+      if (launch.next_look > now) continue;
+      auto found = look(launch, std::nullopt);
+      if (!found.empty()) on_found_(id, std::move(found), false);
+    }
+  }
+}
+
+int CheckpointWatch::milliseconds_to_wait() const {
+  if (launches_.empty()) return -1;
+  Seconds next = never_s;
+  for (const auto& [id, launch] : launches_) next = std::min(next, launch.next_look);
+  constexpr double ms_per_s = 1e3;
+  return static_cast<int>(std::ceil(std::clamp(next - steady_now(), 0.0, idle_period_s) * ms_per_s));
+}
+
+void CheckpointWatch::obey(Begin& command) {
+  Launch& launch = launches_[command.launch];
+  launch.watched = std::move(command.watched);
+  launch.sizes = launch.sizes_at_look = launch.watched.begin;
+  for (const CheckpointFiles& known : launch.watched.what.known) {
+    launch.units[known.name].known = known.files;
+  }
+  watch_log(command.launch, launch, launch.watched.stdout_path);
+  if (launch.watched.stderr_path != launch.watched.stdout_path) {
+    watch_log(command.launch, launch, launch.watched.stderr_path);
+  }
+  watch_tree(command.launch, launch, {});
+}
+
+void CheckpointWatch::obey(const End& command) {
+  const auto found = launches_.find(command.launch);
+  if (found != launches_.end()) {
+    Launch& launch = found->second;
+    std::vector<WatchedCheckpoint> last;
+    if (command.ended_well) last = look(launch, command.ended_well);
+    for (const int watch : launch.watches) {
+      ::inotify_rm_watch(inotify_.get(), watch);
+      places_.erase(watch);
+    }
+    launches_.erase(found);
+    if (command.ended_well) on_found_(command.launch, std::move(last), true);
+  } else if (command.ended_well) {
+    on_found_(command.launch, {}, true);
+  }
+}
+
+void CheckpointWatch::watch_log(LaunchId id, Launch& launch, const fs::path& log) {
+  if (!inotify_) return;
+  const int watch = ::inotify_add_watch(inotify_.get(), log.c_str(), IN_MODIFY | IN_DONT_FOLLOW);
+  if (watch < 0) return;
+  launch.watches.push_back(watch);
+  places_[watch] = {id, true, {}};
+}
+
+void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& directory) {
+  if (!inotify_ || launch.watches.size() >= most_directories) return;
+  const PlainWatch& what = launch.watched.what;
+  if (!may_hold_checkpoints(what.pattern, directory)) return;
+  const fs::path place = directory.empty() ? what.root : what.root / directory;
+  const int watch = ::inotify_add_watch(inotify_.get(), place.c_str(), tree_events);
+  if (watch < 0) return;
+  launch.watches.push_back(watch);
+  places_[watch] = {id, false, directory};
+  std::error_code error;
+  for (fs::directory_iterator at(place, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored)) {
+      watch_tree(id, launch, directory / at->path().filename());
+    }
+  }
+}
+
+void CheckpointWatch::read_events(std::vector<Event>& events) {
+  constexpr std::size_t block_bytes = 64 * 1024;
+  alignas(inotify_event) std::array<char, block_bytes> block;
+  for (;;) {
+    const ssize_t count = ::read(inotify_.get(), block.data(), block.size());
+    if (count <= 0) return;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count);) {
+      const auto* const event = reinterpret_cast<const inotify_event*>(block.data() + at);
+      at += sizeof(inotify_event) + event->len;
+      const auto place = places_.find(event->wd);
+      if (place == places_.end()) continue;
+      if ((event->mask & IN_IGNORED) != 0) {
+        places_.erase(place);
+        continue;
+      }
+      events.push_back({place->second, event->len > 0 ? event->name : "", event->mask,
+                        event->cookie});
+    }
+  }
+}
+
+void CheckpointWatch::take_events() {
+  if (!inotify_) return;
+  std::vector<Event> events;
+  read_events(events);
+  if (events.empty()) return;
+  std::map<LaunchId, LogSizes> sizes;
+  for (const Event& event : events) {
+    const auto launch = launches_.find(event.place.launch);
+    if (launch == launches_.end() || sizes.contains(launch->first)) continue;
+    const Watched& watched = launch->second.watched;
+    sizes[launch->first] = {size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
+  }
+  // Whatever was printed before the sizes were taken has come by now.
+  read_events(events);
+  std::map<LaunchId, std::size_t> last_print;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].place.is_log) last_print[events[i].place.launch] = i;
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const LaunchId id = events[i].place.launch;
+    const auto launch = launches_.find(id);
+    if (events[i].place.is_log || launch == launches_.end()) continue;
+    const auto last = last_print.find(id);
+    const auto now = sizes.find(id);
+    const bool is_after_all = last == last_print.end() || last->second < i;
+    take(events[i], is_after_all && now != sizes.end() ? now->second : launch->second.sizes);
+  }
+  for (const auto& [id, size] : sizes) {
+    if (const auto launch = launches_.find(id); launch != launches_.end()) {
+      launch->second.sizes = size;
+    }
+  }
+}
+
+/// What has happened to one name in a tree, after `printed` at least.
+void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
+  Launch& launch = launches_.at(event.place.launch);
+  const PlainWatch& what = launch.watched.what;
+  const fs::path name = event.place.directory / event.name;
+  launch.next_look = std::min(launch.next_look, steady_now() + busy_period_s);
+  const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
+  if ((event.mask & IN_ISDIR) != 0 && is_new) watch_tree(event.place.launch, launch, name);
+  LogSizes begun = printed;
+  if ((event.mask & IN_CREATE) != 0 && launch.writing.size() < most_writing) {
+    launch.writing.insert_or_assign(name, printed);
+  } else if ((event.mask & IN_MOVED_FROM) != 0) {
+    const auto written = launch.writing.extract(name);
+    if (moving_.size() >= most_writing) moving_.clear();
+    moving_[event.cookie] = written.empty() ? printed : written.mapped();
+  } else if ((event.mask & IN_MOVED_TO) != 0) {
+    const auto moved = moving_.extract(event.cookie);
+    if (!moved.empty()) begun = earlier(printed, moved.mapped());
+  } else if ((event.mask & IN_DELETE) != 0) {
+    launch.writing.erase(name);
+  }
+  const auto checkpoint = checkpoint_of(what.pattern, name);
+  if (!checkpoint) return;
+  Unit& unit = launch.units[*checkpoint];
+  if (*checkpoint == name) {
+    // A file that gets its name, or is written anew, has nothing of what was there before.
+    if ((event.mask & IN_CLOSE_WRITE) != 0) {
+      unit.is_closed = true;
+      return;
+    }
+    unit.is_renamed = (event.mask & IN_MOVED_TO) != 0;
+    if (unit.is_renamed || std::exchange(unit.is_closed, false)) unit.printed.reset();
+  }
+  if (!unit.printed) unit.printed = begun;
+}
+
+std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
+                                                     std::optional<bool> ended_well) {
+  const Watched& watched = launch.watched;
+  const LogSizes sizes{size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
+  std::vector<WatchedCheckpoint> whole;
+  bool is_busy = false;
+  bool has_events = false;
+  std::set<fs::path> names;
+  for (CheckpointFiles& files : look_at_checkpoints(watched.what.root, watched.what.pattern)) {
+    names.insert(files.name);
+    Unit& unit = launch.units[files.name];
+    if (files.files == unit.known) {
+      unit.printed.reset();
+      continue;
+    }
+    if (!unit.printed && !std::exchange(has_events, true)) take_events();
+    if (!unit.printed) unit.printed = launch.sizes_at_look;
+    if (files.files != unit.seen) {
+      unit.seen = files.files;
+      unit.seen_since = steady_now();
+    }
+    if (!is_whole(launch, unit, files, ended_well)) {
+      is_busy = true;
+      continue;
+    }
+    unit.known = unit.seen;
+    whole.push_back({std::move(files), *std::exchange(unit.printed, std::nullopt)});
+  }
+  std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
+  launch.sizes_at_look = sizes;
+  const Seconds period = is_busy ? busy_period_s : inotify_ ? idle_period_s : blind_period_s;
+  launch.next_look = steady_now() + period;
+  return whole;
+}
+
+bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit,
+                               const CheckpointFiles& files, std::optional<bool> ended_well) const {
+  const PlainWatch& what = launch.watched.what;
+  const bool needs_file = !what.complete.empty() && !files.is_file;
+  const FileVersion* const complete = needs_file ? files.find(what.complete) : nullptr;
+  if (needs_file && complete == nullptr) return false;
+  if (ended_well == true) return true;
+  const std::int64_t age_ns = unix_ns() - files.changed_ns();
+  if (!ended_well && age_ns >= 0 && age_ns < clock_step_ns) return false;
+  if (files.is_file && unit.is_renamed) return true;
+  const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
+  if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
+  return steady_now() - unit.seen_since >= quiet_s &&
+         !is_being_written(launch.watched.group, files.place());
+}
+
+}  // namespace tune

@@ -1,0 +1,130 @@
+// A thread that looks for the checkpoints of programs that save by themselves: which are whole, and
+// what had been printed before their writing began.
+// Changes nothing on the disk, and knows no trial.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "tuner/core/clock.h"
+#include "tuner/exec/executor.h"
+#include "tuner/files/file_descriptor.h"
+
+namespace tune {
+
+/// How far the logs of a launch had come.
+struct LogSizes {
+  std::uint64_t stdout_bytes = 0;
+  std::uint64_t stderr_bytes = 0;
+};
+
+struct WatchedCheckpoint {
+  CheckpointFiles files;
+  /// At least this had been printed before its writing began.
+  LogSizes printed_before;
+};
+
+/// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed to
+/// its name; if its program has ended well; or if nothing has changed for a second and no process
+/// of the group has a file of it open for writing.
+class CheckpointWatch {
+ public:
+  /// What is whole and was not before; on the watch's thread. `is_last`: the answer to `end`. Must
+  /// not throw.
+  using OnFound = std::function<void(LaunchId, std::vector<WatchedCheckpoint>, bool is_last)>;
+
+  struct Watched {
+    PlainWatch what;
+    std::filesystem::path stdout_path;
+    std::filesystem::path stderr_path;  ///< may be the same
+    LogSizes begin;
+    pid_t group = 0;
+  };
+
+  explicit CheckpointWatch(OnFound on_found);
+  ~CheckpointWatch();
+
+  void begin(LaunchId launch, Watched watched);
+  /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
+  void end(LaunchId launch, bool ended_well);
+  /// Nobody waits for an answer.
+  void forget(LaunchId launch);
+
+ private:
+  struct Unit {
+    std::vector<FileVersion> known;   ///< when it was whole last
+    std::vector<FileVersion> seen;    ///< when it was looked at last
+    Seconds seen_since = 0;           ///< steady
+    std::optional<LogSizes> printed;  ///< before it was begun to be changed; nothing: it is as known
+    bool is_renamed = false;          ///< its file got its name by a rename
+    bool is_closed = false;           ///< nobody has written to its file since
+  };
+  struct Launch {
+    Watched watched;
+    std::map<std::filesystem::path, Unit> units;
+    std::vector<int> watches;                          ///< of inotify
+    std::map<std::filesystem::path, LogSizes> writing;  ///< of what may be renamed to a checkpoint
+    LogSizes sizes;          ///< of the logs, when events were read last
+    LogSizes sizes_at_look;  ///< when it was looked at last
+    Seconds next_look = 0;   ///< steady
+  };
+  struct Place {
+    LaunchId launch{};
+    bool is_log = false;
+    std::filesystem::path directory;  ///< within the root
+  };
+  struct Event {
+    Place place;
+    std::string name;
+    std::uint32_t mask = 0;
+    std::uint32_t cookie = 0;
+  };
+  struct Begin {
+    LaunchId launch{};
+    Watched watched;
+  };
+  struct End {
+    LaunchId launch{};
+    std::optional<bool> ended_well;  ///< nothing: forget it
+  };
+  using Command = std::variant<Begin, End>;
+
+  void post(Command command);
+  void run();
+  void obey(Begin& command);
+  void obey(const End& command);
+  void watch_log(LaunchId id, Launch& launch, const std::filesystem::path& log);
+  void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
+  void take_events();
+  void read_events(std::vector<Event>& events);
+  void take(const Event& event, const LogSizes& printed);
+  std::vector<WatchedCheckpoint> look(Launch& launch, std::optional<bool> ended_well);
+  bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
+                std::optional<bool> ended_well) const;
+  int milliseconds_to_wait() const;
+
+  OnFound on_found_;
+  FileDescriptor inotify_;  ///< none where the kernel gives no more: then it is only looked
+  FileDescriptor wake_;
+  std::map<LaunchId, Launch> launches_;
+  std::unordered_map<int, Place> places_;
+  std::unordered_map<std::uint32_t, LogSizes> moving_;  ///< by cookie
+  std::mutex mutex_;
+  std::deque<Command> commands_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tune
