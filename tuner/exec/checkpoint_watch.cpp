@@ -107,8 +107,8 @@ bool is_being_written(pid_t group, const fs::path& where) {
 
 }  // namespace
 
-CheckpointWatch::CheckpointWatch(OnFound on_found)
-    : on_found_(std::move(on_found)),
+CheckpointWatch::CheckpointWatch(OnNews on_news)
+    : on_news_(std::move(on_news)),
       inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
       wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (!wake_) throw machine_error("cannot look for checkpoints: no file descriptors are left");
@@ -129,6 +129,8 @@ void CheckpointWatch::begin(LaunchId launch, Watched watched) {
 }
 
 void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
+
+void CheckpointWatch::settle(LaunchId launch) { post(Settle{launch}); }
 
 void CheckpointWatch::forget(LaunchId launch) { post(End{launch, std::nullopt}); }
 
@@ -158,7 +160,11 @@ void CheckpointWatch::run() {
     for (auto& [id, launch] : launches_) {
       if (launch.next_look > now) continue;
       auto found = look(launch, std::nullopt);
-      if (!found.empty()) on_found_(id, std::move(found), false);
+      const bool is_settled = launch.settles_at <= now && launch.next_look - now > busy_period_s;
+      if (is_settled) launch.settles_at = never_s;
+      if (is_settled || !found.empty()) {
+        on_news_(id, std::move(found), is_settled ? News::settled : News::found);
+      }
     }
   }
 }
@@ -185,6 +191,13 @@ void CheckpointWatch::obey(Begin& command) {
   watch_tree(command.launch, launch, {});
 }
 
+void CheckpointWatch::obey(const Settle& command) {
+  const auto launch = launches_.find(command.launch);
+  if (launch == launches_.end()) return;
+  launch->second.settles_at = steady_now() + quiet_s;
+  launch->second.next_look = 0;
+}
+
 void CheckpointWatch::obey(const End& command) {
   const auto found = launches_.find(command.launch);
   if (found != launches_.end()) {
@@ -196,9 +209,9 @@ void CheckpointWatch::obey(const End& command) {
       places_.erase(watch);
     }
     launches_.erase(found);
-    if (command.ended_well) on_found_(command.launch, std::move(last), true);
+    if (command.ended_well) on_news_(command.launch, std::move(last), News::last);
   } else if (command.ended_well) {
-    on_found_(command.launch, {}, true);
+    on_news_(command.launch, {}, News::last);
   }
 }
 
@@ -351,7 +364,9 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
   launch.sizes_at_look = sizes;
   const Seconds period = is_busy ? busy_period_s : inotify_ ? idle_period_s : blind_period_s;
-  launch.next_look = steady_now() + period;
+  const Seconds now = steady_now();
+  launch.next_look = now + period;
+  if (launch.settles_at > now) launch.next_look = std::min(launch.next_look, launch.settles_at);
   return whole;
 }
 

@@ -41,9 +41,13 @@ struct WatchedCheckpoint {
 /// of the group has a file of it open for writing.
 class CheckpointWatch {
  public:
-  /// What is whole and was not before; on the watch's thread. `is_last`: the answer to `end`. Must
-  /// not throw.
-  using OnFound = std::function<void(LaunchId, std::vector<WatchedCheckpoint>, bool is_last)>;
+  enum class News {
+    found,    ///< what is whole and was not before
+    settled,  ///< the answer to `settle`
+    last,     ///< the answer to `end`
+  };
+  /// On the watch's thread. Must not throw.
+  using OnNews = std::function<void(LaunchId, std::vector<WatchedCheckpoint>, News)>;
 
   struct Watched {
     PlainWatch what;
@@ -53,10 +57,12 @@ class CheckpointWatch {
     pid_t group = 0;
   };
 
-  explicit CheckpointWatch(OnFound on_found);
+  explicit CheckpointWatch(OnNews on_news);
   ~CheckpointWatch();
 
   void begin(LaunchId launch, Watched watched);
+  /// It is to be ended: answered once it has had time to begin to save, and nothing is half-written.
+  void settle(LaunchId launch);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);
   /// Nobody waits for an answer.
@@ -79,6 +85,7 @@ class CheckpointWatch {
     LogSizes sizes;          ///< of the logs, when events were read last
     LogSizes sizes_at_look;  ///< when it was looked at last
     Seconds next_look = 0;   ///< steady
+    Seconds settles_at = never_s;  ///< steady; not before
   };
   struct Place {
     LaunchId launch{};
@@ -95,15 +102,19 @@ class CheckpointWatch {
     LaunchId launch{};
     Watched watched;
   };
+  struct Settle {
+    LaunchId launch{};
+  };
   struct End {
     LaunchId launch{};
     std::optional<bool> ended_well;  ///< nothing: forget it
   };
-  using Command = std::variant<Begin, End>;
+  using Command = std::variant<Begin, Settle, End>;
 
   void post(Command command);
   void run();
   void obey(Begin& command);
+  void obey(const Settle& command);
   void obey(const End& command);
   void watch_log(LaunchId id, Launch& launch, const std::filesystem::path& log);
   void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
@@ -115,7 +126,7 @@ class CheckpointWatch {
                 std::optional<bool> ended_well) const;
   int milliseconds_to_wait() const;
 
-  OnFound on_found_;
+  OnNews on_news_;
   FileDescriptor inotify_;  ///< none where the kernel gives no more: then it is only looked
   FileDescriptor wake_;
   std::map<LaunchId, Launch> launches_;

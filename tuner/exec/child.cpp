@@ -78,28 +78,37 @@ void Child::obey(const protocol::Command& command) {
   say_plainly();
 }
 
-/// A program that can be told to save leaves once it has.
+/// Whoever saves by itself does so soon after a result: it leaves once it has.
 void Child::ask_to_leave() {
-  if (!plain_.save_signal) return signal(SIGTERM);
-  told_to_save_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                         std::chrono::system_clock::now().time_since_epoch())
-                         .count();
-  signal(*plain_.save_signal);
+  if (!plain_.saves) return signal(SIGTERM);
+  if (plain_.save_signal) {
+    told_to_save_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
+    return signal(*plain_.save_signal);
+  }
+  if (plain_.talk->has_checkpoint_of_last()) return signal(SIGTERM);
+  plain_.talk->leave();
+  is_to_leave_ = true;
+  shared_.watch->settle(launch_);
 }
 
-void Child::find(std::vector<WatchedCheckpoint> found, bool is_last) {
+void Child::find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News news) {
   const auto self = shared_from_this();
-  bool has_saved = false;
+  using News = CheckpointWatch::News;
+  bool has_saved = is_to_leave_ && news == News::settled;
   for (WatchedCheckpoint& each : found) {
     has_saved = has_saved || (told_to_save_ns_ && each.files.changed_ns() >= *told_to_save_ns_);
     plain_.talk->find(std::move(each));
   }
-  if (is_last) {
+  has_saved = has_saved || (is_to_leave_ && plain_.talk->has_checkpoint_of_last());
+  if (news == News::last) {
     plain_.talk->end(*status_);
     is_all_gone_ = true;
   } else if (has_saved) {
-    told_to_save_ns_.reset();
     if (plain_.save_signal != SIGTERM) process_.signal_leader(SIGTERM);
+    told_to_save_ns_.reset();
+    is_to_leave_ = false;
   }
   say_plainly();
 }
@@ -295,7 +304,7 @@ void Child::conclude() {
   std::erase(shared_.leaving, shared_from_this());
   if (!is_plain()) return finish();
   next_read_.cancel();
-  if (!plain_.saves) return find({}, true);
+  if (!plain_.saves) return find({}, CheckpointWatch::News::last);
   const bool has_ended_well =
       status_->signal == 0 &&
       (status_->exit_code == 0 || status_->exit_code == plain_.checkpoint_exit_code);

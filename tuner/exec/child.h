@@ -59,8 +59,8 @@ class Child : public std::enable_shared_from_this<Child> {
   bool is_plain() const { return plain_.talk != nullptr; }
   /// What a command comes to for a program that cannot hear it.
   void obey(const protocol::Command& command);
-  /// What it has saved by itself. `is_last`: nothing of it runs any more.
-  void find(std::vector<WatchedCheckpoint> found, bool is_last);
+  /// What it has saved by itself.
+  void find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News news);
   /// Writes what is queued as far as the socket takes it, and the rest when it can.
   void flush();
   /// Listens again, after having been paused.
@@ -111,6 +111,7 @@ class Child : public std::enable_shared_from_this<Child> {
   boost::asio::steady_timer linger_;
   Plain plain_;
   std::optional<std::int64_t> told_to_save_ns_;  ///< Unix time
+  bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
   boost::asio::steady_timer next_read_;
   bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
   int looks_ = 0;             ///< at whether all of it is gone

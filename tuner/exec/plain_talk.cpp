@@ -137,8 +137,9 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
 
 void PlainTalk::find(WatchedCheckpoint checkpoint) {
   if (!is_leaving_) read();  // what was printed before it
-  found_.push_back(
-      {launch_, iteration_at(checkpoint.printed_before), std::move(checkpoint.files)});
+  const std::int64_t iteration = iteration_at(checkpoint.printed_before);
+  last_found_ = std::max(last_found_, iteration);
+  found_.push_back({launch_, iteration, std::move(checkpoint.files)});
 }
 
 /// The last one whose result had been printed when the logs had come so far.

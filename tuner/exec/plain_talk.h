@@ -33,6 +33,8 @@ class PlainTalk {
   void hear(const protocol::Command& command);
   /// It has saved by itself.
   void find(WatchedCheckpoint checkpoint);
+  /// A checkpoint has been found of the last result that was said, or a later one.
+  bool has_checkpoint_of_last() const { return last_found_ >= said_; }
   /// It is on its way out: what it prints from now on is nobody's.
   void leave() { is_leaving_ = true; }
 
@@ -82,6 +84,7 @@ class PlainTalk {
   /// Printed, and not said.
   std::deque<std::pair<std::int64_t, Metrics>> results_;
   std::deque<Printed> printed_;          ///< the last ones
+  std::int64_t last_found_ = -1;         ///< the last iteration with a checkpoint
   std::vector<CheckpointFound> found_;   ///< and not said, as results before them are not
   std::int64_t said_ = 0;                ///< the last iteration of which that is so
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result

@@ -75,16 +75,16 @@ class ProcessExecutor::Loop {
 
   void look_for_checkpoints() {
     if (watch_) return;
-    const auto on_found = [this](LaunchId launch, std::vector<WatchedCheckpoint> found,
-                                 bool is_last) {
-      asio::post(shared_.context, [this, launch, is_last, found = std::move(found)]() mutable {
+    const auto on_news = [this](LaunchId launch, std::vector<WatchedCheckpoint> found,
+                                CheckpointWatch::News news) {
+      asio::post(shared_.context, [this, launch, news, found = std::move(found)]() mutable {
         const auto state = launches_.find(launch);
         if (state == launches_.end() || !state->second.child) return;
         const auto child = state->second.child;  // its end may be what it hears
-        child->find(std::move(found), is_last);
+        child->find(std::move(found), news);
       });
     };
-    watch_.emplace(on_found);
+    watch_.emplace(on_news);
     shared_.watch = &*watch_;
   }
 

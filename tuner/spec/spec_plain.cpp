@@ -196,9 +196,9 @@ Json plain_to_json(const PlainProgram& plain) {
       {"working_directory",
        plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
   if (const auto& saving = plain.checkpoints) {
-    json["checkpoints"] = saving->pattern;
-    json["complete"] = saving->complete;
-    json["resume"] = saving->resume;
+    if (!saving->pattern.empty()) json["checkpoints"] = saving->pattern;
+    if (!saving->complete.empty()) json["complete"] = saving->complete;
+    if (!saving->resume.empty()) json["resume"] = saving->resume;
     if (saving->save_signal) json["save_signal"] = from_signal(*saving->save_signal);
     if (saving->exit_code) json["checkpoint_exit_code"] = *saving->exit_code;
   }
