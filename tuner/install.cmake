@@ -74,6 +74,7 @@ set(tune_public_headers
     tuner/loop/resume_plan.h
     tuner/run.h
     tuner/simulation/simulation.h
+    tuner/plain/checkpoint_files.h
     tuner/plain/plain_program.h
     tuner/spec/spec.h
     tuner/tuner.h)

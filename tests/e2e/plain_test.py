@@ -116,7 +116,7 @@ class Plain(Case):
                              list(range(1, 9)))
 
     def test_what_a_plain_program_cannot_do_is_said_before_it_runs(self):
-        self.assertIn("those of a plain program are not known", self.run_program(
+        self.assertIn("those of this plain program are not known", self.run_program(
             "--scheduler", '{"type": "pbt", "hyperparam_mutations": {"lr": {"uniform": [0, 1]}}}',
             expect=2).err)
         self.assertIn("plain one", self.tune("check", "train.py", "--metric", "val_loss", "--mode", "min",

@@ -126,6 +126,7 @@ TEST_CASE("A plain program gets its config by words, and what is printed is read
   trial.id = TrialId{7};
   trial.config = CompactText(R"({"lr":0.5})");
   make_plain(launch, of.spec, trial);
+  CHECK_FALSE(launch.plain->checkpoints);
   CHECK(launch.argv ==
         Names{"python3", "train.py", "--lr=0.5", "--out=/runs/exp/trial_00007/work"});
   CHECK(variable(launch, "LR") == "0.5");
@@ -138,4 +139,26 @@ TEST_CASE("A plain program gets its config by words, and what is printed is read
   CHECK(launch.plain->closing == Names{"loss"});
   CHECK(launch.plain->metrics ==
         std::vector<PlainMetric>{{"acc", "A (.*)"}, {"loss", ""}, {"speed", ""}});
+}
+
+TEST_CASE("A plain program is told where it saves, and what it goes on from", "[launch]") {
+  Launching of;
+  of.spec.command = {"train", "--out=${checkpoint_dir}", "${checkpoint}"};
+  of.spec.plain = PlainProgram{
+      .metrics = {{"acc", ""}},
+      .checkpoints = PlainCheckpoints{.pattern = "c-*", .resume = {"--resume", "${checkpoint}"}}};
+  Trial trial;
+  trial.config = CompactText("{}");
+  PlainSource source{.root = "/work/checkpoints"};
+  LaunchSpec launch = of.launch();
+  make_plain(launch, of.spec, trial, source);
+  CHECK(launch.argv == Names{"train", "--out=/work/checkpoints"});
+  REQUIRE(launch.plain->checkpoints);
+  CHECK(launch.plain->checkpoints->root == "/work/checkpoints");
+  CHECK(launch.plain->checkpoints->pattern == "c-*");
+  source.checkpoint = "/work/checkpoints/c-7";
+  launch = of.launch();
+  make_plain(launch, of.spec, trial, source);
+  CHECK(launch.argv == Names{"train", "--out=/work/checkpoints", "/work/checkpoints/c-7",
+                             "--resume", "/work/checkpoints/c-7"});
 }

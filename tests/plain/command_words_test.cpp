@@ -66,8 +66,8 @@ TEST_CASE("A name with dots of its own is found", "[plain][words]") {
 TEST_CASE("Wrong words are complaints with the nearest right one", "[plain][words]") {
   CHECK(complaint_about_words("${arg}", true) ==
         "unknown word '${arg}', did you mean '${args}'? ($${ stands for ${)");
-  CHECK(complaint_about_words("${checkpoint}", true)
-            .starts_with("unknown word '${checkpoint}', expected one of '${args}', "));
+  CHECK(complaint_about_words("${quite_unlike}", true)
+            .starts_with("unknown word '${quite_unlike}', expected one of '${args}', "));
   CHECK(complaint_about_words("x${args}", true) ==
         "'${args}' stands for several arguments, so it must stand alone");
   CHECK(complaint_about_words("${args}", false) ==

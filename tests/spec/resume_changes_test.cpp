@@ -62,6 +62,11 @@ const std::map<std::string, Json> other_values = {
     {"/last_result_grace_s", 5},
     {"/trainable/plain/metrics", {"acc"}},
     {"/trainable/plain/working_directory", "/"},
+    {"/trainable/plain/checkpoints", "c-*"},
+    {"/trainable/plain/complete", "done"},
+    {"/trainable/plain/resume", Json{"--resume", "${checkpoint}"}},
+    {"/trainable/plain/save_signal", "SIGUSR1"},
+    {"/trainable/plain/checkpoint_exit_code", 85},
     {"/resume_from_checkpoint", "/"},
 };
 
@@ -100,6 +105,9 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
     REQUIRE(other_values.contains(field));
     Json json = to_json(recorded);
     json[Json::json_pointer(field)] = other_values.at(field);
+    if (field.starts_with("/trainable/plain/")) {
+      json["trainable"]["command"].push_back("${checkpoint_dir}");
+    }
     if (field == "/failure_config/retry_on") json["failure_config"]["max_failures"] = 1;
     std::vector<Problem> problems;
     const ExperimentSpec changed = parse_recorded_spec(json, small_catalogue(), problems);

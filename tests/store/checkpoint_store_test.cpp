@@ -68,6 +68,61 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore begins with an empty directory",
   CHECK(files.list(aside).empty());
 }
 
+TEST_CASE_METHOD(Fixture, "CheckpointStore copies what a program has saved, and puts it back",
+                 "[checkpoint_store][unit]") {
+  const path root = trial / "work/checkpoints";
+  files.put(root / "c-1/model/weights", "0123");
+  files.put(root / "c-2/model/weights", "45");
+  files.put(root / "last.pt", "6");
+  SECTION("a directory") {
+    store.copy(ref, 2, root, "c-1");
+    CHECK(files.read(aside / "c-1/model/weights") == "0123");
+    CHECK(files.list(aside).size() == 1);
+  }
+  SECTION("a file") {
+    store.copy(ref, 2, root, "last.pt");
+    CHECK(files.read(aside / "last.pt") == "6");
+    CHECK(files.list(aside).size() == 1);
+  }
+  SECTION("all that is there") {
+    store.copy(ref, 2, root, "");
+    CHECK(files.list(aside).size() == 3);
+  }
+  const std::size_t count = files.list(aside).size();
+  commit();
+  CHECK(files.read(root / "c-1/model/weights") == "0123");
+  store.clear(root, {""});
+  CHECK(files.list(root).empty());
+  store.put_back(first, root);
+  CHECK(files.list(root).size() == count);
+  CHECK_FALSE(files.exists(root / "manifest.json"));
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore clears what it is given, and makes what is missing",
+                 "[checkpoint_store][unit]") {
+  const path root = trial / "work";
+  store.clear(root / "checkpoints", {});
+  CHECK(files.exists(root / "checkpoints"));
+  files.put(root / "last.pt", "6");
+  files.put(root / "c-1/weights", "6");
+  files.put(root / "data.csv", "6");
+  store.clear(root, {"last.pt", "c-1", "gone"});
+  CHECK_FALSE(files.exists(root / "last.pt"));
+  CHECK_FALSE(files.exists(root / "c-1"));
+  CHECK(files.exists(root / "data.csv"));
+}
+
+TEST_CASE_METHOD(Fixture, "CheckpointStore leaves nothing of what it cannot copy",
+                 "[checkpoint_store][unit]") {
+  const path root = trial / "work";
+  files.put(root / "c-1/weights", "6");
+  files.put(root / "c-1/manifest.json", "6");
+  CHECK_THROWS_WITH(store.copy(ref, 2, root, "gone"), Contains("is not there any more"));
+  CHECK_FALSE(files.exists(aside));
+  CHECK_THROWS_WITH(store.copy(ref, 2, root, "c-1"), Contains("that name is taken"));
+  CHECK_FALSE(files.exists(aside));
+}
+
 std::string commit_error(Fixture& fixture) {
   try {
     fixture.commit();

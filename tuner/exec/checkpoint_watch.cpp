@@ -42,9 +42,9 @@ constexpr std::int64_t clock_step_ns = 20'000'000;
 constexpr std::size_t most_directories = 1'000;  ///< watched for one launch
 constexpr std::size_t most_writing = 1'000;
 
-constexpr std::uint32_t tree_events =
-    IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR |
-    IN_DONT_FOLLOW | IN_EXCL_UNLINK;
+constexpr std::uint32_t tree_events = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM |
+                                      IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_DONT_FOLLOW |
+                                      IN_EXCL_UNLINK;
 
 Seconds steady_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -93,8 +93,8 @@ bool is_being_written(pid_t group, const fs::path& where) {
     if (!stat || stat->group != group) continue;
     const fs::path process = "/proc/" + std::to_string(pid);
     std::error_code ended;
-    for (fs::directory_iterator at(process / "fd", ended);
-         !ended && at != fs::directory_iterator(); at.increment(ended)) {
+    for (fs::directory_iterator at(process / "fd", ended); !ended && at != fs::directory_iterator();
+         at.increment(ended)) {
       std::error_code ignored;
       const std::string file = fs::read_symlink(at->path(), ignored).string();
       if (lies_in(file, place) && is_open_to_write(process / "fdinfo" / at->path().filename())) {
@@ -174,7 +174,8 @@ int CheckpointWatch::milliseconds_to_wait() const {
   Seconds next = never_s;
   for (const auto& [id, launch] : launches_) next = std::min(next, launch.next_look);
   constexpr double ms_per_s = 1e3;
-  return static_cast<int>(std::ceil(std::clamp(next - steady_now(), 0.0, idle_period_s) * ms_per_s));
+  return static_cast<int>(
+      std::ceil(std::clamp(next - steady_now(), 0.0, idle_period_s) * ms_per_s));
 }
 
 void CheckpointWatch::obey(Begin& command) {
@@ -257,8 +258,8 @@ void CheckpointWatch::read_events(std::vector<Event>& events) {
         places_.erase(place);
         continue;
       }
-      events.push_back({place->second, event->len > 0 ? event->name : "", event->mask,
-                        event->cookie});
+      events.push_back(
+          {place->second, event->len > 0 ? event->name : "", event->mask, event->cookie});
     }
   }
 }
@@ -370,8 +371,8 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
   return whole;
 }
 
-bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit,
-                               const CheckpointFiles& files, std::optional<bool> ended_well) const {
+bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
+                               std::optional<bool> ended_well) const {
   const PlainWatch& what = launch.watched.what;
   const bool needs_file = !what.complete.empty() && !files.is_file;
   const FileVersion* const complete = needs_file ? files.find(what.complete) : nullptr;

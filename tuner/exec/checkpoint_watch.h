@@ -36,9 +36,9 @@ struct WatchedCheckpoint {
   LogSizes printed_before;
 };
 
-/// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed to
-/// its name; if its program has ended well; or if nothing has changed for a second and no process
-/// of the group has a file of it open for writing.
+/// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
+/// to its name; if its program has ended well; or if nothing has changed for a second and no
+/// process of the group has a file of it open for writing.
 class CheckpointWatch {
  public:
   enum class News {
@@ -61,7 +61,8 @@ class CheckpointWatch {
   ~CheckpointWatch();
 
   void begin(LaunchId launch, Watched watched);
-  /// It is to be ended: answered once it has had time to begin to save, and nothing is half-written.
+  /// It is to be ended: answered once it has had time to begin to save, and nothing is
+  /// half-written.
   void settle(LaunchId launch);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);
@@ -70,22 +71,23 @@ class CheckpointWatch {
 
  private:
   struct Unit {
-    std::vector<FileVersion> known;   ///< when it was whole last
-    std::vector<FileVersion> seen;    ///< when it was looked at last
-    Seconds seen_since = 0;           ///< steady
-    std::optional<LogSizes> printed;  ///< before it was begun to be changed; nothing: it is as known
-    bool is_renamed = false;          ///< its file got its name by a rename
-    bool is_closed = false;           ///< nobody has written to its file since
+    std::vector<FileVersion> known;  ///< when it was whole last
+    std::vector<FileVersion> seen;   ///< when it was looked at last
+    Seconds seen_since = 0;          ///< steady
+    std::optional<LogSizes>
+        printed;              ///< before it was begun to be changed; nothing: it is as known
+    bool is_renamed = false;  ///< its file got its name by a rename
+    bool is_closed = false;   ///< nobody has written to its file since
   };
   struct Launch {
     Watched watched;
     std::map<std::filesystem::path, Unit> units;
-    std::vector<int> watches;                          ///< of inotify
+    std::vector<int> watches;                           ///< of inotify
     std::map<std::filesystem::path, LogSizes> writing;  ///< of what may be renamed to a checkpoint
-    LogSizes sizes;          ///< of the logs, when events were read last
-    LogSizes sizes_at_look;  ///< when it was looked at last
-    Seconds next_look = 0;   ///< steady
-    Seconds settles_at = never_s;  ///< steady; not before
+    LogSizes sizes;                                     ///< of the logs, when events were read last
+    LogSizes sizes_at_look;                             ///< when it was looked at last
+    Seconds next_look = 0;                              ///< steady
+    Seconds settles_at = never_s;                       ///< steady; not before
   };
   struct Place {
     LaunchId launch{};

@@ -39,8 +39,7 @@ void release_if_large(std::string& buffer) {
 
 }  // namespace
 
-Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned,
-             Plain plain)
+Child::Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, Plain plain)
     : shared_(shared),
       launch_(launch),
       process_(std::move(spawned.process)),
@@ -116,7 +115,8 @@ void Child::find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News new
 /// By looking, since not every file system tells of writes by another process; a look costs one
 /// system call a log.
 void Child::read_logs_later() {
-  next_read_.expires_after(plain_.talk->may_have_more() ? std::chrono::milliseconds(0) : read_period);
+  next_read_.expires_after(plain_.talk->may_have_more() ? std::chrono::milliseconds(0)
+                                                        : read_period);
   next_read_.async_wait([self = shared_from_this()](boost::system::error_code error) {
     if (error) return;
     self->plain_.talk->read();

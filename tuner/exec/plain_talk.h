@@ -63,7 +63,7 @@ class PlainTalk {
   /// A result that it has printed.
   struct Printed {
     std::int64_t iteration = 0;
-    std::size_t log = 0;  ///< the line that closed it stands in
+    std::size_t log = 0;    ///< the line that closed it stands in
     std::uint64_t end = 0;  ///< of that line, in its log
   };
   static constexpr std::size_t most_printed = 10'000;
@@ -83,14 +83,14 @@ class PlainTalk {
   std::string block_;
   /// Printed, and not said.
   std::deque<std::pair<std::int64_t, Metrics>> results_;
-  std::deque<Printed> printed_;          ///< the last ones
-  std::int64_t last_found_ = -1;         ///< the last iteration with a checkpoint
-  std::vector<CheckpointFound> found_;   ///< and not said, as results before them are not
-  std::int64_t said_ = 0;                ///< the last iteration of which that is so
-  std::optional<std::int64_t> asked_;  ///< the step that waits for a result
-  std::int64_t last_ = 0;              ///< iteration that it printed last
-  std::int64_t restored_ = 0;          ///< iteration that it began with
-  std::optional<ExitStatus> status_;   ///< it has ended
+  std::deque<Printed> printed_;         ///< the last ones
+  std::int64_t last_found_ = -1;        ///< the last iteration with a checkpoint
+  std::vector<CheckpointFound> found_;  ///< and not said, as results before them are not
+  std::int64_t said_ = 0;               ///< the last iteration of which that is so
+  std::optional<std::int64_t> asked_;   ///< the step that waits for a result
+  std::int64_t last_ = 0;               ///< iteration that it printed last
+  std::int64_t restored_ = 0;           ///< iteration that it began with
+  std::optional<ExitStatus> status_;    ///< it has ended
   bool has_greeted_ = false;
   bool has_started_ = false;
   bool has_filled_block_ = false;

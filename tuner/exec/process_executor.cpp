@@ -185,9 +185,9 @@ class ProcessExecutor::Loop {
     std::unique_ptr<PlainTalk> plain;  ///< until it runs
     /// The same: where a plain program saves.
     std::optional<CheckpointWatch::Watched> watched;
-    std::string early_lines;           ///< sent before it ran
-    std::vector<int> early_signals;    ///< the same
-    bool to_flush = false;             ///< it is in to_flush_
+    std::string early_lines;         ///< sent before it ran
+    std::vector<int> early_signals;  ///< the same
+    bool to_flush = false;           ///< it is in to_flush_
   };
 
   Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }
@@ -221,8 +221,7 @@ class ProcessExecutor::Loop {
         look_for_checkpoints();
         watch_->begin(launch, *std::move(watched));
       }
-      state.child =
-          std::make_shared<Child>(shared_, launch, std::move(spawned), std::move(plain));
+      state.child = std::make_shared<Child>(shared_, launch, std::move(spawned), std::move(plain));
     } catch (const std::exception& error) {
       return on_launch_failed(
           launch, NotLaunched{std::string("cannot watch the process: ") + error.what()});

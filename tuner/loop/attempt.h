@@ -47,7 +47,7 @@ struct Attempt {
   FailureFacts failure;  ///< of an exit by itself
   /// Of a program that saves by itself: what it has saved and nobody has copied yet, the newest.
   std::optional<CheckpointFound> found;
-  std::deque<Save> results;         ///< the last ones, as checkpoints of them would have them
+  std::deque<Save> results;            ///< the last ones, as checkpoints of them would have them
   bool has_checkpoint_of_own = false;  ///< it has saved in this attempt
 };
 

@@ -337,8 +337,7 @@ Save Attempts::save_of(const Attempt& attempt, std::int64_t iteration) const {
 
 void Attempts::on(CheckpointFound& wakeup) {
   const Conversation* const saving = conversations_.of(wakeup.launch);
-  Attempt* const attempt =
-      saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
+  Attempt* const attempt = saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
   if (attempt == nullptr || !attempt->has_begun) return;
   attempt->found = std::move(wakeup);
   copy_found(*attempt);
@@ -347,8 +346,7 @@ void Attempts::on(CheckpointFound& wakeup) {
 /// Of several that wait the newest: where the disk is slower than the saving, some are left out.
 void Attempts::copy_found(Attempt& attempt) {
   const auto is_clone = [](const Attempt& of) {
-    return of.next == Action::exploit ||
-           (of.ending && of.ending->outcome == Outcome::exploiting);
+    return of.next == Action::exploit || (of.ending && of.ending->outcome == Outcome::exploiting);
   };
   if (is_clone(attempt)) attempt.found.reset();
   if (!attempt.found || attempt.pending_work > 0) return;
@@ -387,7 +385,8 @@ void Attempts::carry_out(Attempt& attempt) {
     attempt.waits = true;  // only what is committed can be gone back to
   } else if (attempt.next == Action::pause && !attempt.save_failed) {
     end(attempt, Outcome::paused, "");
-  } else if (is_held && attempt.save.checkpoint.triggers.any() && !attempt.save_failed) {
+  } else if (is_held && !attempt.save_failed &&
+             (spec_.plain || attempt.save.checkpoint.triggers.any())) {
     end(attempt, Outcome::interrupted, std::string(paused_by_user));
   } else {
     step(attempt);

@@ -124,7 +124,8 @@ void Attempts::begin(TrialId id, Conversation& conversation) {
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
   const auto saves_itself = spec_.plain ? spec_.plain->checkpoints : std::nullopt;
   saver_.prepare(
-      id, saves_itself, [this, id, number, was_started](Saver::Source source, const std::string& error) {
+      id, saves_itself,
+      [this, id, number, was_started](Saver::Source source, const std::string& error) {
         if (was_started) {
           tell("on_trial_restore", [this, id, from = source.checkpoint](Callback& callback) {
             callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));

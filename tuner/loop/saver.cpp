@@ -88,8 +88,7 @@ void Saver::take_over(Save save, std::string reported,
       });
 }
 
-void Saver::copy(Save save, CheckpointFiles files,
-                 std::function<void(std::optional<Save>)> then) {
+void Saver::copy(Save save, CheckpointFiles files, std::function<void(std::optional<Save>)> then) {
   struct Copied {
     Save save;
     std::string error;
@@ -346,7 +345,7 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
 
 /// Whatever else is there of the kind may be half-written, or later than what it goes on from.
 PlainSource Saver::put_back(const Source& source, const std::string& start,
-                                   const PlainCheckpoints& plain) {
+                            const PlainCheckpoints& plain) {
   PlainSource put;
   put.root = plain.in_working_directory ? source.work : source.work / plain_checkpoint_dir;
   store_.clear(put.root, names_of_checkpoints(put.root, plain.pattern));

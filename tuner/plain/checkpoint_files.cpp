@@ -102,8 +102,8 @@ std::vector<fs::path> names_of_checkpoints(const fs::path& root, const std::stri
     std::vector<fs::path> below;
     for (const fs::path& name : found) {
       std::error_code error;
-      for (fs::directory_iterator at(root / name, error);
-           !error && at != fs::directory_iterator(); at.increment(error)) {
+      for (fs::directory_iterator at(root / name, error); !error && at != fs::directory_iterator();
+           at.increment(error)) {
         std::error_code ignored;
         const bool is_kept = at->is_directory(ignored) || at->is_regular_file(ignored);
         if (!is_kept || at->is_symlink(ignored)) continue;
@@ -123,8 +123,7 @@ std::optional<CheckpointFiles> look_at_checkpoint(const fs::path& root, const fs
   if (S_ISREG(status.st_mode)) {
     checkpoint.is_file = true;
     checkpoint.files.push_back(version_of("", status));
-  } else if (!S_ISDIR(status.st_mode) ||
-             !add_files(checkpoint.place(), {}, checkpoint.files)) {
+  } else if (!S_ISDIR(status.st_mode) || !add_files(checkpoint.place(), {}, checkpoint.files)) {
     return std::nullopt;
   }
   if (checkpoint.files.empty()) return std::nullopt;
@@ -133,8 +132,7 @@ std::optional<CheckpointFiles> look_at_checkpoint(const fs::path& root, const fs
   return checkpoint;
 }
 
-std::vector<CheckpointFiles> look_at_checkpoints(const fs::path& root,
-                                                 const std::string& pattern) {
+std::vector<CheckpointFiles> look_at_checkpoints(const fs::path& root, const std::string& pattern) {
   std::vector<CheckpointFiles> found;
   for (const fs::path& name : names_of_checkpoints(root, pattern)) {
     if (auto checkpoint = look_at_checkpoint(root, name)) found.push_back(*std::move(checkpoint));

@@ -1,5 +1,6 @@
 // The part of a spec about programs that know nothing of the driver.
 #include <algorithm>
+#include <csignal>
 
 #include "tuner/plain/command_words.h"
 #include "tuner/plain/metric_reader.h"
@@ -67,9 +68,10 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
               saving.pattern);
   const std::string wrong = complaint_about_checkpoints(saving.pattern);
   if (!wrong.empty()) {
-    fields.complain("checkpoints", "checkpoints must be a pattern of names below the checkpoint "
-                                   "directory, like \"checkpoint-*\", got " +
-                                       quote(saving.pattern) + ": " + wrong);
+    fields.complain("checkpoints",
+                    "checkpoints must be a pattern of names below the checkpoint "
+                    "directory, like \"checkpoint-*\", got " +
+                        quote(saving.pattern) + ": " + wrong);
   }
   fields.read("complete", "the name of a file in each checkpoint", to_text, saving.complete);
   const std::string odd = complaint_about_checkpoints(saving.complete);
@@ -87,10 +89,14 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
     }
     return arguments;
   };
-  fields.read("resume", "a list of arguments, like [\"--resume\", \"${checkpoint}\"]",
-              to_arguments, saving.resume);
+  fields.read("resume", "a list of arguments, like [\"--resume\", \"${checkpoint}\"]", to_arguments,
+              saving.resume);
   fields.read("save_signal", "a signal's name or number like \"SIGUSR1\"", to_signal,
               saving.save_signal);
+  if (saving.save_signal == SIGKILL || saving.save_signal == SIGSTOP) {
+    fields.complain("save_signal", "save_signal must be one that a program can catch, got " +
+                                       from_signal(*saving.save_signal).get<std::string>());
+  }
   const auto to_exit_code = [](const Json& json) {
     constexpr int last = 255;
     const auto code = to_int(json, 1);
@@ -191,10 +197,9 @@ Json plain_to_json(const PlainProgram& plain) {
       metrics.push_back(metric.name);
     }
   }
-  Json json = {
-      {"metrics", metrics},
-      {"working_directory",
-       plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
+  Json json = {{"metrics", metrics},
+               {"working_directory",
+                plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
   if (const auto& saving = plain.checkpoints) {
     if (!saving->pattern.empty()) json["checkpoints"] = saving->pattern;
     if (!saving->complete.empty()) json["complete"] = saving->complete;

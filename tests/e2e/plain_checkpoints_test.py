@@ -1,0 +1,238 @@
+"""Programs that know nothing of tune, and save by themselves, are paused, resumed and cloned."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from cli_support import LIMIT_S, TUNE, Case, main
+
+SAVES = """
+import argparse, json, os, signal, sys, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--out")
+parser.add_argument("--resume")
+parser.add_argument("--epochs", type=int, default=9)
+parser.add_argument("--sleep", type=float, default=0.1)
+parser.add_argument("--leave_at", type=int, default=0)
+arguments = parser.parse_args()
+file = os.path.join(arguments.out, "last.json")
+state = {"epoch": 0, "loss": 1.0}
+if os.path.exists(arguments.resume or file):
+    with open(arguments.resume or file) as saved:
+        state = json.load(saved)
+    print("goes on after", state["epoch"])
+while state["epoch"] < arguments.epochs:
+    time.sleep(arguments.sleep)
+    state = {"epoch": state["epoch"] + 1, "loss": state["loss"] * (1 - arguments.lr)}
+    print(f"epoch {state['epoch']} - loss: {state['loss']:.6f}")
+    with open(file + ".new", "w") as saved:
+        json.dump(state, saved)
+    os.rename(file + ".new", file)
+    if state["epoch"] == arguments.leave_at:
+        sys.exit(85)
+"""
+FOLDERS = """
+import argparse, json, os, signal, sys, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--out")
+parser.add_argument("--resume")
+arguments = parser.parse_args()
+epoch = 0
+if arguments.resume:
+    with open(arguments.resume + "/state.json") as saved:
+        epoch = json.load(saved)
+def save():
+    folder = f"{arguments.out}/checkpoint-{epoch}"
+    os.makedirs(folder, exist_ok=True)
+    for part in ("state.json", "weights.json", "complete"):
+        with open(f"{folder}/{part}", "w") as saved:
+            json.dump(epoch, saved)
+def on_signal(*_):
+    save()
+    sys.exit(0)
+signal.signal(signal.SIGUSR1, on_signal)
+while epoch < 40:
+    time.sleep(0.1)
+    epoch += 1
+    print(f"epoch {epoch} loss={arguments.lr / epoch:.6f}")
+    if epoch % 5 == 0:
+        save()
+"""
+
+
+class PlainCheckpoints(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("saves.py", SAVES)
+        self.write("folders.py", FOLDERS)
+
+    def spec(self, name, arguments=(), plain=None, **fields):
+        self.write(f"{name}.json", {
+            "trainable": {"command": [sys.executable, "saves.py", "${args}", "--out", "${checkpoint_dir}", *arguments],
+                          "plain": plain or {"checkpoints": "last.json"}},
+            "param_space": {"lr": {"uniform": [0.1, 0.5]}}, "metric": "loss", "mode": "min", **fields})
+        return f"{name}.json"
+
+    def trial(self, name, trial, *parts):
+        return self.path("results", name, f"trial_{trial:05}", *parts)
+
+    def iterations(self, name, trial):
+        with open(self.trial(name, trial, "result.json"), encoding="utf-8") as file:
+            return [json.loads(line)["training_iteration"] for line in file]
+
+    def printed(self, name, trial):
+        with open(self.trial(name, trial, "stdout.log"), encoding="utf-8") as file:
+            return file.read()
+
+    def checkpoints(self, name, trial):
+        """Of each: the iteration that it is said to have, and the epoch that it has."""
+        found = []
+        own = self.trial(name, trial)
+        for entry in sorted(os.listdir(own)):
+            if entry.startswith("checkpoint_"):
+                with open(os.path.join(own, entry, "manifest.json"), encoding="utf-8") as file:
+                    iteration = json.load(file)["iteration"]
+                with open(os.path.join(own, entry, "last.json"), encoding="utf-8") as file:
+                    found.append((iteration, json.load(file)["epoch"]))
+        return found
+
+    def wait_until(self, what, happens):
+        until = time.monotonic() + LIMIT_S
+        while not happens():
+            self.assertLess(time.monotonic(), until, what)
+            time.sleep(0.05)
+
+    def run_while(self, name, spec, act, expect=0):
+        """Runs the search, and `act` beside it."""
+        with subprocess.Popen([TUNE, "run", spec, "--progress", "none"], cwd=self.dir,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as driver:
+            try:
+                act(driver)
+                out = driver.communicate(timeout=LIMIT_S)[0]
+            finally:
+                driver.kill()
+        self.assertEqual(driver.returncode, expect, out)
+        return out
+
+    def test_each_checkpoint_has_at_least_its_iteration_and_the_best_is_kept(self):
+        spec = self.spec("keeps", num_samples=2, max_concurrent_trials=2,
+                         checkpoint_config={"num_to_keep": 3})
+        done = self.tune("run", spec, "--progress", "none")
+        self.assertIn("checkpoint_", done.out)
+        for trial in range(2):
+            self.assertEqual(self.iterations("keeps", trial), list(range(1, 10)))
+            kept = self.checkpoints("keeps", trial)
+            self.assertEqual(kept[-1], (9, 9))
+            self.assertEqual([epoch >= iteration for iteration, epoch in kept], [True] * len(kept))
+
+    def test_a_killed_driver_goes_on_from_the_checkpoints_and_each_iteration_is_there_once(self):
+        spec = self.spec("killed", ["--epochs", "30"], num_samples=2, max_concurrent_trials=2)
+        for _ in range(3):
+            with subprocess.Popen([TUNE, "run", spec, "--resume", "auto", "--progress", "none"],
+                                  cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+                time.sleep(1)
+                driver.kill()
+        self.tune("run", spec, "--resume", "auto", "--progress", "none")
+        for trial in range(2):
+            self.assertEqual(self.iterations("killed", trial), list(range(1, 31)))
+            self.assertIn("goes on after", self.printed("killed", trial))
+
+    def test_pbt_clones_it_from_the_donors_files(self):
+        spec = self.spec("cloned", ["--epochs", "12"], num_samples=4, max_concurrent_trials=4,
+                         resources_per_trial={"cpu": 0},
+                         scheduler={"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 3,
+                                    "hyperparam_mutations": {"lr": {"uniform": [0.1, 0.5]}}})
+        done = self.tune("run", spec, "--progress", "lines")
+        self.assertIn("goes on as a copy of", done.out)
+        self.assertTrue(any("goes on after" in self.printed("cloned", trial) for trial in range(4)))
+
+    def test_what_was_half_written_is_not_used(self):
+        self.write("half.py", SAVES.replace("time.sleep(arguments.sleep)", """
+    time.sleep(arguments.sleep)
+    if state["epoch"] == 4 and not os.path.exists(arguments.out + "/../died"):
+        open(arguments.out + "/../died", "w").close()
+        open(file, "w").write("{half")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""))
+        self.write("half.json", {
+            "trainable": {"command": [sys.executable, "half.py", "${args}", "--out", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {"lr": 0.3}, "metric": "loss", "mode": "min",
+            "failure_config": {"max_failures": 1}})
+        self.tune("run", "half.json", "--progress", "none")
+        self.assertIn("goes on after 4", self.printed("half", 0))
+        self.assertEqual(self.iterations("half", 0), list(range(1, 10)))
+
+    def test_a_pause_by_hand_waits_for_what_it_saves_and_goes_on_from_it(self):
+        spec = self.spec("paused", ["--epochs", "60"])
+
+        def pause(_):
+            self.wait_until("it prints", lambda: os.path.exists(self.trial("paused", 0, "stdout.log"))
+                            and "epoch 3" in self.printed("paused", 0))
+            self.tune("pause", "results/paused", "0")
+
+        self.run_while("paused", spec, pause)
+        last = self.iterations("paused", 0)[-1]
+        self.assertEqual(self.checkpoints("paused", 0)[-1][0], last)
+        self.tune("resume", "results/paused", "--trial", "0", "--progress", "none")
+        self.assertIn(f"goes on after {last}", self.printed("paused", 0))
+        self.assertEqual(self.iterations("paused", 0), list(range(1, 61)))
+
+    def test_ctrl_c_keeps_what_it_has_come_to(self):
+        spec = self.spec("left", ["--epochs", "30"])
+
+        def interrupt(driver):
+            self.wait_until("it prints", lambda: os.path.exists(self.trial("left", 0, "stdout.log"))
+                            and "epoch 3" in self.printed("left", 0))
+            driver.send_signal(signal.SIGINT)
+
+        self.run_while("left", spec, interrupt, expect=130)
+        last = self.iterations("left", 0)[-1]
+        self.assertEqual(self.checkpoints("left", 0)[-1][0], last)
+        self.tune("resume", "results/left", "--progress", "none")
+        self.assertEqual(self.iterations("left", 0), list(range(1, 31)))
+
+    def test_an_exit_code_may_say_that_it_has_saved_and_is_to_be_run_again(self):
+        spec = self.spec("again", ["--leave_at", "4"],
+                         {"checkpoints": "last.json", "checkpoint_exit_code": 85})
+        done = self.tune("run", spec, "--progress", "none")
+        self.assertIn("1 TERMINATED", done.out)
+        self.assertIn("goes on after 4", self.printed("again", 0))
+        self.assertEqual(self.iterations("again", 0), list(range(1, 10)))
+
+    def test_who_is_run_again_and_comes_to_nothing_has_failed(self):
+        self.write("nothing.py", "import sys\nsys.exit(85)\n")
+        self.write("nothing.json", {
+            "trainable": {"command": [sys.executable, "nothing.py", "${args}", "${checkpoint_dir}"],
+                          "plain": {"checkpoint_exit_code": 85}},
+            "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
+        done = self.tune("run", "nothing.json", "--progress", "none", expect=1)
+        self.assertIn("it exited with code 85", done.out + done.err)
+
+    def test_folders_are_whole_by_their_file_and_a_signal_makes_it_save(self):
+        self.write("folders.json", {
+            "trainable": {"command": [sys.executable, "folders.py", "${args}", "--out", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "checkpoint-*", "complete": "complete",
+                                    "resume": ["--resume", "${checkpoint}"], "save_signal": "SIGUSR1"}},
+            "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
+
+        def interrupt(driver):
+            self.wait_until("it prints", lambda: os.path.exists(self.trial("folders", 0, "stdout.log"))
+                            and "epoch 7" in self.printed("folders", 0))
+            driver.send_signal(signal.SIGINT)
+
+        self.run_while("folders", "folders.json", interrupt, expect=130)
+        self.tune("resume", "results/folders", "--progress", "none")
+        rows = self.iterations("folders", 0)
+        self.assertEqual(rows, list(range(1, rows[-1] + 1)))
+        # It went on from where the signal had it save, not from the fifth epoch.
+        self.assertEqual(self.printed("folders", 0).count("epoch 6 "), 1)
+        self.assertGreaterEqual(rows[-1], 39)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+// Programs that save by themselves: what is whole is found, with what it has at least.
+#include <signal.h>
+
+#include "tests/exec/session.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+using namespace tune::test;
+
+namespace {
+
+struct Saving : Session {
+  LaunchId run(const std::string& script, const std::string& pattern,
+               const std::function<void(PlainWatch&)>& change = {}) {
+    std::filesystem::create_directories(root());
+    LaunchSpec what = spec({"sh", "-c", script});
+    PlainWatch watch{.root = root(), .pattern = pattern};
+    watch.known = look_at_checkpoints(root(), pattern);
+    if (change) change(watch);
+    what.plain = PlainReading{{{"loss", ""}}, {"loss"}, std::move(watch)};
+    const LaunchId launched = launch(std::move(what));
+    wait_for<Greeted>(launched);
+    executor.send(launched, protocol::Start{});
+    return launched;
+  }
+
+  std::filesystem::path root() const { return dir.path() / "saved"; }
+
+  void step(LaunchId launched) {
+    const std::size_t before = count_of<Reported>(launched);
+    executor.send(launched, protocol::Step{});
+    wait_for_count<Reported>(launched, before + 1);
+  }
+
+  /// Of all that were found: the name, and the iteration.
+  std::vector<std::pair<std::string, std::int64_t>> found(LaunchId launched) {
+    std::vector<std::pair<std::string, std::int64_t>> all;
+    for (const Wakeup& wakeup : heard[launched]) {
+      if (const auto* const each = std::get_if<CheckpointFound>(&wakeup)) {
+        all.emplace_back(each->files.name.string(), each->iteration);
+      }
+    }
+    return all;
+  }
+};
+
+using Found = std::vector<std::pair<std::string, std::int64_t>>;
+
+const std::string save_by_rename = "echo $i > saved/t; mv saved/t saved/last; ";
+
+}  // namespace
+
+TEST_CASE("What is renamed to its name is whole at once, and of the results before it",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("sleep 0.2; for i in 1 2 3; do echo loss: $i; " +
+                                        save_by_rename + "sleep 0.3; done; sleep 60",
+                                    "last");
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for_count<CheckpointFound>(launched, 3);
+  CHECK(session.found(launched) == Found{{"last", 1}, {"last", 2}, {"last", 3}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A result that is printed while it saves does not count", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "echo loss: 1; echo x > saved/t; echo loss: 2; mv saved/t saved/last; echo loss: 3; sleep 60",
+      "last");
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched).front().second <= 1);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A directory is whole once nothing has changed for a second, and not before",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; mkdir saved/c-1; for i in 1 2 3 4; do echo $i > saved/c-1/$i; "
+      "sleep 0.5; done; "
+      "sleep 60",
+      "c-*");
+  session.step(launched);
+  const CheckpointFound found = session.wait_for<CheckpointFound>(launched);
+  CHECK(found.files.files.size() == 4);
+  CHECK(found.iteration == 1);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What a process of the program has open for writing is not whole", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; (exec 5> saved/last; echo half >&5; sleep 2.5; echo whole >&5; "
+      "exec 5>&-; "
+      "sleep 60) & wait",
+      "last");
+  session.step(launched);
+  const CheckpointFound found = session.wait_for<CheckpointFound>(launched);
+  CHECK(found.files.files.front().bytes == 11);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("The file that completes a checkpoint makes it whole at once, and nothing else does",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; mkdir saved/c-1 saved/c-2; echo 1 > saved/c-1/model; echo 1 > "
+      "saved/c-2/model; "
+      "echo 1 > saved/c-2/done; exit 0",
+      "c-*", [](PlainWatch& watch) { watch.complete = "done"; });
+  session.step(launched);
+  session.step(launched);  // done
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"c-2", 1}});
+}
+
+TEST_CASE("Of a program that ends well all is whole, of one that fails or is killed nothing new",
+          "[unit][plain]") {
+  Saving session;
+  const auto well = session.run("sleep 0.2; echo loss: 1; echo 1 > saved/last; exit 0", "last");
+  session.step(well);
+  session.step(well);
+  session.wait_for<Exited>(well);
+  CHECK(session.found(well) == Found{{"last", 1}});
+  for (const char* const end : {"exit 3", "kill -9 $$"}) {
+    const auto badly =
+        session.run(std::string("echo loss: 1; echo 2 > saved/last; ") + end, "last");
+    session.step(badly);
+    session.executor.send(badly, protocol::Step{});
+    session.wait_for<Exited>(badly);
+    CHECK(session.found(badly).empty());
+  }
+  const auto again = session.run("sleep 0.2; echo loss: 1; echo 3 > saved/last; exit 85", "last",
+                                 [](PlainWatch& watch) { watch.exit_code = 85; });
+  session.step(again);
+  session.executor.send(again, protocol::Step{});
+  session.wait_for<Exited>(again);
+  CHECK(session.found(again) == Found{{"last", 1}});
+}
+
+TEST_CASE("What was there before is not found, and neither is what reads it", "[unit][plain]") {
+  Saving session;
+  std::filesystem::create_directories(session.root());
+  std::ofstream(session.root() / "last") << "old";
+  const auto launched =
+      session.run("cat saved/last > /dev/null; echo loss: 1; sleep 1.5; exit 0", "last");
+  session.step(launched);
+  session.step(launched);
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("A program that is to end may save what it has come to, and not more", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "echo loss: 1; sleep 0.3; echo x > saved/t; mv saved/t saved/last; sleep 60", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("A program that is to end and does not save ends after a second", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("echo loss: 1; sleep 60", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("A program that can be told to save is told so, and ended once it has", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'echo x > saved/t; mv saved/t saved/last' USR1; echo loss: 1; echo loss: 2; "
+      "while :; do sleep 0.1; done",
+      "last", [](PlainWatch& watch) { watch.save_signal = SIGUSR1; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  // It has what led to the second result, too; the driver knows of the first.
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
