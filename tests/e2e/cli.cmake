@@ -11,7 +11,7 @@ endforeach()
 target_compile_definitions(example_plugin PRIVATE PLUGIN_ABI=tune::plugin_abi)
 target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
 
-foreach(name ask check cli constraints look meanings objectives one_driver ran failures faults handover interrupts leaving plain protocol resume control
+foreach(name ask check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain protocol resume control
         schedulers simulate texts lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(

@@ -105,28 +105,40 @@ const Count* count_named(const Tokens& tokens) {
 
 bool is_no_hyperparameter(const Tokens& tokens) {
   static const std::set<std::string> words = {
-      "seed",        "log",       "logs",        "logging",   "v",        "verbose",
-      "verbosity",   "quiet",     "silent",      "print",     "debug",    "dir",
-      "directory",   "path",      "paths",       "file",      "files",    "filename",
-      "folder",      "root",      "save",        "saving",    "saved",    "checkpoint",
-      "checkpoints", "ckpt",      "resume",      "data",      "dataset",  "datasets",
-      "port",        "host",      "addr",        "address",   "url",      "worker",
-      "workers",     "thread",    "threads",     "nthread",   "proc",     "procs",
-      "process",     "processes", "jobs",        "device",    "devices",  "gpu",
-      "gpus",        "cuda",      "cpu",         "cpus",      "tpu",      "mps",
-      "accelerator", "accel",     "rank",        "world",     "node",     "nodes",
-      "master",      "dist",      "distributed", "ddp",       "fsdp",     "deepspeed",
-      "backend",     "interval",  "freq",        "frequency", "every",    "eval",
-      "evaluation",  "evaluate",  "test",        "testing",   "report",   "hub",
-      "token",       "wandb",     "tensorboard", "project",   "entity",   "name",
-      "tag",         "notes",     "run",         "runs",      "exp",      "experiment",
-      "id",          "config",    "conf",        "cfg",       "version",  "help",
-      "cache",       "timeout",   "prefetch",    "pin",       "download", "push",
-      "repo",        "profile",   "profiler",    "env",       "compile",  "telemetry",
-      "dry",         "list",      "show",        "plot",      "display",  "progress",
-      "color",       "colour",    "format",      "flagfile",  "metric",   "outdir",
-      "workdir",     "logdir",    "savedir",     "overwrite", "force",    "split",
-      "sleep"};
+      "seed",       "log",         "logs",       "logging",
+      "v",          "kwargs",      "args",       "multiprocessing",
+      "dataloader", "do",          "load",       "remove",
+      "skip",       "columns",     "verbose",    "verbosity",
+      "quiet",      "silent",      "print",      "debug",
+      "dir",        "directory",   "path",       "paths",
+      "file",       "files",       "filename",   "folder",
+      "root",       "save",        "saving",     "saved",
+      "checkpoint", "checkpoints", "ckpt",       "resume",
+      "data",       "dataset",     "datasets",   "port",
+      "host",       "addr",        "address",    "url",
+      "worker",     "workers",     "thread",     "threads",
+      "nthread",    "proc",        "procs",      "process",
+      "processes",  "jobs",        "device",     "devices",
+      "gpu",        "gpus",        "cuda",       "cpu",
+      "cpus",       "tpu",         "mps",        "accelerator",
+      "accel",      "rank",        "world",      "node",
+      "nodes",      "master",      "dist",       "distributed",
+      "ddp",        "fsdp",        "deepspeed",  "backend",
+      "interval",   "freq",        "frequency",  "every",
+      "eval",       "evaluation",  "evaluate",   "test",
+      "testing",    "report",      "hub",        "token",
+      "wandb",      "tensorboard", "project",    "entity",
+      "name",       "tag",         "notes",      "run",
+      "runs",       "exp",         "experiment", "id",
+      "config",     "conf",        "cfg",        "version",
+      "help",       "cache",       "timeout",    "prefetch",
+      "pin",        "download",    "push",       "repo",
+      "profile",    "profiler",    "env",        "compile",
+      "telemetry",  "dry",         "list",       "show",
+      "plot",       "display",     "progress",   "color",
+      "colour",     "format",      "flagfile",   "metric",
+      "outdir",     "workdir",     "logdir",     "savedir",
+      "overwrite",  "force",       "split",      "sleep"};
   static const std::set<std::string> ambiguous = {"out", "output", "input"};
   if (has_pair(tokens, "per", "device")) return has_any(tokens, {"eval", "test"});
   return has_any(tokens, words) || (has_any(tokens, ambiguous) && !is_size(tokens));
@@ -209,7 +221,7 @@ std::string powers_of_two(std::int64_t middle, const HelpOption& option) {
 }
 
 std::string choices_text(const std::vector<std::string>& choices) {
-  constexpr std::size_t most_choices = 64;
+  constexpr std::size_t most_choices = 24;
   if (choices.size() < 2 || choices.size() > most_choices) return {};
   const bool are_numbers = std::all_of(choices.begin(), choices.end(), [](const auto& choice) {
     // What JSON writes otherwise (05, .5) stays text, so that the program gets what it asks for.

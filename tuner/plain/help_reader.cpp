@@ -96,8 +96,9 @@ std::optional<std::string> default_in(const std::string& text) {
   while (re2::RE2::FindAndConsume(&rest, in_brackets, &found)) last = found;
   rest = re2::StringPiece(text);
   while (last.empty() && re2::RE2::FindAndConsume(&rest, in_words, &found)) last = found;
-  // "learning rate [0.1]"
-  static const re2::RE2 in_the_end("\\[([-+.\\deE]+)\\]\\s*$");
+  // "learning rate [0.1]", "layers, default 3"
+  static const re2::RE2 in_the_end(
+      "(?i)(?:\\[|\\bdefault )([-+.\\de]*\\d)(?:\\]|\\.)?\\s*$");
   if (last.empty() && re2::RE2::PartialMatch(text, in_the_end, &found) && number_in(found)) {
     last = found;
   }
