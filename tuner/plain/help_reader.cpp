@@ -97,8 +97,7 @@ std::optional<std::string> default_in(const std::string& text) {
   rest = re2::StringPiece(text);
   while (last.empty() && re2::RE2::FindAndConsume(&rest, in_words, &found)) last = found;
   // "learning rate [0.1]", "layers, default 3"
-  static const re2::RE2 in_the_end(
-      "(?i)(?:\\[|\\bdefault )([-+.\\de]*\\d)(?:\\]|\\.)?\\s*$");
+  static const re2::RE2 in_the_end("(?i)(?:\\[|\\bdefault )([-+.\\de]*\\d)(?:\\]|\\.)?\\s*$");
   if (last.empty() && re2::RE2::PartialMatch(text, in_the_end, &found) && number_in(found)) {
     last = found;
   }
