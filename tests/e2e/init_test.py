@@ -123,6 +123,10 @@ class Init(Case):
                     self.assertIn(words, error)
                 self.assertFalse(os.path.exists(self.path("spec.json")))
 
+    def test_an_interpreter_that_is_not_there_is_named(self):
+        self.assertEqual(self.tune("init", "--from", "train.py", expect=2, PATH="/nowhere").err,
+                         "tune: cannot start 'python3': No such file or directory\n")
+
     def test_one_that_does_not_end_is_killed_with_all_that_it_has_started(self):
         self.write("train.py", "import subprocess, sys\nprint('epoch 1', flush=True)\n"
                                "child = subprocess.Popen(['sleep', '1000'])\n"
