@@ -209,6 +209,32 @@ void add_check(CLI::App& app, Line& line) {
   check->add_flag("--json", request.json, "As a JSON object a line");
 }
 
+void add_init(CLI::App& app, Line& line) {
+  InitRequest& request = line.init;
+  CLI::App* const init =
+      add_command(app, "init", "Write a commented spec to start from",
+                  "  tune init\n  tune init digits.json\n  tune init - > digits.json\n"
+                  "  tune init --from train.py --metric val_loss --mode min\n"
+                  "  tune init --from train.py mnist.json -- --data mnist\n");
+  init->add_option("FILE", request.file, "The file to write, -: standard output")
+      ->capture_default_str();
+  init->add_option("--from", request.from,
+                   "A program that knows nothing of tune: it is run with --help, and the options "
+                   "that it names are proposed as hyperparameters")
+      ->type_name("PROGRAM");
+  init->add_option("--metric", request.metric,
+                   "With --from: the metric that it prints and that counts")
+      ->type_name("NAME");
+  init->add_option("--mode", request.mode,
+                   "With --from: which values are better [by the metric's name]")
+      ->type_name("min|max")
+      ->check(CLI::IsMember({"min", "max"}));
+  init->add_option("--timeout", request.timeout_s, "With --from: for the program's help")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+}
+
 void add_spec_commands(CLI::App& app, Line& line) {
   add_spec(*add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
                         "  tune validate spec.json\n"
@@ -221,11 +247,7 @@ void add_spec_commands(CLI::App& app, Line& line) {
   add_spec(*preview, line.spec);
   preview->add_flag("--json", line.json, "As one JSON object");
   add_check(app, line);
-  CLI::App* const init =
-      add_command(app, "init", "Write a commented spec to start from",
-                  "  tune init\n  tune init digits.json\n  tune init - > digits.json\n");
-  init->add_option("FILE", line.init_file, "The file to write, -: standard output")
-      ->capture_default_str();
+  add_init(app, line);
 }
 
 void add_list(CLI::App& app, Line& line) {

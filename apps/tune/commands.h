@@ -50,8 +50,17 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
 int validate_command(const SpecSource& source);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
+
+struct InitRequest {
+  std::string file = "spec.json";      ///< "-": standard output
+  std::string from;                    ///< the program that the spec is about; empty: none yet
+  std::vector<std::string> arguments;  ///< of that program's
+  std::string metric;
+  std::string mode;
+  double timeout_s = 10;  ///< for the program's help
+};
 /// Writes a spec to start from; never over a file that exists.
-int init_command(const std::string& file);
+int init_command(const InitRequest& request);
 
 struct CheckRequest {
   std::string config;  ///< JSON; empty: the first that the search would try

@@ -23,7 +23,10 @@ int carry_out(const std::string& name, Line& line) {
                                                "checkpoint", "set",   "add"};
   if (wishes.contains(name)) return control_command(line.control);
   if (name == "resume") return resume_command(line.resume, line.spec, line.style);
-  if (name == "init") return init_command(line.init_file);
+  if (name == "init") {
+    line.init.arguments = line.spec.command;
+    return init_command(line.init);
+  }
   if (name == "export") return export_command(line.directory, line.curves_file);
   if (name == "status") return status_command(line.directory, line.json);
   if (name == "ls") return list_command(line.list);

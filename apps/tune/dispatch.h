@@ -26,7 +26,7 @@ struct Line {
   LogsRequest logs;
   std::string resume_mode = "never";
   std::string directory;
-  std::string init_file = "spec.json";
+  InitRequest init;
   std::string curves_file;
   bool json = false;
 };

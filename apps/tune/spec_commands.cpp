@@ -1,17 +1,15 @@
-// `tune validate`, `tune preview` and `tune init`: about a spec, before anything runs.
-// Starts no process; only init writes, one file.
+// `tune validate` and `tune preview`: about a spec, before anything runs.
+// Starts no process and writes nothing.
 #include <algorithm>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/first_configs.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
-#include "tuner/core/error.h"
 #include "tuner/core/resources.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/run.h"
 #include "tuner/spec/spec_doubts.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 
@@ -106,44 +104,6 @@ void print_preview_json(const ExperimentSpec& spec, const Preview& preview, cons
               {"at_once", preview.at_once}});
 }
 
-constexpr std::string_view starter = R"(// An experiment: what to run, what to try, what counts.
-//   tune validate FILE    is it right?       tune preview FILE    what would it do?
-//   tune run FILE         do it
-{
-  // The training program, started once for each trial. It is given its config and reports metrics
-  // over a socket: a few lines with the trainable library, or by the protocol in any language.
-  "trainable": {"command": ["python3", "train.py"]},
-
-  // How each hyperparameter is drawn. Plain values are passed on as they are.
-  "param_space": {
-    "lr": {"loguniform": [1e-4, 1e-1]},
-    "layers": {"choice": [1, 2, 3]},
-    "dropout": {"uniform": [0.0, 0.5]},
-    "batch_size": 64
-  },
-
-  // The metric that counts, as the program reports it, and which values of it are better.
-  "metric": "loss",
-  "mode": "min",
-
-  // How many configs to draw, and from what seed.
-  "num_samples": 20,
-  "seed": 0,
-
-  // What each trial takes; as many run at one time as fit on this machine.
-  "resources_per_trial": {"cpu": 1},
-
-  // A trial ends after so many iterations.
-  "stop": {"training_iteration": 50},
-
-  // When to save, and how many of a trial's checkpoints to keep: the best two and the latest.
-  "checkpoint_config": {"checkpoint_frequency": 10, "num_to_keep": 2},
-
-  // A failed trial is tried again so often, from its latest checkpoint.
-  "failure_config": {"max_failures": 1}
-}
-)";
-
 }  // namespace
 
 int validate_command(const SpecSource& source) {
@@ -166,21 +126,6 @@ int preview_command(const SpecSource& source, bool json) {
   const Resources totals = total_resources(*spec, detected);
   const Preview preview = look_ahead(*spec, catalogue, totals);
   (json ? print_preview_json : print_preview)(*spec, preview, totals, detected);
-  return exit_ok;
-}
-
-int init_command(const std::string& file) {
-  if (file == "-") {
-    print_data(starter);
-    return exit_ok;
-  }
-  const auto files = make_posix_file_system();
-  if (!files->create_exclusive(file, starter)) {
-    throw user_error(file + " exists already and is left as it is: give another name");
-  }
-  const std::string word = shell_word(file);
-  print("wrote " + file + "; edit it, then: tune validate " + word + "; tune preview " + word +
-        "; tune run " + word + "\n");
   return exit_ok;
 }
 

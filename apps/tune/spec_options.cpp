@@ -286,25 +286,6 @@ void add_domain(SpecDocument& document, const std::string& given) {
   document.origins.emplace_back(pointer, "-p " + name);
 }
 
-/// How the program in `file` is started; empty if it is none, as far as one can see.
-std::vector<std::string> start_of_program(const fs::path& file) {
-  static constexpr std::pair<const char*, const char*> interpreters[] = {
-      {".py", "python3"}, {".sh", "bash"}, {".R", "Rscript"}, {".jl", "julia"},
-      {".pl", "perl"},    {".rb", "ruby"}, {".lua", "lua"},   {".js", "node"}};
-  for (const auto& [ending, interpreter] : interpreters) {
-    if (file.extension() == ending) return {interpreter, file.string()};
-  }
-  std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) return {};
-  std::string magic(4, '\0');
-  std::ifstream(file, std::ios::binary).read(magic.data(), 4);
-  if (!magic.starts_with("#!") && magic !=
-                                      "\x7f"
-                                      "ELF")
-    return {};
-  return {fs::absolute(file).string()};
-}
-
 /// A spec for a training program in a spec's place; what stands behind "--" are its arguments.
 void put_program(SpecDocument& document, std::vector<std::string> start, const std::string& label,
                  const std::vector<std::string>& arguments) {
@@ -351,6 +332,24 @@ Json field_value(const std::string& field, const std::string& text) {
 }
 
 std::span<const SpecOption> spec_options() { return options; }
+
+std::vector<std::string> start_of_program(const fs::path& file) {
+  static constexpr std::pair<const char*, const char*> interpreters[] = {
+      {".py", "python3"}, {".sh", "bash"}, {".R", "Rscript"}, {".jl", "julia"},
+      {".pl", "perl"},    {".rb", "ruby"}, {".lua", "lua"},   {".js", "node"}};
+  for (const auto& [ending, interpreter] : interpreters) {
+    if (file.extension() == ending) return {interpreter, file.string()};
+  }
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return {};
+  std::string magic(4, '\0');
+  std::ifstream(file, std::ios::binary).read(magic.data(), 4);
+  if (!magic.starts_with("#!") && magic !=
+                                      "\x7f"
+                                      "ELF")
+    return {};
+  return {fs::absolute(file).string()};
+}
 
 SpecDocument assemble_spec(const SpecSource& source) {
   SpecDocument document;

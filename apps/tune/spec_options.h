@@ -74,6 +74,10 @@ SpecDocument assemble_spec(const SpecSource& source);
 /// The spec of an experiment that is there, as `label` has it, with what the command line says.
 SpecDocument assemble_changes(Json recorded, std::string label, const SpecSource& source);
 
+/// How the program in `file` is started: alone, or by its interpreter; empty if it is none, as far
+/// as one can see.
+std::vector<std::string> start_of_program(const std::filesystem::path& file);
+
 /// "spec.json: /param_space/lr: sentence", or "--num-samples: sentence".
 std::string to_line(const SpecDocument& document, const Problem& problem);
 

@@ -1,0 +1,45 @@
+// Options out of what a program prints when it is asked for help: as argparse, click, typer, absl,
+// Go's flag and programs in C print them.
+// Knows no process.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tune {
+
+/// What kind of value an option takes, as far as the help says.
+enum class ValueType { unknown, integer, real, boolean };
+
+struct HelpOption {
+  std::vector<std::string> names;  ///< as they are printed, "-b", "--batch-size"; at least one
+  bool takes_value = false;        ///< else it is a flag
+  bool takes_several = false;      ///< as words of their own: "--hidden 64 64"
+  bool has_opposite = false;       ///< a flag with "--no-NAME" beside it
+  bool is_required = false;
+  ValueType type = ValueType::unknown;
+  std::vector<std::string> choices;  ///< empty: any value
+  std::optional<std::string> default_value;
+  std::optional<double> lower;  ///< of its values, included; as click says it
+  std::optional<double> upper;
+  std::string text;  ///< what is said of it, in one line, with its default
+};
+
+struct ProgramHelp {
+  std::vector<HelpOption> options;  ///< without those for help and version
+  std::vector<std::string> positionals;
+  std::vector<std::string> commands;  ///< each with options of its own
+};
+
+/// What is in `text`, whatever it is: nothing is found where there is no help.
+ProgramHelp read_help(std::string_view text);
+
+/// The name by which `${args}` gives the option, without its hyphens; nothing if it has none.
+std::optional<std::string> name_for_args(const HelpOption& option);
+
+/// `text` as a number, if all of it is a finite one.
+std::optional<double> number_in(std::string_view text);
+
+}  // namespace tune
