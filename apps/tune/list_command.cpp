@@ -294,7 +294,7 @@ Json experiment_json(const std::filesystem::path& directory) {
     json["best"] = best ? encode_number(value_of(experiment.trial(*best), objective->metric,
                                                  objective->mode, Scope::all))
                         : Json();
-    json["started"] = experiment.started();
+    json["started"] = experiment.started() > 0 ? Json(experiment.started()) : Json();
     json["driver"] = look.driver ? name_of(*look.driver) : "";
     json["problem"] = "";
   } catch (const Error& error) {

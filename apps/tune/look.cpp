@@ -30,13 +30,22 @@ bool is_experiment(const std::filesystem::path& directory) {
   return ExperimentStore::exists(*make_posix_file_system(), directory);
 }
 
+/// One that cannot be looked into may be one: who lists it will say what is wrong.
+bool may_be_experiment(const std::filesystem::path& directory) {
+  try {
+    return is_experiment(directory);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> found;
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error)) {
     std::error_code ignored;
-    if (at->is_directory(ignored) && is_experiment(at->path())) found.push_back(at->path());
+    if (at->is_directory(ignored) && may_be_experiment(at->path())) found.push_back(at->path());
   }
   std::sort(found.begin(), found.end());
   return found;

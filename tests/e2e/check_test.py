@@ -88,6 +88,11 @@ class Check(Case):
         left = subprocess.run(["pgrep", "-f", "^sleep 7331$"], stdout=subprocess.PIPE, check=False)
         self.assertEqual(left.stdout, b"")
 
+    def test_who_comes_to_a_trial_again_is_in_another_attempt(self):
+        self.spec([sys.executable, PLANTED, "counts_attempts"])
+        verdicts = self.verdicts(expect=0)
+        self.assertEqual({v["verdict"] for v in verdicts.values()}, {"holds"}, verdicts)
+
     def test_empty_lines_are_nothing_however_many(self):
         self.spec([sys.executable, PLANTED, "some_blank_lines"])
         self.verdicts(expect=0)
@@ -168,7 +173,7 @@ class Check(Case):
     def test_a_function_is_restored_from_what_it_reports(self):
         self.spec([TOY, "function"], metric="count",
                   scheduler="fifo",
-                  param_space={"iterations": 6, "checkpoints": True, "x": {"uniform": [0, 1]}})
+                  param_space={"iterations": 6, "checkpoints": True, "attempt": False, "x": {"uniform": [0, 1]}})
         verdicts = self.verdicts(expect=0)
         self.assertEqual(verdicts[RESTORES]["verdict"], "holds", verdicts)
         self.assertEqual(verdicts[KILLED]["verdict"], "holds", verdicts)

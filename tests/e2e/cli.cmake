@@ -11,11 +11,8 @@ endforeach()
 target_compile_definitions(example_plugin PRIVATE PLUGIN_ABI=tune::plugin_abi)
 target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
 
-<<<<<<< HEAD
-foreach(name ask check cli constraints look meanings objectives one_driver ran failures faults handover interrupts leaving plain plain_checkpoints protocol resume control
-=======
-foreach(name ask check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_examples protocol resume control
->>>>>>> init
+foreach(name ask check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
+        plain_examples protocol resume control
         schedulers simulate texts lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(

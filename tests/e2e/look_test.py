@@ -287,6 +287,26 @@ class Show(Look):
         self.assertIn("a state is a text", self.refused("ls", "results/spec", "--filter", "state > 2"))
 
 
+class Folder(Case):
+    def test_what_cannot_be_looked_into_hides_nothing_else(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+                                 "param_space": {"case": {"losses": [1]}}})
+        self.tune("run", "spec.json", "--progress", "none")
+        os.makedirs(self.path("results/odd"))
+        os.symlink("CURRENT", self.path("results/odd/CURRENT"))
+        rows = {row["experiment"]: row for row in self.json("ls", "results")}
+        self.assertEqual(rows["spec"]["trials"], 1)
+        self.assertIn("cannot open", rows["odd"]["problem"])
+        self.assertIn("spec", self.tune("ls", "results").out)
+
+    def test_a_lock_that_cannot_be_read_comes_with_advice(self):
+        self.write("spec.json", {"trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+                                 "param_space": {"case": {"losses": [1]}}})
+        self.tune("run", "spec.json", "--progress", "none")
+        os.makedirs(self.path("results/spec/LOCK"))
+        self.assertIn("if no driver runs there, remove it", self.tune("resume", "results/spec", expect=None).err)
+
+
 class Logs(Case):
     def test_a_log_is_followed_until_its_trial_has_ended(self):
         self.write("noisy.sh", "printf 'one\\n'; printf 'wrong\\n' >&2; exec \"$@\"\n")

@@ -108,6 +108,12 @@ def main():
         if command["type"] in ("start", "reset"):
             if command["type"] == "reset":
                 move_to(command)
+            if fault == "counts_attempts":
+                # Right: who comes to a trial again is in another attempt of it.
+                if os.path.exists("attempt_1") and command["attempt"] < 2:
+                    sys.exit("this trial has had its first attempt")
+                with open("attempt_1", "w", encoding="ascii"):
+                    pass
             model.setup(command["config"])
             if command["checkpoint"]:
                 model.load(command["checkpoint"])

@@ -31,7 +31,10 @@ Json metrics_of(const Json& config, int count, const tune::TrialContext& context
   metrics["count"] = count;
   metrics["iteration_before"] = context.training_iteration;
   metrics["trial"] = context.trial_id;
-  metrics["attempt"] = context.attempt;
+  // Two attempts of one trial that are to come to the same leave that out.
+  if (!config.contains("attempt") || config["attempt"] == true) {
+    metrics["attempt"] = context.attempt;
+  }
   metrics["resources"] = context.resources;
   metrics["devices"] = context.devices;
   metrics["rank"] = context.rank;

@@ -47,7 +47,8 @@ Kept Stage::keep(const std::filesystem::path& from, std::int64_t iteration) {
 Actor::Actor(Stage& stage, std::optional<TrialId> trial)
     : stage_(stage),
       trial_(trial ? *trial : stage.new_trial()),
-      launch_(stage.launch_of(trial_, trial ? 2 : 1)),
+      attempt_(trial ? 2 : 1),
+      launch_(stage.launch_of(trial_, attempt_)),
       peer_(std::make_unique<Peer>(stage.launcher(), launch_)) {
   const Seconds began = steady_s();
   peer_->expect("its hello");
@@ -59,6 +60,7 @@ protocol::Start Actor::start_message(const Json& config, const std::optional<Kep
   protocol::Start start;
   start.trial_id = to_string(trial_);
   start.trial_dir = launch_.directory.string();
+  start.attempt = attempt_;
   start.config = config;
   if (from) start.checkpoint = from->directory.string();
   start.iteration = from ? from->iteration : 0;
@@ -75,7 +77,8 @@ void Actor::start(const Json& config, const std::optional<Kept>& from) {
 
 void Actor::reset(const Json& config, const std::optional<Kept>& from) {
   trial_ = stage_.new_trial();
-  launch_ = stage_.launch_of(trial_, 1);
+  attempt_ = 1;
+  launch_ = stage_.launch_of(trial_, attempt_);
   protocol::Start message = start_message(config, from);
   message.reset = true;
   peer_->send(message, stage_.answer_s());

@@ -104,6 +104,7 @@ class Actor {
 
   Stage& stage_;
   TrialId trial_;
+  int attempt_;
   LaunchSpec launch_;
   std::unique_ptr<Peer> peer_;
   protocol::Hello hello_;

@@ -121,6 +121,10 @@ class ProcessExecutor::Loop {
     if (it == launches_.end()) return;
     auto& state = it->second;
     if (state.child && state.child->is_plain()) return state.child->obey(command);
+    if (state.plain) {
+      if (std::holds_alternative<protocol::Stop>(command)) state.early_signals.push_back(SIGTERM);
+      return;
+    }
     try {
       const std::string line = protocol::format(command);
       if (state.child) {

@@ -68,9 +68,16 @@ std::optional<double> number_at(std::string_view text) {
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
   const auto number = take_number(text);
   if (!number || text.empty()) return number;
+  const auto is_digit = [&text](std::size_t at) {
+    return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0;
+  };
   const char next = text.front();
-  const bool goes_on = next == '/' || next == '_' || std::isalpha(static_cast<unsigned char>(next));
-  return goes_on ? std::nullopt : number;
+  if (next == '/' || next == '_' || std::isalpha(static_cast<unsigned char>(next))) {
+    return std::nullopt;
+  }
+  // A version, a time, a date, a number with thousands set apart.
+  constexpr std::string_view within = ".,:-";
+  return within.find(next) != within.npos && is_digit(1) ? std::nullopt : number;
 }
 
 std::unique_ptr<RE2> compile(const std::string& expression) {

@@ -5,6 +5,7 @@
 
 #include "tuner/core/nearest_name.h"
 #include "tuner/spec/spec_fields.h"
+#include "tuner/spec/spec_parts.h"
 
 namespace tune {
 
@@ -114,6 +115,9 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   }
   if (!problems.empty()) return problems;
   parse_recorded_spec(after, catalogue, problems);
+  if (changed.command != recorded.command || changed.env != recorded.env) {
+    check_plain_words(changed, problems);
+  }
   const auto& start = changed.resume_from_checkpoint;
   std::error_code ignored;
   if (start != recorded.resume_from_checkpoint && !start.empty() &&

@@ -26,6 +26,8 @@ Json trainable_to_json(const ExperimentSpec& spec);
 /// plain program, too.
 void parse_plain(const FieldReader& trainable, const std::filesystem::path* base,
                  ExperimentSpec& spec, std::vector<Problem>& problems);
+/// Complains of wrong words in what a plain program is started with.
+void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problems);
 Json plain_to_json(const PlainProgram& plain);
 /// What a plain program cannot do, of what the rest of the spec asks.
 void check_plain(const FieldReader& top, const ExperimentSpec& spec);

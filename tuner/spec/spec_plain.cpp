@@ -123,7 +123,25 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
   }
 }
 
-void check_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+fs::path directory_of(const FieldReader& fields, const fs::path* base) {
+  std::string text = "spec";
+  fields.read("working_directory", "\"spec\", \"trial\" or the path of a directory", to_text, text);
+  if (text == "trial") return {};
+  if (base == nullptr) return text;
+  if (text == "spec") return resolve(*base, ".");
+  const fs::path directory = resolve(*base, at_home(text));
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored)) {
+    fields.complain("working_directory", "working_directory must be a directory that exists, got " +
+                                             describe(directory.string()));
+  }
+  return directory;
+}
+
+}  // namespace
+
+void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+  if (!spec.plain) return;
   for (std::size_t i = 0; i < spec.command.size(); ++i) {
     const std::string wrong = complaint_about_words(spec.command[i], i > 0);
     if (!wrong.empty()) {
@@ -142,23 +160,6 @@ void check_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
     if (!wrong.empty()) problems.push_back({append_pointer("/trainable/env", name), wrong});
   }
 }
-
-fs::path directory_of(const FieldReader& fields, const fs::path* base) {
-  std::string text = "spec";
-  fields.read("working_directory", "\"spec\", \"trial\" or the path of a directory", to_text, text);
-  if (text == "trial") return {};
-  if (base == nullptr) return text;
-  if (text == "spec") return resolve(*base, ".");
-  const fs::path directory = resolve(*base, at_home(text));
-  std::error_code ignored;
-  if (!fs::is_directory(directory, ignored)) {
-    fields.complain("working_directory", "working_directory must be a directory that exists, got " +
-                                             describe(directory.string()));
-  }
-  return directory;
-}
-
-}  // namespace
 
 void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentSpec& spec,
                  std::vector<Problem>& problems) {
@@ -180,7 +181,7 @@ void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentS
   parse_saving(fields, spec, plain);
   spec.plain = std::move(plain);
   if (base == nullptr) return;
-  check_words(spec, problems);
+  check_plain_words(spec, problems);
   if (!spec.command.empty() && !brings_config(spec)) spec.command.emplace_back(all_args);
 }
 

@@ -62,9 +62,10 @@ std::optional<std::string> read_if_there(FileSystem& files, const path& file) {
   for (int tries_left = 20;; --tries_left) {
     try {
       return files.read(file);
-    } catch (const Error&) {
+    } catch (const Error& error) {
       if (!files.exists(file)) return std::nullopt;
-      if (tries_left == 0) throw;
+      if (tries_left > 0) continue;
+      throw machine_error(std::string(error.what()) + "; if no driver runs there, remove it");
     }
   }
 }
