@@ -108,6 +108,12 @@ void append_varint(std::string& out, std::uint64_t number) {
   out += static_cast<char>(number);
 }
 
+std::size_t varint_bytes(std::uint64_t number) {
+  std::size_t bytes = 1;
+  for (; number >= 0x80; number >>= 7) ++bytes;
+  return bytes;
+}
+
 void append_key(std::string& out, int field, Wire wire) {
   append_varint(out, static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(wire));
 }
@@ -142,7 +148,7 @@ void append_event(std::string& out, Seconds time, std::int64_t step, int what,
   if (step != 0) append_number(out, event::step, static_cast<std::uint64_t>(step));
   append_bytes(out, what, content);
   const std::string_view data = std::string_view(out).substr(begin + record_head_bytes);
-  std::string head;
+  std::string head;  // short enough to be no allocation
   append_little_endian<std::uint64_t>(head, data.size());
   append_little_endian(head, masked_crc(head));
   const std::uint32_t crc = masked_crc(data);
@@ -321,14 +327,15 @@ void append_session_end(std::string& out, Seconds time, bool has_succeeded) {
 }
 
 void append_scalars(std::string& out, const Result& result) {
+  constexpr std::size_t usual_value_bytes = 32;
   std::string summary;
-  std::string value;
-  for (const auto& metric : result.metrics.numbers) {
-    if (is_driver_field(metric.name) || metric.name.starts_with(hparams_tags)) continue;
-    value.clear();
-    append_bytes(value, summary::value_tag, metric.name);
-    append_float(value, summary::value_number, to_float(metric.value));
-    append_bytes(summary, summary::value, value);
+  summary.reserve(usual_value_bytes * result.metrics.numbers.size());
+  for (const auto& [name, number] : result.metrics.numbers) {
+    if (is_driver_field(name) || name.starts_with(hparams_tags)) continue;
+    append_key(summary, summary::value, Wire::bytes);
+    append_varint(summary, 1 + varint_bytes(name.size()) + name.size() + 1 + sizeof(float));
+    append_bytes(summary, summary::value_tag, name);
+    append_float(summary, summary::value_number, to_float(number));
   }
   if (summary.empty()) return;
   append_event(out, result.timestamp, result.training_iteration, event::summary, summary);
