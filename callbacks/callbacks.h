@@ -33,6 +33,10 @@ std::unique_ptr<Callback> make_json_logger(FileLogOptions options = {});
 /// "csv": progress.csv, the same as a flat table; new metrics make new columns.
 std::unique_ptr<Callback> make_csv_logger(FileLogOptions options = {});
 
+/// "tensorboard": event files, in each trial's directory, so that `tensorboard --logdir` of the
+/// experiment shows each trial as a run, with its config in the tab HParams.
+std::unique_ptr<Callback> make_tensorboard_logger(FileLogOptions options = {});
+
 /// "params": params.json (the config) and error.txt (every failure).
 std::unique_ptr<Callback> make_params_logger(FileLogOptions options = {});
 

@@ -1,4 +1,7 @@
 // The names of the built-in callbacks, and their options as JSON.
+#include <cstddef>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "callbacks/callbacks.h"
@@ -10,10 +13,22 @@ namespace {
 
 using MakeFileLog = std::unique_ptr<Callback> (*)(FileLogOptions);
 
-Factory<Callback> file_log(MakeFileLog make) {
-  return [make](const Json& json, const PolicyContext& context) {
+/// Of a name that is switched off.
+class NoCallback final : public Callback {
+ public:
+  explicit NoCallback(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+
+ private:
+  std::string name_;
+};
+
+Factory<Callback> file_log(MakeFileLog make, std::string switchable = "") {
+  return [make, name = std::move(switchable)](
+             const Json& json, const PolicyContext& context) -> std::unique_ptr<Callback> {
     OptionReader reader(json);
     FileLogOptions options;
+    const bool enabled = name.empty() || reader.get("enabled", true);
     options.notice = context.notice;
     options.flush_period_s = reader.get("flush_period_s", options.flush_period_s);
     reader.require(options.flush_period_s >= 0, "flush_period_s", "0 or more");
@@ -23,6 +38,7 @@ Factory<Callback> file_log(MakeFileLog make) {
     reader.require(limit >= 1 && limit <= 1 << 20, "memory_limit_mb", "between 1 and 1048576");
     options.memory_limit_bytes = static_cast<std::size_t>(limit * mib);
     reader.finish();
+    if (!enabled) return std::make_unique<NoCallback>(name);
     return make(std::move(options));
   };
 }
@@ -69,6 +85,7 @@ void add_callbacks(Catalogue& catalogue) {
   auto& callbacks = catalogue.callbacks;
   add_factory(callbacks, "json", file_log(make_json_logger));
   add_factory(callbacks, "csv", file_log(make_csv_logger));
+  add_factory(callbacks, "tensorboard", file_log(make_tensorboard_logger, "tensorboard"));
   add_factory(callbacks, "params", file_log(make_params_logger));
   add_factory(callbacks, "exploits", file_log(make_exploit_log));
   add_factory(callbacks, "console", Factory<Callback>(console));

@@ -33,7 +33,10 @@ std::string stand_in_of(const std::string& path) {
 }
 
 FileWriter::FileWriter(FileWriterOptions options)
-    : options_(std::move(options)), files_(options_.format) {
+    : FileWriter(options, std::make_unique<RowFiles>(options.format)) {}
+
+FileWriter::FileWriter(FileWriterOptions options, std::unique_ptr<TrialFiles> files)
+    : options_(std::move(options)), files_(std::move(files)) {
   thread_ = start_quiet_thread([this] { run(); });
 }
 
@@ -61,7 +64,7 @@ void FileWriter::append(const std::string& path, std::string_view header, std::s
 }
 
 void FileWriter::mend(const std::string& path, std::string_view header, std::string_view row) {
-  const auto iteration = row_iteration(options_.format, row);
+  const auto iteration = files_->iteration_of(row);
   ensure(iteration.has_value(), "a row to mend a file with begins with its iteration");
   put(path, Kind::mend, *iteration, header, row);
 }
@@ -201,7 +204,8 @@ void FileWriter::run() {
     std::vector<std::string> written;
     for (auto& [path, queue] : due) {
       if (!carry_out(path, queue, settles || is_pressing(queue.bytes))) failed.push_back(path);
-      written.push_back(given_up_.contains(path) ? stand_in_of(path) : path);
+      const std::string file = given_up_.contains(path) ? stand_in_of(path) : path;
+      for (auto& name : files_->written(file)) written.push_back(std::move(name));
     }
     if (completes) complete(written);
     lock.lock();
@@ -260,16 +264,16 @@ void FileWriter::carry_out_in(const std::string& file, std::vector<Operation>& o
     for (auto& operation : operations) {
       switch (operation.kind) {
         case Kind::append:
-          files_.append(file, operation.header, operation.bytes);
+          files_->append(file, operation.header, operation.bytes);
           break;
         case Kind::mend:
-          files_.mend(file, operation.header, operation.bytes);
+          files_->mend(file, operation.header, operation.bytes);
           break;
         case Kind::cut:
-          files_.cut(file, operation.iteration);
+          files_->cut(file, operation.iteration);
           break;
         case Kind::replace:
-          files_.replace(file, operation.bytes);
+          files_->replace(file, operation.bytes);
           break;
       }
       ++done;
@@ -289,7 +293,7 @@ bool FileWriter::turn_to_stand_in(const std::string& path, std::vector<Operation
   try {
     carry_out_in(stand_in, operations);
   } catch (const std::exception&) {
-    if (RowFiles::remove_if_empty(stand_in)) {
+    if (files_->remove_if_empty(stand_in)) {
       operations = before;
       return false;
     }
@@ -301,9 +305,9 @@ bool FileWriter::turn_to_stand_in(const std::string& path, std::vector<Operation
 
 /// What rows still wait for columns of their own gets them.
 void FileWriter::complete(std::vector<std::string>& written) {
-  for (const auto& path : files_.incomplete()) {
+  for (const auto& path : files_->incomplete()) {
     try {
-      files_.complete(path);
+      files_->complete(path);
       written.push_back(path);
     } catch (const std::exception& error) {
       report(path, error.what());

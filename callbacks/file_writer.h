@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "callbacks/row_files.h"
+#include "callbacks/trial_files.h"
 #include "tuner/core/clock.h"
 
 namespace tune {
@@ -46,6 +48,8 @@ std::string stand_in_of(const std::string& path);
 class FileWriter {
  public:
   explicit FileWriter(FileWriterOptions options);
+  /// `files` does what is to be done, instead of RowFiles; the format counts for nothing.
+  FileWriter(FileWriterOptions options, std::unique_ptr<TrialFiles> files);
   /// Writes what can be written; what cannot is lost, and a notice says so.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
@@ -54,7 +58,7 @@ class FileWriter {
   /// An earlier driver has given the file up. Before any operation on it.
   void give_up(const std::string& path);
 
-  // As in RowFiles; `row` is one line with its end.
+  // As in TrialFiles; `row` is one row.
   void append(const std::string& path, std::string_view header, std::string_view row);
   /// Waits while the queue is full and gets shorter: for the time before a run, when there is no
   /// hurry.
@@ -106,7 +110,7 @@ class FileWriter {
   void tell(const std::string& sentence) const;
 
   const FileWriterOptions options_;
-  RowFiles files_;                            ///< the thread's
+  const std::unique_ptr<TrialFiles> files_;   ///< the thread's
   std::unordered_set<std::string> reported_;  ///< the thread's
   std::unordered_set<std::string> given_up_;  ///< the thread's, once there were operations
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <utility>
@@ -43,6 +44,24 @@ std::optional<int> try_to_open(const std::string& path) {
 }
 
 }  // namespace
+
+void put_in_place(const std::string& aside, const std::string& path) {
+  if (std::rename(aside.c_str(), path.c_str()) != 0) {
+    throw file_error("cannot replace", path, errno);
+  }
+}
+
+bool replace_file(const std::string& path, const std::string& aside, std::string_view content) {
+  {
+    const PosixFile old(path, PosixFile::Mode::existing);
+    if (old.is_open() && old.size() == content.size() && old.read(0, content.size()) == content) {
+      return false;
+    }
+  }
+  PosixFile(aside, PosixFile::Mode::fresh).append(content);
+  put_in_place(aside, path);
+  return true;
+}
 
 void sync_files(const std::vector<std::string>& paths) {
   for (const auto& path : paths) {

@@ -38,6 +38,13 @@ class PosixFile {
   int descriptor_ = -1;
 };
 
+/// Renames `aside`, over what has the name `path`. Error (machine) if that cannot be.
+void put_in_place(const std::string& aside, const std::string& path);
+
+/// Gives the file this content, by way of the name `aside` in the same directory: at no moment half
+/// of it. False if it has it already. Error (machine) as of PosixFile.
+bool replace_file(const std::string& path, const std::string& aside, std::string_view content);
+
 /// Puts files and their names on disk; of those that somebody has deleted, or has put something
 /// else in the place of, there is nothing to do.
 void sync_files(const std::vector<std::string>& paths);

@@ -6,16 +6,28 @@
 
 namespace tune {
 
+namespace {
+
+/// Longer than anything that can still wait for the writer when a driver is killed.
+constexpr Seconds recent_end_s = 60;
+
+}  // namespace
+
 ResultLog::ResultLog(std::string name, std::string file_name, RowFormat format, MakeRow make_row,
                      const FileLogOptions& options)
+    : ResultLog(std::move(name), std::move(file_name), std::make_unique<RowFiles>(format),
+                std::move(make_row), options) {}
+
+ResultLog::ResultLog(std::string name, std::string file_name, std::unique_ptr<TrialFiles> files,
+                     MakeRow make_row, const FileLogOptions& options)
     : name_(std::move(name)),
       file_name_(std::move(file_name)),
       make_row_(std::move(make_row)),
-      writer_({.format = format,
-               .notice = options.notice,
+      writer_({.notice = options.notice,
                .memory_limit_bytes = options.memory_limit_bytes,
                .has_stand_ins = true,
-               .flush_period_s = options.flush_period_s}) {}
+               .flush_period_s = options.flush_period_s},
+              std::move(files)) {}
 
 void ResultLog::setup(const RunInfo& info, const Experiment&) {
   directory_ = info.directory.string() + '/';
@@ -49,14 +61,14 @@ void ResultLog::on_trial_restore(const Trial& trial, const Checkpoint* checkpoin
 
 void ResultLog::on_trial_result(const Trial& trial, Result& result) {
   const auto [header, row] = make_row_(trial.id, result);
-  writer_.append(path_of(trial.id), header, row);
+  if (!row.empty()) writer_.append(path_of(trial.id), header, row);
 }
 
 void ResultLog::on_trial_replay(const Trial& trial, const Result& result) {
   if (replayed_.size() <= index_of(trial.id)) replayed_.resize(index_of(trial.id) + 1);
   replayed_[index_of(trial.id)] = result.training_iteration;
   const auto [header, row] = make_row_(trial.id, result);
-  writer_.mend(path_of(trial.id), header, row);
+  if (!row.empty()) writer_.mend(path_of(trial.id), header, row);
 }
 
 /// After the replay, before anything new: what was rewound, or written without ever being
@@ -65,9 +77,12 @@ void ResultLog::mend_rest(const Experiment& experiment) {
   if (std::exchange(settled_, true)) return;
   replayed_.resize(experiment.trials().size());
   for (const auto& trial : experiment.trials()) {
-    const bool was_rewound = replayed_[index_of(trial.id)] > trial.iteration;
+    const std::int64_t replayed = replayed_[index_of(trial.id)];
+    const bool was_rewound = replayed > trial.iteration;
     const bool was_under_way = trial.attempt > 0 && !is_final(trial.state);
     if (was_rewound || was_under_way) writer_.cut(path_of(trial.id), trial.iteration);
+    const bool is_recent = trial.ended >= experiment.last_time() - recent_end_s;
+    if (is_final(trial.state) && trial.attempt > 0 && (is_recent || replayed > 0)) mend_end(trial);
   }
   replayed_ = {};
 }

@@ -4,27 +4,32 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "callbacks/callbacks.h"
 #include "callbacks/file_writer.h"
+#include "callbacks/trial_files.h"
 #include "tuner/core/callback.h"
 
 namespace tune {
 
 struct LogRow {
   std::string_view header;  ///< csv only
-  std::string_view row;     ///< a line with its end; valid until the next one is made
+  std::string_view row;     ///< valid until the next one is made; empty: there is none
 };
 
-class ResultLog final : public Callback {
+class ResultLog : public Callback {
  public:
   using MakeRow = std::function<LogRow(TrialId, const Result&)>;
 
   ResultLog(std::string name, std::string file_name, RowFormat format, MakeRow make_row,
             const FileLogOptions& options);
+  /// In files of another kind.
+  ResultLog(std::string name, std::string file_name, std::unique_ptr<TrialFiles> files,
+            MakeRow make_row, const FileLogOptions& options);
 
   std::string name() const override { return name_; }
   void setup(const RunInfo& info, const Experiment& experiment) override;
@@ -38,8 +43,15 @@ class ResultLog final : public Callback {
     return [this] { writer_.settle(); };
   }
 
- private:
+ protected:
+  /// Of the trial's file; valid until the next call.
   const std::string& path_of(TrialId trial);
+  FileWriter& writer() { return writer_; }
+  /// At a resume, of each trial that has ended, if an earlier driver may not have written all of
+  /// it.
+  virtual void mend_end(const Trial& trial) { (void)trial; }
+
+ private:
   void mend_rest(const Experiment& experiment);
 
   const std::string name_;

@@ -1,7 +1,6 @@
 #include "callbacks/row_files.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <utility>
@@ -22,12 +21,6 @@ constexpr int prompt_additions = 8;
 constexpr std::size_t most_late_bytes = 1 << 20;
 
 std::string aside(const std::string& path) { return path + ".tmp"; }
-
-void publish(const std::string& path) {
-  if (std::rename(aside(path).c_str(), path.c_str()) != 0) {
-    throw file_error("cannot replace", path, errno);
-  }
-}
 
 /// The first line, if it is whole.
 std::optional<std::string> first_line(const PosixFile& file) {
@@ -124,7 +117,7 @@ void RowFiles::widen(const std::string& path, const PosixFile& file, std::string
     out.clear();
   }
   wide.append(out + rest);
-  publish(path);
+  put_in_place(aside(path), path);
   late.size = wide.size();
   late.rows.clear();
   late.bytes = 0;
@@ -291,14 +284,7 @@ bool RowFiles::remove_if_empty(const std::string& path) {
 }
 
 void RowFiles::replace(const std::string& path, std::string_view content) {
-  {
-    const PosixFile old(path, PosixFile::Mode::existing);
-    if (old.is_open() && old.size() == content.size() && old.read(0, content.size()) == content) {
-      return;
-    }
-  }
-  PosixFile(aside(path), PosixFile::Mode::fresh).append(content);
-  publish(path);
+  replace_file(path, aside(path), content);
 }
 
 }  // namespace tune

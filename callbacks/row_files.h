@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "callbacks/posix_file.h"
+#include "callbacks/trial_files.h"
 
 namespace tune {
 
@@ -26,38 +27,40 @@ std::optional<std::int64_t> row_iteration(RowFormat format, std::string_view row
 /// Columns that one CSV file may have; what is reported beyond is in result.json only.
 constexpr std::size_t max_columns = 4096;
 
-/// Used by one thread. All members throw Error (machine) and may be called again afterwards: a row
-/// is written whole or not at all. Nothing is synced: what a power loss takes is in the journal.
-class RowFiles {
+class RowFiles final : public TrialFiles {
  public:
   explicit RowFiles(RowFormat format) : format_(format) {}
+
+  std::optional<std::int64_t> iteration_of(std::string_view row) const override {
+    return row_iteration(format_, row);
+  }
 
   /// Adds whole lines. `header` (csv only): the line, without its end, under which they were made;
   /// where the file has other columns, they are moved. Columns the file lacks are added to it: at
   /// once if there were few such additions, else whenever the file has doubled, or at `complete`,
   /// so that names that change all the time do not rewrite a long file each time. Until then their
   /// cells are left out.
-  void append(const std::string& path, std::string_view header, std::string_view rows);
+  void append(const std::string& path, std::string_view header, std::string_view rows) override;
 
   /// The csv files that lack columns.
-  std::vector<std::string> incomplete();
+  std::vector<std::string> incomplete() override;
   /// Adds to the file what columns it lacks, with their cells.
-  void complete(const std::string& path);
+  void complete(const std::string& path) override;
 
   /// Makes sure that `rows`, whose iterations grow, stand in the file once, after all rows of
   /// earlier iterations. If they do already, the file is not touched; otherwise, and where the
   /// iterations go back behind what was mended before, all rows from the first one's iteration on,
   /// and a torn last line, make room for them.
-  void mend(const std::string& path, std::string_view header, std::string_view rows);
+  void mend(const std::string& path, std::string_view header, std::string_view rows) override;
 
   /// Removes rows of iterations after `last_kept`, and a torn last line.
-  void cut(const std::string& path, std::int64_t last_kept);
+  void cut(const std::string& path, std::int64_t last_kept) override;
 
   /// Gives the file this content unless it has it already; at no moment half of it.
-  void replace(const std::string& path, std::string_view content);
+  void replace(const std::string& path, std::string_view content) override;
 
-  /// Whether there is nothing in the file, which is then not there any more.
-  static bool remove_if_empty(const std::string& path);
+  bool remove_if_empty(const std::string& path) override;
+  std::vector<std::string> written(const std::string& path) override { return {path}; }
 
  private:
   /// What is remembered of a file to spare looking; right as long as nobody else writes it.

@@ -50,7 +50,7 @@ void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const
     callbacks.notice_later(std::move(sentence));
   };
   std::vector<Json> described = spec.callbacks;
-  for (const char* const always : {"params", "json", "csv", "exploits"}) {
+  for (const char* const always : {"params", "json", "csv", "tensorboard", "exploits"}) {
     const bool is_given = std::any_of(described.begin(), described.end(),
                                       [&](const Json& json) { return json.at("type") == always; });
     if (!is_given) described.push_back({{"type", always}});

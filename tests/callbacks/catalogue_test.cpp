@@ -19,7 +19,7 @@ std::unique_ptr<Callback> make(const std::string& name, const std::string& optio
 }  // namespace
 
 TEST_CASE("The catalogue makes each built-in callback under its name", "[callbacks][catalogue]") {
-  for (const std::string name : {"json", "csv", "params", "exploits", "console"}) {
+  for (const std::string name : {"json", "csv", "tensorboard", "params", "exploits", "console"}) {
     CHECK(make(name, "{}")->name() == name);
   }
   CHECK_NOTHROW(make("csv", R"({"flush_period_s":0.5,"memory_limit_mb":8})"));
@@ -30,9 +30,28 @@ TEST_CASE("The catalogue refuses options that are unknown or out of range",
           "[callbacks][catalogue]") {
   CHECK_THROWS_AS(make("json", R"({"flush_periods":1})"), OptionError);
   CHECK_THROWS_AS(make("json", R"({"flush_period_s":-1})"), OptionError);
+  CHECK_THROWS_AS(make("json", R"({"enabled":false})"), OptionError);
+  CHECK_THROWS_AS(make("tensorboard", R"({"enabled":1})"), OptionError);
   CHECK_THROWS_AS(make("csv", R"({"memory_limit_mb":0})"), OptionError);
   CHECK_THROWS_AS(make("console", R"({"style":"fancy"})"), OptionError);
   CHECK_THROWS_AS(make("console", R"({"redraw_period_s":0})"), OptionError);
+}
+
+TEST_CASE("A callback that is switched off writes nothing", "[callbacks][catalogue]") {
+  for (const bool enabled : {true, false}) {
+    const TemporaryDirectory directory;
+    const auto callback =
+        make("tensorboard", enabled ? R"({"enabled":true})" : R"({"enabled":false})");
+    CHECK(callback->name() == "tensorboard");
+    Story story;
+    story.add();
+    callback->setup(info_of(directory.path()), story.experiment);
+    callback->on_trial_start(story.start(TrialId{0}));
+    Result result = result_of(1);
+    callback->on_trial_result(story.experiment.trial(TrialId{0}), result);
+    callback->on_experiment_end(story.experiment);
+    CHECK(std::filesystem::exists(directory / "trial_00000") == enabled);
+  }
 }
 
 TEST_CASE("The catalogue sends a callback's notices where it was told to",

@@ -16,7 +16,7 @@ that file, when the last resume has finished:
    lie before any checkpoint that was told to callbacks (`committed`). What it loads is what was
    last reported at K, by its stamp; or it is a clone of one that was a clone of it. A clone starts from what its donor has reported once, and what
    the trial saved before it became one is nothing to go back to.
-2. `result.json` and `progress.csv` of a trial hold the iterations 1, 2, ... n, each once, n being
+2. `result.json`, `progress.csv` and the event files of a trial hold the iterations 1, 2, ... n, each once, n being
    the iterations that the config asks for, or where the scheduler has stopped or left it. A clone
    lacks those between its last one and the donor's, and trains once if the donor's was its last. Each row is what was last reported at that
    iteration, and every acknowledged result is there.
@@ -44,6 +44,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import event_records
 
 TUNE, PLUGIN = os.environ["TUNE"], os.environ["TORTURE_PLUGIN"]
 LIMIT_S = 240  # a driver that hangs must not hang the torture
@@ -322,6 +324,12 @@ class Experiment:
                 require(record.reported.get(iteration) == stamp, trial, name, "iteration",
                         iteration, "has stamp", stamp, "reported was",
                         record.reported.get(iteration))
+        points = event_records.scalars_of(self.dir / trial)
+        require([step for step, _ in points] == expected, trial, "has events of",
+                [step for step, _ in points])
+        for step, values in points:
+            require(values["stamp"] == event_records.as_float(record.reported[step]), trial,
+                    "has an event with", values, "reported was", record.reported[step])
         require(set(record.told) <= set(expected), trial, "was told", record.told)
 
     def check_checkpoints(self, trial, record, listed):

@@ -30,3 +30,7 @@ endforeach()
 add_test(NAME "e2e crash torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py
                                           --runs 20 --seed 1)
 set_tests_properties("e2e crash torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+
+add_test(NAME "e2e plain torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plain_torture.py
+                                          --runs 12 --seed 1)
+set_tests_properties("e2e plain torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
