@@ -61,7 +61,7 @@ def place(epoch):
 state = {"epoch": 0, "loss": 1.0}
 if a.resume:
     state = read(a.resume + ("/state" if a.way == "directory" else ""))
-left = [name for name in os.listdir(a.out) if a.out + "/" + name != a.resume]
+left = [name for name in os.listdir(a.out) if a.out + "/" + name != a.resume and not name.endswith(".new")]
 record(f"start {state['epoch']} {len(left)}")
 while state["epoch"] < a.epochs:
     time.sleep(a.pause * random.uniform(0.5, 1.5))
