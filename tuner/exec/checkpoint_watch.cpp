@@ -190,6 +190,8 @@ void CheckpointWatch::obey(Begin& command) {
     watch_log(command.launch, launch, launch.watched.stderr_path);
   }
   watch_tree(command.launch, launch, {});
+  // It has run for a moment already.
+  note_changed(launch, {}, launch.watched.begin);
 }
 
 void CheckpointWatch::obey(const Settle& command) {
@@ -298,26 +300,51 @@ void CheckpointWatch::take_events() {
   }
 }
 
+/// What has been written within a directory before it was watched was begun after `printed`.
+void CheckpointWatch::note_changed(Launch& launch, const fs::path& within,
+                                   const LogSizes& printed) {
+  const PlainWatch& what = launch.watched.what;
+  for (const CheckpointFiles& files : look_at_checkpoints(what.root, what.pattern)) {
+    if (!within.empty() && !lies_in(files.name.string(), within.string())) continue;
+    Unit& unit = launch.units[files.name];
+    if (!unit.printed && files.files != unit.known) unit.printed = printed;
+  }
+}
+
+/// Of whatever may be renamed to a checkpoint: since when it is written. Answers what had been
+/// printed before the writing of what `event` is about.
+LogSizes CheckpointWatch::note_writing(Launch& launch, const Event& event, const fs::path& name,
+                                       const LogSizes& printed) {
+  const auto known = launch.writing.find(name);
+  const bool is_known = known != launch.writing.end();
+  if ((event.mask & IN_CLOSE_WRITE) != 0) {
+    if (is_known) known->second.is_closed = true;
+  } else if ((event.mask & IN_DELETE) != 0) {
+    launch.writing.erase(name);
+  } else if ((event.mask & IN_MOVED_FROM) != 0) {
+    if (moving_.size() >= most_writing) moving_.clear();
+    moving_[event.cookie] = is_known ? known->second.printed : launch.watched.begin;
+    launch.writing.erase(name);
+  } else if ((event.mask & IN_MOVED_TO) != 0) {
+    const auto moved = moving_.extract(event.cookie);
+    if (!moved.empty()) return earlier(printed, moved.mapped());
+  } else if ((event.mask & IN_CREATE) != 0 || (is_known && known->second.is_closed)) {
+    if (is_known || launch.writing.size() < most_writing) launch.writing[name] = {printed};
+  }
+  return printed;
+}
+
 /// What has happened to one name in a tree, after `printed` at least.
 void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
   Launch& launch = launches_.at(event.place.launch);
   const PlainWatch& what = launch.watched.what;
   const fs::path name = event.place.directory / event.name;
   launch.next_look = std::min(launch.next_look, steady_now() + busy_period_s);
+  const LogSizes begun = note_writing(launch, event, name, printed);
   const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
-  if ((event.mask & IN_ISDIR) != 0 && is_new) watch_tree(event.place.launch, launch, name);
-  LogSizes begun = printed;
-  if ((event.mask & IN_CREATE) != 0 && launch.writing.size() < most_writing) {
-    launch.writing.insert_or_assign(name, printed);
-  } else if ((event.mask & IN_MOVED_FROM) != 0) {
-    const auto written = launch.writing.extract(name);
-    if (moving_.size() >= most_writing) moving_.clear();
-    moving_[event.cookie] = written.empty() ? printed : written.mapped();
-  } else if ((event.mask & IN_MOVED_TO) != 0) {
-    const auto moved = moving_.extract(event.cookie);
-    if (!moved.empty()) begun = earlier(printed, moved.mapped());
-  } else if ((event.mask & IN_DELETE) != 0) {
-    launch.writing.erase(name);
+  if ((event.mask & IN_ISDIR) != 0 && is_new) {
+    watch_tree(event.place.launch, launch, name);
+    note_changed(launch, name, begun);
   }
   const auto checkpoint = checkpoint_of(what.pattern, name);
   if (!checkpoint) return;

@@ -79,15 +79,19 @@ class CheckpointWatch {
     bool is_renamed = false;  ///< its file got its name by a rename
     bool is_closed = false;   ///< nobody has written to its file since
   };
+  struct Writing {
+    LogSizes printed;  ///< before it was begun
+    bool is_closed = false;
+  };
   struct Launch {
     Watched watched;
     std::map<std::filesystem::path, Unit> units;
-    std::vector<int> watches;                           ///< of inotify
-    std::map<std::filesystem::path, LogSizes> writing;  ///< of what may be renamed to a checkpoint
-    LogSizes sizes;                                     ///< of the logs, when events were read last
-    LogSizes sizes_at_look;                             ///< when it was looked at last
-    Seconds next_look = 0;                              ///< steady
-    Seconds settles_at = never_s;                       ///< steady; not before
+    std::vector<int> watches;                          ///< of inotify
+    std::map<std::filesystem::path, Writing> writing;  ///< what may be renamed to a checkpoint
+    LogSizes sizes;                                    ///< of the logs, when events were read last
+    LogSizes sizes_at_look;                            ///< when it was looked at last
+    Seconds next_look = 0;                             ///< steady
+    Seconds settles_at = never_s;                      ///< steady; not before
   };
   struct Place {
     LaunchId launch{};
@@ -123,6 +127,9 @@ class CheckpointWatch {
   void take_events();
   void read_events(std::vector<Event>& events);
   void take(const Event& event, const LogSizes& printed);
+  LogSizes note_writing(Launch& launch, const Event& event, const std::filesystem::path& name,
+                        const LogSizes& printed);
+  void note_changed(Launch& launch, const std::filesystem::path& within, const LogSizes& printed);
   std::vector<WatchedCheckpoint> look(Launch& launch, std::optional<bool> ended_well);
   bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
                 std::optional<bool> ended_well) const;
