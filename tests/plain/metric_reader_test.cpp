@@ -48,7 +48,8 @@ TEST_CASE("A metric is found by its name in the lines that libraries print", "[p
 TEST_CASE("What only looks like a metric is none", "[plain][metrics]") {
   for (const char* const line :
        {"val_loss: 0.3", "train/loss: 0.3", "val-loss=0.3", "my.loss: 1", "loss", "loss:", "loss 3",
-        "loss: 3/100", "loss: 12ms", "loss: 1,234.5", "loss: 1.2.3", "loss: 12:30", "loss: 2024-01-02", "loss: none", "losses: 3", "loss: -", "Loss: 3"}) {
+        "loss: 3/100", "loss: 12ms", "loss: 1,234.5", "loss: 1.2.3", "loss: 12:30",
+        "loss: 2024-01-02", "loss: none", "losses: 3", "loss: -", "Loss: 3"}) {
     INFO(line);
     CHECK_FALSE(number_behind(line, "loss"));
   }

@@ -177,7 +177,8 @@ void CheckpointStore::copy(CheckpointRef checkpoint, int attempt, const path& ro
   try {
     const path from = name.empty() ? root : root / name;
     const auto found = files_.entry(from);
-    if (!found) throw machine_error("not a checkpoint: " + from.native() + " is not there any more");
+    if (!found)
+      throw machine_error("not a checkpoint: " + from.native() + " is not there any more");
     if (found->is_directory) {
       copy_tree(files_, from, read_tree(files_, from, {files_.real_path(from)}), to / name);
     } else {
