@@ -286,8 +286,10 @@ class Experiment:
         reached = {t["trial_id"]: t["training_iteration"] for t in self.ask("ls")}
         for trial in trials:
             for what in records[trial].own_clones:
-                require(any((trial, *what) in other.clones for other in records.values()), trial,
-                        "has gone back to", what, "which nobody was a copy of")
+                # It was a clone of one that was to be a clone of it, and perhaps never began as one.
+                is_own = tuple(what) in records[trial].all_reported
+                has_clones = any(donor == trial for other in records.values() for donor, *_ in other.clones)
+                require(is_own and has_clones, trial, "has gone back to", what, "which nobody was a copy of")
             for donor, *what in records[trial].clones:
                 require(tuple(what) in records[donor].all_reported, trial, "was cloned from", what,
                         "which", donor, "has never been")
