@@ -73,7 +73,10 @@ std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
   if (trial.saves > 0) {
     return "of its " + count_of(static_cast<std::uint64_t>(trial.saves), "save") + " none is kept";
   }
-  if (spec.plain) return "what a plain program saves is its own";
+  if (spec.plain && !spec.plain->checkpoints) {
+    return "what a plain program saves is its own, unless its command has ${checkpoint_dir}";
+  }
+  if (spec.plain) return "none that it has saved was whole";
   if (config.checkpoint_frequency <= 0 && !config.checkpoint_at_end) {
     return "neither checkpoint_frequency nor checkpoint_at_end asks for one, and the trial has "
            "handed over none";
