@@ -7,6 +7,7 @@
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/core/nearest_name.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/preflight.h"
 #include "tuner/space/domain.h"
@@ -264,6 +265,11 @@ Json domain(const std::string& text) {
   const std::string kind = text.substr(0, colon);
   const auto& kinds = domain_names();
   if (colon == std::string::npos || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+    const auto near = nearest_name(kind, std::span(kinds));
+    if (near && colon != std::string::npos) {
+      throw user_error("-p: unknown domain '" + kind + "', did you mean '" + *near +
+                       "'? A text is given as JSON: \"" + text + "\"");
+    }
     return json_or_text(text);
   }
   const std::string rest = text.substr(colon + 1);

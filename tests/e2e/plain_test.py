@@ -61,6 +61,10 @@ class Plain(Case):
         self.tune("run", "project/spec.json", "--progress", "none")
         self.assertEqual([row["epoch"] for row in self.rows("spec", 0)], list(range(1, 9)))
 
+    def test_a_domain_with_a_slip_of_the_pen_is_no_text(self):
+        done = self.run_program("-p", "epochs=chioce:1,2", expect=2)
+        self.assertIn("-p: unknown domain 'chioce', did you mean 'choice'?", done.err)
+
     def test_words_in_the_environment_and_a_shell_script(self):
         self.write("train.sh", '#!/bin/sh\nprintf "\\r 1/2 acc=0.$N"; sleep 0.1\n'
                                'printf "\\r\\033[1m 2/2 acc=0.9\\033[0m\\n"\n')

@@ -105,6 +105,42 @@ TEST_CASE("What a process of the program has open for writing is not whole", "[u
   session.wait_for<Exited>(launched);
 }
 
+TEST_CASE("What is open for writing under another name is not whole either", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; (exec 5> saved/t; echo half >&5; ln saved/t saved/last; sleep 2.5; "
+      "echo whole >&5; exec 5>&-; sleep 60) & wait",
+      "last");
+  session.step(launched);
+  CHECK(session.wait_for<CheckpointFound>(launched).files.files.front().bytes == 11);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What is renamed while it is open for writing is whole once it is closed",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; (exec 5> saved/t; echo half >&5; mv saved/t saved/last; sleep 2.5; "
+      "echo whole >&5; exec 5>&-; sleep 60) & wait",
+      "last");
+  session.step(launched);
+  CHECK(session.wait_for<CheckpointFound>(launched).files.files.front().bytes == 11);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What was written elsewhere claims no iteration", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo x > t; echo loss: 1; sleep 0.2; mv t saved/last; sleep 60", "last");
+  session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched) == Found{{"last", 0}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
 TEST_CASE("The file that completes a checkpoint makes it whole at once, and nothing else does",
           "[unit][plain]") {
   Saving session;
@@ -165,6 +201,38 @@ TEST_CASE("A program that is to end may save what it has come to, and not more",
   CHECK(session.found(launched) == Found{{"last", 1}});
 }
 
+TEST_CASE("What a program saves after results that nobody took is not found", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; sleep 0.2; echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
+      "sleep 60",
+      "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("What is written in its place, without a rename, is waited for, too", "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("sleep 0.2; echo loss: 1; echo x > saved/last; sleep 60", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("A program that prints without an end keeps nobody waiting", "[unit][plain]") {
+  Saving session;
+  const auto loud =
+      session.run("while :; do echo a line of no use to anybody at all; done", "last");
+  const auto quiet = session.run("echo loss: 1; exec sleep 60", "last");
+  session.step(quiet);
+  for (const auto launched : {loud, quiet}) session.executor.signal(launched, SIGKILL);
+  for (const auto launched : {loud, quiet}) session.wait_for<Exited>(launched);
+}
+
 TEST_CASE("A program that is to end and does not save ends after a second", "[unit][plain]") {
   Saving session;
   const auto launched = session.run("echo loss: 1; sleep 60", "last");
@@ -177,12 +245,11 @@ TEST_CASE("A program that is to end and does not save ends after a second", "[un
 TEST_CASE("A program that can be told to save is told so, and ended once it has", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "trap 'echo x > saved/t; mv saved/t saved/last' USR1; echo loss: 1; echo loss: 2; "
+      "trap 'echo x > saved/t; mv saved/t saved/last' USR1; echo loss: 1; "
       "while :; do sleep 0.1; done",
       "last", [](PlainWatch& watch) { watch.save_signal = SIGUSR1; });
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
   CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
-  // It has what led to the second result, too; the driver knows of the first.
   CHECK(session.found(launched) == Found{{"last", 1}});
 }

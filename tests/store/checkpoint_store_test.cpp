@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore copies what a program has saved, and 
   const std::size_t count = files.list(aside).size();
   commit();
   CHECK(files.read(root / "c-1/model/weights") == "0123");
-  store.clear(root, {""});
+  store.clear(ref.trial, "checkpoints", {""});
   CHECK(files.list(root).empty());
   store.put_back(first, root);
   CHECK(files.list(root).size() == count);
@@ -101,15 +101,37 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore copies what a program has saved, and 
 TEST_CASE_METHOD(Fixture, "CheckpointStore clears what it is given, and makes what is missing",
                  "[checkpoint_store][unit]") {
   const path root = trial / "work";
-  store.clear(root / "checkpoints", {});
+  files.make_directories(root);
+  store.clear(ref.trial, "checkpoints", {});
   CHECK(files.exists(root / "checkpoints"));
   files.put(root / "last.pt", "6");
   files.put(root / "c-1/weights", "6");
   files.put(root / "data.csv", "6");
-  store.clear(root, {"last.pt", "c-1", "gone"});
+  store.clear(ref.trial, "", {"last.pt", "c-1", "gone"});
   CHECK_FALSE(files.exists(root / "last.pt"));
   CHECK_FALSE(files.exists(root / "c-1"));
   CHECK(files.exists(root / "data.csv"));
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "CheckpointStore removes nothing behind a link, of a mount, or in a file's place",
+                 "[checkpoint_store][unit]") {
+  files.put("/home/mine", "6");
+  files.make_directories(trial / "work");
+  SECTION("the directory of its checkpoints") {
+    files.make_link("/home", trial / "work/checkpoints");
+    CHECK_THROWS_WITH(store.clear(ref.trial, "checkpoints", {""}), Contains("is a link where"));
+  }
+  SECTION("its working directory") {
+    files.remove_tree(trial / "work");
+    files.make_link("/home", trial / "work");
+    CHECK_THROWS_WITH(store.clear(ref.trial, "", {"mine"}), Contains("is a link where"));
+  }
+  SECTION("a file") {
+    files.put(trial / "work/checkpoints", "");
+    CHECK_THROWS_WITH(store.clear(ref.trial, "checkpoints", {""}), Contains("is a file where"));
+  }
+  CHECK(files.read("/home/mine") == "6");
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore leaves nothing of what it cannot copy",

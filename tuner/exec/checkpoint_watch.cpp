@@ -79,14 +79,22 @@ bool is_open_to_write(const fs::path& fdinfo) {
   return (flags & O_ACCMODE) != O_RDONLY;
 }
 
+/// Whether it is one of these files, under whatever name.
+bool is_one_of(const fs::path& open_file, const std::vector<FileVersion>& files) {
+  struct stat status {};
+  if (::stat(open_file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  return std::any_of(files.begin(), files.end(),
+                     [&status](const FileVersion& file) { return file.inode == status.st_ino; });
+}
+
 bool lies_in(const std::string& file, const std::string& place) {
   return file.starts_with(place) && (file.size() == place.size() || file[place.size()] == '/');
 }
 
 /// Whether a process of the group has a file there open for writing.
-bool is_being_written(pid_t group, const fs::path& where) {
+bool is_being_written(pid_t group, const CheckpointFiles& files) {
   std::error_code error;
-  const std::string place = fs::canonical(where, error).string();
+  const std::string place = fs::canonical(files.place(), error).string();
   if (error) return false;
   for (const pid_t pid : all_processes()) {
     const auto stat = read_process_stat(pid);
@@ -97,7 +105,8 @@ bool is_being_written(pid_t group, const fs::path& where) {
          at.increment(ended)) {
       std::error_code ignored;
       const std::string file = fs::read_symlink(at->path(), ignored).string();
-      if (lies_in(file, place) && is_open_to_write(process / "fdinfo" / at->path().filename())) {
+      const bool is_of_it = lies_in(file, place) || is_one_of(at->path(), files.files);
+      if (is_of_it && is_open_to_write(process / "fdinfo" / at->path().filename())) {
         return true;
       }
     }
@@ -130,7 +139,9 @@ void CheckpointWatch::begin(LaunchId launch, Watched watched) {
 
 void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
 
-void CheckpointWatch::settle(LaunchId launch) { post(Settle{launch}); }
+void CheckpointWatch::settle(LaunchId launch, Seconds time_to_begin_s) {
+  post(Settle{launch, time_to_begin_s});
+}
 
 void CheckpointWatch::forget(LaunchId launch) { post(End{launch, std::nullopt}); }
 
@@ -160,7 +171,7 @@ void CheckpointWatch::run() {
     for (auto& [id, launch] : launches_) {
       if (launch.next_look > now) continue;
       auto found = look(launch, std::nullopt);
-      const bool is_settled = launch.settles_at <= now && launch.next_look - now > busy_period_s;
+      const bool is_settled = launch.settles_at <= now && !launch.is_busy;
       if (is_settled) launch.settles_at = never_s;
       if (is_settled || !found.empty()) {
         on_news_(id, std::move(found), is_settled ? News::settled : News::found);
@@ -197,7 +208,8 @@ void CheckpointWatch::obey(Begin& command) {
 void CheckpointWatch::obey(const Settle& command) {
   const auto launch = launches_.find(command.launch);
   if (launch == launches_.end()) return;
-  launch->second.settles_at = steady_now() + quiet_s;
+  launch->second.settles_at =
+      std::min(launch->second.settles_at, steady_now() + command.time_to_begin_s);
   launch->second.next_look = 0;
 }
 
@@ -313,8 +325,9 @@ void CheckpointWatch::note_changed(Launch& launch, const fs::path& within,
 
 /// Of whatever may be renamed to a checkpoint: since when it is written. Answers what had been
 /// printed before the writing of what `event` is about.
-LogSizes CheckpointWatch::note_writing(Launch& launch, const Event& event, const fs::path& name,
-                                       const LogSizes& printed) {
+CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Event& event,
+                                                       const fs::path& name,
+                                                       const LogSizes& printed) {
   const auto known = launch.writing.find(name);
   const bool is_known = known != launch.writing.end();
   if ((event.mask & IN_CLOSE_WRITE) != 0) {
@@ -323,15 +336,17 @@ LogSizes CheckpointWatch::note_writing(Launch& launch, const Event& event, const
     launch.writing.erase(name);
   } else if ((event.mask & IN_MOVED_FROM) != 0) {
     if (moving_.size() >= most_writing) moving_.clear();
-    moving_[event.cookie] = is_known ? known->second.printed : launch.watched.begin;
+    moving_[event.cookie] = is_known ? known->second : Writing{launch.watched.begin, false};
     launch.writing.erase(name);
   } else if ((event.mask & IN_MOVED_TO) != 0) {
     const auto moved = moving_.extract(event.cookie);
-    if (!moved.empty()) return earlier(printed, moved.mapped());
+    // What was written elsewhere was begun at a time that nobody has seen.
+    const Writing written = moved.empty() ? Writing{launch.watched.begin, false} : moved.mapped();
+    return {earlier(printed, written.printed), written.is_closed};
   } else if ((event.mask & IN_CREATE) != 0 || (is_known && known->second.is_closed)) {
     if (is_known || launch.writing.size() < most_writing) launch.writing[name] = {printed};
   }
-  return printed;
+  return {printed, false};
 }
 
 /// What has happened to one name in a tree, after `printed` at least.
@@ -340,11 +355,11 @@ void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
   const PlainWatch& what = launch.watched.what;
   const fs::path name = event.place.directory / event.name;
   launch.next_look = std::min(launch.next_look, steady_now() + busy_period_s);
-  const LogSizes begun = note_writing(launch, event, name, printed);
+  const Writing begun = note_writing(launch, event, name, printed);
   const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
   if ((event.mask & IN_ISDIR) != 0 && is_new) {
     watch_tree(event.place.launch, launch, name);
-    note_changed(launch, name, begun);
+    note_changed(launch, name, begun.printed);
   }
   const auto checkpoint = checkpoint_of(what.pattern, name);
   if (!checkpoint) return;
@@ -355,10 +370,11 @@ void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
       unit.is_closed = true;
       return;
     }
-    unit.is_renamed = (event.mask & IN_MOVED_TO) != 0;
-    if (unit.is_renamed || std::exchange(unit.is_closed, false)) unit.printed.reset();
+    const bool is_moved = (event.mask & IN_MOVED_TO) != 0;
+    unit.is_renamed = is_moved && begun.is_closed;
+    if (is_moved || std::exchange(unit.is_closed, false)) unit.printed.reset();
   }
-  if (!unit.printed) unit.printed = begun;
+  if (!unit.printed) unit.printed = begun.printed;
 }
 
 std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
@@ -366,7 +382,7 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
   const Watched& watched = launch.watched;
   const LogSizes sizes{size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
   std::vector<WatchedCheckpoint> whole;
-  bool is_busy = false;
+  launch.is_busy = false;
   bool has_events = false;
   std::set<fs::path> names;
   for (CheckpointFiles& files : look_at_checkpoints(watched.what.root, watched.what.pattern)) {
@@ -383,7 +399,7 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
       unit.seen_since = steady_now();
     }
     if (!is_whole(launch, unit, files, ended_well)) {
-      is_busy = true;
+      launch.is_busy = true;
       continue;
     }
     unit.known = unit.seen;
@@ -391,7 +407,7 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
   }
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
   launch.sizes_at_look = sizes;
-  const Seconds period = is_busy ? busy_period_s : inotify_ ? idle_period_s : blind_period_s;
+  const Seconds period = launch.is_busy ? busy_period_s : inotify_ ? idle_period_s : blind_period_s;
   const Seconds now = steady_now();
   launch.next_look = now + period;
   if (launch.settles_at > now) launch.next_look = std::min(launch.next_look, launch.settles_at);
@@ -411,7 +427,7 @@ bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const Che
   const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
   if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
   return steady_now() - unit.seen_since >= quiet_s &&
-         !is_being_written(launch.watched.group, files.place());
+         !is_being_written(launch.watched.group, files);
 }
 
 }  // namespace tune

@@ -63,7 +63,7 @@ class CheckpointWatch {
   void begin(LaunchId launch, Watched watched);
   /// It is to be ended: answered once it has had time to begin to save, and nothing is
   /// half-written.
-  void settle(LaunchId launch);
+  void settle(LaunchId launch, Seconds time_to_begin_s);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);
   /// Nobody waits for an answer.
@@ -92,6 +92,7 @@ class CheckpointWatch {
     LogSizes sizes_at_look;                            ///< when it was looked at last
     Seconds next_look = 0;                             ///< steady
     Seconds settles_at = never_s;                      ///< steady; not before
+    bool is_busy = false;  ///< something was half-written at the last look
   };
   struct Place {
     LaunchId launch{};
@@ -110,6 +111,7 @@ class CheckpointWatch {
   };
   struct Settle {
     LaunchId launch{};
+    Seconds time_to_begin_s = 0;
   };
   struct End {
     LaunchId launch{};
@@ -127,8 +129,8 @@ class CheckpointWatch {
   void take_events();
   void read_events(std::vector<Event>& events);
   void take(const Event& event, const LogSizes& printed);
-  LogSizes note_writing(Launch& launch, const Event& event, const std::filesystem::path& name,
-                        const LogSizes& printed);
+  Writing note_writing(Launch& launch, const Event& event, const std::filesystem::path& name,
+                       const LogSizes& printed);
   void note_changed(Launch& launch, const std::filesystem::path& within, const LogSizes& printed);
   std::vector<WatchedCheckpoint> look(Launch& launch, std::optional<bool> ended_well);
   bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
@@ -140,7 +142,7 @@ class CheckpointWatch {
   FileDescriptor wake_;
   std::map<LaunchId, Launch> launches_;
   std::unordered_map<int, Place> places_;
-  std::unordered_map<std::uint32_t, LogSizes> moving_;  ///< by cookie
+  std::unordered_map<std::uint32_t, Writing> moving_;  ///< by cookie
   std::mutex mutex_;
   std::deque<Command> commands_;
   bool stopping_ = false;

@@ -29,6 +29,9 @@ constexpr std::chrono::milliseconds shortest_pause{1};
 constexpr std::chrono::milliseconds longest_pause{250};
 constexpr int most_doublings = 8;
 
+/// A program that saves by itself has begun to, so long after its result.
+constexpr Seconds time_to_begin_s = 1;
+
 /// Between looks at what a plain program has printed.
 constexpr std::chrono::milliseconds read_period{20};
 
@@ -89,7 +92,7 @@ void Child::ask_to_leave() {
   if (plain_.talk->has_checkpoint_of_last()) return signal(SIGTERM);
   plain_.talk->leave();
   is_to_leave_ = true;
-  shared_.watch->settle(launch_);
+  shared_.watch->settle(launch_, time_to_begin_s);
 }
 
 void Child::find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News news) {
@@ -119,10 +122,18 @@ void Child::read_logs_later() {
                                                         : read_period);
   next_read_.async_wait([self = shared_from_this()](boost::system::error_code error) {
     if (error) return;
-    self->plain_.talk->read();
-    self->say_plainly();
-    self->read_logs_later();
+    self->is_to_read_ = self->read_batch_ == self->shared_.batch;
+    self->is_to_read_ ? self->shared_.paused.push_back(self) : self->read_logs();
   });
+}
+
+/// Once in each batch, however much one prints.
+void Child::read_logs() {
+  read_batch_ = shared_.batch;
+  plain_.talk->read();
+  if (is_to_leave_ && plain_.talk->has_gone_on()) shared_.watch->settle(launch_, 0);
+  say_plainly();
+  read_logs_later();
 }
 
 /// Passes on what there is to say now; after the last of it, the end.
@@ -160,6 +171,10 @@ void Child::flush() {
 }
 
 void Child::resume() {
+  if (std::exchange(is_to_read_, false)) {
+    if (exit_watch_.is_open()) read_logs();
+    return;
+  }
   if (socket_.is_open() && !faulted_) wait_for_input();
 }
 

@@ -94,6 +94,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void finish();
   void look_again();
   void read_logs_later();
+  void read_logs();
   void say_plainly();
   void ask_to_leave();
 
@@ -111,6 +112,8 @@ class Child : public std::enable_shared_from_this<Child> {
   boost::asio::steady_timer linger_;
   Plain plain_;
   std::optional<std::int64_t> told_to_save_ns_;  ///< Unix time
+  bool is_to_read_ = false;                      ///< in the next batch
+  std::uint64_t read_batch_ = 0;
   bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
   boost::asio::steady_timer next_read_;
   bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet

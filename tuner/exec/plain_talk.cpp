@@ -132,11 +132,11 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
   }
   if (printed_.size() >= most_printed) printed_.pop_front();
   printed_.push_back({last_, log, end});
-  results_.emplace_back(last_, *std::move(metrics));
+  if (!is_leaving_) results_.emplace_back(last_, *std::move(metrics));
 }
 
 void PlainTalk::find(WatchedCheckpoint checkpoint) {
-  if (!is_leaving_) read();  // what was printed before it
+  read();  // what was printed before it
   const std::int64_t iteration = iteration_at(checkpoint.printed_before);
   last_found_ = std::max(last_found_, iteration);
   found_.push_back({launch_, iteration, std::move(checkpoint.files)});
@@ -151,19 +151,20 @@ std::int64_t PlainTalk::iteration_at(const LogSizes& printed) const {
   return last == printed_.rend() ? restored_ : last->iteration;
 }
 
-/// Those of iterations that are known to the driver. What it has been stopped before is what they
-/// have at least, then.
+/// Those of iterations that are known to the driver. Where it has gone on after it was to stop,
+/// what it has saved is too far ahead: results between would be missing, or others be in their
+/// place.
 void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
-  for (CheckpointFound& found : found_) {
-    if (is_leaving_) found.iteration = std::min(found.iteration, said_);
+  for (const CheckpointFound& found : found_) {
     if (found.iteration <= said_) wakeups.emplace_back(found);
   }
-  std::erase_if(found_, [this](const auto& found) { return found.iteration <= said_; });
+  std::erase_if(found_,
+                [this](const auto& found) { return is_leaving_ || found.iteration <= said_; });
 }
 
 void PlainTalk::end(const ExitStatus& status) {
   status_ = status;
-  if (!is_leaving_) read();
+  read();
 }
 
 void PlainTalk::say(std::vector<Wakeup>& wakeups) {

@@ -35,6 +35,8 @@ class PlainTalk {
   void find(WatchedCheckpoint checkpoint);
   /// A checkpoint has been found of the last result that was said, or a later one.
   bool has_checkpoint_of_last() const { return last_found_ >= said_; }
+  /// It has printed results that were not said.
+  bool has_gone_on() const { return last_ > said_; }
   /// It is on its way out: what it prints from now on is nobody's.
   void leave() { is_leaving_ = true; }
 

@@ -28,9 +28,23 @@ NotRegular no_file(const std::string& path, mode_t mode) {
                     " where a file of the driver's belongs");
 }
 
+/// Whether the file is to be in a trial's directory, and that has become a link.
+bool is_behind_link(const std::string& path) {
+  const std::size_t end = path.rfind('/');
+  if (end == path.npos || end == 0) return false;
+  const std::string directory = path.substr(0, end);
+  const bool is_of_trial = directory.substr(directory.rfind('/') + 1).starts_with("trial_");
+  struct stat status {};
+  return is_of_trial && ::lstat(directory.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+}
+
 }  // namespace
 
 int open_regular(const std::string& path, int flags) {
+  if ((flags & O_ACCMODE) != O_RDONLY && is_behind_link(path)) {
+    throw NotRegular("cannot use " + path +
+                     ": its directory is a link where the driver's own belongs");
+  }
   int fd = -1;
   do {
     fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, file_mode);

@@ -344,11 +344,12 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
 }
 
 /// Whatever else is there of the kind may be half-written, or later than what it goes on from.
-PlainSource Saver::put_back(const Source& source, const std::string& start,
+PlainSource Saver::put_back(TrialId trial, const Source& source, const std::string& start,
                             const PlainCheckpoints& plain) {
   PlainSource put;
-  put.root = plain.in_working_directory ? source.work : source.work / plain_checkpoint_dir;
-  store_.clear(put.root, names_of_checkpoints(put.root, plain.pattern));
+  const path within = plain.in_working_directory ? "" : plain_checkpoint_dir;
+  put.root = within.empty() ? source.work : source.work / within;
+  store_.clear(trial, within, names_of_checkpoints(put.root, plain.pattern));
   const path from = source.directory.empty() ? path(start) : source.directory;
   if (from.empty()) return put;
   store_.put_back(from, put.root);
@@ -389,7 +390,7 @@ void Saver::prepare(TrialId id, const std::optional<PlainCheckpoints>& plain,
           }
           if (wanted.index != 0) prepared.source.directory = store_.locate(wanted);
           if (plain && prepared.error.empty()) {
-            prepared.source.plain = put_back(prepared.source, start, *plain);
+            prepared.source.plain = put_back(id, prepared.source, start, *plain);
           }
         } catch (const Error& error) {
           prepared.error = error.what();

@@ -106,7 +106,7 @@ class Saver {
     Save save;
     std::function<void(bool)> then;
   };
-  PlainSource put_back(const Source& source, const std::string& start,
+  PlainSource put_back(TrialId trial, const Source& source, const std::string& start,
                        const PlainCheckpoints& plain);
   void begin_commit(TrialId trial);
   void end_commit(Commit commit, const std::string& error);

@@ -36,7 +36,7 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
   // What programs save by themselves; simulated ones do not.
   void copy(CheckpointRef, int, const path&, const path&) override {}
   void put_back(const path&, const path&) override {}
-  void clear(const path&, const std::vector<path>&) override {}
+  void clear(TrialId, const path&, const std::vector<path>&) override {}
   CommittedCheckpoint commit(const ManifestHeader& header, const path&) override {
     const path to = locate(header.checkpoint);
     move(begin(header.checkpoint, header.attempt), to);

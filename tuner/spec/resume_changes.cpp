@@ -117,6 +117,7 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   parse_recorded_spec(after, catalogue, problems);
   if (changed.command != recorded.command || changed.env != recorded.env) {
     check_plain_words(changed, problems);
+    check_config_names(changed, problems);
   }
   const auto& start = changed.resume_from_checkpoint;
   std::error_code ignored;

@@ -87,6 +87,7 @@ class SpecParser {
                     std::move(constraints),
                     !is_context_good_});
     check_plain(top_, spec_);
+    if (base_ != nullptr) check_config_names(spec_, problems_);
     return std::move(spec_);
   }
 

@@ -28,6 +28,9 @@ void parse_plain(const FieldReader& trainable, const std::filesystem::path* base
                  ExperimentSpec& spec, std::vector<Problem>& problems);
 /// Complains of wrong words in what a plain program is started with.
 void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problems);
+/// Complains of names in them that no config has: their arguments would be left out in all trials.
+/// Once param_space is there.
+void check_config_names(const ExperimentSpec& spec, std::vector<Problem>& problems);
 Json plain_to_json(const PlainProgram& plain);
 /// What a plain program cannot do, of what the rest of the spec asks.
 void check_plain(const FieldReader& top, const ExperimentSpec& spec);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "tuner/core/nearest_name.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/plain/metric_reader.h"
 #include "tuner/spec/spec_parts.h"
@@ -139,6 +140,30 @@ fs::path directory_of(const FieldReader& fields, const fs::path* base) {
 }
 
 }  // namespace
+
+void check_config_names(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+  if (!spec.plain || !spec.param_space.is_object()) return;
+  std::vector<std::string> known;
+  for (const auto& [name, domain] : spec.param_space.items()) known.push_back(name);
+  const auto is_known = [&known](const std::string& name) {
+    return std::any_of(known.begin(), known.end(), [&name](const std::string& top) {
+      return name.starts_with(top) && (name.size() == top.size() || name[top.size()] == '.');
+    });
+  };
+  const auto check = [&](const std::string& pointer, const std::string& text) {
+    for (const std::string& name : config_names_in(text)) {
+      if (name.empty() || is_known(name)) continue;
+      const auto near = nearest_name(name, known);
+      problems.push_back({pointer, "param_space has no " + quote(name) +
+                                       (near ? ", did you mean " + quote(*near) + "?" : "") +
+                                       ": '${config." + shown(name) + "}' stands for nothing"});
+    }
+  };
+  for (std::size_t i = 0; i < spec.command.size(); ++i) {
+    check(append_pointer("/trainable/command", std::to_string(i)), spec.command[i]);
+  }
+  for (const auto& [name, value] : spec.env) check(append_pointer("/trainable/env", name), value);
+}
 
 void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problems) {
   if (!spec.plain) return;

@@ -53,8 +53,10 @@ class CheckpointKeeper {
 
   /// Copies what the checkpoint in the directory `from` holds to below `root`, which is there.
   virtual void put_back(const std::filesystem::path& from, const std::filesystem::path& root) = 0;
-  /// Makes the directory `root`, and removes `names` from it; an empty name: all that is there.
-  virtual void clear(const std::filesystem::path& root,
+  /// Makes the directory `within` (or "") of the trial's working directory, and removes `names`
+  /// from it; an empty name: all that is there. Error if anything on the way there is a link, or
+  /// mounted.
+  virtual void clear(TrialId trial, const std::filesystem::path& within,
                      const std::vector<std::filesystem::path>& names) = 0;
 
   /// Makes what was written aside a checkpoint, whole or not at all. When it returns, power may

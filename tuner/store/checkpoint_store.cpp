@@ -196,7 +196,22 @@ void CheckpointStore::put_back(const path& from, const path& root) {
             root);
 }
 
-void CheckpointStore::clear(const path& root, const std::vector<path>& names) {
+void CheckpointStore::clear(TrialId trial, const path& within, const std::vector<path>& names) {
+  // What lies behind a link, or is mounted, was not made here.
+  path root = own_dir(trial);
+  const path relative = working_directory(trial) == root ? within : paths::work("") / within;
+  for (const path& part : relative) {
+    root /= part;
+    const auto found = files_.entry(root);
+    const bool is_mounted = found && found->is_directory && files_.is_mount_point(root);
+    if (!found || (found->is_directory && !is_mounted)) continue;
+    throw machine_error(root.native() + " is " +
+                        (is_mounted       ? "a mount point"
+                         : found->is_link ? "a link"
+                                          : "a file") +
+                        " where a directory of " + to_string(trial) +
+                        " belongs, and nothing in it is touched: put the directory there");
+  }
   files_.make_directories(root);
   const auto remove = [this](const path& what) {
     const auto found = files_.entry(what);

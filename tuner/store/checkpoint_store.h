@@ -39,7 +39,7 @@ class CheckpointStore final : public CheckpointKeeper {
   void copy(CheckpointRef checkpoint, int attempt, const std::filesystem::path& root,
             const std::filesystem::path& name) override;
   void put_back(const std::filesystem::path& from, const std::filesystem::path& root) override;
-  void clear(const std::filesystem::path& root,
+  void clear(TrialId trial, const std::filesystem::path& within,
              const std::vector<std::filesystem::path>& names) override;
 
   /// What a reported name means; see HandedOver.
