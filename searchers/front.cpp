@@ -41,7 +41,7 @@ class Front : public Searcher {
       const TrialId trial = known_trial(i++);
       searcher_->on_trial_add(trial, encode_numbers(config).dump());
       searcher_->on_trial_end(trial, outcome, Ended::complete);
-      if (size_) seen_.insert(hash_of(config));
+      if (options_.skip_duplicates) seen_.insert(hash_of(config));
     }
   }
 
@@ -55,7 +55,7 @@ class Front : public Searcher {
     }
     if (!config) return Exhausted{};
     ++sample_;
-    if (size_) seen_.insert(hash_of(*config));
+    if (options_.skip_duplicates) seen_.insert(hash_of(*config));
     std::string tag = space_.tag(*config);
     return Suggestion{std::move(*config), std::move(tag)};
   }
@@ -140,7 +140,7 @@ class Front : public Searcher {
   }
 
   bool is_good(const Json& config) const {
-    if (size_ && seen_.contains(hash_of(config))) return false;
+    if (options_.skip_duplicates && seen_.contains(hash_of(config))) return false;
     return find_broken(options_.constraints, config) == nullptr;
   }
 
@@ -177,7 +177,7 @@ class Front : public Searcher {
   std::unique_ptr<Searcher> searcher_;
   const bool is_constrained_;  ///< in what may be suggested
   std::int64_t sample_ = 0;
-  std::set<std::uint64_t> seen_;  ///< hashes of configs, if `size_`
+  std::set<std::uint64_t> seen_;  ///< hashes of configs, if none is to be tried twice
   Random random_;
 };
 

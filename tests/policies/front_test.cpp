@@ -88,6 +88,18 @@ TEST_CASE("Configs may come twice if the user wants that", "[searcher][front]") 
   CHECK(std::set<Json>(configs.begin(), configs.end()).size() == 1);
 }
 
+TEST_CASE("A searcher that repeats itself gets something new, in a continuous space, too",
+          "[searcher][front]") {
+  const Json continuous = R"({"a": {"uniform": [0, 1]}, "b": {"choice": [1, 2]}})"_json;
+  Fronted fronted(continuous, Json::object(), 20);
+  const auto configs = all_configs(*fronted.searcher);
+  CHECK(configs.size() == 20);
+  CHECK(std::set<Json>(configs.begin(), configs.end()).size() == 20);
+  Fronted repeating(continuous, {{"skip_duplicates", false}}, 20);
+  const auto repeated = all_configs(*repeating.searcher);
+  CHECK(std::set<Json>(repeated.begin(), repeated.end()).size() == 1);
+}
+
 TEST_CASE("A config is compared as a whole, also after saving and loading", "[searcher][front]") {
   Fronted one(discrete, Json::object());
   all_configs(*one.searcher, 10);
