@@ -222,6 +222,97 @@ sys.exit(3)
         self.assertIn("is a link where a directory of trial_00000 belongs", done.out + done.err)
         self.assertEqual(os.listdir(self.path("home")), ["mine.json"])
 
+    def test_what_an_interrupted_save_leaves_behind_costs_no_iteration(self):
+        # Dies with the file that is to be renamed half-written, which then lies there at the next start.
+        self.write("aside.py", SAVES.replace("    os.rename(file", """
+    if state["epoch"] == 4 and not os.path.exists(arguments.out + "/../died"):
+        open(arguments.out + "/../died", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.rename(file"""))
+        self.write("aside.json", {
+            "trainable": {"command": [sys.executable, "aside.py", "${args}", "--out", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {"lr": 0.3}, "metric": "loss", "mode": "min",
+            "failure_config": {"max_failures": 1}})
+        self.tune("run", "aside.json", "--progress", "none")
+        self.assertIn("goes on after 3", self.printed("aside", 0))
+        self.assertEqual(self.checkpoints("aside", 0)[-1], (9, 9))
+        # Saved in the first iteration after the restart, and not said to be of what it began with.
+        with open(self.path("results", "aside", "journal-1.jsonl"), encoding="utf-8") as file:
+            saved = [json.loads(line) for line in file if '"checkpoint_committed"' in line]
+        iterations = [record["checkpoint"]["iteration"] for record in saved]
+        self.assertEqual(iterations, sorted(set(iterations)), saved)
+
+    def test_what_is_saved_on_sigterm_after_a_result_that_nobody_took_is_said_to_be_lost(self):
+        self.write("late.py", """
+import json, os, signal, sys, time
+file = sys.argv[1] + "/last.json"
+epoch = json.load(open(file)) if os.path.exists(file) else 0
+def save(*_):
+    with open(file + ".new", "w") as saved:
+        json.dump(epoch, saved)
+    os.rename(file + ".new", file)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+while epoch < 400:
+    time.sleep(0.05)
+    epoch += 1
+    print(f"loss: {1 / epoch}")
+""")
+
+        def spec(name, **plain):
+            self.write(f"{name}.json", {
+                "trainable": {"command": [sys.executable, "late.py", "${checkpoint_dir}", "${args}"],
+                              "plain": {"checkpoints": "last.json", **plain}},
+                "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
+            return f"{name}.json"
+
+        def interrupt(name):
+            def act(driver):
+                self.wait_until("it prints", lambda: os.path.exists(self.trial(name, 0, "stdout.log"))
+                                and self.printed(name, 0).count("loss") > 5)
+                refused = self.tune("checkpoint", f"results/{name}", expect=2)
+                self.assertIn("the program saves by itself, and cannot be asked to", refused.out + refused.err)
+                driver.send_signal(signal.SIGINT)
+            return act
+
+        out = self.run_while("late", spec("late"), interrupt("late"), expect=130)
+        self.assertIn("what it saved is not kept", out)
+        self.assertIn('"save_signal": "SIGTERM"', out)
+        out = self.run_while("told", spec("told", save_signal="SIGTERM"), interrupt("told"), expect=130)
+        if "what it saved is not kept" not in out:
+            own = self.trial("told", 0)
+            self.assertEqual(sum(name.startswith("checkpoint_") for name in os.listdir(own)), 1)
+
+    def test_who_overwrites_what_it_saves_all_the_time_is_told_that_it_begins_anew(self):
+        self.write("restless.py", SAVES.replace("file + \".new\"", "file").replace("os.rename(file, file)", "pass"))
+        self.write("restless.json", {
+            "trainable": {"command": [sys.executable, "restless.py", "${args}", "--out", "${checkpoint_dir}",
+                                      "--epochs", "12", "--sleep", "0.2"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {"lr": {"uniform": [0.1, 0.5]}}, "metric": "loss", "mode": "min", "num_samples": 2,
+            "max_concurrent_trials": 1,
+            "scheduler": {"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 4,
+                          "hyperparam_mutations": {"lr": {"uniform": [0.1, 0.5]}}}})
+        began = time.monotonic()
+        done = self.tune("run", "restless.json", "--progress", "none")
+        self.assertIn("nothing that it had saved was whole", done.out + done.err)
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_a_program_may_read_its_config_from_a_file(self):
+        self.write("reads.py", """
+import json, sys
+config = json.load(open(sys.argv[1]))
+print("loss:", config["lr"] + config["opt"]["beta"])
+""")
+        self.write("reads.json", {
+            "trainable": {"command": [sys.executable, "reads.py", "${args_json_file}"]},
+            "param_space": {"lr": {"grid_search": [1, 2]}, "opt": {"beta": 0.5}}, "metric": "loss", "mode": "min"})
+        done = self.tune("run", "reads.json", "--progress", "none")
+        self.assertIn("1.5", done.out)
+        with open(self.trial("reads", 1, "args.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), {"lr": 2, "opt": {"beta": 0.5}})
+
     def test_who_is_run_again_and_comes_to_nothing_has_failed(self):
         self.write("nothing.py", "import sys\nsys.exit(85)\n")
         self.write("nothing.json", {

@@ -1,8 +1,14 @@
 // Programs that save by themselves: what is whole is found, with what it has at least.
 #include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
 
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
+#include "tuner/exec/checkpoint_watch.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -16,12 +22,28 @@ struct Saving : Session {
     LaunchSpec what = spec({"sh", "-c", script});
     PlainWatch watch{.root = root(), .pattern = pattern};
     watch.known = look_at_checkpoints(root(), pattern);
+    watch.others = look_at_others(root(), pattern);
     if (change) change(watch);
     what.plain = PlainReading{{{"loss", ""}}, {"loss"}, std::move(watch)};
     const LaunchId launched = launch(std::move(what));
     wait_for<Greeted>(launched);
     executor.send(launched, protocol::Start{});
     return launched;
+  }
+
+  /// A file that was there before the program ran.
+  void leave_behind(const std::filesystem::path& name) {
+    std::filesystem::create_directories((root() / name).parent_path());
+    std::ofstream(root() / name) << "left behind";
+  }
+
+  std::size_t remarks(LaunchId launched, Remarked::What what) {
+    std::size_t count = 0;
+    for (const Wakeup& wakeup : heard[launched]) {
+      const auto* const remark = std::get_if<Remarked>(&wakeup);
+      if (remark != nullptr && remark->what == what) ++count;
+    }
+    return count;
   }
 
   std::filesystem::path root() const { return dir.path() / "saved"; }
@@ -71,6 +93,35 @@ TEST_CASE("A result that is printed while it saves does not count", "[unit][plai
   for (int i = 0; i < 3; ++i) session.step(launched);
   session.wait_for<CheckpointFound>(launched);
   CHECK(session.found(launched).front().second <= 1);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What an interrupted save has left behind is written anew by the next one",
+          "[unit][plain]") {
+  Saving session;
+  session.leave_behind("t");
+  const auto launched = session.run("sleep 0.3; echo loss: 1; echo loss: 2; sleep 0.1; " +
+                                        std::string("i=2; ") + save_by_rename + "sleep 60",
+                                    "last");
+  for (int i = 0; i < 2; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched) == Found{{"last", 2}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("So is a directory that an interrupted save has left behind", "[unit][plain]") {
+  Saving session;
+  session.leave_behind("new/sub/weights");
+  session.leave_behind("new/DONE");
+  const auto launched = session.run(
+      "sleep 0.3; echo loss: 1; echo loss: 2; sleep 0.1; cd saved; echo x > new/sub/weights; "
+      "touch new/DONE; mv new c-2; sleep 60",
+      "c-*", [](PlainWatch& watch) { watch.complete = "DONE"; });
+  for (int i = 0; i < 2; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched) == Found{{"c-2", 2}});
   session.executor.signal(launched, SIGKILL);
   session.wait_for<Exited>(launched);
 }
@@ -211,6 +262,81 @@ TEST_CASE("What a program saves after results that nobody took is not found", "[
   session.executor.send(launched, protocol::Stop{});
   CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
   CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("What is saved on a signal and comes too late is remarked upon", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'echo x > saved/t; mv saved/t saved/last; exit 0' TERM; i=0; "
+      "while :; do i=$((i+1)); echo loss: $i; sleep 0.1; done",
+      "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched).empty());
+  CHECK(session.remarks(launched, Remarked::What::too_late) == 1);
+}
+
+TEST_CASE("A program that saves on SIGTERM and says so by its exit code gets it at once",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'echo x > saved/t; mv saved/t saved/last; exit 85' TERM; i=0; "
+      "while :; do i=$((i+1)); echo loss: $i; sleep 0.5; done",
+      "last", [](PlainWatch& watch) { watch.exit_code = 85; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).exit_code == 85);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("One that says so and would die of SIGTERM has time to save first", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("echo loss: 1; sleep 0.3; " + save_by_rename + "exec sleep 60",
+                                    "last", [](PlainWatch& watch) { watch.exit_code = 85; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("Who overwrites what it saves all the time is not waited for without an end",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; i=0; while :; do i=$((i+1)); echo loss: $i; echo $i > saved/last; sleep 0.2; "
+      "done",
+      "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+}
+
+TEST_CASE("Who changes what it saves all the time is restless, and whoever rests is not",
+          "[unit][plain]") {
+  using News = CheckpointWatch::News;
+  std::mutex mutex;
+  std::vector<News> heard;
+  CheckpointWatch watch(
+      [&](LaunchId, const std::vector<WatchedCheckpoint>&, News news) {
+        const std::lock_guard lock(mutex);
+        heard.push_back(news);
+      },
+      1.5);
+  const bool rests = GENERATE(false, true);
+  const TempDir dir;
+  watch.begin(LaunchId(1), {.what = {.root = dir.path(), .pattern = "last"},
+                            .stdout_path = dir.path() / "log",
+                            .stderr_path = dir.path() / "log",
+                            .begin = {},
+                            .group = ::getpid()});
+  for (int i = 0; i < 25; ++i) {
+    if (i == 0 || !rests) std::ofstream(dir.path() / "last") << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  const std::lock_guard lock(mutex);
+  CHECK(std::count(heard.begin(), heard.end(), News::restless) == (rests ? 0 : 1));
+  CHECK(std::count(heard.begin(), heard.end(), News::found) == (rests ? 1 : 0));
 }
 
 TEST_CASE("What is written in its place, without a rename, is waited for, too", "[unit][plain]") {

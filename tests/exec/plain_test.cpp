@@ -3,6 +3,7 @@
 
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
+#include "tuner/exec/plain_talk.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -137,4 +138,44 @@ TEST_CASE("Two logs that are one are read once", "[unit][plain]") {
   CHECK(session.step(launched) == 2);
   CHECK(session.step(launched) == done);
   session.wait_for<Exited>(launched);
+}
+
+namespace {
+
+/// What is remarked of a program that has printed `text` and runs for `age_s`.
+std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << text;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, log, log);
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  talk.read();
+  std::vector<Wakeup> wakeups;
+  for (int i = 0; i < 5; ++i) talk.remark(age_s, wakeups);
+  std::vector<std::string> sentences;
+  for (const Wakeup& wakeup : wakeups) sentences.push_back(std::get<Remarked>(wakeup).sentence);
+  return sentences;
+}
+
+}  // namespace
+
+TEST_CASE("A metric that is called almost as the awaited one is remarked upon soon",
+          "[unit][plain]") {
+  CHECK(remarks_on("valloss: 3\n", 5).empty());
+  const auto remarks = remarks_on("valloss: 3\n", 10);
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks.front() ==
+        "has printed 'valloss', and no number for the metric 'val_loss' so far: is that what is "
+        "meant?");
+  CHECK(remarks_on("accuracy: 3\n", 10).empty());
+  CHECK(remarks_on("valloss: 3\nval_loss: 3\n", 10).empty());
+}
+
+TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {
+  CHECK(remarks_on("", 10).empty());
+  const auto remarks = remarks_on("", 60);
+  REQUIRE_FALSE(remarks.empty());
+  CHECK(remarks.front().starts_with("has printed nothing so far"));
+  CHECK(remarks_on("begins\n", 60).empty());
 }

@@ -19,6 +19,7 @@ const WordValues& values() {
                  {"layers", {8, 16}}},
       .trial_id = "trial_00003",
       .trial_dir = "/runs/exp/trial_00003/work",
+      .config_file = "/runs/exp/trial_00003/args.json",
   };
   return all;
 }
@@ -45,6 +46,8 @@ TEST_CASE("List words bring the whole config, each in its way", "[plain][words]"
 TEST_CASE("Words within a text become a part of it", "[plain][words]") {
   CHECK(expanded("--rate=${config.lr}") == Words{"--rate=0.001"});
   CHECK(expanded("${config.opt.name}") == Words{"adam"});
+  CHECK(expanded("@${args_json_file}") == Words{"@/runs/exp/trial_00003/args.json"});
+  CHECK(brings_config("@${args_json_file}"));
   CHECK(expanded("${trial_dir}/out-${trial_id}") ==
         Words{"/runs/exp/trial_00003/work/out-trial_00003"});
   CHECK(expanded("$${args} costs $5 ${") == Words{"${args} costs $5 ${"});

@@ -68,7 +68,8 @@ TEST_CASE("Failures and trials without a number for each metric have no children
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Json space = R"({"x": {"choice": ["good", "bad"]}, "y": {"uniform": [0, 1]}})"_json;
-  const auto searcher = make(space, {{"population", 2}, {"mutation_prob", 0}});
+  const auto searcher =
+      make(space, {{"population", 2}, {"mutation_prob", 0}, {"skip_duplicates", false}});
   std::uint32_t id = 0;
   for (const double y : {0.125, 0.25, 0.375}) {
     tell(*searcher, id++, {{"x", "bad"}, {"y", y}}, {nan, 9});
@@ -91,7 +92,8 @@ TEST_CASE("Who violates constraints has children only where others are too few, 
           "[nsga2][unit]") {
   const Json space = R"({"x": {"uniform": [0, 100]}})"_json;
   const auto parents = [&](const std::vector<double>& violations) {
-    const auto searcher = make(space, {{"population", 2}, {"mutation_prob", 0}});
+    const auto searcher =
+        make(space, {{"population", 2}, {"mutation_prob", 0}, {"skip_duplicates", false}});
     std::uint32_t id = 0;
     for (const double violation : violations) {
       searcher->on_trial_add(TrialId(id), Json{{"x", id}}.dump());
@@ -113,7 +115,8 @@ TEST_CASE("A child has each value of one of its parents, and what belongs to it 
   const Json space = R"({
     "x": {"uniform": [0, 1]}, "n": {"randint": [0, 100]},
     "kind": {"choice": [{"name": "a", "depth": {"randint": [1, 9]}}, {"name": "b"}]}})"_json;
-  const auto searcher = make(space, {{"population", 2}, {"mutation_prob", 0}});
+  const auto searcher =
+      make(space, {{"population", 2}, {"mutation_prob", 0}, {"skip_duplicates", false}});
   const Json one = R"({"x": 0.25, "n": 7, "kind": {"name": "a", "depth": 3}})"_json;
   const Json other = R"({"x": 0.75, "n": 70, "kind": {"name": "b"}})"_json;
   tell(*searcher, 0, one, {1, 2});

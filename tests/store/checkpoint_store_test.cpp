@@ -98,6 +98,13 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore copies what a program has saved, and 
   CHECK_FALSE(files.exists(root / "manifest.json"));
 }
 
+TEST_CASE_METHOD(Fixture, "CheckpointStore writes a trial's config beside its working directory",
+                 "[checkpoint_store][unit]") {
+  CHECK(store.write_config(ref.trial, R"({"lr":1})") == trial / "args.json");
+  CHECK(store.write_config(ref.trial, R"({"lr":2})") == trial / "args.json");
+  CHECK(files.read(trial / "args.json") == "{\"lr\":2}\n");
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore clears what it is given, and makes what is missing",
                  "[checkpoint_store][unit]") {
   const path root = trial / "work";
@@ -121,11 +128,14 @@ TEST_CASE_METHOD(Fixture,
   SECTION("the directory of its checkpoints") {
     files.make_link("/home", trial / "work/checkpoints");
     CHECK_THROWS_WITH(store.clear(ref.trial, "checkpoints", {""}), Contains("is a link where"));
+    CHECK_THROWS_WITH(store.copy(ref, 2, trial / "work/checkpoints", "mine"),
+                      Contains("is a link where"));
   }
   SECTION("its working directory") {
     files.remove_tree(trial / "work");
     files.make_link("/home", trial / "work");
     CHECK_THROWS_WITH(store.clear(ref.trial, "", {"mine"}), Contains("is a link where"));
+    CHECK_THROWS_WITH(store.copy(ref, 2, trial / "work", "mine"), Contains("is a link where"));
   }
   SECTION("a file") {
     files.put(trial / "work/checkpoints", "");

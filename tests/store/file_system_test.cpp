@@ -433,6 +433,19 @@ TEST_CASE("The real disk: no descriptor outlives its use or reaches a child",
   CHECK(inherited == 0);
 }
 
+TEST_CASE("The real disk: a directory that forbids it is made accessible to its owner",
+          "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path directory = temporary.name() / "saved";
+  files->make_directories(directory);
+  namespace fs = std::filesystem;
+  fs::permissions(directory, fs::perms::owner_read | fs::perms::group_read);
+  files->make_accessible(directory);
+  CHECK(fs::status(directory).permissions() == (fs::perms::owner_all | fs::perms::group_read));
+  files->make_accessible(temporary.name() / "gone");
+}
+
 TEST_CASE("The real disk: of many that create one file exactly one does", "[file_system][posix]") {
   const TemporaryDirectory temporary;
   const auto files = make_posix_file_system();

@@ -21,6 +21,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/exec/process_stat.h"
+#include "tuner/exec/system_clock.h"
 #include "tuner/files/regular_file.h"
 
 namespace tune {
@@ -50,12 +51,6 @@ Seconds steady_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::int64_t unix_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 std::uint64_t size_of_log(const fs::path& log) {
   struct stat status {};
   return ::lstat(log.c_str(), &status) == 0 && S_ISREG(status.st_mode)
@@ -65,6 +60,10 @@ std::uint64_t size_of_log(const fs::path& log) {
 
 LogSizes earlier(const LogSizes& a, const LogSizes& b) {
   return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
+}
+
+bool is_later(const LogSizes& printed, const LogSizes& than) {
+  return printed.stdout_bytes >= than.stdout_bytes || printed.stderr_bytes >= than.stderr_bytes;
 }
 
 bool is_open_to_write(const fs::path& fdinfo) {
@@ -116,8 +115,9 @@ bool is_being_written(pid_t group, const CheckpointFiles& files) {
 
 }  // namespace
 
-CheckpointWatch::CheckpointWatch(OnNews on_news)
+CheckpointWatch::CheckpointWatch(OnNews on_news, Seconds patience_s)
     : on_news_(std::move(on_news)),
+      patience_s_(patience_s),
       inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
       wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   if (!wake_) throw machine_error("cannot look for checkpoints: no file descriptors are left");
@@ -139,8 +139,8 @@ void CheckpointWatch::begin(LaunchId launch, Watched watched) {
 
 void CheckpointWatch::end(LaunchId launch, bool ended_well) { post(End{launch, ended_well}); }
 
-void CheckpointWatch::settle(LaunchId launch, Seconds time_to_begin_s) {
-  post(Settle{launch, time_to_begin_s});
+void CheckpointWatch::settle(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late) {
+  post(Settle{launch, time_to_begin_s, too_late});
 }
 
 void CheckpointWatch::forget(LaunchId launch) { post(End{launch, std::nullopt}); }
@@ -171,10 +171,13 @@ void CheckpointWatch::run() {
     for (auto& [id, launch] : launches_) {
       if (launch.next_look > now) continue;
       auto found = look(launch, std::nullopt);
-      const bool is_settled = launch.settles_at <= now && !launch.is_busy;
+      const bool is_settled = launch.settles_at <= now && !launch.is_waited_for;
       if (is_settled) launch.settles_at = never_s;
       if (is_settled || !found.empty()) {
         on_news_(id, std::move(found), is_settled ? News::settled : News::found);
+      }
+      if (auto restless = std::exchange(launch.restless, std::nullopt)) {
+        on_news_(id, {{*std::move(restless), {}}}, News::restless);
       }
     }
   }
@@ -201,6 +204,7 @@ void CheckpointWatch::obey(Begin& command) {
     watch_log(command.launch, launch, launch.watched.stderr_path);
   }
   watch_tree(command.launch, launch, {});
+  note_others(command.launch, launch, {});
   // It has run for a moment already.
   note_changed(launch, {}, launch.watched.begin);
 }
@@ -210,6 +214,7 @@ void CheckpointWatch::obey(const Settle& command) {
   if (launch == launches_.end()) return;
   launch->second.settles_at =
       std::min(launch->second.settles_at, steady_now() + command.time_to_begin_s);
+  launch->second.too_late = earlier(launch->second.too_late, command.too_late);
   launch->second.next_look = 0;
 }
 
@@ -238,15 +243,22 @@ void CheckpointWatch::watch_log(LaunchId id, Launch& launch, const fs::path& log
   places_[watch] = {id, true, {}};
 }
 
-void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& directory) {
-  if (!inotify_ || launch.watches.size() >= most_directories) return;
-  const PlainWatch& what = launch.watched.what;
-  if (!may_hold_checkpoints(what.pattern, directory)) return;
-  const fs::path place = directory.empty() ? what.root : what.root / directory;
+bool CheckpointWatch::watch_directory(LaunchId id, Launch& launch, const fs::path& directory) {
+  if (!inotify_ || launch.watches.size() >= most_directories) return false;
+  const fs::path& root = launch.watched.what.root;
+  const fs::path place = directory.empty() ? root : root / directory;
   const int watch = ::inotify_add_watch(inotify_.get(), place.c_str(), tree_events);
-  if (watch < 0) return;
+  if (watch < 0) return false;
   launch.watches.push_back(watch);
   places_[watch] = {id, false, directory};
+  return true;
+}
+
+void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& directory) {
+  const PlainWatch& what = launch.watched.what;
+  if (!may_hold_checkpoints(what.pattern, directory)) return;
+  if (!watch_directory(id, launch, directory)) return;
+  const fs::path place = directory.empty() ? what.root : what.root / directory;
   std::error_code error;
   for (fs::directory_iterator at(place, error); !error && at != fs::directory_iterator();
        at.increment(error)) {
@@ -255,6 +267,39 @@ void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& di
       watch_tree(id, launch, directory / at->path().filename());
     }
   }
+}
+
+/// What lies there and is no checkpoint may be a save that was interrupted, and may become one by a
+/// rename: what is as it was before the launch is written from its first change on, not from the
+/// launch on. Answers whether all of `directory` is.
+bool CheckpointWatch::note_others(LaunchId id, Launch& launch, const fs::path& directory) {
+  const PlainWatch& what = launch.watched.what;
+  bool is_all_old = true;
+  std::error_code error;
+  for (fs::directory_iterator at(what.root / directory, error);
+       !error && at != fs::directory_iterator(); at.increment(error)) {
+    std::error_code ignored;
+    const fs::path name = directory / at->path().filename();
+    if (at->is_symlink(ignored) || checkpoint_of(what.pattern, name)) continue;
+    bool is_old = false;
+    if (at->is_directory(ignored)) {
+      const bool is_watched =
+          may_hold_checkpoints(what.pattern, name) || watch_directory(id, launch, name);
+      is_old = note_others(id, launch, name) && is_watched;
+    } else if (const auto file = look_at_checkpoint(what.root, name)) {
+      const auto before =
+          std::lower_bound(what.others.begin(), what.others.end(), name.string(),
+                           [](const FileVersion& a, const std::string& b) { return a.name < b; });
+      is_old = before != what.others.end() && before->name == name.string() &&
+               before->inode == file->files.front().inode &&
+               before->bytes == file->files.front().bytes &&
+               before->changed_ns == file->files.front().changed_ns;
+    }
+    if (launch.writing.size() >= most_writing) return false;
+    launch.writing[name] = {launch.watched.begin, is_old};
+    is_all_old = is_all_old && is_old;
+  }
+  return is_all_old;
 }
 
 void CheckpointWatch::read_events(std::vector<Event>& events) {
@@ -356,6 +401,13 @@ void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
   const fs::path name = event.place.directory / event.name;
   launch.next_look = std::min(launch.next_look, steady_now() + busy_period_s);
   const Writing begun = note_writing(launch, event, name, printed);
+  if ((event.mask & (IN_CREATE | IN_MODIFY | IN_MOVED_TO)) != 0) {
+    // The directories that it lies in are written with it.
+    for (fs::path above = event.place.directory; !above.empty(); above = above.parent_path()) {
+      const auto found = launch.writing.find(above);
+      if (found != launch.writing.end() && found->second.is_closed) found->second = {printed};
+    }
+  }
   const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
   if ((event.mask & IN_ISDIR) != 0 && is_new) {
     watch_tree(event.place.launch, launch, name);
@@ -382,7 +434,7 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
   const Watched& watched = launch.watched;
   const LogSizes sizes{size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
   std::vector<WatchedCheckpoint> whole;
-  launch.is_busy = false;
+  launch.is_busy = launch.is_waited_for = false;
   bool has_events = false;
   std::set<fs::path> names;
   for (CheckpointFiles& files : look_at_checkpoints(watched.what.root, watched.what.pattern)) {
@@ -390,6 +442,7 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
     Unit& unit = launch.units[files.name];
     if (files.files == unit.known) {
       unit.printed.reset();
+      unit.busy_since = never_s;
       continue;
     }
     if (!unit.printed && !std::exchange(has_events, true)) take_events();
@@ -400,8 +453,13 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
     }
     if (!is_whole(launch, unit, files, ended_well)) {
       launch.is_busy = true;
+      launch.is_waited_for = launch.is_waited_for || !is_later(*unit.printed, launch.too_late);
+      unit.busy_since = std::min(unit.busy_since, steady_now());
+      const bool is_restless = steady_now() - unit.busy_since > patience_s_;
+      if (is_restless && !std::exchange(launch.is_restless, true)) launch.restless = files;
       continue;
     }
+    unit.busy_since = never_s;
     unit.known = unit.seen;
     whole.push_back({std::move(files), *std::exchange(unit.printed, std::nullopt)});
   }

@@ -9,6 +9,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,10 @@ struct LogSizes {
   std::uint64_t stderr_bytes = 0;
 };
 
+/// Never reached.
+inline constexpr LogSizes no_sizes = {std::numeric_limits<std::uint64_t>::max(),
+                                      std::numeric_limits<std::uint64_t>::max()};
+
 struct WatchedCheckpoint {
   CheckpointFiles files;
   /// At least this had been printed before its writing began.
@@ -42,9 +47,10 @@ struct WatchedCheckpoint {
 class CheckpointWatch {
  public:
   enum class News {
-    found,    ///< what is whole and was not before
-    settled,  ///< the answer to `settle`
-    last,     ///< the answer to `end`
+    found,     ///< what is whole and was not before
+    settled,   ///< the answer to `settle`
+    last,      ///< the answer to `end`
+    restless,  ///< what has been changed for a while, and was never whole; said once
   };
   /// On the watch's thread. Must not throw.
   using OnNews = std::function<void(LaunchId, std::vector<WatchedCheckpoint>, News)>;
@@ -57,13 +63,14 @@ class CheckpointWatch {
     pid_t group = 0;
   };
 
-  explicit CheckpointWatch(OnNews on_news);
+  /// `patience_s`: who changes what it saves for longer than that is restless.
+  explicit CheckpointWatch(OnNews on_news, Seconds patience_s = 30);
   ~CheckpointWatch();
 
   void begin(LaunchId launch, Watched watched);
   /// It is to be ended: answered once it has had time to begin to save, and nothing is
-  /// half-written.
-  void settle(LaunchId launch, Seconds time_to_begin_s);
+  /// half-written. What was begun when `too_late` had been printed is not waited for.
+  void settle(LaunchId launch, Seconds time_to_begin_s, LogSizes too_late = no_sizes);
   /// All processes of it are gone. `ended_well`: by itself, and not by a failure.
   void end(LaunchId launch, bool ended_well);
   /// Nobody waits for an answer.
@@ -75,13 +82,14 @@ class CheckpointWatch {
     std::vector<FileVersion> seen;   ///< when it was looked at last
     Seconds seen_since = 0;          ///< steady
     std::optional<LogSizes>
-        printed;              ///< before it was begun to be changed; nothing: it is as known
-    bool is_renamed = false;  ///< its file got its name by a rename
-    bool is_closed = false;   ///< nobody has written to its file since
+        printed;                   ///< before it was begun to be changed; nothing: it is as known
+    bool is_renamed = false;       ///< its file got its name by a rename
+    bool is_closed = false;        ///< nobody has written to its file since
+    Seconds busy_since = never_s;  ///< steady; half-written at all looks since
   };
   struct Writing {
-    LogSizes printed;  ///< before it was begun
-    bool is_closed = false;
+    LogSizes printed;        ///< before it was begun
+    bool is_closed = false;  ///< nobody has written to it since: whoever does begins anew
   };
   struct Launch {
     Watched watched;
@@ -92,7 +100,11 @@ class CheckpointWatch {
     LogSizes sizes_at_look;                            ///< when it was looked at last
     Seconds next_look = 0;                             ///< steady
     Seconds settles_at = never_s;                      ///< steady; not before
-    bool is_busy = false;  ///< something was half-written at the last look
+    LogSizes too_late = no_sizes;                      ///< see `settle`
+    bool is_busy = false;                     ///< something was half-written at the last look
+    bool is_waited_for = false;               ///< and is not too late
+    bool is_restless = false;                 ///< that was said
+    std::optional<CheckpointFiles> restless;  ///< what is to be said of that
   };
   struct Place {
     LaunchId launch{};
@@ -112,6 +124,7 @@ class CheckpointWatch {
   struct Settle {
     LaunchId launch{};
     Seconds time_to_begin_s = 0;
+    LogSizes too_late;
   };
   struct End {
     LaunchId launch{};
@@ -125,7 +138,9 @@ class CheckpointWatch {
   void obey(const Settle& command);
   void obey(const End& command);
   void watch_log(LaunchId id, Launch& launch, const std::filesystem::path& log);
+  bool watch_directory(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
+  bool note_others(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void take_events();
   void read_events(std::vector<Event>& events);
   void take(const Event& event, const LogSizes& printed);
@@ -137,7 +152,8 @@ class CheckpointWatch {
                 std::optional<bool> ended_well) const;
   int milliseconds_to_wait() const;
 
-  OnNews on_news_;
+  const OnNews on_news_;
+  const Seconds patience_s_;
   FileDescriptor inotify_;  ///< none where the kernel gives no more: then it is only looked
   FileDescriptor wake_;
   std::map<LaunchId, Launch> launches_;

@@ -11,6 +11,9 @@
 #include <chrono>
 #include <utility>
 
+#include "tuner/exec/process_stat.h"
+#include "tuner/exec/system_clock.h"
+
 namespace tune {
 namespace {
 
@@ -68,7 +71,7 @@ void Child::start() {
 }
 
 void Child::signal(int signal) {
-  is_plain() && signal != SIGKILL ? process_.signal_leader(signal) : process_.signal(signal);
+  is_plain() && signal != SIGKILL ? signal_leader(signal) : process_.signal(signal);
   if (!is_plain()) return;
   plain_.talk->leave();
   say_plainly();
@@ -80,13 +83,21 @@ void Child::obey(const protocol::Command& command) {
   say_plainly();
 }
 
+void Child::signal_leader(int signal) {
+  if (!signalled_ns_) signalled_ns_ = unix_ns();
+  process_.signal_leader(signal);
+}
+
 /// Whoever saves by itself does so soon after a result: it leaves once it has.
 void Child::ask_to_leave() {
   if (!plain_.saves) return signal(SIGTERM);
+  if (!plain_.save_signal && plain_.checkpoint_exit_code) {
+    // It says by its exit code that it has saved, and has a handler: that is what saves.
+    const auto stat = read_process_stat(process_.pid());
+    if (stat && stat->handles(SIGTERM)) plain_.save_signal = SIGTERM;
+  }
   if (plain_.save_signal) {
-    told_to_save_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           std::chrono::system_clock::now().time_since_epoch())
-                           .count();
+    told_to_save_ns_ = unix_ns();
     return signal(*plain_.save_signal);
   }
   if (plain_.talk->has_checkpoint_of_last()) return signal(SIGTERM);
@@ -98,17 +109,28 @@ void Child::ask_to_leave() {
 void Child::find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News news) {
   const auto self = shared_from_this();
   using News = CheckpointWatch::News;
+  if (news == News::restless) {
+    shared_.happened.emplace_back(Remarked{
+        launch_, Remarked::What::restless,
+        "has been writing to " + found.front().files.place().string() +
+            " for a while, and it is no checkpoint before nothing is changed for a second: "
+            "a file that is renamed to its name is one at once, and so is a directory with a new "
+            "\"complete\"; what else is written there needs another pattern in \"checkpoints\" "
+            "(docs/plain.md)"});
+    return;
+  }
   bool has_saved = is_to_leave_ && news == News::settled;
   for (WatchedCheckpoint& each : found) {
-    has_saved = has_saved || (told_to_save_ns_ && each.files.changed_ns() >= *told_to_save_ns_);
-    plain_.talk->find(std::move(each));
+    const std::int64_t changed_ns = each.files.changed_ns();
+    has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
+    plain_.talk->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);
   }
   has_saved = has_saved || (is_to_leave_ && plain_.talk->has_checkpoint_of_last());
   if (news == News::last) {
     plain_.talk->end(*status_);
     is_all_gone_ = true;
   } else if (has_saved) {
-    if (plain_.save_signal != SIGTERM) process_.signal_leader(SIGTERM);
+    if (plain_.save_signal != SIGTERM) signal_leader(SIGTERM);
     told_to_save_ns_.reset();
     is_to_leave_ = false;
   }
@@ -131,7 +153,12 @@ void Child::read_logs_later() {
 void Child::read_logs() {
   read_batch_ = shared_.batch;
   plain_.talk->read();
-  if (is_to_leave_ && plain_.talk->has_gone_on()) shared_.watch->settle(launch_, 0);
+  plain_.talk->remark(
+      std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count(),
+      shared_.happened);
+  if (is_to_leave_ && plain_.talk->has_gone_on()) {
+    shared_.watch->settle(launch_, 0, plain_.talk->next_result());
+  }
   say_plainly();
   read_logs_later();
 }

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -97,6 +98,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void read_logs();
   void say_plainly();
   void ask_to_leave();
+  void signal_leader(int signal);
 
   ChildrenShared& shared_;
   LaunchId launch_;
@@ -112,7 +114,9 @@ class Child : public std::enable_shared_from_this<Child> {
   boost::asio::steady_timer linger_;
   Plain plain_;
   std::optional<std::int64_t> told_to_save_ns_;  ///< Unix time
-  bool is_to_read_ = false;                      ///< in the next batch
+  std::optional<std::int64_t> signalled_ns_;     ///< the same; with the first signal of all
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  bool is_to_read_ = false;  ///< in the next batch
   std::uint64_t read_batch_ = 0;
   bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
   boost::asio::steady_timer next_read_;

@@ -81,6 +81,19 @@ struct CheckpointFound {
   CheckpointFiles files;
 };
 
+/// What a program that knows nothing of the driver does, and its user will not expect.
+struct Remarked {
+  enum class What {
+    silent,      ///< it prints nothing
+    other_name,  ///< it prints a metric that is called almost as the one that is awaited
+    restless,    ///< what it saves is changed all the time, and so never whole
+    too_late,    ///< what it saved on its way out holds results that were not reported
+  };
+  LaunchId launch{};
+  What what{};
+  std::string sentence;  ///< without its subject, the trial
+};
+
 /// It answered a Save.
 struct SaveAnswered {
   LaunchId launch{};
@@ -119,8 +132,9 @@ struct ControlAsked {
   ControlRequest request;
 };
 
-using Wakeup = std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound,
-                            SaveAnswered, Faulted, Disconnected, Exited, Interrupted, ControlAsked>;
+using Wakeup =
+    std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound, Remarked,
+                 SaveAnswered, Faulted, Disconnected, Exited, Interrupted, ControlAsked>;
 
 class Executor {
  public:

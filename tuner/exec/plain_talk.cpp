@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <utility>
 
 #include "tuner/core/clean_text.h"
@@ -22,6 +24,10 @@ constexpr std::size_t looked_at_bytes = 64 * 1024;
 constexpr std::size_t most_named = 20;
 constexpr std::size_t shown_lines = 3;
 constexpr std::size_t shown_bytes = 200;
+
+/// When it is looked whether a program that has no result yet ever will.
+constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
+constexpr Seconds silent_s = 60;
 
 FileDescriptor open_to_read(const std::filesystem::path& path) {
   try {
@@ -104,6 +110,7 @@ bool PlainTalk::read(Log& log) {
   const ssize_t count =
       ::pread(log.file.get(), block_.data(), block_.size(), static_cast<off_t>(log.at));
   if (count <= 0) return false;
+  has_printed_ = true;
   // Line by line, as it counts where each of them ends.
   std::string_view rest(block_.data(), static_cast<std::size_t>(count));
   while (!rest.empty()) {
@@ -135,11 +142,20 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
   if (!is_leaving_) results_.emplace_back(last_, *std::move(metrics));
 }
 
-void PlainTalk::find(WatchedCheckpoint checkpoint) {
+void PlainTalk::find(WatchedCheckpoint checkpoint, bool on_signal) {
   read();  // what was printed before it
   const std::int64_t iteration = iteration_at(checkpoint.printed_before);
   last_found_ = std::max(last_found_, iteration);
-  found_.push_back({launch_, iteration, std::move(checkpoint.files)});
+  found_.push_back({{launch_, iteration, std::move(checkpoint.files)}, on_signal});
+}
+
+LogSizes PlainTalk::next_result() const {
+  constexpr auto none = std::numeric_limits<std::uint64_t>::max();
+  const auto next = std::find_if(printed_.begin(), printed_.end(), [this](const Printed& result) {
+    return result.iteration > said_;
+  });
+  if (next == printed_.end()) return {none, none};
+  return next->log == 0 ? LogSizes{next->end, none} : LogSizes{none, next->end};
 }
 
 /// The last one whose result had been printed when the logs had come so far.
@@ -155,11 +171,20 @@ std::int64_t PlainTalk::iteration_at(const LogSizes& printed) const {
 /// what it has saved is too far ahead: results between would be missing, or others be in their
 /// place.
 void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
-  for (const CheckpointFound& found : found_) {
-    if (found.iteration <= said_) wakeups.emplace_back(found);
+  for (Found& found : found_) {
+    if (found.what.iteration <= said_) {
+      wakeups.emplace_back(found.what);
+    } else if (is_leaving_ && found.on_signal) {
+      wakeups.emplace_back(Remarked{launch_, Remarked::What::too_late,
+                                    "saved as it was told to end, and by then it had printed a "
+                                    "result that nobody took: what it saved is not kept, and it "
+                                    "goes on from its checkpoint before. A program that saves on "
+                                    "a signal and prints often should be told at once: "
+                                    "\"save_signal\": \"SIGTERM\" (docs/plain.md)"});
+    }
   }
-  std::erase_if(found_,
-                [this](const auto& found) { return is_leaving_ || found.iteration <= said_; });
+  std::erase_if(
+      found_, [this](const Found& found) { return is_leaving_ || found.what.iteration <= said_; });
 }
 
 void PlainTalk::end(const ExitStatus& status) {
@@ -209,9 +234,31 @@ void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
   }
 }
 
-std::string PlainTalk::what_is_missing() {
+void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
+  if (remarks_ == remark_ages_s.size() || age_s < remark_ages_s.at(remarks_)) return;
+  ++remarks_;
+  if (!printed_.empty() || status_ || is_leaving_) return;
+  if (!has_printed_ && age_s >= silent_s) {
+    wakeups.emplace_back(Remarked{launch_, Remarked::What::silent,
+                                  "has printed nothing so far: perhaps it holds its output back; "
+                                  "of a program in C, `stdbuf -oL PROGRAM` changes that"});
+    return;
+  }
+  const std::vector<std::string> names = names_in(tail(), most_named);
+  for (const std::string& metric : closing_) {
+    const auto near = nearest_name(metric, std::span(names));
+    if (!near || *near == metric) continue;
+    wakeups.emplace_back(Remarked{launch_, Remarked::What::other_name,
+                                  "has printed '" + *near + "', and no number for the metric '" +
+                                      metric + "' so far: is that what is meant?"});
+    return;
+  }
+}
+
+/// What the logs have last.
+std::string PlainTalk::tail() const {
   std::string seen;
-  for (Log& log : logs_) {
+  for (const Log& log : logs_) {
     if (!log.file) continue;
     std::string text(looked_at_bytes, '\0');
     const std::uint64_t begin = log.at > looked_at_bytes ? log.at - looked_at_bytes : 0;
@@ -220,6 +267,11 @@ std::string PlainTalk::what_is_missing() {
     text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
     seen += text + "\n";
   }
+  return seen;
+}
+
+std::string PlainTalk::what_is_missing() const {
+  const std::string seen = tail();
   const std::vector<std::string> names = names_in(seen, most_named);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
                          joined(closing_, "' and '") + "'";

@@ -31,12 +31,14 @@ class PlainTalk {
 
   /// What the driver tells it: a start, a step.
   void hear(const protocol::Command& command);
-  /// It has saved by itself.
-  void find(WatchedCheckpoint checkpoint);
+  /// It has saved by itself; `on_signal`: since it was told to save or to end.
+  void find(WatchedCheckpoint checkpoint, bool on_signal);
   /// A checkpoint has been found of the last result that was said, or a later one.
   bool has_checkpoint_of_last() const { return last_found_ >= said_; }
   /// It has printed results that were not said.
   bool has_gone_on() const { return last_ > said_; }
+  /// How far the logs go before the end of the first of those; what is begun behind that is later.
+  LogSizes next_result() const;
   /// It is on its way out: what it prints from now on is nobody's.
   void leave() { is_leaving_ = true; }
 
@@ -49,6 +51,8 @@ class PlainTalk {
 
   /// Appends what there is to say to what it was told last.
   void say(std::vector<Wakeup>& wakeups);
+  /// It has run for `age_s`: appends what its user should know while no result has come.
+  void remark(Seconds age_s, std::vector<Wakeup>& wakeups);
   /// It has ended, and there is more to say once it is told to step: results, or that all is done.
   bool has_more() const;
 
@@ -69,6 +73,10 @@ class PlainTalk {
     std::uint64_t end = 0;  ///< of that line, in its log
   };
   static constexpr std::size_t most_printed = 10'000;
+  struct Found {
+    CheckpointFound what;
+    bool on_signal = false;
+  };
 
   bool read(Log& log);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
@@ -76,7 +84,8 @@ class PlainTalk {
   std::int64_t iteration_at(const LogSizes& printed) const;
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
-  std::string what_is_missing();
+  std::string tail() const;
+  std::string what_is_missing() const;
 
   LaunchId launch_;
   std::vector<std::string> closing_;
@@ -85,14 +94,14 @@ class PlainTalk {
   std::string block_;
   /// Printed, and not said.
   std::deque<std::pair<std::int64_t, Metrics>> results_;
-  std::deque<Printed> printed_;         ///< the last ones
-  std::int64_t last_found_ = -1;        ///< the last iteration with a checkpoint
-  std::vector<CheckpointFound> found_;  ///< and not said, as results before them are not
-  std::int64_t said_ = 0;               ///< the last iteration of which that is so
-  std::optional<std::int64_t> asked_;   ///< the step that waits for a result
-  std::int64_t last_ = 0;               ///< iteration that it printed last
-  std::int64_t restored_ = 0;           ///< iteration that it began with
-  std::optional<ExitStatus> status_;    ///< it has ended
+  std::deque<Printed> printed_;        ///< the last ones
+  std::int64_t last_found_ = -1;       ///< the last iteration with a checkpoint
+  std::vector<Found> found_;           ///< and not said, as results before them are not
+  std::int64_t said_ = 0;              ///< the last iteration of which that is so
+  std::optional<std::int64_t> asked_;  ///< the step that waits for a result
+  std::int64_t last_ = 0;              ///< iteration that it printed last
+  std::int64_t restored_ = 0;          ///< iteration that it began with
+  std::optional<ExitStatus> status_;   ///< it has ended
   bool has_greeted_ = false;
   bool has_started_ = false;
   bool has_filled_block_ = false;
@@ -100,6 +109,8 @@ class PlainTalk {
   bool has_result_ = false;
   bool has_said_end_ = false;
   bool is_leaving_ = false;
+  bool has_printed_ = false;  ///< anything
+  std::size_t remarks_ = 0;   ///< times at which it was looked at for them
 };
 
 }  // namespace tune

@@ -67,6 +67,8 @@ std::optional<ProcessStat> parse_stat(const std::string& text) {
   stat.is_exiting = (to_number<unsigned long>(take_field(rest)) & exiting_flag) != 0;
   for (int field = 10; field < 22; ++field) take_field(rest);
   stat.start_ticks = to_number<std::uint64_t>(take_field(rest));
+  for (int field = 23; field < 34; ++field) take_field(rest);
+  stat.handled = to_number<std::uint64_t>(take_field(rest));
   return stat;
 }
 

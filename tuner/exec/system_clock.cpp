@@ -22,4 +22,10 @@ class SystemClock final : public Clock {
 
 std::unique_ptr<Clock> make_system_clock() { return std::make_unique<SystemClock>(); }
 
+std::int64_t unix_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace tune

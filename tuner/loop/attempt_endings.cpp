@@ -130,6 +130,7 @@ void Attempts::close(Attempt& attempt) {
     callbacks_.notice(to_string(id) + " is paused by hand at iteration " +
                       std::to_string(trial(id).iteration));
   }
+  look_for_lost_work(id, ended.outcome);
   if (ended.outcome != Outcome::failed) {
     breaker_.on_end(id);
     return;
@@ -137,6 +138,18 @@ void Attempts::close(Attempt& attempt) {
   breaker_.on_failure(id, ended.reason, began_at, ledger_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + trial(id).error;
+}
+
+/// A program that saves by itself need not have saved anything that was whole by the time that it
+/// was to pause, however long it ran.
+void Attempts::look_for_lost_work(TrialId id, Outcome outcome) {
+  if (outcome != Outcome::paused && outcome != Outcome::interrupted) return;
+  if (!spec_.plain || !spec_.plain->checkpoints || trial(id).iteration == 0) return;
+  if (ledger_.experiment().restore_point(id).second != nullptr) return;
+  if (std::exchange(has_named_lost_work_, true)) return;
+  callbacks_.notice(to_string(id) +
+                    " will begin anew: nothing that it had saved was whole when it was paused "
+                    "(docs/plain.md says what is)");
 }
 
 void Attempts::let_go() {

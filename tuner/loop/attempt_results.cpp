@@ -343,6 +343,18 @@ void Attempts::on(CheckpointFound& wakeup) {
   copy_found(*attempt);
 }
 
+/// Said of the first trial: of a hundred that run the same program it would be the same.
+void Attempts::on(Remarked& wakeup) {
+  const Conversation* const of = conversations_.of(wakeup.launch);
+  const Attempt* const attempt = of != nullptr && of->trial ? find(*of->trial) : nullptr;
+  if (attempt == nullptr) return;
+  const bool goes_on = attempt->ending && (attempt->ending->outcome == Outcome::paused ||
+                                           attempt->ending->outcome == Outcome::interrupted);
+  if (wakeup.what == Remarked::What::too_late && !goes_on) return;
+  if (!remarked_.insert(wakeup.what).second) return;
+  callbacks_.notice(to_string(attempt->trial) + " " + wakeup.sentence);
+}
+
 /// Of several that wait the newest: where the disk is slower than the saving, some are left out.
 void Attempts::copy_found(Attempt& attempt) {
   const auto is_clone = [](const Attempt& of) {
@@ -381,7 +393,8 @@ void Attempts::carry_out(Attempt& attempt) {
     end(attempt, Outcome::exploiting, "");
   } else if (winding_) {
     end(attempt, Outcome::interrupted, winding_.why_attempts_end());
-  } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0) {
+  } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0 &&
+             !spec_.plain) {
     attempt.waits = true;  // only what is committed can be gone back to
   } else if (attempt.next == Action::pause && !attempt.save_failed) {
     end(attempt, Outcome::paused, "");

@@ -1,5 +1,6 @@
 // Attempts: from a chosen trial to its first step, and what clones begin with.
 #include "tuner/loop/attempts.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/spec/spec_doubts.h"
 
 namespace tune {
@@ -13,6 +14,20 @@ bool is_of(const Allocation& allocation, const Resources& wanted) {
     if (held == allocation.amounts.end() || *held++ != entry) return false;
   }
   return held == allocation.amounts.end();
+}
+
+Saver::Needs needs_of(const ExperimentSpec& spec) {
+  if (!spec.plain) return {};
+  const auto has_it = [](const std::string& text) { return has_word(text, config_file_word); };
+  Saver::Needs needs{spec.plain->checkpoints};
+  needs.config_file = std::any_of(spec.command.begin(), spec.command.end(), has_it) ||
+                      std::any_of(spec.env.begin(), spec.env.end(),
+                                  [&](const auto& variable) { return has_it(variable.second); });
+  if (needs.checkpoints) {
+    const auto& resume = needs.checkpoints->resume;
+    needs.config_file = needs.config_file || std::any_of(resume.begin(), resume.end(), has_it);
+  }
+  return needs;
 }
 
 }  // namespace
@@ -36,7 +51,8 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
                      {.launch_s = spec_.launch_timeout_s,
                       .answer_s = spec_.trial_timeout_s,
                       .leave_s = spec_.stop_grace_s}),
-      awaited_(metrics_awaited(spec_)) {}
+      awaited_(metrics_awaited(spec_)),
+      needs_(needs_of(spec_)) {}
 
 Attempts::Place Attempts::find_place() {
   const auto limit = spec_.max_concurrent_trials;
@@ -122,10 +138,8 @@ void Attempts::begin(TrialId id, Conversation& conversation) {
   attempt.save_asked = ledger_.experiment().is_waited_for(id);  // a clone, for its checkpoint
   breaker_.on_launch(id, ledger_.steady());
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
-  const auto saves_itself = spec_.plain ? spec_.plain->checkpoints : std::nullopt;
   saver_.prepare(
-      id, saves_itself,
-      [this, id, number, was_started](Saver::Source source, const std::string& error) {
+      id, needs_, [this, id, number, was_started](Saver::Source source, const std::string& error) {
         if (was_started) {
           tell("on_trial_restore", [this, id, from = source.checkpoint](Callback& callback) {
             callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));

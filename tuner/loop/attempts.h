@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ class Attempts {
     if (speaking != nullptr) follow(*speaking, speaking->hear(wakeup));
   }
   void on(CheckpointFound& wakeup);
+  void on(Remarked& wakeup);
   /// Whoever has taken longer than it may.
   void look_at_deadlines();
 
@@ -133,6 +135,7 @@ class Attempts {
   void try_to_close(Attempt& attempt);
   void look_into_failure(Attempt& attempt);
   void close(Attempt& attempt);
+  void look_for_lost_work(TrialId trial, Outcome outcome);
   void look_at_held();
   void look_at_logs();
   void limit_logs(const std::vector<TrialId>& trials);
@@ -172,8 +175,11 @@ class Attempts {
   bool cannot_limit_logs_ = false;  ///< the file system
   /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
   std::vector<std::string> awaited_;
+  const Saver::Needs needs_;
   bool has_named_reserved_ = false;
   bool has_named_reuse_ = false;
+  bool has_named_lost_work_ = false;
+  std::set<Remarked::What> remarked_;
 };
 
 }  // namespace tune

@@ -91,8 +91,11 @@ ControlAnswer ByHand::pause(TrialId id) {
     return {true, to_string(id) + " is paused already", {id}};
   }
   const auto found = run_.attempts().find(id);
-  const bool runs = found != run_.attempts().end() && !found->second.ending;
+  const bool runs = found != run_.attempts().end();
   const char* const what = !runs ? " is paused; it was not running"
+                           : found->second.ending
+                               ? " is paused; its program is on its way out already"
+                           : run_.spec().plain ? " pauses with its next result"
                            : found->second.conversation->is_function()
                                ? " pauses with the next checkpoint that it hands over"
                                : " is saved with its next result, and pauses";
@@ -140,8 +143,13 @@ ControlAnswer ByHand::set(const Json& fields) {
 ControlAnswer ByHand::save(std::optional<TrialId> only) {
   ControlAnswer answer{true, {}, {}};
   bool has_functions = false;
+  bool has_leaving = false;
   for (auto& [id, attempt] : run_.attempts()) {
-    if ((only && id != *only) || attempt.ending) continue;
+    if (only && id != *only) continue;
+    if (attempt.ending) {
+      has_leaving = true;
+      continue;
+    }
     if (attempt.conversation->is_function()) {
       has_functions = true;
       continue;
@@ -154,8 +162,15 @@ ControlAnswer ByHand::save(std::optional<TrialId> only) {
                       " saved at the next result";
     return answer;
   }
+  if (has_functions && run_.spec().plain) {
+    return refused("the program saves by itself, and cannot be asked to");
+  }
   if (has_functions) {
     return refused("the trainable is a function, which saves by itself and cannot be asked to");
+  }
+  if (has_leaving) {
+    return refused((only ? to_string(*only) : std::string("whatever runs")) +
+                   " is on its way out already");
   }
   return refused(only ? to_string(*only) + " does not run" : "no trial runs");
 }

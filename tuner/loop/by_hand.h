@@ -34,6 +34,7 @@ class Steering {
   virtual const Winding& winding() const = 0;
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;
+  virtual const ExperimentSpec& spec() const = 0;
 };
 
 class ByHand {

@@ -71,7 +71,8 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
                           .trial_id = to_string(trial.id),
                           .trial_dir = launch.directory.string(),
                           .checkpoint_dir = source.root.string(),
-                          .checkpoint = source.checkpoint.string()};
+                          .checkpoint = source.checkpoint.string(),
+                          .config_file = source.config_file.string()};
   launch.argv = expand_command(spec.command, values);
   if (plain.checkpoints && !source.checkpoint.empty()) {
     for (std::string& more : expand_command(plain.checkpoints->resume, values)) {
@@ -117,6 +118,7 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
                                      .pattern = saves->pattern,
                                      .complete = saves->complete,
                                      .known = source.known,
+                                     .others = source.others,
                                      .save_signal = saves->save_signal,
                                      .exit_code = saves->exit_code};
   }

@@ -82,6 +82,7 @@ class Loop final : private Steering {
   const Winding& winding() const override { return winding_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
   const Experiment& experiment() const override { return ledger_.experiment(); }
+  const ExperimentSpec& spec() const override { return spec_; }
 
   ExperimentSpec spec_;  ///< in force; Attempts look at it
   const LoopOptions options_;

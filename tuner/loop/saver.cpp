@@ -346,19 +346,21 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
 /// Whatever else is there of the kind may be half-written, or later than what it goes on from.
 PlainSource Saver::put_back(TrialId trial, const Source& source, const std::string& start,
                             const PlainCheckpoints& plain) {
-  PlainSource put;
+  PlainSource put = source.plain;
   const path within = plain.in_working_directory ? "" : plain_checkpoint_dir;
   put.root = within.empty() ? source.work : source.work / within;
   store_.clear(trial, within, names_of_checkpoints(put.root, plain.pattern));
   const path from = source.directory.empty() ? path(start) : source.directory;
-  if (from.empty()) return put;
-  store_.put_back(from, put.root);
-  put.known = look_at_checkpoints(put.root, plain.pattern);
-  put.checkpoint = put.known.empty() ? put.root : put.known.back().place();
+  if (!from.empty()) {
+    store_.put_back(from, put.root);
+    put.known = look_at_checkpoints(put.root, plain.pattern);
+    put.checkpoint = put.known.empty() ? put.root : put.known.back().place();
+  }
+  put.others = look_at_others(put.root, plain.pattern);
   return put;
 }
 
-void Saver::prepare(TrialId id, const std::optional<PlainCheckpoints>& plain,
+void Saver::prepare(TrialId id, const Needs& needs,
                     std::function<void(Source, const std::string&)> then) {
   struct Prepared {
     Source source;
@@ -375,10 +377,15 @@ void Saver::prepare(TrialId id, const std::optional<PlainCheckpoints>& plain,
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, wanted, start, plain]() -> Prepared {
+      [this, id, wanted, start, needs,
+       config = needs.config_file ? ledger_.experiment().trial(id).config.text()
+                                  : std::string()]() -> Prepared {
         Prepared prepared{{wanted, {}, {}, {}}, "", std::nullopt};
         try {
           prepared.source.work = store_.make_working_directory(id);
+          if (needs.config_file) {
+            prepared.source.plain.config_file = store_.write_config(id, config);
+          }
           if (wanted.index == 0 && !start.empty()) {
             const auto damage = store_.verify_foreign(start);
             if (damage) prepared.error = start + " cannot be trusted: " + *damage;
@@ -389,21 +396,21 @@ void Saver::prepare(TrialId id, const std::optional<PlainCheckpoints>& plain,
             return prepared;
           }
           if (wanted.index != 0) prepared.source.directory = store_.locate(wanted);
-          if (plain && prepared.error.empty()) {
-            prepared.source.plain = put_back(id, prepared.source, start, *plain);
+          if (needs.checkpoints && prepared.error.empty()) {
+            prepared.source.plain = put_back(id, prepared.source, start, *needs.checkpoints);
           }
         } catch (const Error& error) {
           prepared.error = error.what();
         }
         return prepared;
       },
-      [this, id, plain, then = std::move(then)](Prepared prepared) {
+      [this, id, needs, then = std::move(then)](Prepared prepared) {
         if (!prepared.damage) {
           then(std::move(prepared.source), prepared.error);
           return;
         }
         record_damage(id, prepared.source.checkpoint, *prepared.damage);
-        prepare(id, plain, then);
+        prepare(id, needs, then);
       });
 }
 

@@ -92,9 +92,13 @@ class Saver {
   };
   /// Before a launch: makes the trial's directories and finds the newest checkpoint that it may
   /// start from and that is whole; damaged ones are recorded and set aside. `then` gets it, and why
-  /// the directories cannot be made, which is empty if they can. Where the program saves by itself
-  /// (`plain`), the files are put back to where it had them, and others of the kind removed.
-  void prepare(TrialId trial, const std::optional<PlainCheckpoints>& plain,
+  /// the directories cannot be made, which is empty if they can.
+  struct Needs {
+    /// It saves by itself: the files are put back to where it had them, others of the kind removed.
+    std::optional<PlainCheckpoints> checkpoints;
+    bool config_file = false;  ///< it reads its config from a file
+  };
+  void prepare(TrialId trial, const Needs& needs,
                std::function<void(Source, const std::string&)> then);
 
   /// Applies retention to a donor whose clone no longer needs it; `before` is what the clone had

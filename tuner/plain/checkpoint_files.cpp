@@ -132,6 +132,16 @@ std::optional<CheckpointFiles> look_at_checkpoint(const fs::path& root, const fs
   return checkpoint;
 }
 
+std::vector<FileVersion> look_at_others(const fs::path& root, const std::string& pattern) {
+  if (pattern.empty()) return {};
+  auto all = look_at_checkpoint(root, {});
+  if (!all) return {};
+  std::erase_if(all->files, [&](const FileVersion& file) {
+    return checkpoint_of(pattern, file.name).has_value();
+  });
+  return std::move(all->files);
+}
+
 std::vector<CheckpointFiles> look_at_checkpoints(const fs::path& root, const std::string& pattern) {
   std::vector<CheckpointFiles> found;
   for (const fs::path& name : names_of_checkpoints(root, pattern)) {

@@ -52,6 +52,11 @@ std::vector<std::filesystem::path> names_of_checkpoints(const std::filesystem::p
 std::optional<CheckpointFiles> look_at_checkpoint(const std::filesystem::path& root,
                                                   const std::filesystem::path& name);
 
+/// The files that are there and belong to no checkpoint, sorted by name; none if there are too
+/// many.
+std::vector<FileVersion> look_at_others(const std::filesystem::path& root,
+                                        const std::string& pattern);
+
 /// All that there are.
 std::vector<CheckpointFiles> look_at_checkpoints(const std::filesystem::path& root,
                                                  const std::string& pattern);

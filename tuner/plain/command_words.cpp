@@ -66,7 +66,8 @@ const ListWord* list_word(std::string_view name) {
 
 /// The names that stand for one text each, without those that have a part of the user's.
 const std::vector<std::string>& single_words() {
-  static const std::vector<std::string> words = {"args_json", "trial_id", "trial_dir",
+  static const std::vector<std::string> words = {"args_json",      std::string(config_file_word),
+                                                 "trial_id",       "trial_dir",
                                                  "checkpoint_dir", "checkpoint"};
   return words;
 }
@@ -127,6 +128,7 @@ std::optional<std::string> value_of(std::string_view word, const WordValues& val
   if (word == "trial_id") return values.trial_id;
   if (word == "trial_dir") return values.trial_dir;
   if (word == "args_json") return values.config.dump();
+  if (word == config_file_word) return values.config_file;
   if (word == "checkpoint_dir") return values.checkpoint_dir;
   if (word == "checkpoint") {
     return values.checkpoint.empty() ? std::nullopt : std::optional(values.checkpoint);
@@ -178,7 +180,7 @@ bool brings_config(std::string_view text) {
   bool brings = false;
   for_each_piece(text, [&](std::string_view piece, bool is_word) {
     brings = brings || (is_word && (list_word(piece) != nullptr || piece == "args_json" ||
-                                    piece.starts_with(config_prefix)));
+                                    piece == config_file_word || piece.starts_with(config_prefix)));
   });
   return brings;
 }

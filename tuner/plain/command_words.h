@@ -18,7 +18,11 @@ struct WordValues {
   std::string trial_dir;       ///< absolute
   std::string checkpoint_dir;  ///< absolute; where the program keeps its checkpoints
   std::string checkpoint;      ///< absolute; what it goes on from; empty: it begins anew
+  std::string config_file;     ///< absolute; has the config as JSON
 };
+
+/// The word for that file, which is not written without it.
+inline constexpr std::string_view config_file_word = "args_json_file";
 
 /// `command` with its words replaced; a list word becomes several arguments, or none. What a config
 /// does not have, or has as null, leaves its argument out. `command` has no wrong words.

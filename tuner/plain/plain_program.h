@@ -45,9 +45,11 @@ inline constexpr const char* plain_checkpoint_dir = "checkpoints";
 
 /// Where a program that saves by itself finds what it goes on from.
 struct PlainSource {
+  std::filesystem::path config_file;   ///< absolute; empty: none is wanted
   std::filesystem::path root;          ///< where it keeps its checkpoints, absolute
   std::filesystem::path checkpoint;    ///< that has been put back there; empty: it begins anew
   std::vector<CheckpointFiles> known;  ///< what has been put back, as it is
+  std::vector<FileVersion> others;     ///< what else is there, such as a save that was interrupted
 };
 
 /// How the checkpoints of one launch are found.
@@ -56,6 +58,7 @@ struct PlainWatch {
   std::string pattern;
   std::string complete;
   std::vector<CheckpointFiles> known;  ///< what was there before the launch
+  std::vector<FileVersion> others;     ///< and is no checkpoint; by name, within `root`
   std::optional<int> save_signal;
   std::optional<int> exit_code;
 };

@@ -25,6 +25,7 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
   explicit MemoryCheckpoints(path experiment) : experiment_(std::move(experiment)) {}
 
   path make_working_directory(TrialId trial) override { return paths::trial(experiment_, trial); }
+  path write_config(TrialId, const std::string&) override { return {}; }
   path begin(CheckpointRef checkpoint, int attempt) override {
     return paths::checkpoint_aside(paths::trial(experiment_, checkpoint.trial), checkpoint.index,
                                    attempt);

@@ -35,6 +35,9 @@ class CheckpointKeeper {
   /// there; answers the former.
   virtual std::filesystem::path make_working_directory(TrialId trial) = 0;
 
+  /// Writes the trial's config, as JSON, into a file of its directory, and answers that.
+  virtual std::filesystem::path write_config(TrialId trial, const std::string& config) = 0;
+
   /// An empty directory aside, for a trainable to write into; what a dead attempt left there is
   /// removed.
   virtual std::filesystem::path begin(CheckpointRef checkpoint, int attempt) = 0;

@@ -129,6 +129,12 @@ path CheckpointStore::make_working_directory(TrialId trial) {
   return working_directory(trial);
 }
 
+path CheckpointStore::write_config(TrialId trial, const std::string& config) {
+  const path file = paths::arguments(own_dir(trial));
+  files_.replace(file, config + "\n");
+  return file;
+}
+
 path CheckpointStore::begin(CheckpointRef checkpoint, int attempt) {
   own_dir(checkpoint.trial);
   path directory = aside(checkpoint, attempt);
@@ -173,9 +179,10 @@ path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, i
 
 void CheckpointStore::copy(CheckpointRef checkpoint, int attempt, const path& root,
                            const path& name) {
+  const path from = name.empty() ? root : root / name;
+  require_own(checkpoint.trial, name.empty() ? from : from.parent_path());
   const path to = begin(checkpoint, attempt);
   try {
-    const path from = name.empty() ? root : root / name;
     const auto found = files_.entry(from);
     if (!found)
       throw machine_error("not a checkpoint: " + from.native() + " is not there any more");
@@ -196,23 +203,30 @@ void CheckpointStore::put_back(const path& from, const path& root) {
             root);
 }
 
-void CheckpointStore::clear(TrialId trial, const path& within, const std::vector<path>& names) {
-  // What lies behind a link, or is mounted, was not made here.
-  path root = own_dir(trial);
-  const path relative = working_directory(trial) == root ? within : paths::work("") / within;
-  for (const path& part : relative) {
-    root /= part;
-    const auto found = files_.entry(root);
-    const bool is_mounted = found && found->is_directory && files_.is_mount_point(root);
+/// What lies behind a link, or is mounted, was not made here. `directory` lies in the trial's.
+void CheckpointStore::require_own(TrialId trial, const path& directory) {
+  path way = own_dir(trial);
+  for (const path& part : directory.lexically_relative(way)) {
+    if (part == ".") break;  // it is that one itself
+    way /= part;
+    const auto found = files_.entry(way);
+    const bool is_mounted = found && found->is_directory && files_.is_mount_point(way);
     if (!found || (found->is_directory && !is_mounted)) continue;
-    throw machine_error(root.native() + " is " +
+    throw machine_error(way.native() + " is " +
                         (is_mounted       ? "a mount point"
                          : found->is_link ? "a link"
                                           : "a file") +
                         " where a directory of " + to_string(trial) +
                         " belongs, and nothing in it is touched: put the directory there");
   }
+}
+
+void CheckpointStore::clear(TrialId trial, const path& within, const std::vector<path>& names) {
+  const path work = working_directory(trial);
+  const path root = within.empty() ? work : work / within;
+  require_own(trial, root);
   files_.make_directories(root);
+  files_.make_accessible(root);
   const auto remove = [this](const path& what) {
     const auto found = files_.entry(what);
     if (!found) return;

@@ -30,6 +30,7 @@ class CheckpointStore final : public CheckpointKeeper {
   /// `work` in the trial's directory. A trial that a driver without such directories has started
   /// goes on in its own directory, where its files are.
   std::filesystem::path make_working_directory(TrialId trial) override;
+  std::filesystem::path write_config(TrialId trial, const std::string& config) override;
 
   std::filesystem::path begin(CheckpointRef checkpoint, int attempt) override;
 
@@ -88,6 +89,7 @@ class CheckpointStore final : public CheckpointKeeper {
  private:
   std::filesystem::path trial_dir(TrialId trial) const;
   std::filesystem::path own_dir(TrialId trial);
+  void require_own(TrialId trial, const std::filesystem::path& directory);
   std::optional<std::string> verify_in(const std::filesystem::path& checkpoint);
   Json read_manifest(const std::filesystem::path& checkpoint);
   std::filesystem::path working_directory(TrialId trial);

@@ -119,6 +119,9 @@ class FileSystem {
   /// written to are made writable. As deep as you like.
   /// What is mounted below it is left alone, with an Error.
   virtual void remove_tree(const std::filesystem::path& directory) = 0;
+  /// Lets its owner list, enter and write to a directory, as far as that may be changed; where
+  /// there are no permissions, nothing.
+  virtual void make_accessible(const std::filesystem::path& directory);
   virtual void sync_file(const std::filesystem::path& file) = 0;
   virtual void sync_directory(const std::filesystem::path& directory) = 0;
   virtual std::uint64_t free_bytes(const std::filesystem::path& path) = 0;

@@ -75,6 +75,7 @@ path trial(const path& experiment, TrialId trial) { return in(experiment, to_str
 path work(const path& trial) { return in(trial, "work"); }
 path standard_output(const path& trial) { return in(trial, "stdout.log"); }
 path standard_error(const path& trial) { return in(trial, "stderr.log"); }
+path arguments(const path& trial) { return trial / "args.json"; }
 path checkpoint(const path& trial, int index) { return in(trial, checkpoint_name(index)); }
 
 path checkpoint(const path& experiment, const CheckpointRef& ref) {

@@ -25,6 +25,7 @@ path trial(const path& experiment, TrialId trial);      ///< trial_00012
 path work(const path& trial);                           ///< work, see CheckpointKeeper
 path standard_output(const path& trial);                ///< stdout.log
 path standard_error(const path& trial);
+path arguments(const path& trial);              ///< args.json, for a plain program that wants it
 path checkpoint(const path& trial, int index);  ///< checkpoint_000001
 path checkpoint(const path& experiment, const CheckpointRef& checkpoint);
 path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpoint_000001.tmp-2

@@ -427,6 +427,12 @@ class PosixFileSystem : public FileSystem {
     }
   }
 
+  void make_accessible(const path& directory) override {
+    struct stat status {};
+    if (::stat(directory.c_str(), &status) != 0 || (status.st_mode & S_IRWXU) == S_IRWXU) return;
+    (void)::chmod(directory.c_str(), status.st_mode | S_IRWXU);  // what needs it says so
+  }
+
   void touch(const path& file) override {
     if (::utimensat(AT_FDCWD, file.c_str(), nullptr, 0) == -1) {
       throw file_error("cannot touch", file.native(), errno);
@@ -452,6 +458,8 @@ class PosixFileSystem : public FileSystem {
 };
 
 }  // namespace
+
+void FileSystem::make_accessible(const path&) {}
 
 void FileSystem::copy(const path& from, const path& to) {
   const auto out = open_append(to);
