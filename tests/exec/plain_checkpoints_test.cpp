@@ -300,6 +300,18 @@ TEST_CASE("One that says so and would die of SIGTERM has time to save first", "[
   CHECK(session.found(launched) == Found{{"last", 1}});
 }
 
+TEST_CASE("A file that is overwritten twice a second is whole between", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; for i in 1 2 3 4; do echo loss: $i; echo $i > saved/last; sleep 0.6; done; exit "
+      "3",
+      "last");
+  for (int i = 0; i < 4; ++i) session.step(launched);
+  session.wait_for_count<CheckpointFound>(launched, 3);
+  CHECK(session.found(launched).front() == std::pair<std::string, std::int64_t>("last", 1));
+  session.wait_for<Exited>(launched);
+}
+
 TEST_CASE("Who overwrites what it saves all the time is not waited for without an end",
           "[unit][plain]") {
   Saving session;

@@ -37,6 +37,8 @@ constexpr Seconds idle_period_s = 1;
 
 /// So long nothing may change before what is there counts as whole.
 constexpr Seconds quiet_s = 1;
+/// The same of one file that was closed: hardly anybody opens it again to go on with it.
+constexpr Seconds closed_quiet_s = 0.25;
 /// A clock of a file system stands still for so long: another write might have the same time.
 constexpr std::int64_t clock_step_ns = 20'000'000;
 
@@ -484,8 +486,8 @@ bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const Che
   if (files.is_file && unit.is_renamed) return true;
   const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
   if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
-  return steady_now() - unit.seen_since >= quiet_s &&
-         !is_being_written(launch.watched.group, files);
+  const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
+  return steady_now() - unit.seen_since >= quiet && !is_being_written(launch.watched.group, files);
 }
 
 }  // namespace tune

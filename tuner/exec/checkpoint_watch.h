@@ -42,8 +42,9 @@ struct WatchedCheckpoint {
 };
 
 /// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
-/// to its name; if its program has ended well; or if nothing has changed for a second and no
-/// process of the group has a file of it open for writing.
+/// to its name; if its program has ended well; or if nothing has changed for a second, of a file
+/// that was closed for a quarter of one, and no process of the group has a file of it open for
+/// writing.
 class CheckpointWatch {
  public:
   enum class News {
