@@ -335,11 +335,11 @@ void Console::on_trial_complete(const Trial& trial) {
 void Console::on_trial_recover(const Trial& trial) {
   told_of_.erase(trial.id);
   line(to_string(trial.id) + " failed in attempt " + std::to_string(trial.attempt) +
-       " and will be tried again: " + headline(trial.error));
+       " and will be tried again: " + headline(*trial.error));
 }
 
 void Console::on_trial_error(const Trial& trial) {
-  line(to_string(trial.id) + " failed: " + headline(trial.error));
+  line(to_string(trial.id) + " failed: " + headline(*trial.error));
 }
 
 void Console::on_experiment_end(const Experiment& experiment) {

@@ -63,7 +63,7 @@ class ParamsLogger final : public Callback {
   }
 
   void write_error(const Trial& trial) {
-    std::string reason = trial.error;
+    std::string reason = *trial.error;
     std::replace(reason.begin(), reason.end(), '\n', ' ');
     writer_.append(
         directory_ + to_string(trial.id) + "/error.txt", {},

@@ -73,7 +73,7 @@ class ResourceChanging : public Scheduler {
     if (options_.allocation_function) {
       auto wanted = options_.allocation_function(trial, result);
       const Resources& has =
-          trial.resources.empty() ? options_.resources_per_trial : trial.resources;
+          trial.resources.empty() ? options_.resources_per_trial : *trial.resources;
       if (!wanted || *wanted == has) return decision;
       holder.is_changing = true;
       decision.action = Action::pause;

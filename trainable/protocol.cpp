@@ -104,6 +104,7 @@ std::string line_of(const Hello& hello) {
   line.add("protocol", hello.protocol)
       .add("api", hello.api == Api::class_api ? "class" : "function")
       .add("can_reset", hello.can_reset);
+  if (hello.can_save) line.add("can_save", true);
   return line.finish();
 }
 
@@ -113,6 +114,7 @@ std::string line_of(const Result& result) {
   line.add("metrics", result.metrics);
   if (result.done) line.add("done", true);
   if (result.should_checkpoint) line.add("should_checkpoint", true);
+  if (result.can_save) line.add("can_save", true);
   if (result.checkpoint) line.add("checkpoint", *result.checkpoint);
   return line.finish();
 }

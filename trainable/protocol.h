@@ -66,6 +66,7 @@ struct Hello {
   int protocol = version;
   Api api = Api::class_api;
   bool can_reset = false;
+  bool can_save = false;  ///< function API: it saves when told to, after results that say so
 };
 struct Result {
   Json metrics;  ///< null: nothing new, only `done`
@@ -73,6 +74,7 @@ struct Result {
   bool should_checkpoint = false;
   std::optional<std::string> checkpoint;  ///< function API: name of a directory, handed over
   std::optional<std::int64_t> iteration;  ///< of the step that it answers
+  bool can_save = false;                  ///< function API: it may be told to save now
 };
 struct Saved {
   std::optional<std::string> error;       ///< the save failed, training can go on

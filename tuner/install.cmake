@@ -43,6 +43,7 @@ set(tune_public_headers
     tuner/core/checkpoint.h
     tuner/core/clock.h
     tuner/core/compact_text.h
+    tuner/core/rare.h
     tuner/core/constraint.h
     tuner/space/domain.h
     tuner/core/error.h

@@ -95,7 +95,7 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   result.state = trial.state;
   result.config = Json::parse(trial.config.text());
   result.path = paths::trial(directory_, trial.id);
-  result.error = trial.error;
+  result.error = *trial.error;
   if (!trial.last_metrics.empty()) {
     const Json reported = Json::parse(trial.last_metrics.text());
     for (const auto& [name, value] : reported.items()) {

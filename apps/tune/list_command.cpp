@@ -247,7 +247,7 @@ Json trial_json(const ResultGrid& grid, const Trial& trial) {
           {"time_total_s", trial.time_total_s},
           {"attempt", trial.attempt},
           {"failures", trial.failures},
-          {"error", trial.error},
+          {"error", *trial.error},
           {"ended_by", to_string(trial.ended_by)},
           {"why", trial.why},
           {"paused_by", paused_by(trial)},

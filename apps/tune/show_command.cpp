@@ -153,7 +153,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial) {
        {"time_total_s", trial.time_total_s},
        {"attempt", trial.attempt},
        {"failures", trial.failures},
-       {"error", trial.error},
+       {"error", *trial.error},
        {"metrics", std::move(metrics)},
        {"checkpoints", std::move(checkpoints)},
        {"path", own.string()}});
@@ -232,7 +232,7 @@ int show_command(const ShowRequest& request) {
   };
   if (trial.started != 0) lines.emplace_back("started", format_time(trial.started));
   if (trial.ended != 0) lines.emplace_back("ended", format_time(trial.ended));
-  if (!trial.error.empty()) lines.emplace_back("error", trial.error);
+  if (!trial.error.empty()) lines.emplace_back("error", *trial.error);
   if (trial.by_hand) lines.emplace_back("added", "by hand, with a config of its own");
   if (const auto text = program_text(grid.experiment().ran()); !text.empty()) {
     lines.emplace_back("program", text);

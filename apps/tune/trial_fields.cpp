@@ -42,7 +42,7 @@ constexpr OwnField own_fields[] = {
     {"why", [](const Trial& trial) -> Json { return trial.why; }},
     {"paused_by", [](const Trial& trial) -> Json { return paused_by(trial); }},
     {"tag", [](const Trial& trial) -> Json { return trial.tag; }},
-    {"error", [](const Trial& trial) -> Json { return trial.error; }},
+    {"error", [](const Trial& trial) -> Json { return *trial.error; }},
 };
 
 std::string with_dots(std::string name) {

@@ -110,7 +110,7 @@ void require_good_end(const RunOutcome& outcome, const Plan& plan) {
                              " trials ended well; " + outcome.end.reason);
   }
   for (const auto& trial : experiment.trials()) {
-    if (trial.failures > 0) throw std::runtime_error(to_string(trial.id) + ": " + trial.error);
+    if (trial.failures > 0) throw std::runtime_error(to_string(trial.id) + ": " + *trial.error);
     if (plan.steps > 0 && trial.iteration != plan.steps) {
       throw std::runtime_error(to_string(trial.id) + " lacks results");
     }

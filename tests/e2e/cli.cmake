@@ -12,7 +12,7 @@ target_compile_definitions(example_plugin PRIVATE PLUGIN_ABI=tune::plugin_abi)
 target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
 
 foreach(name ask check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
-        plain_examples protocol resume control
+        plain_examples protocol python resume control
         schedulers simulate tensorboard texts lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(
@@ -21,6 +21,6 @@ foreach(name ask check cli constraints look meanings objectives one_driver ran f
       TIMEOUT
       900
       ENVIRONMENT
-      "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHONDONTWRITEBYTECODE=1"
+      "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python;PYTHONDONTWRITEBYTECODE=1"
   )
 endforeach()

@@ -36,19 +36,21 @@ Kind read_as(const std::string& line) {
 }  // namespace
 
 TEST_CASE("Every answer that a trainable formats is read as it was meant", "[unit][protocol]") {
-  const auto hello = read_as<Greeted>(
-      protocol::format(protocol::Hello{.api = protocol::Api::function_api, .can_reset = true}));
+  const auto hello = read_as<Greeted>(protocol::format(
+      protocol::Hello{.api = protocol::Api::function_api, .can_reset = true, .can_save = true}));
   CHECK(hello.hello.api == protocol::Api::function_api);
   CHECK(hello.hello.can_reset);
+  CHECK(hello.hello.can_save);
   CHECK(read_as<Refused>(protocol::format(protocol::Refused{})).launch == launch);
 
-  protocol::Result result{{{"loss", 0.5}}, false, true, "a \"b\"\n\xC3\xA9", 7};
+  protocol::Result result{{{"loss", 0.5}}, false, true, "a \"b\"\n\xC3\xA9", 7, true};
   const auto reported = read_as<Reported>(protocol::format(result));
   REQUIRE(reported.metrics.has_value());
   CHECK(reported.metrics->text == R"({"loss":0.5})");
   CHECK(reported.metrics->find("loss") == 0.5);
   CHECK_FALSE(reported.done);
   CHECK(reported.should_checkpoint);
+  CHECK(reported.can_save);
   CHECK(reported.checkpoint == "a \"b\"\n\xC3\xA9");
   CHECK(reported.iteration == 7);
 

@@ -107,7 +107,7 @@ TEST_CASE("A process is told its trial's config and what it goes on from", "[lau
   CHECK(start.stdout_log == launch.stdout_path);
   CHECK(start.stderr_log == launch.stderr_path);
   CHECK_FALSE(start.checkpoint);
-  trial.start_checkpoint = "/elsewhere";
+  trial.start_checkpoint = std::string("/elsewhere");
   start = start_message(of.context, trial, of.allocation, launch, "");
   CHECK(start.checkpoint == "/elsewhere");
   start = start_message(of.context, trial, of.allocation, launch, "/own");

@@ -370,7 +370,7 @@ TEST_CASE("A trial that is silent beyond its time fails also after a standstill"
   harness.freeze = {25, 3600};
   (void)harness.run();
   CHECK(harness.trial(0).state == TrialState::error);
-  CHECK_THAT(harness.trial(0).error, Contains("trial_timeout_s"));
+  CHECK_THAT(*harness.trial(0).error, Contains("trial_timeout_s"));
   CHECK(harness.trial(1).iteration == 10);
 }
 

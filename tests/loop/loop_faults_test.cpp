@@ -60,8 +60,8 @@ TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure
   }
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.trial(1).state == TrialState::error);
-  CHECK(harness.trial(1).error.starts_with(expected));
-  CHECK(harness.trial(1).error.find("see /exp/trial_00001/stderr.log") != std::string::npos);
+  CHECK(harness.trial(1).error->starts_with(expected));
+  CHECK(harness.trial(1).error->find("see /exp/trial_00001/stderr.log") != std::string::npos);
   CHECK(harness.experiment.count(TrialState::terminated) == 3);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE(
   harness.program.cannot_launch = harness.program.is_trials_fault = true;
   CHECK(harness.run().kind == LoopEnd::Kind::finished);
   CHECK(harness.experiment.count(TrialState::error) == 4);
-  CHECK(harness.trial(0).error.starts_with("cannot run the simulated program"));
+  CHECK(harness.trial(0).error->starts_with("cannot run the simulated program"));
 }
 
 TEST_CASE("A search whose first trials all fail before any result ends early and says why",
@@ -307,7 +307,7 @@ TEST_CASE("Rules say nothing where nothing would be retried anyway", "[loop][fai
   Harness harness;
   let_fail(harness, [](FakeStep& step) { step.faults = "MemoryError"; });
   (void)harness.run();
-  CHECK(harness.trial(1).error.find("not retried") == std::string::npos);
+  CHECK(harness.trial(1).error->find("not retried") == std::string::npos);
 }
 
 TEST_CASE("fail_fast ends the others in good order", "[loop][failure]") {
@@ -370,7 +370,7 @@ TEST_CASE("A trainable that dies while it saves leaves nothing behind", "[loop][
   harness.program.hangs_in_save = true;
   (void)harness.run();
   CHECK(harness.trial(0).state == TrialState::error);
-  CHECK(harness.trial(0).error.starts_with("it said nothing for 100 s"));
+  CHECK(harness.trial(0).error->starts_with("it said nothing for 100 s"));
   CHECK(harness.checkpoint_dirs(0).empty());
 }
 
@@ -420,7 +420,7 @@ TEST_CASE("A start checkpoint that cannot be trusted reaches no trial that has n
   (void)harness.run();
   CHECK(harness.trial(0).state == TrialState::terminated);
   CHECK(harness.trial(1).state == TrialState::error);
-  CHECK_THAT(harness.trial(1).error, Contains("/start cannot be trusted"));
+  CHECK_THAT(*harness.trial(1).error, Contains("/start cannot be trusted"));
 }
 
 TEST_CASE("A process that no signal ends is named, and holds what it has until it is gone",

@@ -224,6 +224,23 @@ TEST_CASE("A function pauses once it has handed a checkpoint over", "[loop][hold
   CHECK(harness.trial(0).iteration == 5);
 }
 
+TEST_CASE("A function that saves when told to pauses with its next result", "[loop][hold]") {
+  SlowHarness harness;
+  harness.trials = 1;
+  harness.program.is_function = true;
+  harness.program.can_save = true;
+  harness.spec.checkpoint_config.checkpoint_frequency = 2;
+  harness.wishes = {{45, pause(0)}};
+  (void)harness.run();
+  CHECK_THAT(harness.answers.at(0).sentence, Contains("is saved with its next result"));
+  CHECK(harness.trial(0).state == TrialState::paused);
+  std::vector<std::int64_t> saved;
+  for (const Checkpoint& checkpoint : harness.trial(0).checkpoints) {
+    saved.push_back(checkpoint.iteration);
+  }
+  CHECK(saved == std::vector<std::int64_t>{2, 4, 5});
+}
+
 TEST_CASE("A trial that has not come to a result leaves at once", "[loop][hold]") {
   SlowHarness harness;
   harness.spec.checkpoint_config.checkpoint_frequency = 1;

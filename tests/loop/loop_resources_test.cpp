@@ -60,7 +60,7 @@ TEST_CASE("Changed resources outlive the driver, and are waited for", "[loop][re
   harness.signals = {{2.5, SIGTERM}};
   harness.run();
   const std::size_t before = harness.told_to_first().size();
-  CHECK(harness.trial(0).resources == Resources{{"cpu", 3}});
+  CHECK(*harness.trial(0).resources == Resources{{"cpu", 3}});
   harness.run();
   const auto told = harness.told_to_first();
   REQUIRE(told.size() == before + 1);

@@ -135,8 +135,8 @@ TEST_CASE("An iteration that cannot be counted is refused as what it is", "[loop
   };
   (void)harness.run();
   CHECK(harness.trial(0).state == TrialState::error);
-  CHECK(harness.trial(0).error.find("it reported training_iteration 1e+16: the last that can be "
-                                    "counted is 9000000000000000") == 0);
+  CHECK(harness.trial(0).error->find("it reported training_iteration 1e+16: the last that can be "
+                                     "counted is 9000000000000000") == 0);
 
   Harness last;
   last.trials = 1;

@@ -34,7 +34,7 @@ class Shared {
       scheduler->on_trial_wait(trial);
       start(trial);
     }
-    return trial.resources.empty() ? 1 : trial.resources.at("cpu");
+    return trial.resources.empty() ? 1 : trial.resources->at("cpu");
   }
   void end(std::size_t i) {
     trials[i].state = TrialState::terminated;

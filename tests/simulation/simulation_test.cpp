@@ -259,7 +259,7 @@ TEST_CASE(
   const Experiment& all = outcome.results.experiment();
   CHECK(all.count(TrialState::error) == 1);
   CHECK(all.count(TrialState::terminated) == 5);
-  CHECK(all.trials()[1].error.starts_with("it said nothing for 60 s"));
+  CHECK(all.trials()[1].error->starts_with("it said nothing for 60 s"));
 }
 
 TEST_CASE("The time budget of a spec ends a simulation in virtual time") {

@@ -27,6 +27,7 @@ SimulatedProgram simulated(FakeProgram fake) {
   program.save_s = instant_s;
   program.exit_s = fake.exit_s;
   program.is_function = fake.is_function;
+  program.can_save = fake.can_save;
   program.can_reset = fake.can_reset;
   program.cannot_launch = fake.cannot_launch;
   program.is_trials_fault = fake.is_trials_fault;

@@ -32,6 +32,7 @@ struct FakeProgram {
   /// `iteration` counts from 1, over restores: a checkpoint holds it.
   std::function<FakeStep(const Json& config, std::int64_t iteration)> step;
   bool is_function = false;
+  bool can_save = false;
   bool can_reset = false;
   bool refuses_reset = false;
   bool cannot_launch = false;

@@ -35,7 +35,6 @@ void make_small(Trial& trial) {
   trial.summaries.shrink_to_fit();
   trial.checkpoints.shrink_to_fit();
   trial.lineage.shrink_to_fit();
-  trial.error.shrink_to_fit();
   trial.why.shrink_to_fit();
 }
 
@@ -394,7 +393,7 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
   processes_.erase(event.trial);
   switch (event.outcome) {
     case Outcome::completed:
-      trial.error.clear();
+      trial.error = {};
       if (!trial.stopping) {
         trial.ended_by = event.reason == said_done ? EndedBy::done : EndedBy::exit;
         trial.why.clear();
@@ -484,9 +483,9 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     // Clones that were made of it before are no copies of what it will be.
     if (!trial.lineage.empty()) add_cloning(trial, trial.id, trial.config, time);
     rewind(trial, nullptr);
-    trial.error.clear();
+    trial.error = {};
     trial.last_metrics = "";
-    trial.resources.clear();
+    trial.resources = {};
     set_donor(trial, std::nullopt);
     trial.summaries.clear();
     trial.checkpoints.clear();

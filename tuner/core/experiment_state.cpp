@@ -220,7 +220,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "tag", trial.tag);
   append_member(out, "attempt", trial.attempt);
   append_member_if(out, "failures", trial.failures);
-  append_member_if(out, "error", trial.error);
+  append_member_if(out, "error", *trial.error);
   append_member_if(out, "not_before", trial.not_before);
   append_member_if(out, "ended_by", std::string(to_string(trial.ended_by)));
   append_member_if(out, "why", trial.why);
@@ -243,7 +243,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "saves", trial.saves);
   append_member_if(out, "failed_saves", trial.failed_saves);
   append_member_if(out, "failed_saves_in_a_row", trial.failed_saves_in_a_row);
-  append_member_if(out, "start_checkpoint", trial.start_checkpoint);
+  append_member_if(out, "start_checkpoint", *trial.start_checkpoint);
   if (trial.donor) {
     append_member(out, "donor", index_of(trial.donor->trial));
     append_member_if(out, "donor_checkpoint", trial.donor->index);

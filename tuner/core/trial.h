@@ -13,6 +13,7 @@
 #include "trainable/values.h"
 #include "tuner/core/checkpoint.h"
 #include "tuner/core/compact_text.h"
+#include "tuner/core/rare.h"
 #include "tuner/core/resources.h"
 #include "tuner/core/result.h"
 
@@ -120,18 +121,17 @@ struct DonorCheckpoint {
 struct Trial {
   TrialId id{};
   TrialState state = TrialState::pending;
-  CompactText config{"{}"};  ///< JSON text in one line
-  std::string tag;           ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+  EndedBy ended_by = EndedBy::nobody;  ///< or is being ended
+  CompactText config{"{}"};            ///< JSON text in one line
+  std::string tag;                     ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
 
-  int attempt = 0;         ///< number of the current or last launch, from 1
-  int failures = 0;        ///< failed attempts
-  std::string error;       ///< the last failure in one sentence; empty if none
-  Seconds not_before = 0;  ///< Unix time before which a retry must wait (backoff)
+  int attempt = 0;          ///< number of the current or last launch, from 1
+  int failures = 0;         ///< failed attempts
+  Rare<std::string> error;  ///< the last failure in one sentence; empty if none
+  Seconds not_before = 0;   ///< Unix time before which a retry must wait (backoff)
 
-  /// Who has ended it, or is ending it.
-  EndedBy ended_by = EndedBy::nobody;
-  /// What that one went by, or a scheduler that has paused it, in words: "rung 16, score 0.61,
-  /// cutoff 0.72"; may be empty.
+  /// What whoever has ended it went by, or a scheduler that has paused it, in words: "rung 16,
+  /// score 0.61, cutoff 0.72"; may be empty.
   std::string why;
 
   /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
@@ -172,10 +172,10 @@ struct Trial {
   int failed_saves = 0;  ///< in all
   int failed_saves_in_a_row = 0;
   /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
-  std::string start_checkpoint;
+  Rare<std::string> start_checkpoint;
 
   /// What its next attempt takes; empty: what the spec says.
-  Resources resources;
+  Rare<Resources> resources;
 
   std::optional<DonorCheckpoint> donor;
   std::vector<Cloning> lineage;  ///< oldest first

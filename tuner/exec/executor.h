@@ -69,6 +69,7 @@ struct Reported {
   std::optional<Metrics> metrics;              ///< nothing: no new iteration, only `done`
   bool done = false;
   bool should_checkpoint = false;
+  bool can_save = false;                  ///< function API: it may be told to save now
   std::optional<std::string> checkpoint;  ///< function API: name of a directory handed over
 };
 

@@ -133,6 +133,7 @@ Wakeup greeted(LaunchId launch, ondemand::object& message) {
   for_each_field(message, [&](Field& field) {
     if (field.name() == "protocol") spoken = field.integer();
     if (field.name() == "can_reset") hello.can_reset = field.boolean();
+    if (field.name() == "can_save") hello.can_save = field.boolean();
     if (field.name() == "api") {
       const auto api = field.text().value_or("class");
       if (api != "class" && api != "function") {
@@ -156,6 +157,7 @@ Wakeup reported(LaunchId launch, ondemand::object& message) {
     if (field.name() == "metrics") reported.metrics = field.metrics();
     if (field.name() == "done") reported.done = field.boolean();
     if (field.name() == "should_checkpoint") reported.should_checkpoint = field.boolean();
+    if (field.name() == "can_save") reported.can_save = field.boolean();
     if (field.name() == "checkpoint") reported.checkpoint = field.text();
   });
   if (!reported.metrics && !reported.done) {

@@ -30,6 +30,7 @@ struct Attempt {
   Saver::Source source;      ///< its checkpoint is pinned until the first result, then none
   bool has_begun = false;    ///< its conversation knows of it; until then that may end by itself
   bool has_result = false;   ///< in this attempt
+  bool can_save = false;     ///< it may be told to save after its last result
   bool save_failed = false;  ///< the last one
   bool save_asked = false;   ///< by hand, at the next result
   bool waits = false;        ///< it has answered; what follows is held back until a commit is done

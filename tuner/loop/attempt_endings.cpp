@@ -137,7 +137,7 @@ void Attempts::close(Attempt& attempt) {
   }
   breaker_.on_failure(id, ended.reason, began_at, ledger_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
-  if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + trial(id).error;
+  if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
 }
 
 /// A program that saves by itself need not have saved anything that was whole by the time that it

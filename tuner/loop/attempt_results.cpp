@@ -44,10 +44,16 @@ void Attempts::on(Attempt& attempt, const Conversation::Started& started) {
   ledger_.commit(ProcessStarted{attempt.trial, attempt.number, started.pid, started.start_ticks});
 }
 
+namespace {
+
+bool saves_by_hooks(const CheckpointConfig& config) {
+  return config.checkpoint_frequency > 0 || config.checkpoint_at_end;
+}
+
+}  // namespace
+
 void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
-  const CheckpointConfig& config = spec_.checkpoint_config;
-  const bool saves_by_hooks = config.checkpoint_frequency > 0 || config.checkpoint_at_end;
-  if (attempt.conversation->is_function() && saves_by_hooks) {
+  if (!attempt.conversation->can_save() && saves_by_hooks(spec_.checkpoint_config)) {
     throw user_error(
         "checkpoint_frequency and checkpoint_at_end need a trainable with save and load hooks; "
         "this one is a function, which saves by giving a directory to report(): remove both from "
@@ -88,7 +94,11 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
     end(attempt, Outcome::failed, bad_result.what());
     return;
   }
-  if (!attempt.has_result) look_for_reserved(result.metrics);
+  attempt.can_save = !attempt.conversation->is_function() || reported.can_save;
+  if (!attempt.has_result) {
+    look_for_reserved(result.metrics);
+    look_for_saves(attempt);
+  }
   result.done = reported.done;
   result.should_checkpoint = reported.should_checkpoint;
   take_in(attempt, std::move(result), std::move(reported.checkpoint));
@@ -105,6 +115,15 @@ void Attempts::look_for_reserved(const Metrics& metrics) {
                       "' has the name of a column of the driver's, whose own value stands in all "
                       "tables: give it another name");
   }
+}
+
+/// A function may turn out to have no way to save only with its first report.
+void Attempts::look_for_saves(const Attempt& attempt) {
+  if (attempt.can_save || spec_.plain || !saves_by_hooks(spec_.checkpoint_config)) return;
+  if (std::exchange(has_named_saves_, true)) return;
+  callbacks_.notice(
+      "checkpoint_frequency and checkpoint_at_end have no effect where report() is given no "
+      "function that saves: report(metrics, save=...)");
 }
 
 void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
@@ -170,8 +189,9 @@ bool Attempts::has_left_to_go_on(const Attempt& attempt, const Conversation::Gon
 Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
                             const Decision& decision) const {
   Triggers met;
-  // A function saves by itself, at its reports only; what is about to be replaced is not saved.
-  if (attempt.conversation->is_function()) return met;
+  // Most functions save by themselves, at their reports only; what is about to be replaced is not
+  // saved.
+  if (!attempt.can_save) return met;
   if (decision.action == Action::exploit) return met;
   const CheckpointConfig& config = spec_.checkpoint_config;
   const bool is_end = decision.action == Action::stop || attempt.stop_asked;
@@ -210,7 +230,7 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::str
   Triggers met = triggers(attempt, result, decision);
   const bool is_wished_for = tell_result(before, result);
   const bool exploits = decision.action == Action::exploit;
-  const bool can_save = !attempt.conversation->is_function() && !exploits;
+  const bool can_save = attempt.can_save && !exploits;
   if (is_wished_for && !result.should_checkpoint && can_save) met.add(Trigger::callback);
   if (handed_over && !exploits) met.add(Trigger::result);
   decision.checkpoint = met.any();

@@ -118,6 +118,7 @@ class Attempts {
   bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
+  void look_for_saves(const Attempt& attempt);
   bool tell_result(const Trial& before, const Result& result);
   void take_in(Attempt& attempt, Result&& result, std::optional<std::string> handed_over);
   void take_over(Attempt& attempt, std::string reported);
@@ -179,6 +180,7 @@ class Attempts {
   bool has_named_reserved_ = false;
   bool has_named_reuse_ = false;
   bool has_named_lost_work_ = false;
+  bool has_named_saves_ = false;
   std::set<Remarked::What> remarked_;
 };
 

@@ -96,7 +96,7 @@ ControlAnswer ByHand::pause(TrialId id) {
                            : found->second.ending
                                ? " is paused; its program is on its way out already"
                            : run_.spec().plain ? " pauses with its next result"
-                           : found->second.conversation->is_function()
+                           : !found->second.conversation->can_save()
                                ? " pauses with the next checkpoint that it hands over"
                                : " is saved with its next result, and pauses";
   run_.hold(id);
@@ -150,7 +150,7 @@ ControlAnswer ByHand::save(std::optional<TrialId> only) {
       has_leaving = true;
       continue;
     }
-    if (attempt.conversation->is_function()) {
+    if (!attempt.conversation->can_save()) {
       has_functions = true;
       continue;
     }

@@ -34,6 +34,7 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
     return out_of_turn("it said hello twice");
   }
   is_function_ = hello.api == protocol::Api::function_api;
+  can_save_ = hello.can_save;
   can_reset_ = hello.can_reset;
   if (!all_have_answered(wakeup.launch)) return {};
   say_start(false);

@@ -137,6 +137,8 @@ class Conversation {
   Urge urge() const { return urge_; }
   bool has_processes() const { return !members_.empty(); }
   bool is_function() const { return is_function_; }
+  /// After some results at least.
+  bool can_save() const { return !is_function_ || can_save_; }
   bool can_reset() const { return can_reset_; }
   Seconds deadline() const { return deadline_; }  ///< steady
   Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
@@ -187,6 +189,7 @@ class Conversation {
   std::optional<std::string> save_error_;  ///< the first one
   std::optional<Gone> first_end_;
   bool is_function_ = false;
+  bool can_save_ = false;
   bool can_reset_ = false;
   bool echoes_ = false;  ///< an answer has named its iteration
   bool is_disconnected_ = false;

@@ -141,7 +141,7 @@ protocol::Start start_message(const LaunchContext& context, const Trial& trial,
   if (!checkpoint.empty()) {
     start.checkpoint = checkpoint.string();
   } else if (!trial.start_checkpoint.empty()) {
-    start.checkpoint = trial.start_checkpoint;
+    start.checkpoint = *trial.start_checkpoint;
   }
   return start;
 }

@@ -42,6 +42,7 @@ void SimulatedExecutor::launch(LaunchId launch, LaunchSpec) {
   protocol::Hello hello;
   hello.api = program_.is_function ? protocol::Api::function_api : protocol::Api::class_api;
   hello.can_reset = program_.can_reset;
+  hello.can_save = program_.can_save;
   after(program_.launch_s, Greeted{launch, hello});
 }
 
@@ -95,6 +96,7 @@ void SimulatedExecutor::step(LaunchId launch) {
                                  .metrics = std::move(step.metrics),
                                  .done = step.done,
                                  .should_checkpoint = step.should_checkpoint,
+                                 .can_save = program_.can_save,
                                  .checkpoint = std::move(step.hands_over)});
   }
 }

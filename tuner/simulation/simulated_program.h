@@ -45,6 +45,7 @@ struct SimulatedProgram {
   Seconds save_s = 0;    ///< for which training stands still
   Seconds exit_s = 0;    ///< from being told to leave, or killed, to the end
   bool is_function = false;
+  bool can_save = false;  ///< of a function: after each result, when it is told to
   bool can_reset = false;
   // What may go wrong:
   bool cannot_launch = false;

@@ -1,0 +1,254 @@
+"""What a training function calls: report, get_checkpoint, get_context."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
+from tune.checkpoint import Checkpoint
+
+
+class TrialContext:
+    """Which trial this process works for; not to be changed."""
+
+    def __init__(
+        self,
+        trial_id: str = "trial_00000",
+        trial_dir: str = "",
+        experiment_name: str = "",
+        experiment_path: str = "",
+        attempt: int = 1,
+        resources: dict[str, float] | None = None,
+        devices: tuple[str, ...] = (),
+    ) -> None:
+        self.trial_id = trial_id
+        self.trial_dir = trial_dir or os.getcwd()
+        self.experiment_name = experiment_name
+        self.experiment_path = experiment_path
+        self.attempt = attempt  #: which start of this trial it is, from 1
+        self.resources = resources or {}
+        self.devices = devices  #: the GPUs allotted, as CUDA_VISIBLE_DEVICES names them
+
+    def get_trial_id(self) -> str:
+        """``"trial_00003"``."""
+        return self.trial_id
+
+    get_trial_name = get_trial_id
+
+    def get_trial_dir(self) -> str:
+        """The trial's working directory, absolute."""
+        return self.trial_dir
+
+    def get_trial_resources(self) -> dict[str, float]:
+        """What the trial may use: ``{"cpu": 2.0}``."""
+        return dict(self.resources)
+
+    def get_experiment_name(self) -> str:
+        return self.experiment_name
+
+    @classmethod
+    def of(cls, start: dict[str, Any]) -> TrialContext:
+        return cls(
+            trial_id=start["trial_id"],
+            trial_dir=start["trial_dir"],
+            experiment_name=os.environ.get("TUNE_EXPERIMENT", ""),
+            experiment_path=os.environ.get("TUNE_EXPERIMENT_DIR", ""),
+            attempt=start["attempt"],
+            resources=start.get("resources") or {},
+            devices=tuple(start.get("devices") or ()),
+        )
+
+
+class Session(Protocol):
+    """Whom a function reports to."""
+
+    context: TrialContext
+    checkpoint: Checkpoint | None
+
+    def report(
+        self,
+        metrics: dict[str, Any],
+        save: Callable[[str], object] | None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None,
+    ) -> None: ...
+
+
+class DrivenSession:
+    """Under a driver: a report returns when the driver lets the function go on."""
+
+    def __init__(self, connection: Connection, start: dict[str, Any]) -> None:
+        self._connection = connection
+        self._iteration = 0
+        self._ended: TrialStopped | None = None
+        self._last_copy = 0
+        self.context = TrialContext.of(start)
+        path = start.get("checkpoint")
+        self.checkpoint = Checkpoint(path) if path else None
+
+    def await_step(self, save: Callable[[str], object] | None = None) -> None:
+        """Returns at the next step. Until then, saves when told to."""
+        while True:
+            command = self._receive()
+            kind = command["type"]
+            if kind == "step":
+                self._iteration = command["iteration"]
+                return
+            if kind == "save":
+                answer = (
+                    saved_answer(save, command["directory"])
+                    if save is not None
+                    else {"error": "report() was given no function that saves"}
+                )
+                self._send("saved", iteration=command["iteration"], **answer)
+            elif kind == "stop":
+                self._end(TrialStopped(0))
+            else:
+                bad_command(f"a function cannot take '{kind}' now")
+
+    def report(
+        self,
+        metrics: dict[str, Any],
+        save: Callable[[str], object] | None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None,
+    ) -> None:
+        if self._ended is not None:
+            raise self._ended
+        fields: dict[str, Any] = {"iteration": self._iteration, "metrics": plain_metrics(metrics)}
+        for name in ("done", "should_checkpoint"):
+            if name in fields["metrics"]:
+                fields[name] = bool(fields["metrics"].pop(name))
+        if save is not None:
+            fields["can_save"] = True
+        if checkpoint is not None:
+            fields["checkpoint"] = self._name_in_trial_dir(checkpoint)
+        self._send("result", **fields)
+        self.await_step(save)
+
+    def finish(self) -> None:
+        """The function has returned: says so, and waits for the end."""
+        if self._ended is not None:
+            raise self._ended
+        self._send("result", iteration=self._iteration, done=True)
+        self.await_step()
+        bad_command("a step came after the function had returned")
+
+    def _name_in_trial_dir(self, reported: Checkpoint | str | os.PathLike[str]) -> str:
+        """What lies in the trial's directory is handed over by its name. What is elsewhere is the
+        user's: it is copied, and stays."""
+        path = reported.path if isinstance(reported, Checkpoint) else os.fspath(reported)
+        if not os.path.isdir(path):
+            raise ValueError(f"the reported checkpoint '{path}' is not a directory")
+        own = os.path.realpath(self.context.trial_dir)
+        source = os.path.realpath(path)
+        if os.path.commonpath([source, own]) == source:
+            raise ValueError(f"the reported checkpoint '{path}' holds the trial's own directory")
+        parent, name = os.path.split(source)
+        if parent == own and not os.path.islink(path.rstrip("/")):
+            return name
+        while True:
+            self._last_copy += 1
+            name = f".reported_checkpoint_{self._last_copy}"
+            copy = os.path.join(own, name)
+            if not os.path.lexists(copy):
+                break
+        import shutil
+
+        try:
+            shutil.copytree(source, copy, symlinks=True)
+        except (OSError, shutil.Error) as error:
+            # A save that fails is no end of the training. The driver counts it: there is nothing.
+            print(f"tune: the reported checkpoint cannot be copied: {error}", file=sys.stderr)
+            shutil.rmtree(copy, ignore_errors=True)
+        return name
+
+    def _send(self, kind: str, **fields: Any) -> None:
+        try:
+            self._connection.send(kind, **fields)
+        except TrialStopped as end:
+            self._end(end)
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            return self._connection.receive()
+        except TrialStopped as end:
+            self._end(end)
+            raise
+
+    def _end(self, end: TrialStopped) -> None:
+        """Remembered, since a function may swallow what is raised through it, and report again."""
+        self._ended = end
+        raise end
+
+
+class StandaloneSession:
+    """Nobody drives: reports are printed, so that a training function can be tried as it is."""
+
+    def __init__(self) -> None:
+        self.context = TrialContext()
+        self.checkpoint: Checkpoint | None = None
+        self._iteration = 0
+
+    def report(
+        self,
+        metrics: dict[str, Any],
+        save: Callable[[str], object] | None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None,
+    ) -> None:
+        self._iteration += 1
+        print(json.dumps({"training_iteration": self._iteration, **plain_metrics(metrics)}))
+
+
+_session: Session | None = None
+
+
+def set_session(session: Session) -> None:
+    """Of this process."""
+    global _session
+    _session = session
+
+
+def _current() -> Session:
+    if _session is None:
+        set_session(StandaloneSession())
+    assert _session is not None
+    return _session
+
+
+def report(
+    metrics: dict[str, Any],
+    *,
+    save: Callable[[str], object] | None = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+) -> None:
+    """One iteration is over. Returns when the trial is to go on, and never if it is not: then
+    ``SystemExit`` is raised, which runs ``finally`` blocks and ends the process with code 0.
+
+    ``metrics``
+        Names and numbers, nested as you like; what has ``item()`` is a number, too. The metric
+        that the search goes by must be among them.
+    ``save``
+        Is called with an empty directory if the driver wants a checkpoint now: before a pause, for
+        a clone, every ``checkpoint_frequency`` iterations. It writes whatever files are needed to
+        go on from here.
+    ``checkpoint``
+        A directory that has just been written, which is a checkpoint whether anybody wants one or
+        not. One in the trial's working directory is handed over, and moved away; another is copied.
+
+    TypeError: a metric is no number; ValueError: the checkpoint is no directory. Without a driver
+    it prints the metrics.
+    """
+    _current().report(metrics, save, checkpoint)
+
+
+def get_checkpoint() -> Checkpoint | None:
+    """What the trial is to go on from; None if it begins anew. Read only."""
+    return _current().checkpoint
+
+
+def get_context() -> TrialContext:
+    """Which trial this is."""
+    return _current().context

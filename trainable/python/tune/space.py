@@ -1,0 +1,81 @@
+"""Domains of hyperparameters, by Ray's names. Each is what docs/spec.md calls it, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+Domain = dict[str, Any]
+
+
+def uniform(lower: float, upper: float) -> Domain:
+    """A number between `lower` and `upper`."""
+    return {"uniform": [lower, upper]}
+
+
+def quniform(lower: float, upper: float, q: float) -> Domain:
+    """A multiple of `q` between `lower` and `upper`, both of which may be drawn."""
+    return {"quniform": [lower, upper, q]}
+
+
+def loguniform(lower: float, upper: float) -> Domain:
+    """A number between `lower` and `upper`, each magnitude as likely as the others."""
+    return {"loguniform": [lower, upper]}
+
+
+def qloguniform(lower: float, upper: float, q: float) -> Domain:
+    """A multiple of `q`, each magnitude as likely as the others."""
+    return {"qloguniform": [lower, upper, q]}
+
+
+def randn(mean: float = 0.0, sd: float = 1.0) -> Domain:
+    """A normally distributed number."""
+    return {"randn": [mean, sd]}
+
+
+def qrandn(mean: float, sd: float, q: float) -> Domain:
+    """A normally distributed multiple of `q`."""
+    return {"qrandn": [mean, sd, q]}
+
+
+def randint(lower: int, upper: int) -> Domain:
+    """A whole number, at least `lower` and less than `upper`."""
+    return {"randint": [lower, upper]}
+
+
+def qrandint(lower: int, upper: int, q: int = 1) -> Domain:
+    """A multiple of `q` from `lower` to `upper`, both of which may be drawn."""
+    return {"qrandint": [lower, upper, q]}
+
+
+def lograndint(lower: int, upper: int) -> Domain:
+    """A whole number, each magnitude as likely as the others; less than `upper`."""
+    return {"lograndint": [lower, upper]}
+
+
+def qlograndint(lower: int, upper: int, q: int) -> Domain:
+    """A multiple of `q`, each magnitude as likely as the others."""
+    return {"qlograndint": [lower, upper, q]}
+
+
+def choice(categories: Iterable[Any]) -> Domain:
+    """One of these. Dicts among them may hold domains of their own."""
+    return {"choice": list(categories)}
+
+
+def grid_search(values: Iterable[Any]) -> Domain:
+    """Each of these, in combination with all other grids."""
+    return {"grid_search": list(values)}
+
+
+def expr(expression: str) -> Domain:
+    """What an expression over other hyperparameters comes to: ``"2 * hidden"``."""
+    return {"expr": expression}
+
+
+def sample_from(function: object) -> NoReturn:
+    """Not there: a search must be able to go on without the process that began it."""
+    raise TypeError(
+        "sample_from is not there, since a search goes on without this process: say it as an "
+        "expression over other hyperparameters, tune.expr('2 * hidden')"
+    )

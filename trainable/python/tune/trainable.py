@@ -1,0 +1,159 @@
+"""A training as a class, which trains, saves and loads when it is told to."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any
+
+from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
+from tune._session import TrialContext
+
+
+class Trainable:
+    """Subclass it, and write ``setup``, ``step``, ``save_checkpoint`` and ``load_checkpoint``.
+
+    The driver calls them, between results only: so a pause, an exploit or a restore needs nothing
+    else. ``step`` may answer ``"done": True``, and ``"should_checkpoint": True``.
+    """
+
+    config: dict[str, Any]
+    context: TrialContext
+    iteration: int  #: of the last result; 0 before the first
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Makes everything that training needs. Called once, before all else."""
+
+    def step(self) -> dict[str, Any]:
+        """Trains one iteration and answers its metrics: names and numbers, nested as you like."""
+        raise NotImplementedError(f"{type(self).__name__} has no step()")
+
+    def save_checkpoint(self, checkpoint_dir: str) -> None:
+        """Writes what is needed to go on into an empty directory."""
+        raise NotImplementedError(f"{type(self).__name__} has no save_checkpoint()")
+
+    def load_checkpoint(self, checkpoint_dir: str) -> None:
+        """Goes on from what ``save_checkpoint`` wrote, perhaps with another config."""
+        raise NotImplementedError(f"{type(self).__name__} has no load_checkpoint()")
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Becomes a trial with another config, as good as new; False: it cannot. Used with
+        ``reuse_processes``."""
+        return False
+
+    def cleanup(self) -> None:
+        """Releases what is to be released. Called at the end."""
+
+    @property
+    def trial_id(self) -> str:
+        """``"trial_00003"``."""
+        return self.context.trial_id
+
+    trial_name = trial_id
+
+    @property
+    def training_iteration(self) -> int:
+        return self.iteration
+
+    @property
+    def logdir(self) -> str:
+        """The trial's working directory, absolute."""
+        return self.context.trial_dir
+
+
+def _move_to(start: dict[str, Any]) -> None:
+    """The working directory and the log files of another trial."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.chdir(start["trial_dir"])
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        log = start.get(name)
+        if log:
+            opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            os.dup2(opened, descriptor)
+            os.close(opened)
+
+
+class _Driven:
+    """A Trainable that does what the driver says."""
+
+    def __init__(self, connection: Connection, trainable: type[Trainable]) -> None:
+        self._connection = connection
+        self._type = trainable
+        self._trainable: Trainable | None = None
+
+    def obey(self) -> None:
+        while True:
+            command = self._connection.receive()
+            kind = command["type"]
+            if kind == "stop":
+                raise TrialStopped(0)
+            if kind == "start":
+                self._begin(command)
+            elif kind == "reset":
+                self._reset(command)
+            elif self._trainable is None:
+                bad_command(f"'{kind}' came before start")
+            elif kind == "step":
+                self._step(self._trainable, command)
+            elif kind == "save":
+                answer = saved_answer(self._trainable.save_checkpoint, command["directory"])
+                self._connection.send("saved", iteration=command["iteration"], **answer)
+            else:
+                bad_command(f"unknown type '{kind}'")
+
+    def cleanup(self) -> None:
+        if self._trainable is not None:
+            self._trainable.cleanup()
+
+    def _take_over(self, trainable: Trainable, start: dict[str, Any]) -> None:
+        trainable.config = start["config"]
+        trainable.context = TrialContext.of(start)
+        trainable.iteration = start.get("iteration") or 0
+
+    def _begin(self, start: dict[str, Any]) -> None:
+        trainable = self._type()
+        self._take_over(trainable, start)
+        self._trainable = trainable
+        trainable.setup(start["config"])
+        if start.get("checkpoint"):
+            trainable.load_checkpoint(start["checkpoint"])
+
+    def _reset(self, start: dict[str, Any]) -> None:
+        trainable = self._trainable
+        if trainable is None:
+            bad_command("a reset came before start")
+        assert trainable is not None
+        _move_to(start)
+        try:
+            can = trainable.reset_config(start["config"])
+        except Exception:  # noqa: BLE001 (a process of its own is to show whether it matters)
+            traceback.print_exc()
+            can = False
+        if not can:
+            self._connection.send("refused")
+            while self._connection.receive()["type"] != "stop":
+                pass
+            raise TrialStopped(0)
+        self._take_over(trainable, start)
+        if start.get("checkpoint"):
+            trainable.load_checkpoint(start["checkpoint"])
+
+    def _step(self, trainable: Trainable, command: dict[str, Any]) -> None:
+        metrics = plain_metrics(trainable.step())
+        fields: dict[str, Any] = {}
+        for name in ("done", "should_checkpoint"):
+            if name in metrics:
+                fields[name] = bool(metrics.pop(name))
+        trainable.iteration = command["iteration"]
+        self._connection.send("result", iteration=command["iteration"], metrics=metrics, **fields)
+
+
+def drive(connection: Connection, trainable: type[Trainable]) -> None:
+    """Works for the driver until it ends this process. The hello has been said."""
+    driven = _Driven(connection, trainable)
+    try:
+        driven.obey()
+    finally:
+        driven.cleanup()

@@ -1,0 +1,127 @@
+"""``python3 -m tune.trial [--api class|function] TARGET``: one trial's process.
+
+TARGET is ``FILE.py:NAME``, ``MODULE:NAME`` or ``FILE.pkl``. The hello is said before the user's
+code is loaded, which may take long, if ``--api`` says what that is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pickle
+import sys
+import traceback
+from types import ModuleType
+from typing import Any
+
+from tune import _session, trainable
+from tune._driver import Connection, TrialStopped
+
+#: Set while a trial's program is loaded and runs: a search must not begin in it.
+is_trial = False
+
+
+def load(target: str) -> Any:
+    """The function or class that `target` names. ImportError or AttributeError if there is none."""
+    if target.endswith(".pkl"):
+        with open(target, "rb") as file:
+            return pickle.load(file)
+    place, _, name = target.rpartition(":")
+    if not place:
+        raise ImportError(f"'{target}' is neither FILE.py:NAME nor MODULE:NAME")
+    module = _load_file(place) if place.endswith(".py") else importlib.import_module(place)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part)
+    return getattr(found, "__wrapped_trainable__", found)
+
+
+def _load_file(path: str) -> ModuleType:
+    """Under the file's own name, not as ``__main__``: what it does for itself is not done here."""
+    path = os.path.abspath(path)
+    name = os.path.splitext(os.path.basename(path))[0]
+    sys.path.insert(0, os.path.dirname(path))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_class(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, trainable.Trainable)
+
+
+def _hello(connection: Connection, is_class: bool) -> None:
+    if is_class:
+        # Only asking shows whether it can be reset: reset_config answers.
+        connection.send("hello", protocol=1, api="class", can_reset=True)
+    else:
+        connection.send("hello", protocol=1, api="function", can_reset=False, can_save=True)
+
+
+def _run(connection: Connection, api: str | None, target: str) -> None:
+    if api is not None:
+        _hello(connection, api == "class")
+    found = load(target)
+    is_class = _is_class(found)
+    if api is None:
+        _hello(connection, is_class)
+    elif is_class != (api == "class"):
+        raise TypeError(f"{target} is {'a class' if is_class else 'a function'}, and no {api}")
+    if is_class:
+        trainable.drive(connection, found)
+        return
+    if not callable(found):
+        raise TypeError(f"{target} is a {type(found).__name__}, and no function")
+    command = connection.receive()
+    if command["type"] == "stop":
+        raise TrialStopped(0)
+    session = _session.DrivenSession(connection, command)
+    _session.set_session(session)
+    session.await_step()
+    found(command["config"])
+    session.finish()
+
+
+def main(arguments: list[str]) -> int:
+    global is_trial
+    api = None
+    if len(arguments) == 3 and arguments[0] == "--api":
+        api = arguments[1]
+        arguments = arguments[2:]
+    if len(arguments) != 1 or api not in (None, "class", "function"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    if "TUNE_SOCKET_FD" not in os.environ:
+        print(
+            "tune: nobody drives: TUNE_SOCKET_FD is not set; this is started by the driver",
+            file=sys.stderr,
+        )
+        return 2
+    is_trial = True
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    connection = Connection.from_environment()
+    try:
+        _run(connection, api, arguments[0])
+    except TrialStopped:
+        raise
+    except BaseException as error:  # whatever ends the user's code is to be told
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            raise
+        traceback.print_exc()
+        message = "".join(traceback.format_exception_only(type(error), error)).strip()
+        connection.send("error", message=message, trace=traceback.format_exc())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    # Under its own name, so that there is one copy of what is set here.
+    from tune.trial import main as run
+
+    sys.exit(run(sys.argv[1:]))

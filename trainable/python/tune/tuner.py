@@ -1,0 +1,256 @@
+"""A search, run by the program `tune` as a process of its own."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import inspect
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from tune import trial
+from tune._binary import find_binary
+from tune.config import RunConfig, TuneConfig, spec_value
+from tune.results import ResultGrid, TuneError
+from tune.trainable import Trainable
+
+_INTERRUPTED = 130
+
+TrainFunction = Callable[[dict[str, Any]], object]
+
+
+class _Bound:
+    """A function with more arguments than its config; pickled as a whole."""
+
+    def __init__(self, function: Callable[..., object], arguments: dict[str, Any]) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.__name__ = getattr(function, "__name__", "train")
+
+    def __call__(self, config: dict[str, Any]) -> object:
+        return self.function(config, **self.arguments)
+
+
+class _WithResources:
+    """A trainable, and what each of its trials takes."""
+
+    def __init__(self, trainable: Any, resources: dict[str, float]) -> None:
+        self.trainable = trainable
+        self.resources = resources
+
+
+def with_parameters(trainable: Callable[..., object], **arguments: Any) -> Any:
+    """`trainable` with these arguments beside its config, such as data. They are pickled."""
+    return _Bound(trainable, arguments)
+
+
+def with_resources(trainable: Any, resources: dict[str, float]) -> Any:
+    """`trainable`, each trial of which takes these: ``{"cpu": 2, "gpu": 0.5}``."""
+    return _WithResources(trainable, resources)
+
+
+def _refuse_within_trial() -> None:
+    if trial.is_trial:
+        raise TuneError(
+            "a search was begun within a trial: the trial's program loads the file that begins "
+            "the search, so that must stand behind: if __name__ == '__main__':"
+        )
+
+
+def _json_default(value: Any) -> Any:
+    item = getattr(value, "item", None)  # a number of NumPy
+    if callable(item):
+        return item()
+    raise TypeError(f"{value!r} is a {type(value).__name__}, and cannot stand in a spec")
+
+
+def _target(trainable: Any, aside: str) -> str:
+    """How a trial's process finds `trainable`: by file or module and name, else pickled into the
+    file `aside`."""
+    if not isinstance(trainable, _Bound):
+        name = getattr(trainable, "__qualname__", "")
+        module = sys.modules.get(getattr(trainable, "__module__", ""))
+        found: Any = module
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is trainable and module is not None:
+            if module.__name__ != "__main__":
+                return f"{module.__name__}:{name}"
+            file = getattr(module, "__file__", None)
+            if file and str(file).endswith(".py"):
+                return f"{os.path.abspath(file)}:{name}"
+    return _pickled(trainable, aside)
+
+
+def _pickled(trainable: Any, aside: str) -> str:
+    module: Any = pickle
+    if importlib.util.find_spec("cloudpickle") is not None:
+        import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        module = cloudpickle
+    try:
+        content = module.dumps(trainable)
+    except Exception as error:  # noqa: BLE001 (whatever its parts raise)
+        more = "" if module is not pickle else "; cloudpickle, if installed, can do more"
+        raise TuneError(
+            f"the trainable has no place in a file where a trial could load it from, and cannot "
+            f"be pickled: {error}{more}"
+        ) from None
+    in_main = module is pickle and b"__main__" in content
+    if in_main:
+        raise TuneError(
+            "the trainable is not found by its name in a file, and without cloudpickle a trial "
+            "cannot load it: define it at the top of a module, or install cloudpickle"
+        )
+    os.makedirs(os.path.dirname(aside), exist_ok=True)
+    with open(aside, "wb") as file:
+        file.write(content)
+    return aside
+
+
+class Tuner:
+    """A search over `param_space`.
+
+    ``trainable``
+        A function of one config, which calls ``tune.report``; a subclass of ``tune.Trainable``; or
+        a command, as a list of texts, of any program (docs/trainables.md, docs/plain.md).
+    ``param_space``
+        Domains (``tune.uniform`` ...) and values, nested as you like.
+    ``fields``
+        Those of a spec (docs/spec.md): ``metric``, ``mode``, ``num_samples``, ``scheduler``,
+        ``searcher``, ``stop``, ``name``, ``storage_path`` ... Or Ray's ``tune_config`` and
+        ``run_config``. A field that is None is one that is not said.
+
+    TypeError, ValueError: what was given cannot be a spec.
+    """
+
+    def __init__(
+        self,
+        trainable: Any,
+        param_space: dict[str, Any] | None = None,
+        *,
+        tune_config: TuneConfig | None = None,
+        run_config: RunConfig | None = None,
+        **fields: Any,
+    ) -> None:
+        said: dict[str, Any] = {}
+        if isinstance(trainable, _WithResources):
+            said["resources_per_trial"] = trainable.resources
+            trainable = trainable.trainable
+        for config in (tune_config, run_config):
+            if config is not None:
+                said.update(config.fields())
+        said.update(fields)
+        self._trainable = trainable
+        self._quiet = run_config is not None and run_config.verbose == 0
+        self._spec = {name: spec_value(value) for name, value in said.items() if value is not None}
+        self._spec["param_space"] = param_space or {}
+        self._restores: list[str] | None = None
+        if not isinstance(trainable, (list, tuple)) and not callable(trainable):
+            raise TypeError(f"{trainable!r} is neither a function, a Trainable nor a command")
+        if inspect.isclass(trainable) and not issubclass(trainable, Trainable):
+            raise TypeError(f"{trainable.__name__} is a class, and no tune.Trainable")
+
+    @classmethod
+    def restore(
+        cls,
+        path: str | os.PathLike[str],
+        trainable: Any = None,
+        *,
+        resume_errored: bool = False,
+        restart_errored: bool = False,
+    ) -> Tuner:
+        """The search in the directory `path`, to go on with ``fit()``: after it was interrupted, or
+        its driver or machine has died. `trainable` is not needed, and not looked at: trials run
+        what they ran before.
+
+        `resume_errored`: trials that have failed go on from their latest checkpoints;
+        `restart_errored`: they start from scratch.
+        """
+        tuner = cls.__new__(cls)
+        tuner._trainable = trainable
+        tuner._quiet = False
+        tuner._spec = {}
+        tuner._restores = [os.path.abspath(path)]
+        if resume_errored:
+            tuner._restores.append("--errored")
+        if restart_errored:
+            tuner._restores.append("--restart-errored")
+        return tuner
+
+    def fit(self) -> ResultGrid:
+        """Runs the search to its end, and answers what came out.
+
+        The search is a process of its own: if this one dies, `restore` goes on with it. It prints
+        how it is doing. KeyboardInterrupt after Ctrl-C, once all trials are saved; ValueError for a
+        spec with errors, which names each; TuneError if the search could not be run.
+        """
+        _refuse_within_trial()
+        if self._restores is not None:
+            self._run(["resume", *self._restores])
+            return ResultGrid(self._restores[0])
+        with tempfile.TemporaryDirectory(prefix="tune-") as scratch:
+            name = self._spec.setdefault("name", self._new_name())
+            storage = os.path.abspath(self._spec.setdefault("storage_path", "results"))
+            self._spec["storage_path"] = storage
+            self._spec["trainable"] = self._program(
+                os.path.join(storage, ".pickled", f"{name}.pkl")
+            )
+            file = os.path.join(scratch, f"{name}.json")
+            with open(file, "w", encoding="utf-8") as spec:
+                json.dump(self._spec, spec, default=_json_default)
+            self._validate(file)
+            self._run(["run", file])
+        return ResultGrid(os.path.join(storage, name))
+
+    def _new_name(self) -> str:
+        trainable = self._trainable
+        name = getattr(trainable, "__name__", "")
+        if isinstance(trainable, (list, tuple)):
+            name = os.path.basename(str(trainable[-1]))
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "search"
+        now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+        return f"{stem[:60]}_{now}"
+
+    def _program(self, aside: str) -> dict[str, Any]:
+        given = dict(self._spec.get("trainable") or {})
+        if isinstance(self._trainable, (list, tuple)):
+            return {**given, "command": [str(each) for each in self._trainable]}
+        api = "class" if inspect.isclass(self._trainable) else "function"
+        target = _target(self._trainable, aside)
+        command = [sys.executable, "-m", "tune.trial", "--api", api, target]
+        # The same imports as here, wherever a trial runs.
+        path = os.pathsep.join(os.path.abspath(each or ".") for each in sys.path)
+        return {**given, "command": command, "env": {"PYTHONPATH": path, **given.get("env", {})}}
+
+    @staticmethod
+    def _validate(file: str) -> None:
+        done = subprocess.run(
+            [find_binary(), "validate", file], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise ValueError((done.stderr or done.stdout).strip().replace(file, "spec"))
+
+    def _run(self, arguments: list[str]) -> None:
+        options = ["--progress", "none"] if self._quiet else []
+        output = subprocess.DEVNULL if self._quiet else None
+        with subprocess.Popen([find_binary(), *arguments, *options], stdout=output) as driver:
+            interrupted = False
+            while True:
+                try:
+                    code = driver.wait()
+                    break
+                except KeyboardInterrupt:
+                    # The driver has heard of it, too, and saves what runs; a second one hurries it.
+                    interrupted = True
+        if interrupted or code == _INTERRUPTED:
+            raise KeyboardInterrupt
+        if code not in (0, 1):
+            raise TuneError(f"the search ended with exit code {code}; what it printed says why")

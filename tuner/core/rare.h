@@ -1,0 +1,37 @@
+// What hardly any of very many objects has.
+// Knows nothing else.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace tune {
+
+/// A value that is mostly the default one, such as an empty text, and then takes no more room than
+/// a pointer. Copied as a value.
+template <class T>
+class Rare {
+ public:
+  Rare() = default;
+  Rare(const Rare& other) : Rare(other.get()) {}
+  Rare(Rare&&) noexcept = default;
+  Rare(T value) {  // NOLINT(google-explicit-constructor)
+    if (value != T()) value_ = std::make_unique<T>(std::move(value));
+  }
+  Rare& operator=(const Rare& other) { return *this = Rare(other); }
+  Rare& operator=(Rare&&) noexcept = default;
+
+  const T& get() const {
+    static const T none{};
+    return value_ ? *value_ : none;
+  }
+  const T& operator*() const { return get(); }
+  const T* operator->() const { return &get(); }
+  operator const T&() const { return get(); }  // NOLINT(google-explicit-constructor)
+  bool empty() const { return get().empty(); }
+
+ private:
+  std::unique_ptr<T> value_;
+};
+
+}  // namespace tune
