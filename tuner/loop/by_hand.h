@@ -10,6 +10,7 @@
 #include "tuner/exec/executor.h"
 #include "tuner/loop/attempt.h"
 #include "tuner/loop/winding.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 
