@@ -83,8 +83,8 @@ def build_wheel(
 ) -> str:
     """PEP 517."""
     modules = {
-        f"tune/{path.name}": path.read_bytes()
-        for path in (_HERE / "tune").iterdir()
+        str(path.relative_to(_HERE)): path.read_bytes()
+        for path in (_HERE / "tune").rglob("*")
         if path.suffix == ".py" or path.name == "py.typed"
     }
     return _write(wheel_directory, modules)

@@ -1,0 +1,237 @@
+"""The Python package's callbacks, with the real libraries: each is paused, goes on, and is searched.
+
+They are tried where EXAMPLES_VENV or `python3` has them; else they are skipped.
+"""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from cli_support import LIMIT_S, TUNE, Case, main
+
+PACKAGE = os.environ["PYTHON_PACKAGE"]
+VENV = os.environ["EXAMPLES_VENV"]
+
+HEAD = """
+import json, os, sys, time
+import tune
+
+def driven(train, space, metric, **fields):
+    results = tune.Tuner(train, space, metric=metric, mode="min", name="libraries", num_samples=2,
+                         checkpoint_config={"checkpoint_frequency": 2},
+                         run_config=tune.RunConfig(verbose=0), failure_config={"max_failures": 1}, **fields).fit()
+    print(json.dumps([[each.state, each.error, [row["training_iteration"] for row in each.metrics_history],
+                       open(os.path.join(each.path, "stdout.log")).read()] for each in results]))
+
+class Once:
+    '''Fails when it is called for the nth time in a trial's first process.'''
+    def __init__(self, n):
+        self.left = n if tune.get_context().attempt == 1 else -1
+    def __call__(self):
+        self.left -= 1
+        if self.left == 0:
+            raise RuntimeError("killed on purpose")
+"""
+XGBOOST = HEAD + """
+import numpy, xgboost
+from tune.integration.xgboost import TuneReportCheckpointCallback
+
+class Dies(xgboost.callback.TrainingCallback):
+    def __init__(self):
+        self.once = Once(6)
+    def after_iteration(self, model, epoch, evals_log):
+        self.once()
+
+def train(config):
+    x = numpy.random.RandomState(0).rand(200, 4)
+    data = xgboost.DMatrix(x, x[:, 0] > 0.5)
+    model, done = None, 0
+    if checkpoint := tune.get_checkpoint():
+        model = TuneReportCheckpointCallback.get_model(checkpoint)
+        done = model.num_boosted_rounds()
+        print("goes on after", done)
+    xgboost.train({"eta": config["eta"], "eval_metric": "logloss", "objective": "binary:logistic", "nthread": 1}, data,
+                  10 - done, evals=[(data, "eval")], xgb_model=model, verbose_eval=False,
+                  callbacks=[TuneReportCheckpointCallback(), Dies()])
+
+if __name__ == "__main__":
+    print(xgboost.__version__)
+    driven(train, {"eta": tune.uniform(0.1, 0.5)}, "eval-logloss")
+"""
+LIGHTGBM = HEAD + """
+import numpy, lightgbm
+from tune.integration.lightgbm import TuneReportCheckpointCallback
+
+def train(config):
+    x = numpy.random.RandomState(0).rand(200, 4)
+    data = lightgbm.Dataset(x, (x[:, 0] > 0.5).astype(int), free_raw_data=False)
+    model, done, once = None, 0, Once(6)
+    if checkpoint := tune.get_checkpoint():
+        model = TuneReportCheckpointCallback.get_model(checkpoint)
+        done = model.num_trees()
+        print("goes on after", done)
+    def dies(env):
+        once()
+    dies.order = 25
+    lightgbm.train({"learning_rate": config["eta"], "objective": "binary", "num_threads": 1, "verbose": -1}, data,
+                   10 - done, valid_sets=[data], valid_names=["eval"], init_model=model,
+                   callbacks=[TuneReportCheckpointCallback({"loss": "eval-binary_logloss"}), dies])
+
+if __name__ == "__main__":
+    print(lightgbm.__version__)
+    driven(train, {"eta": tune.uniform(0.1, 0.5)}, "loss")
+"""
+KERAS = HEAD + """
+import numpy, keras
+from tune.integration.keras import TuneReportCheckpointCallback
+
+class Dies(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.once = Once(6)
+    def on_epoch_end(self, epoch, logs=None):
+        self.once()
+
+def train(config):
+    x = numpy.random.RandomState(0).rand(64, 4)
+    y = (x[:, :1] > 0.5).astype("float32")
+    done = 0
+    if checkpoint := tune.get_checkpoint():
+        model = keras.models.load_model(os.path.join(checkpoint.path, "model.keras"))
+        done = int(model.optimizer.iterations) // 2
+        print("goes on after", done)
+    else:
+        model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
+        model.compile(optimizer=keras.optimizers.SGD(config["lr"]), loss="binary_crossentropy")
+    model.fit(x, y, epochs=10, initial_epoch=done, batch_size=32, verbose=0,
+              callbacks=[TuneReportCheckpointCallback(), Dies()])
+
+if __name__ == "__main__":
+    print(keras.__version__)
+    driven(train, {"lr": tune.uniform(0.1, 0.5)}, "loss")
+"""
+TRANSFORMERS = HEAD + """
+import torch, transformers
+from tune.integration.transformers import prepare_trainer
+
+class Dies(transformers.TrainerCallback):
+    def __init__(self):
+        self.once = Once(6)
+    def on_epoch_begin(self, *arguments, **more):
+        self.once()
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        return {"input_ids": torch.arange(8) + i % 4, "labels": torch.tensor(i % 2)}
+
+def train(config):
+    torch.set_num_threads(1)
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(
+        vocab_size=32, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16))
+    trainer = prepare_trainer(transformers.Trainer(
+        model=model, train_dataset=Data(), eval_dataset=Data(), callbacks=[Dies()],
+        args=transformers.TrainingArguments(
+            output_dir="out", learning_rate=config["lr"], num_train_epochs=10, per_device_train_batch_size=16,
+            eval_strategy="epoch", save_strategy="epoch", save_total_limit=1, report_to=[], use_cpu=True,
+            disable_tqdm=True)))
+    checkpoint = tune.get_checkpoint()
+    if checkpoint:
+        with open(os.path.join(checkpoint.path, "trainer_state.json")) as file:
+            print("goes on after", int(json.load(file)["epoch"]))
+    trainer.train(resume_from_checkpoint=checkpoint.path if checkpoint else None)
+
+if __name__ == "__main__":
+    print(transformers.__version__)
+    driven(train, {"lr": tune.loguniform(1e-4, 1e-2)}, "eval_loss")
+"""
+LIGHTNING = HEAD + """
+import torch, lightning.pytorch as lightning
+from tune.integration.pytorch_lightning import TuneReportCheckpointCallback
+
+class Dies(lightning.Callback):
+    def __init__(self):
+        self.once = Once(6)
+    def on_train_epoch_start(self, *arguments):
+        self.once()
+
+class Model(lightning.LightningModule):
+    def __init__(self, lr):
+        super().__init__()
+        self.lr, self.layer = lr, torch.nn.Linear(4, 1)
+    def training_step(self, batch, index):
+        return ((self.layer(batch[0]) - batch[1]) ** 2).mean()
+    def validation_step(self, batch, index):
+        self.log("loss", self.training_step(batch, index))
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+def train(config):
+    torch.set_num_threads(1)
+    x = torch.rand(32, 4)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x[:, :1]), batch_size=16)
+    path = None
+    if checkpoint := tune.get_checkpoint():
+        path = os.path.join(checkpoint.path, "checkpoint")
+        print("goes on after", torch.load(path, weights_only=False)["epoch"] + 1)
+    lightning.Trainer(max_epochs=10, accelerator="cpu", logger=False, enable_checkpointing=False,
+                      enable_progress_bar=False, callbacks=[TuneReportCheckpointCallback(["loss"]), Dies()]
+                      ).fit(Model(config["lr"]), loader, loader, ckpt_path=path)
+
+if __name__ == "__main__":
+    print(lightning.__version__)
+    driven(train, {"lr": tune.uniform(0.01, 0.1)}, "loss")
+"""
+
+
+ENVIRONMENT = {**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": PACKAGE, "KERAS_BACKEND": "torch"}
+
+
+def python_with(*modules):
+    """An interpreter that has them all, or None."""
+    for python in (os.path.join(VENV, "bin", "python3"), sys.executable):
+        command = [python, "-c", "import " + ", ".join(modules)]
+        try:
+            if subprocess.run(command, capture_output=True, check=False, env=ENVIRONMENT).returncode == 0:
+                return python
+        except OSError:
+            continue
+    return None
+
+
+class PythonLibraries(Case):
+    def check(self, script, *modules):
+        """A trial that dies after some iterations goes on from a checkpoint, and each is there once."""
+        python = python_with(*modules)
+        if python is None:
+            raise unittest.SkipTest(f"no Python here has {' and '.join(modules)}")
+        self.write("search.py", script)
+        done = subprocess.run([python, "search.py"], cwd=self.dir, capture_output=True, text=True, check=False,
+                              timeout=LIMIT_S, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        version, answer = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
+        print(f"{modules[0]} {version}", file=sys.stderr)
+        for state, error, iterations, out in json.loads(answer):
+            self.assertEqual((state, iterations), ("TERMINATED", list(range(1, 11))), error)
+            self.assertRegex(out, "goes on after [456]")
+
+    def test_xgboost(self):
+        self.check(XGBOOST, "xgboost", "numpy")
+
+    def test_lightgbm(self):
+        self.check(LIGHTGBM, "lightgbm", "numpy")
+
+    def test_keras(self):
+        self.check(KERAS, "keras", "torch")
+
+    def test_transformers(self):
+        self.check(TRANSFORMERS, "transformers", "torch", "accelerate")
+
+    def test_lightning(self):
+        self.check(LIGHTNING, "lightning", "torch")
+
+
+if __name__ == "__main__":
+    main()

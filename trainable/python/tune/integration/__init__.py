@@ -1,0 +1,1 @@
+"""Callbacks for training libraries, by Ray's names. Each module needs its library alone."""
