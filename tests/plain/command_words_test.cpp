@@ -76,8 +76,10 @@ TEST_CASE("Wrong words are complaints with the nearest right one", "[plain][word
   CHECK(complaint_about_words("${args}", false) ==
         "'${args}' stands for several arguments: only the command can have it");
   CHECK(complaint_about_words("${config.}", true) != "");
-  for (const char* const right : {"", "a", "$", "${", "$${x}", "${args}", "${config.a.b}/c",
-                                  "${envvar:HOME}", "${trial_id}"}) {
+  CHECK(complaint_about_words("--lr=${config.lr", true) ==
+        "'${config.lr' has no '}' ($${ stands for ${)");
+  for (const char* const right : {"", "a", "$", "${", "$${x}", "$${x", "${ x", "${args}",
+                                  "${config.a.b}/c", "${envvar:HOME}", "${trial_id}"}) {
     CHECK(complaint_about_words(right, true) == "");
   }
 }

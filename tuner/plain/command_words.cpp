@@ -1,6 +1,7 @@
 #include "tuner/plain/command_words.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <functional>
 
@@ -192,6 +193,20 @@ bool has_word(std::string_view text, std::string_view word) {
   return has;
 }
 
+namespace {
+
+/// A word that begins and does not end is one that somebody has mistyped.
+std::string complaint_about_open_word(std::string_view text) {
+  const std::size_t begin = text.rfind("${");
+  if (begin == text.npos || text.find('}', begin) != text.npos) return "";
+  if (begin > 0 && text[begin - 1] == '$') return "";
+  const std::string_view open = text.substr(begin);
+  const bool is_word = open.size() > 2 && std::isalpha(static_cast<unsigned char>(open[2])) != 0;
+  return is_word ? "'" + std::string(open) + "' has no '}' ($${ stands for ${)" : "";
+}
+
+}  // namespace
+
 std::string complaint_about_words(std::string_view text, bool is_argument) {
   std::string complaint;
   std::size_t pieces = 0;
@@ -223,6 +238,7 @@ std::string complaint_about_words(std::string_view text, bool is_argument) {
     }
     complaint += " ($${ stands for ${)";
   });
+  if (complaint.empty()) complaint = complaint_about_open_word(text);
   if (!complaint.empty() || list.empty()) return complaint;
   if (!is_argument)
     return "'${" + list + "}' stands for several arguments: only the command can have it";

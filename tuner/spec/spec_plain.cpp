@@ -1,5 +1,6 @@
 // The part of a spec about programs that know nothing of the driver.
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 
 #include "tuner/core/nearest_name.h"
@@ -22,6 +23,14 @@ bool brings_config(const ExperimentSpec& spec) {
                      [&](const auto& variable) { return brings(variable.second); });
 }
 
+/// Nobody could print, or name, another one.
+bool is_metric_name(const std::string& name) {
+  return !name.empty() && std::none_of(name.begin(), name.end(),
+                                       [](unsigned char c) { return std::iscntrl(c) != 0; });
+}
+constexpr const char* not_a_metric_name =
+    "the name of a metric must have a character, and no control characters";
+
 void parse_metrics(const FieldReader& fields, PlainProgram& plain, std::vector<Problem>& problems) {
   const Json* const json = fields.find("metrics");
   if (json == nullptr) return;
@@ -32,7 +41,9 @@ void parse_metrics(const FieldReader& fields, PlainProgram& plain, std::vector<P
       const std::string wrong =
           expression ? complaint_about_expression(*expression)
                      : "expected an RE2 expression with one group, got " + describe(value);
-      if (wrong.empty()) {
+      if (!is_metric_name(name)) {
+        problems.push_back({append_pointer(place, name), not_a_metric_name});
+      } else if (wrong.empty()) {
         plain.metrics.push_back({name, *expression});
       } else {
         problems.push_back(
@@ -46,7 +57,11 @@ void parse_metrics(const FieldReader& fields, PlainProgram& plain, std::vector<P
   for (std::size_t i = 0; is_list && i < json->size(); ++i) {
     const auto name = to_text(json->at(i));
     is_list = name.has_value();
-    if (name) plain.metrics.push_back({*name, ""});
+    if (name && !is_metric_name(*name)) {
+      problems.push_back({append_pointer(place, std::to_string(i)), not_a_metric_name});
+    } else if (name) {
+      plain.metrics.push_back({*name, ""});
+    }
   }
   if (is_list) return;
   fields.wrong("metrics",
@@ -75,7 +90,10 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
                         quote(saving.pattern) + ": " + wrong);
   }
   fields.read("complete", "the name of a file in each checkpoint", to_text, saving.complete);
-  const std::string odd = complaint_about_checkpoints(saving.complete);
+  std::string odd = complaint_about_checkpoints(saving.complete);
+  if (saving.complete.find_first_of("*?[") != saving.complete.npos) {
+    odd = "it is one name, and no pattern";
+  }
   if (!odd.empty()) {
     fields.complain("complete", "complete must be the name of a file in each checkpoint, got " +
                                     quote(saving.complete) + ": " + odd);
