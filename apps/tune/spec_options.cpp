@@ -260,6 +260,12 @@ Json command_of(std::vector<std::string> command) {
 }
 
 /// "loguniform:1e-5,1e-3" as {"loguniform": [1e-5, 0.001]}; what names no domain is a value.
+Error without_arguments(const std::string& domain) {
+  return user_error("-p: the domain '" + domain + "' has no arguments: " + domain +
+                    (domain == "choice" || domain == "grid_search" ? ":16,32" : ":0,1") +
+                    "; a text is given as JSON: \"" + domain + "\"");
+}
+
 Json domain(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
@@ -270,9 +276,11 @@ Json domain(const std::string& text) {
       throw user_error("-p: unknown domain '" + kind + "', did you mean '" + *near +
                        "'? A text is given as JSON: \"" + text + "\"");
     }
+    if (near && *near == kind) throw without_arguments(kind);
     return json_or_text(text);
   }
   const std::string rest = text.substr(colon + 1);
+  if (rest.empty()) throw without_arguments(kind);
   if (kind == "expr") return {{kind, rest}};
   if (auto json = structured("-p", rest)) return {{kind, *std::move(json)}};
   Json values = Json::array();
