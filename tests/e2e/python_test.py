@@ -253,6 +253,36 @@ if __name__ == "__main__":
 """)
         self.assertEqual(found, [3, 0.5])
 
+    def test_numbers_that_json_has_no_word_for_and_trials_without_any_are_what_they_are(self):
+        found = self.answer(HEAD + """
+def train(config):
+    if config["x"] == 2:
+        raise ValueError("no")
+    tune.report({"loss": float(config["x"]), "d": {"a": 1}})
+    return {"loss": 3}
+
+if __name__ == "__main__":
+    results = tune.Tuner(train, {"x": tune.grid_search(["nan", "-inf", 2])}, metric="loss", mode="min",
+                         run_config=tune.RunConfig(verbose=0, name="odd")).fit()
+    rows = [repr(row["loss"]) for each in results for row in each.metrics_history]
+    print(json.dumps([rows, results[2].metrics, results[0].metrics["d/a"] if "d/a" in results[0].metrics else None]))
+""")
+        self.assertEqual(found[:2], [["nan", "3", "-inf", "3"], {}])
+
+    def test_a_command_is_searched_over_too_and_a_name_that_is_taken_says_so(self):
+        said = self.answer(HEAD + """
+if __name__ == "__main__":
+    quiet = tune.RunConfig(verbose=0, name="command")
+    search = dict(metric="loss", mode="min", run_config=quiet, plain={}, env={"HALF": "0.5"})
+    results = tune.Tuner(["/bin/sh", "-c", "echo loss=$HALF", "${args}"], {"x": 1}, **search).fit()
+    try:
+        tune.Tuner(["/bin/true"], {"x": 1}, **search).fit()
+    except tune.TuneError as error:
+        print(json.dumps([results[0].metrics["loss"], str(error)]))
+""")
+        self.assertEqual(said[0], 0.5)
+        self.assertIn("holds an experiment already", said[1])
+
     def test_without_a_driver_a_function_runs_as_it_is(self):
         out = self.run_script(TRAIN + "train({'lr': 0.5, 'epochs': 2})\n")
         self.assertEqual(json.loads(out.splitlines()[1]), {"training_iteration": 2, "loss": 0.25, "epoch": 2})

@@ -23,7 +23,7 @@ class Result:
 
     trial_id: str
     config: dict[str, Any]
-    metrics: dict[str, Any]  #: of the last result; nested names have slashes
+    metrics: dict[str, Any]  #: of the last result; nested names have slashes; empty: there was none
     path: str  #: the trial's directory, absolute
     state: str  #: ``"TERMINATED"``, ``"ERROR"``, ``"PAUSED"``, ``"PENDING"``, ``"RUNNING"``
     checkpoint: Checkpoint | None = None  #: the latest
@@ -36,7 +36,7 @@ class Result:
         """All results of the trial, in their order; empty if the callback ``json`` was off."""
         try:
             with open(os.path.join(self.path, "result.json"), encoding="utf-8") as file:
-                return [json.loads(line) for line in file]
+                return [_metrics(json.loads(line)) for line in file]
         except FileNotFoundError:
             return []
 
@@ -62,6 +62,17 @@ def ask(*arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+_NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+def _metrics(found: dict[str, Any] | None) -> dict[str, Any]:
+    """JSON has no word for what is no finite number, and these are their names there."""
+    return {
+        name: _NUMBERS.get(value, value) if isinstance(value, str) else value
+        for name, value in (found or {}).items()
+    }
+
+
 def _checkpoint(path: str | None) -> Checkpoint | None:
     return Checkpoint(path) if path else None
 
@@ -75,7 +86,7 @@ class ResultGrid:
             Result(
                 trial_id=trial["trial_id"],
                 config=trial["config"],
-                metrics=trial["metrics"],
+                metrics=_metrics(trial["metrics"]),
                 path=trial["path"],
                 state=trial["state"],
                 checkpoint=_checkpoint(trial["checkpoint"]),
@@ -125,7 +136,7 @@ class ResultGrid:
         return Result(
             trial_id=best["trial_id"],
             config=best["config"],
-            metrics=best["metrics"],
+            metrics=_metrics(best["metrics"]),
             path=best["path"],
             state=best["state"],
             checkpoint=_checkpoint(best["checkpoint"]),

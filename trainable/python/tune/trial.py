@@ -83,7 +83,9 @@ def _run(connection: Connection, api: str | None, target: str) -> None:
     session = _session.DrivenSession(connection, command)
     _session.set_session(session)
     session.await_step()
-    found(command["config"])
+    last = found(command["config"])
+    if isinstance(last, dict):
+        session.report(last, None, None)
     session.finish()
 
 

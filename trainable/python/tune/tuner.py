@@ -23,6 +23,9 @@ from tune.trainable import Trainable
 
 _INTERRUPTED = 130
 
+#: Fields of a spec that stand beside the command.
+_OF_PROGRAM = ("env", "merge_output", "plain")
+
 TrainFunction = Callable[[dict[str, Any]], object]
 
 
@@ -68,7 +71,7 @@ def _json_default(value: Any) -> Any:
     item = getattr(value, "item", None)  # a number of NumPy
     if callable(item):
         return item()
-    raise TypeError(f"{value!r} is a {type(value).__name__}, and cannot stand in a spec")
+    raise TypeError(f"a value of type {type(value).__name__} cannot stand in a spec: {value!r}")
 
 
 def _target(trainable: Any, aside: str) -> str:
@@ -119,14 +122,16 @@ class Tuner:
     """A search over `param_space`.
 
     ``trainable``
-        A function of one config, which calls ``tune.report``; a subclass of ``tune.Trainable``; or
+        A function of one config, which calls ``tune.report``, or returns its only, or last,
+        metrics as a dict; a subclass of ``tune.Trainable``; or
         a command, as a list of texts, of any program (docs/trainables.md, docs/plain.md).
     ``param_space``
         Domains (``tune.uniform`` ...) and values, nested as you like.
     ``fields``
         Those of a spec (docs/spec.md): ``metric``, ``mode``, ``num_samples``, ``scheduler``,
-        ``searcher``, ``stop``, ``name``, ``storage_path`` ... Or Ray's ``tune_config`` and
-        ``run_config``. A field that is None is one that is not said.
+        ``searcher``, ``stop``, ``name``, ``storage_path`` ..., and of its ``trainable`` ``env``,
+        ``merge_output``, ``plain``. Or Ray's ``tune_config`` and ``run_config``. A field that is
+        None is one that is not said.
 
     TypeError, ValueError: what was given cannot be a spec.
     """
@@ -148,10 +153,12 @@ class Tuner:
             if config is not None:
                 said.update(config.fields())
         said.update(fields)
+        program = {name: said.pop(name) for name in _OF_PROGRAM if name in said}
         self._trainable = trainable
         self._quiet = run_config is not None and run_config.verbose == 0
         self._spec = {name: spec_value(value) for name, value in said.items() if value is not None}
         self._spec["param_space"] = param_space or {}
+        self._program_fields = program
         self._restores: list[str] | None = None
         if not isinstance(trainable, (list, tuple)) and not callable(trainable):
             raise TypeError(f"{trainable!r} is neither a function, a Trainable nor a command")
@@ -178,6 +185,7 @@ class Tuner:
         tuner._trainable = trainable
         tuner._quiet = False
         tuner._spec = {}
+        tuner._program_fields = {}
         tuner._restores = [os.path.abspath(path)]
         if resume_errored:
             tuner._restores.append("--errored")
@@ -220,7 +228,7 @@ class Tuner:
         return f"{stem[:60]}_{now}"
 
     def _program(self, aside: str) -> dict[str, Any]:
-        given = dict(self._spec.get("trainable") or {})
+        given = self._program_fields
         if isinstance(self._trainable, (list, tuple)):
             return {**given, "command": [str(each) for each in self._trainable]}
         api = "class" if inspect.isclass(self._trainable) else "function"
@@ -241,7 +249,14 @@ class Tuner:
     def _run(self, arguments: list[str]) -> None:
         options = ["--progress", "none"] if self._quiet else []
         output = subprocess.DEVNULL if self._quiet else None
-        with subprocess.Popen([find_binary(), *arguments, *options], stdout=output) as driver:
+        with (
+            tempfile.TemporaryFile("w+") as said,
+            subprocess.Popen(
+                [find_binary(), *arguments, *options],
+                stdout=output,
+                stderr=said if self._quiet else None,
+            ) as driver,
+        ):
             interrupted = False
             while True:
                 try:
@@ -250,7 +265,10 @@ class Tuner:
                 except KeyboardInterrupt:
                     # The driver has heard of it, too, and saves what runs; a second one hurries it.
                     interrupted = True
+            said.seek(0)
+            why = said.read().strip()
         if interrupted or code == _INTERRUPTED:
             raise KeyboardInterrupt
         if code not in (0, 1):
-            raise TuneError(f"the search ended with exit code {code}; what it printed says why")
+            why = why or "what it printed says why"
+            raise TuneError(f"the search ended with exit code {code}; {why}")
