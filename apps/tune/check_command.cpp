@@ -14,6 +14,7 @@
 #include <limits>
 #include <thread>
 
+#include "apps/tune/check_plain.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/first_configs.h"
 #include "apps/tune/output.h"
@@ -183,11 +184,6 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
   const Catalogue catalogue = catalogue_with(plugins_of(document));
   const auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
-  if (spec->plain) {
-    throw user_error(
-        "tune check plays the driver with a program that speaks the protocol, and this is a plain "
-        "one: try it with tune run --num-samples 1");
-  }
   CheckOptions options;
   choose_configs(*spec, catalogue, request.config, options);
   for (const char* const option : {"hyperparam_mutations", "hyperparam_bounds"}) {
@@ -212,7 +208,7 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
   }
   int holding = 0, failing = 0, unknown = 0;
   try {
-    check_trainable(*spec, options, [&](const Verdict& verdict) {
+    const auto tell = [&](const Verdict& verdict) {
       end.give_way();
       if (verdict.kind == Verdict::Kind::fails) {
         require_space(options.directory, std::min(wanted, too_little_bytes));
@@ -221,7 +217,12 @@ int check_command(const SpecSource& source, const CheckRequest& request) {
       holding += verdict.kind == Verdict::Kind::holds ? 1 : 0;
       failing += verdict.kind == Verdict::Kind::fails ? 1 : 0;
       unknown += verdict.kind == Verdict::Kind::unknown ? 1 : 0;
-    });
+    };
+    if (spec->plain) {
+      check_plain_program(*spec, catalogue, options, tell);
+    } else {
+      check_trainable(*spec, options, tell);
+    }
   } catch (...) {
     end.give_way();
     throw;

@@ -82,6 +82,49 @@ class Check(Case):
                 self.assertEqual(self.failing(verdicts)[:1], [claim], verdicts)
                 self.assertIn(why, verdicts[claim]["why"])
 
+    def test_a_plain_program_is_checked_by_what_it_prints_and_saves(self):
+        program = """
+import json, os, sys, time
+file = sys.argv[1] + "/last.json"
+state = [0, 1.0]
+if os.path.exists(file) and READS:
+    state = json.load(open(file))
+while state[0] < 20:
+    time.sleep(0.05)
+    state = [state[0] + 1, state[1] * 0.9 + NOISE]
+    print("loss:", state[1])
+    if SAVES:
+        json.dump(state, open(file + ".new", "w"))
+        os.rename(file + ".new", file)
+    if DIES and state[0] == 3:
+        sys.exit(7)
+"""
+        found = "What it saves is found, and whole"
+        goes_on = "A trial that is ended in its middle, and goes on from what it saved, comes to the same"
+        prints = "Its metric is found in what it prints, and it ends well"
+        right = {"READS": "1", "SAVES": "1", "NOISE": "0", "DIES": "0"}
+        cases = (({}, None, "holds", ""),
+                 ({"READS": "0"}, goes_on, "fails", "it has begun anew"),
+                 ({"SAVES": "0"}, found, "fails", "nothing was in 8 iterations"),
+                 ({"DIES": "1"}, prints, "fails", "it exited with code 7"),
+                 ({"NOISE": "int.from_bytes(os.urandom(4), 'big')"}, goes_on, "unknown", "its runs differ anyway"))
+        for changes, claim, verdict, why in cases:
+            with self.subTest(changes=changes):
+                text = program
+                for name, value in {**right, **changes}.items():
+                    text = text.replace(name, value)
+                self.write("plain.py", text)
+                self.write("spec.json", {
+                    "trainable": {"command": [sys.executable, self.path("plain.py"), "${checkpoint_dir}", "${args}"],
+                                  "plain": {"checkpoints": "last.json"}},
+                    "param_space": {"lr": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min"})
+                verdicts = self.verdicts("--iterations", "8")
+                if claim is None:
+                    self.assertEqual([v["verdict"] for v in verdicts.values()], ["holds"] * 4, verdicts)
+                else:
+                    self.assertEqual(verdicts[claim]["verdict"], verdict, verdicts)
+                    self.assertIn(why, verdicts[claim]["why"])
+
     def test_nothing_that_a_trainable_has_started_outlives_its_check(self):
         self.spec([sys.executable, PLANTED, "has_a_daemon"])
         self.verdicts(expect=0)

@@ -122,12 +122,12 @@ class Plain(Case):
             self.assertEqual([row["training_iteration"] for row in self.rows("train", trial)],
                              list(range(1, 9)))
 
-    def test_what_a_plain_program_cannot_do_is_said_before_it_runs(self):
+    def test_what_a_plain_program_cannot_do_is_said(self):
         self.assertIn("those of this plain program are not known", self.run_program(
             "--scheduler", '{"type": "pbt", "hyperparam_mutations": {"lr": {"uniform": [0, 1]}}}',
             expect=2).err)
-        self.assertIn("plain one", self.tune("check", "train.py", "--metric", "val_loss", "--mode", "min",
-                                             expect=2).err)
+        self.assertIn("nobody has said where it saves",
+                      self.tune("check", "train.py", "--metric", "val_loss", "--mode", "min", "-p", "lr=0.1").out)
         self.assertIn("there is no file", self.run_program(program="none.py", expect=2).err)
 
 
