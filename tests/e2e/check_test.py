@@ -90,7 +90,7 @@ state = [0, 1.0]
 if os.path.exists(file) and READS:
     state = json.load(open(file))
 while state[0] < 20:
-    time.sleep(0.05)
+    time.sleep(0.4)
     state = [state[0] + 1, state[1] * 0.9 + NOISE]
     print("loss:", state[1])
     if SAVES:
@@ -105,7 +105,7 @@ while state[0] < 20:
         right = {"READS": "1", "SAVES": "1", "NOISE": "0", "DIES": "0"}
         cases = (({}, None, "holds", ""),
                  ({"READS": "0"}, goes_on, "fails", "it has begun anew"),
-                 ({"SAVES": "0"}, found, "fails", "nothing was in 8 iterations"),
+                 ({"SAVES": "0"}, found, "fails", "nothing was in 4 iterations"),
                  ({"DIES": "1"}, prints, "fails", "it exited with code 7"),
                  ({"NOISE": "int.from_bytes(os.urandom(4), 'big')"}, goes_on, "unknown", "its runs differ anyway"))
         for changes, claim, verdict, why in cases:
@@ -118,7 +118,7 @@ while state[0] < 20:
                     "trainable": {"command": [sys.executable, self.path("plain.py"), "${checkpoint_dir}", "${args}"],
                                   "plain": {"checkpoints": "last.json"}},
                     "param_space": {"lr": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min"})
-                verdicts = self.verdicts("--iterations", "8")
+                verdicts = self.verdicts("--iterations", "4")
                 if claim is None:
                     self.assertEqual([v["verdict"] for v in verdicts.values()], ["holds"] * 4, verdicts)
                 else:
