@@ -82,6 +82,8 @@ constexpr SpecOption options[] = {
      "After the time budget or tune stop: until what runs has reported and saved [300]"},
     {"--merge-output", "/trainable/merge_output", ValueKind::flag, "",
      "A trial's stderr goes into its stdout.log"},
+    {"--preload", "/trainable/preload", ValueKind::list, "MODULES",
+     "Python modules that are loaded once for all trials: torch,numpy"},
     {"--env", "/trainable/env", ValueKind::variable, "NAME=VALUE",
      "One more environment variable of the trials; may be given several times"},
     {"--resume-from-checkpoint", "/resume_from_checkpoint", ValueKind::path, "DIR",

@@ -26,6 +26,7 @@ const std::map<std::string, Json> other_values = {
     {"/trainable/command", Json{"/bin/other", "1"}},
     {"/trainable/env", Json{{"A", "1"}}},
     {"/trainable/merge_output", true},
+    {"/trainable/preload", Json{"numpy"}},
     {"/param_space", Json{{"lr", 0.5}}},
     {"/metric", "other"},
     {"/mode", "max"},
@@ -108,6 +109,7 @@ TEST_CASE("A field may change if its rule says so, and is refused by name if not
     if (field.starts_with("/trainable/plain/")) {
       json["trainable"]["command"].push_back("${checkpoint_dir}");
     }
+    if (field == "/trainable/preload") json["trainable"]["command"] = {"python3", "train.py"};
     if (field == "/failure_config/retry_on") json["failure_config"]["max_failures"] = 1;
     std::vector<Problem> problems;
     const ExperimentSpec changed = parse_recorded_spec(json, small_catalogue(), problems);

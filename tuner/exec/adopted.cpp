@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "tuner/exec/process_stat.h"
 
@@ -68,9 +69,13 @@ std::string Adopted::variable(LaunchId launch) const {
          std::to_string(static_cast<std::uint64_t>(launch));
 }
 
-void Adopted::expect(LaunchId launch) { launches_.emplace(launch, Known{}); }
+void Adopted::expect(LaunchId launch, bool is_forked) {
+  launches_.emplace(launch, Known{.is_forked = is_forked});
+  awaited_forks_ += is_forked ? 1 : 0;
+}
 
 void Adopted::began(LaunchId launch, pid_t leader) {
+  settle_fork(launches_[launch]);
   launches_[launch].leader = leader;
   leaders_.insert_or_assign(leader, launch);
 }
@@ -80,6 +85,7 @@ void Adopted::ended(LaunchId launch) { launches_[launch].ended = true; }
 void Adopted::forget(LaunchId launch) {
   const auto known = launches_.find(launch);
   if (known == launches_.end()) return;
+  settle_fork(known->second);
   leaders_.erase(known->second.leader);
   launches_.erase(known);
 }
@@ -107,6 +113,9 @@ bool Adopted::look_once() {
     if (life == ChildLife::gone) continue;
     const Owner owner = owner_of(pid, life == ChildLife::dead);
     const bool is_trials = owner.kind == Owner::Kind::launch || owner.kind == Owner::Kind::nobody;
+    // It may be a leader that nobody has told of yet, whose end is to be read by who launched it.
+    if (life == ChildLife::dead && owner.kind == Owner::Kind::nobody && awaited_forks_ > 0)
+      continue;
     if (life == ChildLife::dead && is_trials) {
       reap(pid);
       again = true;
@@ -142,11 +151,16 @@ Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
   }
   const auto value = find_variable(variables, launch_variable);
   const auto launch = value ? launch_in(*value, prefix_) : std::nullopt;
+  if (!launch && value && value->find(prefix_ + server_launch) != value->npos) return {};
   if (!launch) return {Owner::Kind::program, {}};
   // One that is being launched is the launcher's until it is told: perhaps this is its leader.
   const auto known = launches_.find(*launch);
   if (known != launches_.end() && known->second.leader == 0) return {};
   return {Owner::Kind::launch, *launch};
+}
+
+void Adopted::settle_fork(Known& launch) {
+  if (std::exchange(launch.is_forked, false)) --awaited_forks_;
 }
 
 void Adopted::end_if_over(pid_t pid, LaunchId launch) {

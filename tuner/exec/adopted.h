@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <unordered_map>
 
@@ -14,6 +15,9 @@ namespace tune {
 /// Names the launches that a process comes from, the outermost driver's first; inherited by
 /// whatever is started.
 inline constexpr const char* launch_variable = "TUNE_LAUNCH";
+/// In the place of a launch's number: a process that launches are forked from (fork_servers.h), and
+/// what it has forked until that has a number.
+inline constexpr const char* server_launch = "server";
 
 /// Ends what a launch has left behind, wherever it went (`setsid`, a daemon), and reaps the dead.
 /// A process belongs to a launch if it is in its group, or if the environment that it was started
@@ -30,8 +34,9 @@ class Adopted {
   /// drivers too, if this one is itself a trial.
   std::string variable(LaunchId launch) const;
 
-  /// The launch is asked for; its processes are let live from now on.
-  void expect(LaunchId launch);
+  /// The launch is asked for; its processes are let live from now on. `is_forked`: perhaps by
+  /// somebody else, so that it is a child that this process has not started itself.
+  void expect(LaunchId launch, bool is_forked = false);
   /// It runs as the leader of a group.
   void began(LaunchId launch, pid_t leader);
   /// Its leader is dead, not yet reaped, and so is to be what it has left.
@@ -53,7 +58,8 @@ class Adopted {
 
  private:
   struct Known {
-    pid_t leader = 0;  ///< 0: being launched
+    pid_t leader = 0;        ///< 0: being launched
+    bool is_forked = false;  ///< and not there yet
     bool ended = false;
     Left left = Left::nothing;
   };
@@ -70,6 +76,7 @@ class Adopted {
 
   bool look_once();
   Owner owner_of(pid_t pid, bool is_dead) const;
+  void settle_fork(Known& launch);
   void end_if_over(pid_t pid, LaunchId launch);
 
   std::string outer_;   ///< launches of outer drivers
@@ -77,6 +84,7 @@ class Adopted {
   pid_t session_;       ///< the driver's
   std::unordered_map<LaunchId, Known> launches_;
   std::unordered_map<pid_t, LaunchId> leaders_;
+  std::size_t awaited_forks_ = 0;
   std::unordered_map<pid_t, Owner> seen_;  ///< alive, by an earlier look
 };
 

@@ -9,6 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "tuner/exec/process_stat.h"
@@ -34,6 +35,9 @@ constexpr int most_doublings = 8;
 
 /// A program that saves by itself has begun to, so long after its result.
 constexpr Seconds time_to_begin_s = 1;
+
+/// A start that is worth a remark.
+constexpr Seconds slow_start_s = 1;
 
 /// Between looks at what a plain program has printed.
 constexpr std::chrono::milliseconds read_period{20};
@@ -285,6 +289,26 @@ void Child::take_line(std::string_view line) {
   ++messages_in_batch_;
   shared_.happened.push_back(shared_.parser.parse(launch_, line));
   faulted_ = std::holds_alternative<Faulted>(shared_.happened.back());
+  if (std::exchange(looks_at_start_, false)) remark_start();
+}
+
+/// Once for all: what one has loaded, the others have.
+void Child::remark_start() {
+  const Seconds took_s =
+      std::chrono::duration<Seconds>(std::chrono::steady_clock::now() - began_).count();
+  if (took_s < slow_start_s || shared_.start_is_remarked) return;
+  const auto packages = python_packages(process_.pid());
+  if (packages.empty()) return;
+  shared_.start_is_remarked = true;
+  std::string names;
+  for (const std::string& name : packages) names += (names.empty() ? "\"" : ", \"") + name + "\"";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", took_s);
+  shared_.happened.emplace_back(Remarked{
+      launch_, Remarked::What::slow_start,
+      std::string("took ") + text + " s to start, and has loaded " + names +
+          ": with \"preload\": [" + names +
+          "] in the spec's \"trainable\" they are loaded once for all trials (docs/python.md)"});
 }
 
 void Child::fault_for_length(std::string_view line) {

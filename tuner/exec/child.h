@@ -37,6 +37,7 @@ struct ChildrenShared {
   /// Their leaders have ended; something that they have left may not have.
   std::vector<std::shared_ptr<Child>> leaving;
   bool to_settle = false;  ///< is posted
+  bool start_is_remarked = false;
 };
 
 /// Handlers hold a shared_ptr, so that one that was cancelled finds its object.
@@ -53,6 +54,9 @@ class Child : public std::enable_shared_from_this<Child> {
 
   /// Notes Launched and begins to listen.
   void start();
+
+  /// It is Python's, so if it takes long to say hello, that has a remedy.
+  void look_at_start() { looks_at_start_ = true; }
 
   /// Adds to what the next `flush` writes.
   void queue(std::string_view lines);
@@ -85,6 +89,7 @@ class Child : public std::enable_shared_from_this<Child> {
   bool receive_once();
   void take(std::string_view bytes);
   void take_line(std::string_view line);
+  void remark_start();
   void fault_for_length(std::string_view line);
   void disconnect();
   bool over_share();
@@ -116,6 +121,7 @@ class Child : public std::enable_shared_from_this<Child> {
   std::optional<std::int64_t> told_to_save_ns_;  ///< Unix time
   std::optional<std::int64_t> signalled_ns_;     ///< the same; with the first signal of all
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  bool looks_at_start_ = false;
   bool is_to_read_ = false;  ///< in the next batch
   std::uint64_t read_batch_ = 0;
   bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not

@@ -22,6 +22,14 @@ namespace tune {
 /// One process that was or is to be started; never used twice.
 enum class LaunchId : std::uint64_t {};
 
+/// The program is Python's, and forked from a process that has modules loaded already.
+struct Preload {
+  std::vector<std::string> modules;   ///< empty: it is not, but might be
+  std::size_t interpreter_words = 1;  ///< of argv: the interpreter and its own options
+  std::filesystem::path log;          ///< what loading prints is appended to it
+  Seconds patience_s = 0;             ///< loading may take so long
+};
+
 struct LaunchSpec {
   std::vector<std::string> argv;  ///< argv[0] as the user gave it; never through a shell
   std::vector<std::string>
@@ -31,6 +39,7 @@ struct LaunchSpec {
   std::filesystem::path stderr_path;  ///< equal to stdout_path: one file, interleaving kept
   /// The program knows nothing of the driver: what it prints is read instead.
   std::optional<PlainReading> plain = {};
+  std::optional<Preload> preload = {};
 };
 
 // What can happen to a launch. The order is that in which it happened, for each launch.
@@ -82,12 +91,14 @@ struct CheckpointFound {
   CheckpointFiles files;
 };
 
-/// What a program that knows nothing of the driver does, and its user will not expect.
+/// What its user will not expect of a program, mostly of one that knows nothing of the driver.
 struct Remarked {
   enum class What {
     silent,      ///< it prints nothing
     other_name,  ///< it prints a metric that is called almost as the one that is awaited
     restless,    ///< what it saves is changed all the time, and so never whole
+    slow_start,  ///< it takes long to say hello, and might be forked from what has its modules
+    cold,        ///< it was not forked from what has its modules loaded
     too_late,    ///< what it saved on its way out holds results that were not reported
   };
   LaunchId launch{};

@@ -3,6 +3,7 @@
 #include "tuner/exec/launcher.h"
 
 #include <signal.h>
+#include <sys/eventfd.h>
 
 #include <exception>
 #include <optional>
@@ -10,7 +11,11 @@
 namespace tune {
 
 Launcher::Launcher(const rlimit& descriptors, OnLaunched on_launched)
-    : on_launched_(std::move(on_launched)), spawner_(descriptors), thread_([this] { run(); }) {}
+    : on_launched_(std::move(on_launched)),
+      spawner_(descriptors),
+      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      fork_servers_(spawner_, stop_.get()),
+      thread_([this] { run(); }) {}
 
 Launcher::~Launcher() {
   {
@@ -18,6 +23,7 @@ Launcher::~Launcher() {
     stopping_ = true;
   }
   changed_.notify_one();
+  if (stop_) (void)::eventfd_write(stop_.get(), 1);
   thread_.join();
 }
 
@@ -27,6 +33,15 @@ void Launcher::launch(LaunchId launch, LaunchSpec spec) {
     waiting_.emplace_back(launch, std::move(spec));
   }
   changed_.notify_one();
+}
+
+Spawned Launcher::spawn(const LaunchSpec& spec) {
+  if (!spec.preload || spec.preload->modules.empty()) return spawner_.spawn(spec);
+  std::string remark;
+  if (auto forked = fork_servers_.spawn(spec, remark)) return std::move(*forked);
+  Spawned spawned = spawner_.spawn(spec);
+  spawned.remark = std::move(remark);
+  return spawned;
 }
 
 void Launcher::run() {
@@ -45,7 +60,7 @@ void Launcher::run() {
 
     std::optional<LaunchOutcome> outcome;
     try {
-      outcome.emplace(spawner_.spawn(spec));
+      outcome.emplace(spawn(spec));
     } catch (const DirectoryFault& error) {
       outcome.emplace(NotLaunched{error.what(), true});
     } catch (const std::exception& error) {

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "tuner/exec/executor.h"
+#include "tuner/exec/fork_servers.h"
 #include "tuner/exec/spawn.h"
 
 namespace tune {
@@ -39,9 +40,12 @@ class Launcher {
 
  private:
   void run();
+  Spawned spawn(const LaunchSpec& spec);
 
   OnLaunched on_launched_;
   Spawner spawner_;
+  FileDescriptor stop_;  ///< readable once it is stopping
+  ForkServers fork_servers_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<LaunchId, LaunchSpec>> waiting_;

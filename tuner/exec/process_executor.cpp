@@ -111,7 +111,9 @@ class ProcessExecutor::Loop {
                                  .stderr_path = spec.stderr_path};
       }
     }
-    shared_.adopted.expect(launch);
+    const bool is_forked = spec.preload && !spec.preload->modules.empty();
+    shared_.adopted.expect(launch, is_forked);
+    state->second.may_preload = spec.preload && !is_forked;
     spec.environment.push_back(shared_.adopted.variable(launch));
     launcher_->launch(launch, std::move(spec));
   }
@@ -191,6 +193,7 @@ class ProcessExecutor::Loop {
     std::optional<CheckpointWatch::Watched> watched;
     std::string early_lines;         ///< sent before it ran
     std::vector<int> early_signals;  ///< the same
+    bool may_preload = false;        ///< see Preload
     bool to_flush = false;           ///< it is in to_flush_
   };
 
@@ -213,6 +216,7 @@ class ProcessExecutor::Loop {
   void on_spawned(LaunchId launch, Spawned spawned) {
     auto& state = launches_.at(launch);
     state.launching.reset();
+    std::string remark = std::move(spawned.remark);
     try {
       if (state.plain) state.plain->begin(spawned.stdout_begin, spawned.stderr_begin);
       Child::Plain plain{.talk = std::move(state.plain)};
@@ -233,6 +237,10 @@ class ProcessExecutor::Loop {
     const auto child = state.child;
     shared_.adopted.began(launch, child->pid());
     child->start();
+    if (state.may_preload) child->look_at_start();
+    if (!remark.empty()) {
+      shared_.happened.emplace_back(Remarked{launch, Remarked::What::cold, std::move(remark)});
+    }
     child->queue(std::exchange(state.early_lines, {}));
     child->flush();
     for (const int signal : std::exchange(state.early_signals, {})) child->signal(signal);

@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "tuner/files/file_descriptor.h"
 
@@ -132,6 +134,43 @@ std::optional<std::vector<pid_t>> adopted_children() {
     break;
   }
   return pids;
+}
+
+std::vector<std::string> python_packages(pid_t pid) {
+  constexpr std::size_t most_maps_bytes = 8 * 1024 * 1024;
+  constexpr std::uint64_t least_share = 20;
+  constexpr std::size_t most_named = 4;
+  const std::string maps = read_all(pid, "maps", most_maps_bytes);
+  std::map<std::string, std::uint64_t> bytes_of;  // of packages, by their directories
+  for (std::string_view rest = maps; !rest.empty();) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    constexpr std::string_view place = "-packages/";  // of site-packages and dist-packages
+    const auto found = line.find(place);
+    const auto begin = line.find('/');
+    const auto end = found == line.npos ? line.npos : line.find('/', found + place.size());
+    if (end == line.npos) continue;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+    const auto [dash, error] = std::from_chars(line.data(), line.data() + line.size(), from, 16);
+    if (error != std::errc()) continue;
+    std::from_chars(dash + 1, line.data() + line.size(), to, 16);
+    bytes_of[std::string(line.substr(begin, end - begin))] += to - from;
+  }
+  std::vector<std::pair<std::uint64_t, std::string>> largest;
+  for (const auto& [directory, bytes] : bytes_of) {
+    std::error_code ignored;
+    // What is not imported, but comes along, has none: numpy.libs, nvidia.
+    if (!std::filesystem::exists(directory + "/__init__.py", ignored)) continue;
+    largest.emplace_back(bytes, std::filesystem::path(directory).filename().string());
+  }
+  std::sort(largest.rbegin(), largest.rend());
+  std::vector<std::string> names;
+  for (const auto& [bytes, name] : largest) {
+    if (names.size() == most_named || bytes * least_share < largest.front().first) break;
+    names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<pid_t> all_processes() { return numbers_in("/proc"); }

@@ -40,6 +40,10 @@ std::optional<std::string_view> find_variable(const std::vector<std::string>& va
 /// first. Nothing if /proc does not show this process, or shows another namespace's numbers.
 std::optional<std::vector<pid_t>> adopted_children();
 
+/// The Python packages whose libraries it has in memory, those that take most of it first, and only
+/// those that count beside that: what takes long to import. Empty if it cannot be looked at.
+std::vector<std::string> python_packages(pid_t pid);
+
 /// All processes that /proc shows.
 std::vector<pid_t> all_processes();
 

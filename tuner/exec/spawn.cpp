@@ -207,27 +207,39 @@ Process Spawner::start(const Program& program, const std::filesystem::path& dire
   throw error;
 }
 
-Spawned Spawner::spawn(const LaunchSpec& spec) {
-  const Program program = resolve_program(spec, environment_);
-  const auto out = open_log(spec.stdout_path);
-  const auto own_err =
-      spec.stderr_path == spec.stdout_path ? FileDescriptor() : open_log(spec.stderr_path);
-  const int err = own_err ? own_err.get() : out.get();
+LaunchFiles open_launch_files(const LaunchSpec& spec) {
+  LaunchFiles files;
+  files.out = open_log(spec.stdout_path);
+  if (spec.stderr_path != spec.stdout_path) files.own_err = open_log(spec.stderr_path);
   struct stat out_log {};
   struct stat err_log {};
-  (void)::fstat(out.get(), &out_log);
-  (void)::fstat(err, &err_log);
+  (void)::fstat(files.out.get(), &out_log);
+  (void)::fstat(files.err(), &err_log);
+  files.stdout_begin = static_cast<std::uint64_t>(out_log.st_size);
+  files.stderr_begin = static_cast<std::uint64_t>(err_log.st_size);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
   }
-  FileDescriptor ours(ends[0]);
-  const auto theirs = above_standard(ends[1]);
-  if (!theirs) throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
-  Process process = start(program, spec.directory, {dev_null_.get(), out.get(), err, theirs.get()});
+  files.ours = FileDescriptor(ends[0]);
+  files.theirs = above_standard(ends[1]);
+  if (!files.theirs) {
+    throw file_error("cannot make a socket for", "'" + spec.argv[0] + "'", errno);
+  }
+  return files;
+}
+
+Spawned Spawner::spawn(const LaunchSpec& spec) {
+  const Program program = resolve(spec);
+  LaunchFiles files = open_launch_files(spec);
+  Process process = start(program, spec.directory,
+                          {dev_null_.get(), files.out.get(), files.err(), files.theirs.get()});
   const auto stat = read_process_stat(process.pid());
-  return {std::move(process), std::move(ours), stat ? stat->start_ticks : 0,
-          static_cast<std::uint64_t>(out_log.st_size), static_cast<std::uint64_t>(err_log.st_size)};
+  return {.process = std::move(process),
+          .socket = std::move(files.ours),
+          .start_ticks = stat ? stat->start_ticks : 0,
+          .stdout_begin = files.stdout_begin,
+          .stderr_begin = files.stderr_begin};
 }
 
 void Spawner::try_out() try {

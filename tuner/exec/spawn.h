@@ -25,6 +25,19 @@ struct Spawned {
   std::uint64_t start_ticks = 0;   ///< see ProcessStat; 0 if it cannot be read
   std::uint64_t stdout_begin = 0;  ///< bytes in that file before it ran
   std::uint64_t stderr_begin = 0;  ///< the same
+  std::string remark = {};         ///< see Remarked, of `cold`
+};
+
+/// What a process is given to write to and to talk with.
+struct LaunchFiles {
+  FileDescriptor out;
+  FileDescriptor own_err;  ///< none if both logs are one file
+  FileDescriptor ours;     ///< of a stream socket
+  FileDescriptor theirs;
+  std::uint64_t stdout_begin = 0;  ///< bytes that are there
+  std::uint64_t stderr_begin = 0;  ///< the same
+
+  int err() const { return own_err ? own_err.get() : out.get(); }
 };
 
 /// What lies in the directories of the launch, or is gone from there, keeps it from being made: no
@@ -33,6 +46,9 @@ class DirectoryFault : public Error {
  public:
   explicit DirectoryFault(const Error& error) : Error(error) {}
 };
+
+/// Throws as Spawner::spawn does.
+LaunchFiles open_launch_files(const LaunchSpec& spec);
 
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread
 /// that spawned it (PR_SET_PDEATHSIG), has default signal dispositions, an empty mask, a limit of
@@ -49,6 +65,9 @@ class Spawner {
   /// To be called with all signals blocked. A log that is there and is no regular file, or a
   /// directory that is gone, is a DirectoryFault.
   Spawned spawn(const LaunchSpec& spec);
+
+  /// What `spawn` would run. Error if there is no such program.
+  Program resolve(const LaunchSpec& spec) const { return resolve_program(spec, environment_); }
 
   /// Starts a program that does nothing, as any other. Error (machine) with a sentence that names
   /// what this kernel, or the container's runtime, does not allow. Blocks until it has ended.

@@ -371,7 +371,8 @@ void Attempts::on(Remarked& wakeup) {
   const bool goes_on = attempt->ending && (attempt->ending->outcome == Outcome::paused ||
                                            attempt->ending->outcome == Outcome::interrupted);
   if (wakeup.what == Remarked::What::too_late && !goes_on) return;
-  if (!remarked_.insert(wakeup.what).second) return;
+  // Why launches are slower than asked for is said by who knows whether that is news.
+  if (wakeup.what != Remarked::What::cold && !remarked_.insert(wakeup.what).second) return;
   callbacks_.notice(to_string(attempt->trial) + " " + wakeup.sentence);
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tuner/plain/command_words.h"
+#include "tuner/spec/python_command.h"
 #include "tuner/spec/spec_doubts.h"
 #include "tuner/store/paths.h"
 
@@ -60,6 +61,12 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
       visible += (visible.empty() ? "" : ",") + device;
     }
     add("CUDA_VISIBLE_DEVICES", visible);
+  }
+  if (const auto words = interpreter_words(spec.command)) {
+    launch.preload = Preload{.modules = spec.preload,
+                             .interpreter_words = *words,
+                             .log = paths::preload_log(context.experiment_dir),
+                             .patience_s = spec.launch_timeout_s / 2};
   }
   return launch;
 }

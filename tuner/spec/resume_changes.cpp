@@ -17,6 +17,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/trainable/command", ""},
     {"/trainable/env", ""},
     {"/trainable/merge_output", ""},
+    {"/trainable/preload", ""},
     {"/trainable/plain/metrics", ""},
     {"/trainable/plain/working_directory", ""},
     {"/trainable/plain/checkpoints", ""},

@@ -42,6 +42,7 @@ struct ExperimentSpec {
   bool merge_output = false;               ///< stderr into stdout.log, interleaved
   /// The trainable knows nothing of the driver; `command` and `env` have words then.
   std::optional<PlainProgram> plain;
+  std::vector<std::string> preload;  ///< Python modules that are loaded once for all trials
   Json param_space = Json::object();
   std::vector<Objective> objectives;
   std::vector<std::string> constraints;  ///< of configs and of last results (Constraint::text)

@@ -95,7 +95,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "stop_grace_s",
         "last_result_grace_s",
         "resume_from_checkpoint"}},
-      {"/trainable", {"command", "env", "merge_output", "plain"}},
+      {"/trainable", {"command", "env", "merge_output", "plain", "preload"}},
       {"/trainable/plain",
        {"metrics", "working_directory", "checkpoints", "complete", "resume", "save_signal",
         "checkpoint_exit_code"}},

@@ -16,8 +16,8 @@ std::filesystem::path resolve(const std::filesystem::path& base, const std::file
 /// A path that begins with "~/" in the user's home, as a shell has it; others as they are.
 std::filesystem::path at_home(const std::filesystem::path& path);
 
-/// Fills in command, env, merge_output and plain. `base`: where relative paths start; null: they
-/// stay.
+/// Fills in command, env, merge_output, plain and preload. `base`: where relative paths start;
+/// null: they stay.
 void parse_trainable(const FieldReader& top, const std::filesystem::path* base,
                      ExperimentSpec& spec, std::vector<Problem>& problems);
 Json trainable_to_json(const ExperimentSpec& spec);

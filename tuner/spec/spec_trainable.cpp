@@ -1,7 +1,9 @@
 // The trainable of a spec: program, arguments, environment. Knows no process: nothing is started.
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
+#include "tuner/spec/python_command.h"
 #include "tuner/spec/spec_parts.h"
 
 namespace tune {
@@ -85,6 +87,27 @@ void parse_env(const Json& env, ExperimentSpec& spec, std::vector<Problem>& prob
   }
 }
 
+bool is_module(const std::string& name) {
+  bool begins = true;
+  for (const char each : name) {
+    const auto letter = static_cast<unsigned char>(each);
+    const bool is_letter = std::isalpha(letter) != 0 || each == '_' || letter >= 0x80;
+    if (each == '.' ? begins : !is_letter && (begins || std::isdigit(letter) == 0)) return false;
+    begins = each == '.';
+  }
+  return !begins;
+}
+
+std::optional<std::vector<std::string>> to_modules(const Json& json) {
+  std::vector<std::string> modules;
+  for (const Json& each : json.is_array() ? json : Json::array({json})) {
+    const auto name = to_text(each);
+    if (!name || !is_module(*name)) return std::nullopt;
+    modules.push_back(*name);
+  }
+  return modules;
+}
+
 }  // namespace
 
 fs::path resolve(const fs::path& base, const fs::path& path) {
@@ -120,11 +143,20 @@ void parse_trainable(const FieldReader& top, const fs::path* base, ExperimentSpe
   } else if (env) {
     fields.wrong("env", "an object of names and strings", *env);
   }
+  fields.read("preload", "a list of Python modules such as [\"torch\"]", to_modules, spec.preload);
+  const bool is_known = !spec.command.empty() && !interpreter_words(spec.command);
+  if (!spec.preload.empty() && is_known) {
+    fields.complain("preload",
+                    "preload is for a command that begins with python and its script, or -m and a "
+                    "module: got " +
+                        describe(spec.command.front()));
+  }
   parse_plain(fields, base, spec, problems);
 }
 
 Json trainable_to_json(const ExperimentSpec& spec) {
   Json json = {{"command", spec.command}, {"env", spec.env}, {"merge_output", spec.merge_output}};
+  if (!spec.preload.empty()) json["preload"] = spec.preload;
   if (spec.plain) json["plain"] = plain_to_json(*spec.plain);
   return json;
 }

@@ -73,6 +73,7 @@ path history(const path& experiment) { return in(experiment, "history.jsonl"); }
 
 path trial(const path& experiment, TrialId trial) { return in(experiment, to_string(trial)); }
 path work(const path& trial) { return in(trial, "work"); }
+path preload_log(const path& experiment) { return in(experiment, "preload.log"); }
 path standard_output(const path& trial) { return in(trial, "stdout.log"); }
 path standard_error(const path& trial) { return in(trial, "stderr.log"); }
 path arguments(const path& trial) { return trial / "args.json"; }

@@ -23,6 +23,7 @@ path trials(const path& experiment, int number);        ///< trials-1.jsonl
 path history(const path& experiment);                   ///< history.jsonl
 path trial(const path& experiment, TrialId trial);      ///< trial_00012
 path work(const path& trial);                           ///< work, see CheckpointKeeper
+path preload_log(const path& experiment);               ///< preload.log
 path standard_output(const path& trial);                ///< stdout.log
 path standard_error(const path& trial);
 path arguments(const path& trial);              ///< args.json, for a plain program that wants it

@@ -1,7 +1,7 @@
 """``python3 -m tune.trial [--api class|function] TARGET``: one trial's process.
 
-TARGET is ``FILE.py:NAME``, ``MODULE:NAME`` or ``FILE.pkl``. The hello is said before the user's
-code is loaded, which may take long, if ``--api`` says what that is.
+TARGET is ``FILE.py:NAME``, ``MODULE:NAME`` or ``FILE.pkl``. If ``--api`` says what that is, loading
+it may take as long as it does: the hello is then said meanwhile.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import importlib.util
 import os
 import pickle
 import sys
+import threading
 import traceback
 from types import ModuleType
 from typing import Any
 
 from tune import _session, trainable
 from tune._driver import Connection, TrialStopped
+
+#: So long the driver waits for a hello in any case.
+_PATIENCE_S = 10.0
 
 #: Set while a trial's program is loaded and runs: a search must not begin in it.
 is_trial = False
@@ -63,14 +67,35 @@ def _hello(connection: Connection, is_class: bool) -> None:
         connection.send("hello", protocol=1, api="function", can_reset=False, can_save=True)
 
 
-def _run(connection: Connection, api: str | None, target: str) -> None:
+def _load_and_greet(connection: Connection, api: str | None, target: str) -> Any:
+    """What `target` names. The hello comes after it, so that the driver knows how long a start
+    takes, or after a while."""
+    lock = threading.Lock()
+    greeted = False
+
+    def greet(is_class: bool) -> None:
+        nonlocal greeted
+        with lock:
+            if not greeted:
+                greeted = True
+                _hello(connection, is_class)
+
+    late = threading.Timer(_PATIENCE_S, greet, [api == "class"])
+    late.daemon = True
     if api is not None:
-        _hello(connection, api == "class")
-    found = load(target)
+        late.start()
+    try:
+        found = load(target)
+    finally:
+        late.cancel()
+    greet(_is_class(found) if api is None else api == "class")
+    return found
+
+
+def _run(connection: Connection, api: str | None, target: str) -> None:
+    found = _load_and_greet(connection, api, target)
     is_class = _is_class(found)
-    if api is None:
-        _hello(connection, is_class)
-    elif is_class != (api == "class"):
+    if api is not None and is_class != (api == "class"):
         raise TypeError(f"{target} is {'a class' if is_class else 'a function'}, and no {api}")
     if is_class:
         trainable.drive(connection, found)

@@ -24,7 +24,7 @@ from tune.trainable import Trainable
 _INTERRUPTED = 130
 
 #: Fields of a spec that stand beside the command.
-_OF_PROGRAM = ("env", "merge_output", "plain")
+_OF_PROGRAM = ("env", "merge_output", "plain", "preload")
 
 TrainFunction = Callable[[dict[str, Any]], object]
 
@@ -130,8 +130,8 @@ class Tuner:
     ``fields``
         Those of a spec (docs/spec.md): ``metric``, ``mode``, ``num_samples``, ``scheduler``,
         ``searcher``, ``stop``, ``name``, ``storage_path`` ..., and of its ``trainable`` ``env``,
-        ``merge_output``, ``plain``. Or Ray's ``tune_config`` and ``run_config``. A field that is
-        None is one that is not said.
+        ``merge_output``, ``plain``, ``preload``. Or Ray's ``tune_config`` and ``run_config``. A
+        field that is None is one that is not said.
 
     TypeError, ValueError: what was given cannot be a spec.
     """

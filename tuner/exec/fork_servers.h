@@ -1,0 +1,42 @@
+// Starts Python programs by forking a process that has their modules loaded already.
+// Knows no protocol and no loop. fork_server.py is that process.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/exec/executor.h"
+#include "tuner/exec/spawn.h"
+
+namespace tune {
+
+/// One server for each environment and list of modules, started when it is first needed. What
+/// stands in the way of forking is found out by the server, and leads to launches without it.
+class ForkServers {
+ public:
+  /// `spawner` starts the servers and must live as long. `stop`: a descriptor that becomes readable
+  /// when nothing is to be waited for any more; not owned.
+  ForkServers(Spawner& spawner, int stop);
+  /// Ends the servers. What they have started goes on: its parent is this process.
+  ~ForkServers();
+
+  /// Starts what `spec` says, which has `preload`. Nothing if it is to be started without: `remark`
+  /// then says why, if that is news, without its subject, which is the trial. Blocks until the
+  /// server has loaded its modules, if it is a new one. Throws what Spawner::spawn does.
+  std::optional<Spawned> spawn(const LaunchSpec& spec, std::string& remark);
+
+ private:
+  struct Server;
+  Server* server_for(const LaunchSpec& spec, const Program& program, std::string& remark);
+  void begin(Server& server, const LaunchSpec& spec, const Program& program);
+  std::optional<Spawned> fork_from(Server& server, const LaunchSpec& spec, const Program& program,
+                                   std::string& remark);
+
+  Spawner& spawner_;
+  int stop_;
+  std::vector<Server> servers_;
+  bool too_many_ = false;  ///< has been said
+};
+
+}  // namespace tune
