@@ -74,9 +74,11 @@ def main():
     options = parser.parse_args()
     options.tune = os.path.abspath(options.tune)
     with tempfile.TemporaryDirectory(prefix="tune-bench-") as directory:
-        cold, forked, own = [], [], []
+        cold, forked, own, cold_own = [], [], [], []
         for _ in range(3):
-            cold += one_by_one(options, directory, False, max(3, options.trials // 3))[0]
+            each, pages = one_by_one(options, directory, False, max(3, options.trials // 3))
+            cold += each
+            cold_own += pages
             each, pages = one_by_one(options, directory, True, options.trials)
             forked += each
             own += pages
@@ -84,7 +86,7 @@ def main():
         print(f"one trial, cold          {1000 * cold_s:8.1f} ms median, {1000 * min(cold):.1f} least")
         print(f"one trial, forked        {1000 * forked_s:8.1f} ms median, {1000 * min(forked):.1f} least"
               f"  ({cold_s / forked_s:.0f} times sooner)")
-        print(f"own pages of a trial     {max(own) / 1024:8.1f} MiB at most")
+        print(f"own pages of a trial     {max(own) / 1024:8.1f} MiB at most; cold {max(cold_own) / 1024:.1f}")
         slots = os.cpu_count()
         times, _ = search(options, directory, True, options.many, 0.1, slots)
         moments = sorted(moment for moment, _ in times)

@@ -1,9 +1,10 @@
 """Kills the driver with SIGKILL at random moments of real experiments, resumes it each time, and
 holds what is left against records that the driver cannot have touched.
 
-    crash_torture.py --runs 20 --seed 1 [--scheduler LIST]
-        so many kills; the experiments follow from the seed, the moments only roughly
-    environment: TUNE, TORTURE_TRAINABLE, TORTURE_PLUGIN, SLOW_DISK name what was built
+    crash_torture.py --runs 20 --seed 1 [--scheduler LIST] [--python]
+        so many kills; the experiments follow from the seed, the moments only roughly; with --python
+        the trainable is torture_trainable.py, forked from a process that has its modules
+    environment: PYTHON_PACKAGE, TUNE, TORTURE_TRAINABLE, TORTURE_PLUGIN, SLOW_DISK name what was built
 
 The trainable (torture_trainable.cpp) and a callback in the driver (torture_plugin.cpp) append facts
 to one file a trial outside of the experiment. About half of the experiments have a disk that is
@@ -139,7 +140,7 @@ class Record:
 class Experiment:
     """One experiment from its first start to the end of its last resume."""
 
-    def __init__(self, directory, seed, scheduler):
+    def __init__(self, directory, seed, scheduler, python):
         self.random = random.Random(seed)
         self.base = directory
         self.dir = directory / "experiment"
@@ -158,7 +159,8 @@ class Experiment:
             env["TORTURE_REUSED"] = "1"
         spec = {
             "name": "experiment", "storage_path": str(directory),
-            "trainable": {"command": [os.environ["TORTURE_TRAINABLE"]], "env": env},
+            "trainable": self.python_trainable(env) if python else
+                         {"command": [os.environ["TORTURE_TRAINABLE"]], "env": env},
             "param_space": {"iterations": self.iterations, "draw": {"uniform": [0, 1]}},
             "metric": "stamp", "mode": "max", "seed": seed % 2**32,
             "num_samples": self.trials, "max_concurrent_trials": MAX_CONCURRENT,
@@ -180,6 +182,12 @@ class Experiment:
                 filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
         self.sessions = 0
         self.before = set()  # what ran when the last driver was killed
+
+    def python_trainable(self, env):
+        target = str(pathlib.Path(__file__).with_name("torture_trainable.py")) + ":Torture"
+        return {"command": [sys.executable, "-m", "tune.trial", "--api", "class", target],
+                "preload": ["random", "json", "tune"],
+                "env": {**env, "PYTHONPATH": os.environ["PYTHON_PACKAGE"]}}
 
     def scheduler_options(self):
         factor = self.random.choice([2, 3])
@@ -276,7 +284,7 @@ class Experiment:
         require(states["TERMINATED"] + left == self.trials == status["trials"], status)
         require(status["driver"] is None, status["driver"])
         allowed = r"experiment\.json|CURRENT|history\.jsonl|(journal|snapshot|trials)-\d+\.jsonl?|trial_\d+|\.LOCK\..*tmp-.*" \
-                  r"|pbt_global\.txt|pbt_policy_trial_\d+\.txt"
+                  r"|preload\.log|pbt_global\.txt|pbt_policy_trial_\d+\.txt"
         for name in os.listdir(self.dir):
             require(re.fullmatch(allowed, name), name, "is left in the experiment's directory")
         trials = [f"trial_{number:05}" for number in range(self.trials)]
@@ -364,14 +372,14 @@ class Experiment:
                     lost)
 
 
-def torture(base, runs, seed, schedulers):
+def torture(base, runs, seed, schedulers, python):
     """The number of experiments and of acknowledged results."""
     chance = random.Random(seed)
     kills = experiments = results = 0
     while kills < runs:
         experiments += 1
         experiment = Experiment(base / f"{experiments:04}", chance.getrandbits(48),
-                                schedulers[experiments % len(schedulers)])
+                                schedulers[experiments % len(schedulers)], python)
         ended = False
         # So that a short form comes to all schedulers, and a long one to many kills of one experiment.
         last_kill = min(runs, kills + chance.choice([4, 6, 40]))
@@ -399,10 +407,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of experiments and delays (1)")
     parser.add_argument("--scheduler", default=",".join(SCHEDULERS),
                         help="which of them take turns (all)")
+    parser.add_argument("--python", action="store_true", help="trials in Python, forked")
     arguments = parser.parse_args()
     base = pathlib.Path(tempfile.mkdtemp(prefix="tune-torture-"))
     try:
-        torture(base, arguments.runs, arguments.seed, arguments.scheduler.split(","))
+        torture(base, arguments.runs, arguments.seed, arguments.scheduler.split(","),
+                arguments.python)
     except Violation as violation:
         print(f"VIOLATION {violation}")
         return 1

@@ -17,6 +17,7 @@ set(torture_environment
     "MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py"
     "TORTURE_PLUGIN=$<TARGET_FILE:torture_plugin>"
     "TORTURE_TRAINABLE=$<TARGET_FILE:torture_trainable>"
+    "PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python"
     "SLOW_DISK=$<TARGET_FILE:slow_disk>"
     "GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden"
     "PYTHONDONTWRITEBYTECODE=1")
@@ -30,6 +31,10 @@ endforeach()
 add_test(NAME "e2e crash torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py
                                           --runs 20 --seed 1)
 set_tests_properties("e2e crash torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+
+add_test(NAME "e2e python torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py
+                                           --runs 8 --seed 3 --python)
+set_tests_properties("e2e python torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
 
 add_test(NAME "e2e plain torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plain_torture.py
                                           --runs 12 --seed 1)

@@ -39,7 +39,7 @@ class Trainable:
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Becomes a trial with another config, as good as new; False: it cannot. Used with
-        ``reuse_processes``."""
+        ``reuse_processes``. ``config``, ``trial_id`` and the others are the new trial's already."""
         return False
 
     def cleanup(self) -> None:
@@ -126,6 +126,7 @@ class _Driven:
             bad_command("a reset came before start")
         assert trainable is not None
         _move_to(start)
+        self._take_over(trainable, start)
         try:
             can = trainable.reset_config(start["config"])
         except Exception:  # noqa: BLE001 (a process of its own is to show whether it matters)
@@ -136,7 +137,6 @@ class _Driven:
             while self._connection.receive()["type"] != "stop":
                 pass
             raise TrialStopped(0)
-        self._take_over(trainable, start)
         if start.get("checkpoint"):
             trainable.load_checkpoint(start["checkpoint"])
 
