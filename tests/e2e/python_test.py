@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -304,6 +305,13 @@ if __name__ == "__main__":
         self.assertEqual(found, 12)
         version = subprocess.run([python, "-m", "tune", "--version"], check=True, capture_output=True, text=True)
         self.assertEqual(version.stdout, self.tune("--version").out)
+        linked = subprocess.run(["ldd", self.path("venv/bin/tune")], check=True, capture_output=True, text=True).stdout
+        self.assertRegex(linked, rf"libre2.* => {self.path('venv')}/bin/\.\./lib/tune-driver/")
+        # What every Linux has, and nothing else, is the system's.
+        others = {name.split(".so")[0] for name, path in re.findall(r"(\S+) => (\S+)", linked)
+                  if "tune-driver" not in path}
+        self.assertLessEqual(others, {"libc", "libm", "libgcc_s", "libstdc++", "libdl", "libpthread", "librt",
+                                      "libasan", "libubsan", "libtsan"})
 
 
 if __name__ == "__main__":

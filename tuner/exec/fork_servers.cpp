@@ -17,8 +17,9 @@
 #include <string_view>
 #include <utility>
 
-#include "fork_server_source.h"
 #include "tuner/exec/adopted.h"
+#include "tuner/exec/fork_server_source.h"  // from fork_server.py, by CMake
+#include "tuner/exec/process_stat.h"
 
 namespace tune {
 namespace {
