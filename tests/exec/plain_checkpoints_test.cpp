@@ -267,8 +267,8 @@ TEST_CASE("What a program saves after results that nobody took is not found", "[
 TEST_CASE("What is saved on a signal and comes too late is remarked upon", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "trap 'echo x > saved/t; mv saved/t saved/last; exit 0' TERM; i=0; "
-      "while :; do i=$((i+1)); echo loss: $i; sleep 0.1; done",
+      "trap 'echo x > saved/t; mv saved/t saved/last; exit 0' TERM; "
+      "printf 'loss: 1\\nloss: 2\\n'; while :; do sleep 0.1; done",
       "last");
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
