@@ -270,6 +270,32 @@ if __name__ == "__main__":
 """)
         self.assertEqual(found[:2], [["nan", "3", "-inf", "3"], {}])
 
+    def test_what_is_pickled_lies_with_the_experiment_and_one_that_is_refused_leaves_nothing(self):
+        self.write("lib.py", HEAD + """
+def train(config, data):
+    tune.report({"loss": sum(data)})
+""")
+        found = self.answer(HEAD + """
+import glob, lib
+
+def search(data):
+    return tune.Tuner(tune.with_parameters(lib.train, data=data), {}, metric="loss", mode="min",
+                      run_config=tune.RunConfig(verbose=0, name="bound"))
+
+if __name__ == "__main__":
+    search([1]).fit()
+    first = os.listdir("results"), glob.glob("results/bound/.trainable-*.pkl")
+    try:
+        search([2]).fit()
+    except tune.TuneError as error:
+        again = str(error)
+    print(json.dumps([first, again, glob.glob("results/bound/.trainable-*.pkl")]))
+""")
+        self.assertEqual(found[0][0], ["bound"])
+        self.assertEqual(len(found[0][1]), 1)
+        self.assertIn("holds an experiment already", found[1])
+        self.assertEqual(found[2], found[0][1])
+
     def test_a_command_is_searched_over_too_and_a_name_that_is_taken_says_so(self):
         said = self.answer(HEAD + """
 if __name__ == "__main__":

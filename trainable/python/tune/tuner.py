@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import importlib.util
 import inspect
 import json
 import os
-import pickle
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from tune import trial
+from tune import _pickled, trial
 from tune._binary import find_binary
 from tune.config import RunConfig, TuneConfig, spec_value
 from tune.results import ResultGrid, TuneError
@@ -74,48 +73,22 @@ def _json_default(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} cannot stand in a spec: {value!r}")
 
 
-def _target(trainable: Any, aside: str) -> str:
-    """How a trial's process finds `trainable`: by file or module and name, else pickled into the
-    file `aside`."""
-    if not isinstance(trainable, _Bound):
-        name = getattr(trainable, "__qualname__", "")
-        module = sys.modules.get(getattr(trainable, "__module__", ""))
-        found: Any = module
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is trainable and module is not None:
-            if module.__name__ != "__main__":
-                return f"{module.__name__}:{name}"
-            file = getattr(module, "__file__", None)
-            if file and str(file).endswith(".py"):
-                return f"{os.path.abspath(file)}:{name}"
-    return _pickled(trainable, aside)
-
-
-def _pickled(trainable: Any, aside: str) -> str:
-    module: Any = pickle
-    if importlib.util.find_spec("cloudpickle") is not None:
-        import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-        module = cloudpickle
-    try:
-        content = module.dumps(trainable)
-    except Exception as error:  # noqa: BLE001 (whatever its parts raise)
-        more = "" if module is not pickle else "; cloudpickle, if installed, can do more"
-        raise TuneError(
-            f"the trainable has no place in a file where a trial could load it from, and cannot "
-            f"be pickled: {error}{more}"
-        ) from None
-    in_main = module is pickle and b"__main__" in content
-    if in_main:
-        raise TuneError(
-            "the trainable is not found by its name in a file, and without cloudpickle a trial "
-            "cannot load it: define it at the top of a module, or install cloudpickle"
-        )
-    os.makedirs(os.path.dirname(aside), exist_ok=True)
-    with open(aside, "wb") as file:
-        file.write(content)
-    return aside
+def _importable(trainable: Any) -> str | None:
+    """How a trial's process finds `trainable` by file or module and name; None: it does not."""
+    if isinstance(trainable, _Bound):
+        return None
+    name = getattr(trainable, "__qualname__", "")
+    module = sys.modules.get(getattr(trainable, "__module__", ""))
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is trainable and module is not None:
+        if module.__name__ != "__main__":
+            return f"{module.__name__}:{name}"
+        file = getattr(module, "__file__", None)
+        if file and str(file).endswith(".py"):
+            return f"{os.path.abspath(file)}:{name}"
+    return None
 
 
 class Tuner:
@@ -208,15 +181,34 @@ class Tuner:
             name = self._spec.setdefault("name", self._new_name())
             storage = os.path.abspath(self._spec.setdefault("storage_path", "results"))
             self._spec["storage_path"] = storage
-            self._spec["trainable"] = self._program(
-                os.path.join(storage, ".pickled", f"{name}.pkl")
-            )
+            directory = os.path.join(storage, name)
+            # Another search of this name, which is refused, must not take the place of the first.
+            aside = os.path.join(directory, f".trainable-{secrets.token_hex(4)}.pkl")
+            pickled = self._say_program(aside)
             file = os.path.join(scratch, f"{name}.json")
             with open(file, "w", encoding="utf-8") as spec:
                 json.dump(self._spec, spec, default=_json_default)
             self._validate(file)
-            self._run(["run", file])
-        return ResultGrid(os.path.join(storage, name))
+            if pickled is not None:
+                os.makedirs(directory, exist_ok=True)
+                with open(aside, "xb") as to:
+                    to.write(pickled)
+            try:
+                self._run(["run", file])
+            except TuneError:
+                if pickled is not None and not self._is_of_experiment(directory, aside):
+                    os.remove(aside)
+                raise
+        return ResultGrid(directory)
+
+    @staticmethod
+    def _is_of_experiment(directory: str, aside: str) -> bool:
+        """Whether the experiment that lies in `directory`, if one does, loads `aside`."""
+        try:
+            with open(os.path.join(directory, "experiment.json"), encoding="utf-8") as spec:
+                return os.path.basename(aside) in spec.read()
+        except OSError:
+            return False
 
     def _new_name(self) -> str:
         trainable = self._trainable
@@ -227,16 +219,21 @@ class Tuner:
         now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         return f"{stem[:60]}_{now}"
 
-    def _program(self, aside: str) -> dict[str, Any]:
+    def _say_program(self, aside: str) -> bytes | None:
+        """Says in the spec what runs. Answers what is to stand in the file `aside`, if anything."""
         given = self._program_fields
         if isinstance(self._trainable, (list, tuple)):
-            return {**given, "command": [str(each) for each in self._trainable]}
+            self._spec["trainable"] = {**given, "command": [str(each) for each in self._trainable]}
+            return None
         api = "class" if inspect.isclass(self._trainable) else "function"
-        target = _target(self._trainable, aside)
-        command = [sys.executable, "-m", "tune.trial", "--api", api, target]
+        target = _importable(self._trainable)
+        pickled = None if target else _pickled.dumps(self._trainable, "the trainable")
+        command = [sys.executable, "-m", "tune.trial", "--api", api, target or aside]
         # The same imports as here, wherever a trial runs.
         path = os.pathsep.join(os.path.abspath(each or ".") for each in sys.path)
-        return {**given, "command": command, "env": {"PYTHONPATH": path, **given.get("env", {})}}
+        environment = {"PYTHONPATH": path, **given.get("env", {})}
+        self._spec["trainable"] = {**given, "command": command, "env": environment}
+        return pickled
 
     @staticmethod
     def _validate(file: str) -> None:

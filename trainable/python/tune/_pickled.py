@@ -1,0 +1,39 @@
+"""What has no place in a file: pickled for the trials, which load it again."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import sys
+from typing import Any
+
+from tune.results import TuneError
+
+
+def _how_to_install() -> str:
+    return f"{sys.executable} -m pip install cloudpickle"
+
+
+def dumps(value: Any, what: str) -> bytes:
+    """`value`, for another process: by cloudpickle, where that is installed, else by pickle.
+
+    TuneError if that cannot be, which calls it `what`.
+    """
+    module: Any = pickle
+    if importlib.util.find_spec("cloudpickle") is not None:
+        import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        module = cloudpickle
+    try:
+        content: bytes = module.dumps(value)
+    except Exception as error:  # noqa: BLE001 (whatever its parts raise)
+        more = "" if module is not pickle else f"; cloudpickle can do more: {_how_to_install()}"
+        raise TuneError(f"{what} cannot be pickled for the trials: {error}{more}") from None
+    # A trial's __main__ is another one.
+    if module is pickle and b"__main__" in content:
+        raise TuneError(
+            f"{what} is not found by its name in a file, and without cloudpickle a trial cannot "
+            f"load it: define it at the top of a module, or install cloudpickle: "
+            f"{_how_to_install()}"
+        )
+    return content
