@@ -184,6 +184,48 @@ if __name__ == "__main__":
     print(lightning.__version__)
     driven(train, {"lr": tune.uniform(0.01, 0.1)}, "loss")
 """
+JAX = HEAD + """
+import jax, optax
+import jax.numpy as jnp
+from tune.integration.jax import load_pytree, save_pytree
+
+def train(config):
+    optimizer = optax.adam(config["lr"])
+    weights = {"w": jnp.ones((4,), jnp.bfloat16), "b": jnp.zeros(())}
+    state = {"weights": weights, "optimizer": optimizer.init(weights), "key": jax.random.key(7), "epoch": 0}
+    once = Once(6) if config["dies"] else lambda: None
+    if checkpoint := tune.get_checkpoint():
+        state = load_pytree(checkpoint.path, state)
+        print("goes on after", state["epoch"])
+    def loss_of(weights, x):
+        return jnp.mean((x @ weights["w"].astype(jnp.float32) + weights["b"] - x[:, 0]) ** 2)
+    while state["epoch"] < 10:
+        once()
+        key, own = jax.random.split(state["key"])
+        loss, slope = jax.value_and_grad(loss_of)(state["weights"], jax.random.normal(own, (16, 4)))
+        change, after = optimizer.update(slope, state["optimizer"])
+        state = {"weights": optax.apply_updates(state["weights"], change), "optimizer": after, "key": key,
+                 "epoch": state["epoch"] + 1}
+        tune.report({"loss": loss}, save=lambda directory: save_pytree(directory, state))
+
+if __name__ == "__main__":
+    print(jax.__version__)
+    os.makedirs("one")
+    tree = {"a": jnp.ones(3), "n": 3, "k": jax.random.key(1)}
+    save_pytree("one", tree)
+    said = [os.listdir("one")]
+    for other in ({"a": jnp.ones(3), "n": 3}, {**tree, "b": 1}, {**tree, "a": jnp.ones(2)},
+                  {**tree, "a": jnp.ones(3, jnp.bfloat16)}, {**tree, "k": jax.random.key(1, impl="rbg")}):
+        try:
+            said.append(repr(load_pytree("one", other)))
+        except ValueError as error:
+            said.append(str(error))
+    results = tune.Tuner(train, {"lr": 0.1, "dies": tune.grid_search([False, True])}, metric="loss", mode="min",
+                         checkpoint_config={"checkpoint_frequency": 2}, failure_config={"max_failures": 1},
+                         run_config=tune.RunConfig(verbose=0, name="jax")).fit()
+    print(json.dumps([said, [[row["loss"] for row in each.metrics_history] for each in results],
+                      open(os.path.join(results[1].path, "stdout.log")).read()]))
+"""
 
 
 ENVIRONMENT = {**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": PACKAGE, "KERAS_BACKEND": "torch"}
@@ -207,15 +249,34 @@ class PythonLibraries(Case):
         python = python_with(*modules)
         if python is None:
             raise unittest.SkipTest(f"no Python here has {' and '.join(modules)}")
+        for state, error, iterations, out in self.answer(script, python, modules[0]):
+            self.assertEqual((state, iterations), ("TERMINATED", list(range(1, 11))), error)
+            self.assertRegex(out, "goes on after [456]")
+
+    def answer(self, script, python, name):
+        """What it prints last, as JSON."""
         self.write("search.py", script)
         done = subprocess.run([python, "search.py"], cwd=self.dir, capture_output=True, text=True, check=False,
                               timeout=LIMIT_S, env=ENVIRONMENT)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        version, answer = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]
-        print(f"{modules[0]} {version}", file=sys.stderr)
-        for state, error, iterations, out in json.loads(answer):
-            self.assertEqual((state, iterations), ("TERMINATED", list(range(1, 11))), error)
-            self.assertRegex(out, "goes on after [456]")
+        print(f"{name} {done.stdout.splitlines()[0]}", file=sys.stderr)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def test_jax_goes_on_bit_for_bit_and_names_the_leaf_that_differs(self):
+        python = python_with("jax", "optax")
+        if python is None:
+            raise unittest.SkipTest("no Python here has jax and optax")
+        said, losses, out = self.answer(JAX, python, "jax")
+        self.assertEqual(said[0], ["pytree.npz"])
+        self.assertEqual(said[1:], [
+            "the checkpoint has a leaf ['k'], which is not expected",
+            "the checkpoint has no leaf ['b']",
+            "the leaf ['a'] has shape [3] in the checkpoint, and [2] was expected",
+            "the leaf ['a'] has dtype float32 in the checkpoint, and bfloat16 was expected",
+            "the leaf ['k'] has key threefry2x32 in the checkpoint, and rbg was expected"])
+        self.assertEqual(len(losses[0]), 10)
+        self.assertEqual(losses[0], losses[1])
+        self.assertIn("goes on after 4", out)
 
     def test_xgboost(self):
         self.check(XGBOOST, "xgboost", "numpy")
