@@ -76,8 +76,9 @@ def load_pytree(directory: str | os.PathLike[str], like: Any) -> Any:
     found: list[Any] = []
     with numpy.load(os.path.join(directory, _FILE), allow_pickle=False) as file:
         described = json.loads(file[_LEAVES].tobytes())
+        expected = {path for path, _ in leaves}
         for path in described:
-            if path not in dict(leaves):
+            if path not in expected:
                 raise ValueError(f"the checkpoint has a leaf {path}, which is not expected")
         for path, leaf in leaves:
             if path not in described:
