@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +36,14 @@ ChildLife child_life(pid_t pid) {
 void reap(pid_t pid) {
   siginfo_t ignored{};
   (void)::waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED | WNOHANG | __WALL);
+}
+
+/// It may be about to run its first program.
+bool is_young(const ProcessStat& stat) {
+  timespec now{};
+  if (::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return false;
+  const auto ticks_a_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) <= stat.start_ticks / ticks_a_second + 1;
 }
 
 /// The launch that a word of the variable names, if it begins with `prefix`.
@@ -121,7 +130,7 @@ bool Adopted::look_once() {
       again = true;
       continue;
     }
-    if (owner.kind == Owner::Kind::dying) {
+    if (owner.kind == Owner::Kind::mute) {
       for (auto& [launch, known] : launches_) known.left = Left::some;
       continue;
     }
@@ -144,10 +153,12 @@ Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
     return {is_apart ? Owner::Kind::nobody : Owner::Kind::unknown, {}};
   }
   const auto variables = read_environment(pid);
-  if (variables.empty()) {  // another user's, one without any, or one that is just ending
+  if (variables.empty()) {
+    // Another user's, one without any; or one that is just ending, or becoming another program.
     const auto stat = read_process_stat(pid);
-    const bool is_dying = stat && stat->is_exiting && stat->group != ::getpgrp();
-    return {is_dying ? Owner::Kind::dying : Owner::Kind::unknown, {}};
+    const bool is_between = stat && (stat->is_exiting || is_young(*stat));
+    const bool is_mute = is_between && stat->group != ::getpgrp();
+    return {is_mute ? Owner::Kind::mute : Owner::Kind::unknown, {}};
   }
   const auto value = find_variable(variables, launch_variable);
   const auto launch = value ? launch_in(*value, prefix_) : std::nullopt;

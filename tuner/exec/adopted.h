@@ -66,7 +66,7 @@ class Adopted {
   struct Owner {
     enum class Kind {
       unknown,
-      dying,    ///< cannot be asked any more, and may have children yet
+      mute,     ///< cannot be asked just now, and may have children yet
       program,  ///< the program's own child
       launch,   ///< a trial's
       nobody,   ///< a trial's, whichever: nothing but to be reaped
