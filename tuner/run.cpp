@@ -24,6 +24,7 @@
 #include "tuner/exec/spawn.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/exec/watchdog.h"
+#include "tuner/host/program_policies.h"
 #include "tuner/loop/drive.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
@@ -428,6 +429,7 @@ Catalogue built_in_catalogue() {
   add_searchers(catalogue);
   add_stoppers(catalogue);
   add_callbacks(catalogue);
+  add_program_policies(catalogue);
   return catalogue;
 }
 

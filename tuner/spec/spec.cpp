@@ -274,6 +274,7 @@ class SpecParser {
     const Json* searcher = top_.find("searcher");
     const Json* scheduler = top_.find("scheduler");
     Json chosen = searcher ? *searcher : spec_.searcher;
+    if (base_) resolve_program_policy(*base_, chosen);
     choose_searcher(chosen, context);
     const bool is_open = is_auto(searcher ? *searcher : spec_.searcher);
     if (is_open && !is_context_good_) {
@@ -283,9 +284,11 @@ class SpecParser {
     }
     Json typed = scheduler ? *scheduler : spec_.scheduler;
     if (base_ && !read_policy_file(*base_, "/scheduler", typed, problems_)) return;
+    if (base_) resolve_program_policy(*base_, typed);
     spec_.scheduler = parse_typed(typed, "/scheduler", "scheduler", catalogue_.schedulers, context);
     if (const Json* callbacks = top_.find("callbacks")) parse_callbacks(*callbacks, context);
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
+    if (base_) resolve_program_policy(*base_, spec_.stop);
     make_stopper(spec_, catalogue_, context, problems_);
   }
 

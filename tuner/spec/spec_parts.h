@@ -52,4 +52,8 @@ Json failures_to_json(const FailureConfig& config);
 bool read_policy_file(const std::filesystem::path& base, const std::string& place, Json& scheduler,
                       std::vector<Problem>& problems);
 
+/// Makes absolute what in the command of a policy "program" names a file as seen from `base`:
+/// "mine.py", "mine.py:Mine". Leaves others as they are.
+void resolve_program_policy(const std::filesystem::path& base, Json& policy);
+
 }  // namespace tune

@@ -50,4 +50,31 @@ bool read_policy_file(const std::filesystem::path& base, const std::string& plac
   return true;
 }
 
+void resolve_program_policy(const std::filesystem::path& base, Json& policy) {
+  if (policy.is_array()) {
+    for (Json& each : policy) resolve_program_policy(base, each);
+    return;
+  }
+  if (!policy.is_object() || policy.value("type", Json()) != "program") return;
+  const auto command = policy.find("command");
+  if (command == policy.end() || !command->is_array()) return;
+  for (std::size_t i = 0; i < command->size(); ++i) {
+    Json& word = (*command)[i];
+    if (!word.is_string()) continue;
+    const std::string text = word.get<std::string>();
+    const auto colon = text.rfind(':');
+    const auto is_file = [&](const std::string& name) {
+      std::error_code ignored;
+      return std::filesystem::is_regular_file(resolve(base, at_home(name)), ignored);
+    };
+    // A bare name in front is looked up in PATH.
+    if (i == 0 && text.find('/') == std::string::npos) continue;
+    if (is_file(text)) {
+      word = resolve(base, at_home(text)).string();
+    } else if (colon != std::string::npos && is_file(text.substr(0, colon))) {
+      word = resolve(base, at_home(text.substr(0, colon))).string() + text.substr(colon);
+    }
+  }
+}
+
 }  // namespace tune

@@ -41,9 +41,12 @@ class Connection:
         return cls(int(os.environ.pop("TUNE_SOCKET_FD")))
 
     def send(self, kind: str, **fields: Any) -> None:
-        line = json.dumps({"type": kind, **fields}, ensure_ascii=True) + "\n"
+        self.say(json.dumps({"type": kind, **fields}, ensure_ascii=True))
+
+    def say(self, line: str) -> None:
+        """A line that is JSON already."""
         try:
-            self._socket.sendall(line.encode())
+            self._socket.sendall(line.encode() + b"\n")
         except OSError:
             _leave_alone()
 

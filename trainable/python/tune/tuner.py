@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from tune import _pickled, trial
+from tune import _pickled, policy, trial
 from tune._binary import find_binary
 from tune.config import RunConfig, TuneConfig, spec_value
 from tune.results import ResultGrid, TuneError
@@ -91,6 +91,27 @@ def _importable(trainable: Any) -> str | None:
     return None
 
 
+def _search_path() -> str:
+    """The same imports as here, wherever what is started runs."""
+    return os.pathsep.join(os.path.abspath(each or ".") for each in sys.path)
+
+
+def _policy_value(value: Any) -> Any:
+    """A class of `tune.policy`, or what ``policy.with_options`` has made of one, as in a spec."""
+    options: dict[str, Any] = {}
+    if isinstance(value, policy.WithOptions):
+        value, options = value.kind, value.options
+    if not (isinstance(value, type) and issubclass(value, policy.Policy)):
+        return value
+    target = _importable(value)
+    if target is None:
+        name = value.__name__
+        raise TuneError(f"{name} must stand at the top of a file, to be loaded from there")
+    here = f"PYTHONPATH={_search_path()}"
+    command = ["/usr/bin/env", here, sys.executable, "-m", "tune.policy", target]
+    return {"type": "program", "command": command, "options": options}
+
+
 class Tuner:
     """A search over `param_space`.
 
@@ -104,7 +125,8 @@ class Tuner:
         Those of a spec (docs/spec.md): ``metric``, ``mode``, ``num_samples``, ``scheduler``,
         ``searcher``, ``stop``, ``name``, ``storage_path`` ..., and of its ``trainable`` ``env``,
         ``merge_output``, ``plain``, ``preload``. Or Ray's ``tune_config`` and ``run_config``. A
-        field that is None is one that is not said.
+        field that is None is one that is not said. ``searcher``, ``scheduler`` and ``stop`` may be
+        classes of `tune.policy`.
 
     TypeError, ValueError: what was given cannot be a spec.
     """
@@ -126,6 +148,9 @@ class Tuner:
             if config is not None:
                 said.update(config.fields())
         said.update(fields)
+        for name in ("searcher", "scheduler", "stop"):
+            if name in said:
+                said[name] = _policy_value(said[name])
         program = {name: said.pop(name) for name in _OF_PROGRAM if name in said}
         self._trainable = trainable
         self._quiet = run_config is not None and run_config.verbose == 0
@@ -229,9 +254,7 @@ class Tuner:
         target = _importable(self._trainable)
         pickled = None if target else _pickled.dumps(self._trainable, "the trainable")
         command = [sys.executable, "-m", "tune.trial", "--api", api, target or aside]
-        # The same imports as here, wherever a trial runs.
-        path = os.pathsep.join(os.path.abspath(each or ".") for each in sys.path)
-        environment = {"PYTHONPATH": path, **given.get("env", {})}
+        environment = {"PYTHONPATH": _search_path(), **given.get("env", {})}
         self._spec["trainable"] = {**given, "command": command, "env": environment}
         return pickled
 
