@@ -144,7 +144,7 @@ class PlainCheckpoints(Case):
     def test_pbt_clones_it_from_the_donors_files(self):
         spec = self.spec("cloned", ["--epochs", "12"], num_samples=4, max_concurrent_trials=4,
                          resources_per_trial={"cpu": 0},
-                         scheduler={"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 3,
+                         scheduler={"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 3, "synch": True,
                                     "hyperparam_mutations": {"lr": {"uniform": [0.1, 0.5]}}})
         self.tune("run", spec, "--progress", "lines")
         self.assertNotEqual(self.read("results", "cloned", "pbt_global.txt"), "")

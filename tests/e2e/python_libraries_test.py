@@ -243,6 +243,30 @@ def python_with(*modules):
     return None
 
 
+SAMPLER = """
+import json, math, statistics
+import MODULE, tune
+from tune import policy
+from tune.integration.MODULE import *
+
+SPACE = {"x": tune.uniform(-5, 5), "lr": tune.loguniform(1e-4, 1), "n": tune.randint(1, 9), "k": tune.quniform(0, 1, 0.25),
+         "opt": tune.choice(["a", {"name": "b", "beta": tune.uniform(0, 1)}]), "double": tune.expr("2 * n"), "deep": {"y": 3}}
+
+def train(config):
+    loss = config["x"] ** 2 + math.log10(config["lr"] / 0.01) ** 2 + (config["n"] - 3) ** 2 / 10
+    tune.report({"loss": loss, "expression": config["double"] - 2 * config["n"]})
+
+if __name__ == "__main__":
+    print(MODULE.__version__)
+    results = tune.Tuner(train, SPACE, metric="loss", mode="min", num_samples=40, seed=1, max_concurrent_trials=1,
+                         searcher=SEARCHER, run_config=tune.RunConfig(verbose=0)).fit()
+    losses = [each.metrics["loss"] for each in results]
+    print(json.dumps({"trials": len(losses), "first half": statistics.median(losses[:20]),
+                      "second half": statistics.median(losses[20:]),
+                      "expression": max(abs(each.metrics["expression"]) for each in results)}))
+"""
+
+
 class PythonLibraries(Case):
     def check(self, script, *modules):
         """A trial that dies after some iterations goes on from a checkpoint, and each is there once."""
@@ -261,6 +285,22 @@ class PythonLibraries(Case):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         print(f"{name} {done.stdout.splitlines()[0]}", file=sys.stderr)
         return json.loads(done.stdout.splitlines()[-1])
+
+    def sampler(self, module, searcher):
+        """A library's sampler comes nearer to the optimum than drawing does, in a mixed space."""
+        python = python_with(module)
+        if python is None:
+            raise unittest.SkipTest(f"no Python here has {module}")
+        found = self.answer(SAMPLER.replace("SEARCHER", searcher).replace("MODULE", module), python, module)
+        self.assertEqual(found["trials"], 40)
+        self.assertLess(found["second half"], found["first half"])
+        self.assertEqual(found["expression"], 0)
+
+    def test_optunas_sampler_is_a_searcher(self):
+        self.sampler("optuna", "OptunaSearch")
+
+    def test_nevergrads_optimizer_is_a_searcher(self):
+        self.sampler("nevergrad", "policy.with_options(NevergradSearch, optimizer='NGOpt')")
 
     def test_jax_goes_on_bit_for_bit_and_names_the_leaf_that_differs(self):
         python = python_with("jax", "optax")

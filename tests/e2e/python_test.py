@@ -93,7 +93,7 @@ if __name__ == "__main__":
     results = tune.Tuner(train, {**LR, "sleep": 0.01}, num_samples=4, max_concurrent_trials=4,
                          resources_per_trial={"cpu": 0}, **GOAL,
                          scheduler=tune.schedulers.PopulationBasedTraining(
-                             time_attr="training_iteration", perturbation_interval=3,
+                             time_attr="training_iteration", perturbation_interval=3, synch=True,
                              hyperparam_mutations=LR)).fit()
     print(json.dumps([each.path for each in results]))
 """)

@@ -36,7 +36,7 @@ class Policy:
     num_samples: int  #: trials in all; -1: without end
     param_space: dict[str, Any]  #: as in a spec
 
-    def setup(self, **options: Any) -> None:
+    def setup(self, *_: Any, **options: Any) -> None:
         """Called once, before anything else, with the ``"options"`` beside the command."""
 
     def on_trial_add(self, trial: int, config: Config) -> None:

@@ -1,0 +1,64 @@
+"""Optuna's samplers: ``Tuner(..., searcher=OptunaSearch)``, or with another sampler
+``searcher=tune.policy.with_options(OptunaSearch, sampler="CmaEsSampler")``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import optuna
+
+from tune import policy
+from tune.integration._space import draw
+
+
+class _Suggests:
+    def __init__(self, trial: Any) -> None:
+        self._trial = trial
+
+    def real(self, name: str, lower: float, upper: float, step: float | None, log: bool) -> float:
+        number: float = self._trial.suggest_float(name, lower, upper, step=step, log=log)
+        return number
+
+    def whole(self, name: str, lower: int, upper: int, step: int, log: bool) -> int:
+        number: int = self._trial.suggest_int(name, lower, upper, step=step, log=log)
+        return number
+
+    def index(self, name: str, count: int) -> int:
+        index: int = self._trial.suggest_categorical(name, list(range(count)))
+        return index
+
+
+class OptunaSearch(policy.Searcher):
+    """A study whose trials are the search's.
+
+    Options: `sampler`, the name of a class in ``optuna.samplers``; others are its arguments. It is
+    seeded by the search, so the study is made again from what was said: no storage is needed.
+    """
+
+    def setup(self, sampler: str = "TPESampler", **arguments: Any) -> None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        kind = getattr(optuna.samplers, sampler)
+        directions = ["minimize" if mode == "min" else "maximize" for mode in self.mode]
+        self._study = optuna.create_study(
+            sampler=kind(**{"seed": self.seed % 2**32, **arguments}), directions=directions
+        )
+        self._trials: dict[int, Any] = {}
+
+    def suggest(self, trial: int) -> dict[str, Any]:
+        self._trials[trial] = self._study.ask()
+        return draw(self.param_space, _Suggests(self._trials[trial]))
+
+    def on_refused(self, trial: int, constraint: str) -> None:
+        self._study.tell(self._trials.pop(trial), state=optuna.trial.TrialState.FAIL)
+
+    def on_trial_end(
+        self, trial: int, iteration: int, metrics: dict[str, float | None], how: str
+    ) -> None:
+        asked = self._trials.pop(trial, None)
+        if asked is None:
+            return  # added by hand
+        values = [metrics.get(name) for name in self.metric]
+        if how == "failed" or None in values:
+            self._study.tell(asked, state=optuna.trial.TrialState.FAIL)
+        else:
+            self._study.tell(asked, values)
