@@ -6,10 +6,14 @@ target_link_libraries(torture_plugin PRIVATE nlohmann_json::nlohmann_json tune_o
 add_executable(torture_trainable torture_trainable.cpp)
 target_link_libraries(torture_trainable PRIVATE tune_trainable tune_options)
 
-# No sanitizer: it is loaded before theirs.
+# No sanitizer: it is loaded before theirs, and into programs that have none.
 add_library(slow_disk MODULE slow_disk.cpp)
 target_compile_features(slow_disk PRIVATE cxx_std_20)
 target_link_libraries(slow_disk PRIVATE ${CMAKE_DL_LIBS})
+if(TUNE_SANITIZE)
+  target_compile_options(slow_disk PRIVATE -fno-sanitize=all)
+  target_link_options(slow_disk PRIVATE -fno-sanitize=all)
+endif()
 
 set(torture_environment
     "TUNE=$<TARGET_FILE:tune>"
