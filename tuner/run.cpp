@@ -18,6 +18,7 @@
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
+#include "tuner/exec/memory_use.h"
 #include "tuner/exec/orphans.h"
 #include "tuner/exec/process_executor.h"
 #include "tuner/exec/program.h"
@@ -41,6 +42,19 @@
 namespace tune {
 
 namespace {
+
+MemoryMeter machine_memory() {
+  MemoryMeter meter;
+  meter.of = [](const std::vector<std::int64_t>& groups) {
+    std::vector<MemoryMeter::Use> uses;
+    for (const MemoryUse& use : memory_use_of(groups)) {
+      uses.push_back({use.bytes, use.device_bytes});
+    }
+    return uses;
+  };
+  meter.available = [] { return available_memory(); };
+  return meter;
+}
 
 /// Those given, those of the spec, and the files that every trial has.
 void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const SearchSpace& space,
@@ -169,6 +183,7 @@ struct Engine {
                 .interrupt_grace_s = options.interrupt_grace_s,
                 .only = std::move(only),
                 .disk = &disk_guard,
+                .memory = machine_memory(),
                 .tick_s = 1,
                 .change_spec =
                     [this](const ExperimentSpec& now, const Json& fields) {

@@ -66,6 +66,8 @@ constexpr SpecOption options[] = {
      "One more callback; may be given several times"},
     {"--reuse-processes", "/reuse_processes", ValueKind::flag, "",
      "A trial takes over the process of one that ended"},
+    {"--keep-paused", "/keep_paused", ValueKind::json, "N|BYTES",
+     "So many processes of paused trials wait in memory, 0: none [a quarter of what is free]"},
     {"--max-log-bytes", "/max_log_bytes", ValueKind::json, "BYTES",
      "What stdout.log and stderr.log of a trial may take each: begin and end stay [no limit]"},
     {"--min-free-bytes", "/min_free_bytes", ValueKind::json, "BYTES",

@@ -127,3 +127,20 @@ TEST_CASE("After any order of acquiring and releasing nothing is lost", "[resour
   CHECK(pool.used() == Resources{{"cpu", 0}, {"gpu", 0}});
   CHECK(pool.acquire({{"cpu", 8}, {"gpu", 4}}));
 }
+
+TEST_CASE("What was held once is had again while the same devices are free", "[resources][unit]") {
+  ResourcePool pool({{"cpu", 2}, {"gpu", 2}});
+  const auto first = pool.acquire({{"cpu", 1}, {"gpu", 1}});
+  REQUIRE(first);
+  pool.release(*first);
+  CHECK(pool.acquire_again(*first));
+  CHECK(pool.used() == Resources{{"cpu", 1}, {"gpu", 1}});
+  CHECK_FALSE(pool.acquire_again(*first));
+  pool.release(*first);
+  const auto other = pool.acquire({{"cpu", 1}, {"gpu", 0.5}});
+  REQUIRE(other);
+  REQUIRE(other->gpus == first->gpus);
+  CHECK_FALSE(pool.acquire_again(*first));
+  pool.release(*other);
+  CHECK(pool.used() == Resources{{"cpu", 0}, {"gpu", 0}});
+}

@@ -149,6 +149,7 @@ LoopEnd Harness::run() {
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},
              .disk = &disk,
+             .memory = memory,
              .change_spec = with,
              .complete_config =
                  [](const Json& given, TrialId) {

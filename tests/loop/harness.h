@@ -63,6 +63,7 @@ class Harness {
   static constexpr const char* directory = "/exp";
   ExperimentSpec spec;
   Resources resources{{"cpu", 2}};
+  MemoryMeter memory;
   int trials = 4;
   std::int64_t iterations = 3;  ///< max, by a stopper
   FakeProgram program;

@@ -54,6 +54,7 @@ const std::map<std::string, Json> other_values = {
     {"/callbacks", Json::array({Json{{"type", "csv"}}})},
     {"/plugins", Json{"/lib/libmine.so"}},
     {"/reuse_processes", true},
+    {"/keep_paused", "8GB"},
     {"/max_log_bytes", "5MB"},
     {"/min_free_bytes", 5},
     {"/snapshot_period_s", 5},

@@ -312,6 +312,7 @@ Json draw_spec(Random& random) {
       {"callbacks", pick({Json::array(), Json::array({{{"type", "csv"}, {"flush_s", 2}}})})},
       {"plugins", pick({Json::array(), Json::array({"/lib/liba.so", "/b.so"})})},
       {"reuse_processes", flip()},
+      {"keep_paused", pick({Json(), 0, 5, "8000B"})},
       {"snapshot_period_s", maybe(seconds())},
       {"launch_timeout_s", seconds()},
       {"trial_timeout_s", maybe(seconds())},

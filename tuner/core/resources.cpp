@@ -116,6 +116,20 @@ std::optional<Allocation> ResourcePool::acquire(const Resources& request) {
   return allocation;
 }
 
+bool ResourcePool::acquire_again(const Allocation& allocation) {
+  for (const auto& [name, amount] : allocation.amounts) {
+    if (amount_of(used_, name) + amount > amount_of(totals_, name) + tolerance) return false;
+  }
+  const double share =
+      amount_of(allocation.amounts, gpu) / std::max<double>(1, allocation.gpus.size());
+  for (const int device : allocation.gpus) {
+    if (gpu_used_[device] + share > 1 + tolerance) return false;
+  }
+  for (const auto& [name, amount] : allocation.amounts) used_[name] += amount;
+  for (const int device : allocation.gpus) gpu_used_[device] += share;
+  return true;
+}
+
 std::optional<std::vector<int>> ResourcePool::find_gpus(double amount) const {
   std::vector<int> devices;
   if (amount <= 0) return devices;

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -15,6 +16,13 @@ using Device = struct nvmlDevice_st*;
 constexpr int nvml_success = 0;
 constexpr unsigned mig_enabled = 1;
 constexpr unsigned uuid_bytes = 96;
+
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_bytes;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
 
 class Library {
  public:
@@ -45,9 +53,11 @@ struct Calls {
         uuid(library.find<Device, char*, unsigned>("nvmlDeviceGetUUID")),
         mig_mode(library.find<Device, unsigned*, unsigned*>("nvmlDeviceGetMigMode")),
         mig_count(library.find<Device, unsigned*>("nvmlDeviceGetMaxMigDeviceCount")),
-        mig_device(library.find<Device, unsigned, Device*>("nvmlDeviceGetMigDeviceHandleByIndex")) {
-  }
+        mig_device(library.find<Device, unsigned, Device*>("nvmlDeviceGetMigDeviceHandleByIndex")),
+        processes(library.find<Device, unsigned*, ProcessInfo*>(
+            "nvmlDeviceGetComputeRunningProcesses_v3")) {}
 
+  bool know_processes() const { return processes != nullptr; }
   bool complete() const { return init && shutdown && count && device && uuid; }
   bool know_mig() const { return mig_mode && mig_count && mig_device; }
 
@@ -59,6 +69,7 @@ struct Calls {
   int (*mig_mode)(Device, unsigned*, unsigned*);
   int (*mig_count)(Device, unsigned*);
   int (*mig_device)(Device, unsigned, Device*);
+  int (*processes)(Device, unsigned*, ProcessInfo*);
 };
 
 std::string failed(std::string_view call, int code) {
@@ -127,6 +138,32 @@ NvmlAnswer ask_nvml(const std::string& name) {
   nvml.shutdown();
   if (!answer.problem.empty()) answer.devices.clear();
   return answer;
+}
+
+std::vector<std::pair<std::int64_t, std::uint64_t>> device_memory(const std::string& name) {
+  constexpr unsigned most_processes = 1024;
+  constexpr auto not_told = ~0ULL;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> uses;
+  const Library library(name);
+  if (!library) return uses;
+  const Calls nvml(library);
+  if (!nvml.complete() || !nvml.know_processes() || nvml.init() != nvml_success) return uses;
+  unsigned count = 0;
+  if (nvml.count(&count) != nvml_success) count = 0;
+  std::vector<ProcessInfo> infos(most_processes);
+  for (unsigned i = 0; i < count; ++i) {
+    Device device = nullptr;
+    unsigned running = most_processes;
+    if (nvml.device(i, &device) != nvml_success) continue;
+    if (nvml.processes(device, &running, infos.data()) != nvml_success) continue;
+    for (unsigned at = 0; at < std::min(running, most_processes); ++at) {
+      // That it uses one is known, and a byte says so.
+      const auto bytes = infos[at].used_bytes;
+      uses.emplace_back(infos[at].pid, bytes == not_told ? 1 : std::max(bytes, 1ULL));
+    }
+  }
+  nvml.shutdown();
+  return uses;
 }
 
 }  // namespace tune

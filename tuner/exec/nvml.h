@@ -2,7 +2,9 @@
 // Knows no other way of finding out.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tune {
@@ -15,5 +17,9 @@ struct NvmlAnswer {
 
 /// Loads `library` (a name or a path) for the time of the call.
 NvmlAnswer ask_nvml(const std::string& library);
+
+/// What processes (by pid) have taken of devices' memory, one entry for each device that a process
+/// uses; empty if the library is not there or cannot tell. In a container the pids may be others.
+std::vector<std::pair<std::int64_t, std::uint64_t>> device_memory(const std::string& library);
 
 }  // namespace tune

@@ -29,6 +29,8 @@ struct Attempt {
   Seconds began_at = 0;                  ///< steady
   Saver::Source source;      ///< its checkpoint is pinned until the first result, then none
   bool has_begun = false;    ///< its conversation knows of it; until then that may end by itself
+  bool goes_on = false;      ///< in the process that its trial had before it was paused
+  bool keeps = false;        ///< at its end that process waits for the trial
   bool has_result = false;   ///< in this attempt
   bool can_save = false;     ///< it may be told to save after its last result
   bool save_failed = false;  ///< the last one

@@ -14,16 +14,24 @@ void Attempts::end(Attempt& attempt, Outcome outcome, const std::string& reason)
 /// Decides how the attempt ends and gets its processes out of the way. May erase the attempt.
 void Attempts::end(Attempt& attempt, Ending ending) {
   if (attempt.ending) return;
+  const bool is_at_fault = ending.outcome == Outcome::failed;
+  if (is_at_fault && attempt.goes_on && !attempt.has_result) {
+    // What was wrong with it may have come of the waiting.
+    ending = {Outcome::interrupted,
+              "its process, which was kept while it was paused, did not go on: " + ending.reason};
+    callbacks_.notice(to_string(attempt.trial) +
+                      " begins again from its checkpoint: " + ending.reason);
+  }
   using State = Conversation::State;
   Conversation& conversation = *attempt.conversation;
   const State state = conversation.state();
   const bool has_begun = state != State::launching;
-  const bool is_at_fault = ending.outcome == Outcome::failed;
   const bool goes_away =
       is_at_fault || ending.outcome == Outcome::interrupted || winding_ || !spec_.reuse_processes;
   attempt.ending = std::move(ending);
   attempt.waits = false;
-  if (state == State::ready && conversation.can_reset() && !goes_away) {
+  attempt.keeps = state == State::ready && may_keep(attempt, attempt.ending->outcome);
+  if (attempt.keeps || (state == State::ready && conversation.can_reset() && !goes_away)) {
     conversation.park();
   } else {
     conversation.leave(is_at_fault || !has_begun ? Conversation::Urge::terminated
@@ -37,6 +45,7 @@ void Attempts::stop(TrialId id, const std::string& reason) {
   const auto donor = trial(id).donor;
   ledger_.commit(TrialStopRequested{id, reason});
   if (attempt == nullptr) {
+    give_up(id);
     saver_.apply_retention(id);
     saver_.release(id, donor);
     tell("on_trial_complete",
@@ -57,6 +66,7 @@ void Attempts::stop(TrialId id, const std::string& reason) {
 
 void Attempts::pause(TrialId id) {
   Attempt* const attempt = find(id);
+  if (attempt == nullptr) give_up(id);
   if (attempt == nullptr || attempt->ending) return;
   const bool trains = attempt->conversation->state() == Conversation::State::stepping;
   if (!attempt->has_result && !trains) {
@@ -117,10 +127,13 @@ void Attempts::close(Attempt& attempt) {
   const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
   const Seconds began_at = attempt.began_at;
-  put_away(*attempt.conversation);
+  Conversation& conversation = *attempt.conversation;
+  const bool keeps = attempt.keeps && conversation.state() == Conversation::State::idle;
+  if (!keeps) put_away(conversation);
   attempts_.erase(id);
   limit_logs({id});
   ledger_.commit(ended);
+  if (keeps) keep(id, conversation);
   if (ended.retry) next_.delay(id, ended.not_before);
   if (restored != 0) saver_.unpin(owner, restored);
   saver_.apply_retention(id);
@@ -234,6 +247,7 @@ void Attempts::end_all(Conversation::Urge urge) {
 
 void Attempts::dismiss_idle() {
   for (Conversation* const idle : std::exchange(idle_, {})) idle->leave(Conversation::Urge::asked);
+  for (const TrialId trial : kept_.trials()) give_up(trial);
 }
 
 /// What its processes held is free once they are gone; idle ones wait for another trial with it,

@@ -26,17 +26,17 @@ void Attempts::look_at_deadlines() {
   while (Conversation* const late = conversations_.late()) follow(*late, late->be_late());
   look_at_held();
   look_at_logs();
+  look_at_kept();
 }
 
 void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
   Attempt* const attempt = conversation.trial ? find(*conversation.trial) : nullptr;
   if (attempt != nullptr) {
     std::visit([&](auto& what) { on(*attempt, what); }, heard);
-  } else if (!conversation.has_processes()) {
+  } else if (!conversation.has_processes() || conversation.state() != Conversation::State::idle) {
     std::erase(idle_, &conversation);
-    put_away(conversation);
-  } else if (conversation.state() != Conversation::State::idle) {
-    std::erase(idle_, &conversation);
+    if (const auto waited_for = kept_.find(conversation)) kept_.remove(*waited_for);
+    if (!conversation.has_processes()) put_away(conversation);
   }
 }
 

@@ -44,6 +44,7 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
       breaker_(parts.breaker),
       next_(parts.next),
       winding_(parts.winding),
+      memory_(parts.memory),
       constraints_(constraints_of(spec_)),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
       resources_(totals),
@@ -67,6 +68,8 @@ void Attempts::give_back(const Place& place) {
 
 bool Attempts::start(TrialId id, Place place) {
   const Resources& wanted = resources_of(id);
+  if (kept_.find(id) != nullptr && go_on(id, wanted, place)) return true;
+  if (!place) return false;
   if (!is_of(place.idle != nullptr ? place.idle->allocation() : *place.allocation, wanted)) {
     give_back(place);
     if (place.idle != nullptr) {
@@ -81,6 +84,32 @@ bool Attempts::start(TrialId id, Place place) {
   begin(id,
         place.idle != nullptr ? *place.idle : conversations_.open(std::move(*place.allocation)));
   return true;
+}
+
+/// The trial goes on in the process that waits for it: true. Else `place` is what it may have
+/// instead, if it need not wait for room first.
+bool Attempts::go_on(TrialId id, const Resources& wanted, Place& place) {
+  const KeptProcesses::Kept kept = *kept_.find(id);
+  Conversation& own = *kept.conversation;
+  const bool is_as_it_was = has_restore_point(id, kept);
+  if (is_of(kept.held, wanted) && (is_as_it_was || own.can_reset())) {
+    give_back(place);
+    if (place.idle != nullptr) {
+      // What it holds is this one's, once it is gone.
+      idle_.pop_back();
+      place.idle->leave(Conversation::Urge::asked);
+    }
+    if (resources_.acquire_again(kept.held)) {
+      kept_.remove(id);
+      own.hold(kept.held);
+      begin(id, own, is_as_it_was);
+      return true;
+    }
+    place = {nullptr, resources_.acquire(wanted)};
+    if (!place) return false;  // it goes on waiting
+  }
+  give_up(id);
+  return false;
 }
 
 /// What the trial's next attempt takes. What there is no longer, after a resume, it does not wait
@@ -117,7 +146,8 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
   });
 }
 
-void Attempts::begin(TrialId id, Conversation& conversation) {
+/// `goes_on`: the process of the conversation has the trial's checkpoint in memory.
+void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
   const Trial& chosen = trial(id);
   const bool was_started = chosen.attempt > 0;
   const int number = chosen.attempt + 1;
@@ -138,6 +168,15 @@ void Attempts::begin(TrialId id, Conversation& conversation) {
   attempt.save_asked = ledger_.experiment().is_waited_for(id);  // a clone, for its checkpoint
   breaker_.on_launch(id, ledger_.steady());
   tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
+  if (goes_on) {
+    const auto process = conversation.first();
+    ledger_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
+    attempt.has_begun = true;
+    attempt.goes_on = true;
+    conversation.go_on();
+    step(attempt);
+    return;
+  }
   saver_.prepare(
       id, needs_, [this, id, number, was_started](Saver::Source source, const std::string& error) {
         if (was_started) {

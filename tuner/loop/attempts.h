@@ -17,6 +17,7 @@
 #include "tuner/loop/breaker.h"
 #include "tuner/loop/callback_list.h"
 #include "tuner/loop/conversations.h"
+#include "tuner/loop/kept_processes.h"
 #include "tuner/loop/launch.h"
 #include "tuner/loop/ledger.h"
 #include "tuner/loop/next_trial.h"
@@ -42,6 +43,7 @@ class Attempts {
     Breaker& breaker;
     NextTrial& next;  ///< is told which trials wait for a retry
     const Winding& winding;
+    const MemoryMeter& memory;
   };
 
   Attempts(Parts parts, Executor& executor, const Resources& totals);
@@ -81,7 +83,7 @@ class Attempts {
   void let_go();
   /// Ends all. They have not come to their next result: they go on from their last checkpoint.
   void end_all(Conversation::Urge urge);
-  /// Processes that wait for another trial leave.
+  /// Processes that wait for a trial leave.
   void dismiss_idle();
   void forgive(Seconds seconds) { conversations_.forgive(seconds); }
   /// Nothing more is recorded: see Conversations.
@@ -91,7 +93,7 @@ class Attempts {
   std::string take_failure() { return std::exchange(failure_, {}); }
   bool any_lives() const { return conversations_.any_lives(); }
   Seconds deadline() const {
-    return std::min({conversations_.deadline(), held_until(), logs_due()});
+    return std::min({conversations_.deadline(), held_until(), logs_due(), kept_due()});
   }
   std::map<TrialId, Attempt>& all() { return attempts_; }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
@@ -99,9 +101,10 @@ class Attempts {
  private:
   // attempt_starts.cpp
   const Resources& resources_of(TrialId trial) const;
+  bool go_on(TrialId trial, const Resources& wanted, Place& place);
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
-  void begin(TrialId trial, Conversation& conversation);
+  void begin(TrialId trial, Conversation& conversation, bool goes_on = false);
   void prepared(TrialId trial, int number, Saver::Source source, const std::string& error);
 
   // attempt_results.cpp
@@ -146,6 +149,15 @@ class Attempts {
   void tell_end(TrialId trial, const AttemptEnded& ended);
   void look_for_awaited(const Trial& of, bool has_ended);
 
+  // attempt_pauses.cpp
+  bool may_keep(const Attempt& attempt, Outcome outcome) const;
+  void keep(TrialId trial, Conversation& conversation);
+  bool has_restore_point(TrialId trial, const KeptProcesses::Kept& kept) const;
+  void give_up(TrialId trial);
+  void give_up_surplus();
+  void look_at_kept();
+  Seconds kept_due() const;
+
   Attempt* find(TrialId trial);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
   const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
@@ -161,6 +173,7 @@ class Attempts {
   Breaker& breaker_;
   NextTrial& next_;
   const Winding& winding_;
+  const MemoryMeter& memory_;
 
   const std::vector<Constraint> constraints_;
   const FailureJudge judge_;
@@ -168,6 +181,9 @@ class Attempts {
   Conversations conversations_;
   std::map<TrialId, Attempt> attempts_;
   std::vector<Conversation*> idle_;
+  KeptProcesses kept_;
+  Seconds kept_looked_at_ = 0;  ///< steady
+  bool is_measuring_ = false;
   std::deque<TrialId> held_;        ///< see Attempt::held_until, in its order
   Result told_result_;              ///< the copy that callbacks may write to
   std::string failure_;             ///< see take_failure

@@ -204,6 +204,11 @@ void Conversation::park() {
   wait_for(State::idle, never_s);
 }
 
+void Conversation::go_on() {
+  ensure(state_ == State::idle, "who goes on has waited");
+  wait_for(State::ready, never_s);
+}
+
 void Conversation::leave(Urge urge) {
   // What it was to become is not to be any more.
   if (state_ == State::replacing) state_ = State::leaving;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Conversation {
     ready,      ///< nothing is asked of them
     stepping,   ///< told to train until the next result
     saving,     ///< told to save
-    idle,       ///< kept for another attempt, with what they hold of the machine
+    idle,       ///< kept for another attempt
     leaving,    ///< on their way out; what they say is not heard any more
     lost,       ///< killed, and not gone: nothing more can be done
   };
@@ -126,6 +127,11 @@ class Conversation {
   void save(const std::filesystem::path& directory, std::int64_t iteration);
   /// Keeps the processes for another attempt. State ready.
   void park();
+  /// They go on for another attempt of their own trial, as if nothing had been. State idle.
+  void go_on();
+  /// What they hold is given to others while they wait; `hold` takes it up again. State idle.
+  Allocation let_go_of() { return std::exchange(allocation_, {}); }
+  void hold(Allocation allocation) { allocation_ = std::move(allocation); }
   /// Urges them to leave, at least so much. No attempt that they were to begin follows.
   void leave(Urge urge);
   /// The deadline is at most `seconds` from now.
@@ -178,7 +184,7 @@ class Conversation {
 
   Link& link_;
   const Patience patience_;
-  const Allocation allocation_;
+  Allocation allocation_;
   State state_ = State::none;
   Urge urge_ = Urge::none;
   std::vector<Member> members_;

@@ -43,7 +43,8 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
                  .after_write = after_write_,
                  .breaker = breaker_,
                  .next = next_,
-                 .winding = winding_},
+                 .winding = winding_,
+                 .memory = options_.memory},
                 executor, options_.resources),
       by_hand_(*this) {}
 

@@ -25,6 +25,7 @@ struct LoopOptions {
   Seconds interrupt_grace_s = 30;  ///< for last saves after an interrupt
   std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
   DiskGuard* disk = nullptr;       ///< outlives the loop; null: launches wait for no disk
+  MemoryMeter memory = {};         ///< for processes that wait; without it few do
   Seconds tick_s = never_s;        ///< a turn at least so often, for callbacks that show the time
   /// A spec with some of its top-level fields changed, as may be done while a driver runs. Throws
   /// Error (user). Empty: it never changes.

@@ -69,6 +69,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/callbacks", ""},
     {"/plugins", ""},
     {"/reuse_processes", ""},
+    {"/keep_paused", "", true},
     {"/max_log_bytes", "", true},
     {"/min_free_bytes", ""},
     {"/snapshot_period_s", ""},

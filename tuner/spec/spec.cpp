@@ -38,6 +38,16 @@ std::optional<std::uint64_t> to_seed(const Json& json) {
   return to_integer(json, 0);
 }
 
+std::optional<KeepPaused> to_keep_paused(const Json& json) {
+  if (json.is_string()) {
+    const auto bytes = to_bytes(json);
+    return bytes ? std::optional(KeepPaused{.bytes = bytes}) : std::nullopt;
+  }
+  const auto processes = to_int(json, 0);
+  if (!processes) return std::nullopt;
+  return KeepPaused{.processes = static_cast<std::size_t>(*processes)};
+}
+
 std::optional<Mode> to_mode(const Json& json) {
   return json.is_string() ? parse_mode(json.get<std::string>()) : std::nullopt;
 }
@@ -228,6 +238,8 @@ class SpecParser {
               spec_.max_log_bytes);
     top_.read("seed", "an integer from 0 to 18446744073709551615", to_seed, spec_.seed);
     top_.read("reuse_processes", "true or false", to_flag, spec_.reuse_processes);
+    top_.read("keep_paused", "a number of processes from 0, or a size like \"8GB\"", to_keep_paused,
+              spec_.keep_paused);
   }
 
   /// Reads the object of that name; nothing if there is none.
@@ -358,6 +370,11 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+Json keep_to_json(const std::optional<KeepPaused>& keep) {
+  if (!keep) return {};
+  return keep->processes ? Json(*keep->processes) : Json(std::to_string(*keep->bytes) + "B");
+}
+
 /// null, the only one, or the list.
 Json one_or_list(const Json& list) {
   if (list.empty()) return nullptr;
@@ -438,6 +455,7 @@ Json to_json(const ExperimentSpec& spec) {
       {"callbacks", spec.callbacks},
       {"plugins", plugins},
       {"reuse_processes", spec.reuse_processes},
+      {"keep_paused", keep_to_json(spec.keep_paused)},
       {"max_log_bytes", or_null(spec.max_log_bytes)},
       {"min_free_bytes", spec.min_free_bytes},
       {"snapshot_period_s", or_null(spec.snapshot_period_s)},

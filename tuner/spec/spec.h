@@ -34,6 +34,12 @@ struct FailureConfig {
   std::vector<FailureRule> never_retry_on = {FailureRule{.name = "out_of_memory"}};
 };
 
+/// How many processes of paused trials may wait, or what they may take together.
+struct KeepPaused {
+  std::optional<std::size_t> processes;  ///< 0: none
+  std::optional<std::uint64_t> bytes;    ///< of main memory and devices
+};
+
 struct ExperimentSpec {
   std::string name = "experiment";
   std::filesystem::path storage_path = "results";
@@ -62,6 +68,7 @@ struct ExperimentSpec {
   /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
   std::vector<std::filesystem::path> plugins;
   bool reuse_processes = false;
+  std::optional<KeepPaused> keep_paused;  ///< none: as many as memory suggests, without devices
   std::optional<std::uint64_t> max_log_bytes;  ///< of each log of a trial; none: no limit
   std::uint64_t min_free_bytes = 256 << 20;    ///< no launches with less free; 0: never mind
   std::optional<Seconds> snapshot_period_s;

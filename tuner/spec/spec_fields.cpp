@@ -87,6 +87,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "callbacks",
         "plugins",
         "reuse_processes",
+        "keep_paused",
         "max_log_bytes",
         "min_free_bytes",
         "snapshot_period_s",

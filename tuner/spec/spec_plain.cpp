@@ -267,6 +267,10 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
     top.complain("reuse_processes",
                  "reuse_processes is not for a plain program, which trains once");
   }
+  if (spec.keep_paused) {
+    top.complain("keep_paused",
+                 "keep_paused is not for a plain program, which trains on whoever waits for it");
+  }
   if (spec.checkpoint_config.checkpoint_frequency > 0 || spec.checkpoint_config.checkpoint_at_end) {
     top.complain("checkpoint_config",
                  "a plain program saves when it likes: remove checkpoint_frequency and "
