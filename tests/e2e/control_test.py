@@ -92,7 +92,7 @@ class Control(DriverCase):
                                 ("stop=training_iteration", "--stop"),
                                 ("num_sampels=3", "did you mean 'num_samples'"), ("7", "like num_samples=100"),
                                 ("lr=7", "expected one of 'num_samples', 'max_concurrent_trials', 'time_budget_s', "
-                                         "'stop', 'max_log_bytes'\n")):
+                                         "'stop', 'keep_paused', 'max_log_bytes'\n")):
             self.assertIn(sentence, self.tune("set", "results/spec", wrong, expect=2).err)
         twice = self.tune("set", "results/spec", "num_samples=9", "num_samples=10", expect=2).err
         self.assertIn("num_samples is given twice", twice)

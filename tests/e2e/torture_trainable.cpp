@@ -86,19 +86,7 @@ class TortureTrainable final : public tune::Trainable {
   void begin(const tune::Json& config) {
     const char* const directory = std::getenv("TORTURE_RECORD");
     const fs::path record = fs::path(directory) / context().trial_id;
-    if (record_ >= 0) ::close(record_);
-    record_ = ::open(record.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (record_ < 0) throw std::runtime_error("cannot open " + record.string());
-    // Two attempts of one trial must never run at one time. One that has just been killed may not
-    // be gone yet; one that waits for another trial (reuse_processes) holds on to its lock.
-    const bool is_reused = std::getenv("TORTURE_REUSED") != nullptr;
-    for (int tries = 0; !is_reused && ::flock(record_, LOCK_EX | LOCK_NB) != 0; ++tries) {
-      if (tries == 500) {
-        write("wrong second process of the trial\n");
-        break;
-      }
-      std::this_thread::sleep_for(10ms);
-    }
+    if (record != path_) take(record);
     crashes_ = 0;
     std::ifstream facts(record);
     for (std::string line; std::getline(facts, line);) crashes_ += line == "crash";
@@ -111,6 +99,25 @@ class TortureTrainable final : public tune::Trainable {
     // Some leave a helper behind, as data loaders are.
     if (random_() % 8 == 0 && ::fork() == 0) {
       for (;;) ::pause();
+    }
+  }
+
+  /// What holds the lock is also a helper that was left behind, so who becomes a clone of its own
+  /// trial keeps what it holds.
+  void take(const fs::path& record) {
+    path_ = record;
+    if (record_ >= 0) ::close(record_);
+    record_ = ::open(record.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (record_ < 0) throw std::runtime_error("cannot open " + record.string());
+    // Two attempts of one trial must never run at one time. One that has just been killed may not
+    // be gone yet; one that waits for another trial (reuse_processes) holds on to its lock.
+    const bool is_reused = std::getenv("TORTURE_REUSED") != nullptr;
+    for (int tries = 0; !is_reused && ::flock(record_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+      if (tries == 500) {
+        write("wrong second process of the trial\n");
+        break;
+      }
+      std::this_thread::sleep_for(10ms);
     }
   }
 
@@ -161,6 +168,7 @@ class TortureTrainable final : public tune::Trainable {
   }
 
   std::mt19937_64 random_{std::random_device{}()};
+  fs::path path_;
   int record_ = -1;
   int crashes_ = 0;
   std::int64_t iterations_ = 0;

@@ -19,6 +19,7 @@ INHERITED = [
 
 class Torture(tune.Trainable):
     record = -1
+    path = ""
 
     def setup(self, config):
         self.begin(config)
@@ -30,11 +31,8 @@ class Torture(tune.Trainable):
     def begin(self, config):
         self.chance = random.Random(os.urandom(8))
         path = os.path.join(os.environ["TORTURE_RECORD"], self.trial_id)
-        if self.record >= 0:
-            os.close(self.record)
-        self.record = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        if "TORTURE_REUSED" not in os.environ:
-            self.lock()
+        if path != self.path:
+            self.take(path)
         with open(path) as facts:
             self.crashes = facts.read().split("\n").count("crash")
         if INHERITED:
@@ -46,6 +44,16 @@ class Torture(tune.Trainable):
         if self.chance.randrange(8) == 0 and os.fork() == 0:
             while True:
                 signal.pause()
+
+    def take(self, path):
+        """What holds the lock is also a helper that was left behind, so who becomes a clone of
+        its own trial keeps what it holds."""
+        self.path = path
+        if self.record >= 0:
+            os.close(self.record)
+        self.record = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        if "TORTURE_REUSED" not in os.environ:
+            self.lock()
 
     def lock(self):
         """Two attempts of one trial must never run at one time; one that was killed may take a

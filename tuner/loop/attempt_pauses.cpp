@@ -36,6 +36,7 @@ void Attempts::keep(TrialId id, Conversation& conversation) {
   KeptProcesses::Kept kept;
   kept.conversation = &conversation;
   kept.pid = conversation.first().pid;
+  kept.clonings = waiting.lineage.size();
   kept.promise = -std::numeric_limits<double>::infinity();
   if (waiting.state == TrialState::paused) {
     const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
@@ -58,7 +59,8 @@ void Attempts::keep(TrialId id, Conversation& conversation) {
 /// Nothing has become of the trial since its process began to wait.
 bool Attempts::has_restore_point(TrialId id, const KeptProcesses::Kept& kept) const {
   const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
-  return owner == id && checkpoint != nullptr && checkpoint->index == kept.checkpoint;
+  return owner == id && checkpoint != nullptr && checkpoint->index == kept.checkpoint &&
+         trial(id).lineage.size() == kept.clonings;
 }
 
 void Attempts::give_up(TrialId id) {

@@ -35,10 +35,11 @@ class KeptProcesses {
  public:
   struct Kept {
     Conversation* conversation = nullptr;
-    Allocation held;       ///< what it held of the machine, which others may have now
-    int checkpoint = 0;    ///< of its trial, the same that it has in memory; 0: there is none
-    double promise = 0;    ///< the less, the sooner it is given up; no NaN
-    std::int64_t pid = 0;  ///< also the process group
+    Allocation held;           ///< what it held of the machine, which others may have now
+    int checkpoint = 0;        ///< of its trial, the same that it has in memory; 0: there is none
+    std::size_t clonings = 0;  ///< of its trial until then: each may have changed its config
+    double promise = 0;        ///< the less, the sooner it is given up; no NaN
+    std::int64_t pid = 0;      ///< also the process group
     std::optional<MemoryMeter::Use> use = {};  ///< once measured
   };
 
