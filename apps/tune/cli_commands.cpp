@@ -250,6 +250,16 @@ void add_spec_commands(CLI::App& app, Line& line) {
   add_init(app, line);
 }
 
+/// The library's own check names the largest number there is.
+CLI::Validator above_zero() {
+  return {[](std::string& text) {
+            std::uint64_t value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value);
+            return is_number && value > 0 ? "" : text + " is no whole number above 0";
+          },
+          ""};
+}
+
 void add_list(CLI::App& app, Line& line) {
   CLI::App* const list =
       add_command(app, "ls", "List the trials, or a folder's experiments",
@@ -277,7 +287,7 @@ void add_list(CLI::App& app, Line& line) {
       ->type_name("NAME,...");
   list->add_option("--limit", request.limit, "At most so many trials")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   CLI::Option* const json = list->add_flag("--json", request.json, "As a JSON list of objects");
   list->add_flag("--csv", request.csv, "As CSV, with all there is unless --columns says less")
       ->excludes(json);
@@ -319,6 +329,18 @@ void add_look_commands(CLI::App& app, Line& line) {
   add_trial(*logs, line.logs.trial, "Which one: 3 or trial_00003")->required();
   logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
   logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
+
+  CLI::App* const events =
+      add_command(app, "events", "Print everything that has happened, a JSON object a line",
+                  "  tune events results/digits | jq -c 'select(.e == \"result\")'\n"
+                  "  tune events results/digits --follow --from 1000\n");
+  add_directory(*events, line.events.directory);
+  events->add_option("--from", line.events.from, "Number of the first event to print")
+      ->type_name("N")
+      ->check(above_zero())
+      ->capture_default_str();
+  events->add_flag("-f,--follow", line.events.follow,
+                   "Go on as more happens, until the experiment is finished or its driver leaves");
 
   CLI::App* const best =
       add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",

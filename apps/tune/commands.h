@@ -105,6 +105,14 @@ struct LogsRequest {
 /// What the trial's program has printed.
 int logs_command(const LogsRequest& request);
 
+struct EventsRequest {
+  std::string directory;
+  std::uint64_t from = 1;  ///< number of the first event to print
+  bool follow = false;     ///< until the experiment is finished, or its driver leaves
+};
+/// Everything that has happened, as the journal has it.
+int events_command(const EventsRequest& request);
+
 struct BestRequest {
   std::string directory;
   std::string metric;  ///< empty: the experiment's own

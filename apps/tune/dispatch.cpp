@@ -32,6 +32,7 @@ int carry_out(const std::string& name, Line& line) {
   if (name == "ls") return list_command(line.list);
   if (name == "show") return show_command(line.show);
   if (name == "logs") return logs_command(line.logs);
+  if (name == "events") return events_command(line.events);
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
   if (name == "importance") return importance_command(line.importance);

@@ -24,6 +24,7 @@ struct Line {
   CheckRequest check;
   ShowRequest show;
   LogsRequest logs;
+  EventsRequest events;
   std::string resume_mode = "never";
   std::string directory;
   InitRequest init;

@@ -1,5 +1,6 @@
 #include "apps/tune/output.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,11 @@ void print(std::string_view text) { write_out(clean_text(text, Lines::keep)); }
 
 void print_data(std::string_view text) {
   ::isatty(STDOUT_FILENO) == 1 ? print(text) : write_out(text);
+}
+
+bool has_reader() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  return ::poll(&output, 1, 0) <= 0 || (output.revents & (POLLERR | POLLHUP)) == 0;
 }
 
 void print_json(const Json& json) {

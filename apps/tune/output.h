@@ -22,6 +22,9 @@ void print(std::string_view text);
 /// The same for programs, as it is; cleaned only where a terminal gets it.
 void print_data(std::string_view text);
 
+/// Whether anybody can still read standard output: not once the other end of a pipe is closed.
+bool has_reader();
+
 /// `json` indented, with a newline.
 void print_json(const Json& json);
 

@@ -277,7 +277,7 @@ int logs_command(const LogsRequest& request) {
   LogPrinter log(file);
   for (int looks = 0;; ++looks) {
     const bool is_over =
-        !request.follow || !look->driver || is_final(look->grid.experiment().trial(id).state);
+        !request.follow || !has_reader() || !look->driver || is_final(look->grid.experiment().trial(id).state);
     log.print_more();
     if (is_over) return log.conclude();
     std::this_thread::sleep_for(look_period);

@@ -189,14 +189,15 @@ std::string MemoryFileSystem::read(const path& file) {
 }
 
 void MemoryFileSystem::read_pieces(const path& file,
-                                   const std::function<void(std::string_view)>& sink) {
+                                   const std::function<void(std::string_view)>& sink,
+                                   std::uint64_t begin) {
   std::string content;
   std::size_t piece_bytes = 0;
   {
     const auto lock = enter();
     const NodePtr node = require(file, Kind::file);
     if (unreadable_.contains(file)) throw file_error("cannot read", file.native(), EIO);
-    content = node->content;
+    content = node->content.substr(std::min<std::size_t>(begin, node->content.size()));
     piece_bytes = piece_bytes_;
   }
   for (std::string_view rest = content; !rest.empty();) {

@@ -62,7 +62,8 @@ class MemoryFileSystem : public FileSystem {
   std::unique_ptr<AppendFile> open_append(const std::filesystem::path& file) override;
   std::string read(const std::filesystem::path& file) override;
   void read_pieces(const std::filesystem::path& file,
-                   const std::function<void(std::string_view)>& sink) override;
+                   const std::function<void(std::string_view)>& sink,
+                   std::uint64_t begin = 0) override;
   void truncate(const std::filesystem::path& file, std::uint64_t bytes) override;
   void replace(const std::filesystem::path& file, std::string_view content) override;
   bool create_exclusive(const std::filesystem::path& file, std::string_view content) override;

@@ -78,9 +78,10 @@ class FileSystem {
   static constexpr std::uint64_t most_read_bytes = std::uint64_t{1} << 30;
   /// All of it; an Error if it is larger than `most_read_bytes`, as nothing is that we write.
   virtual std::string read(const std::filesystem::path& file) = 0;
-  /// Calls `sink` with consecutive pieces of the file, at most 1 MiB each.
+  /// Calls `sink` with consecutive pieces of the file from its byte `begin` on, at most 1 MiB each.
   virtual void read_pieces(const std::filesystem::path& file,
-                           const std::function<void(std::string_view)>& sink) = 0;
+                           const std::function<void(std::string_view)>& sink,
+                           std::uint64_t begin = 0) = 0;
   /// Makes `to`, which is not there, a file with the content of `from`; where the file system can,
   /// without copying it. Not synced.
   virtual void copy(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -47,22 +47,6 @@ JournalEnd read_events(FileSystem& files, const path& journal, std::uint64_t fir
   });
 }
 
-/// The number of the first event that `journal` can have; nothing if it has no header.
-std::optional<JournalHeader> header_of(FileSystem& files, const path& journal) {
-  struct Enough {};
-  std::string line;
-  try {
-    files.read_pieces(journal, [&](std::string_view piece) {
-      const std::size_t newline = piece.find('\n');
-      line += piece.substr(0, newline);
-      if (newline != std::string_view::npos || line.size() > most_header_bytes) throw Enough{};
-    });
-  } catch (const Enough&) {
-    return parse_journal_header(journal, line);
-  }
-  return std::nullopt;
-}
-
 /// Whether it is what a driver leaves that dies while it makes an experiment: a header, or less.
 bool is_empty_journal(FileSystem& files, const path& journal) {
   const auto entry = files.entry(journal);
@@ -181,7 +165,7 @@ Generations read_generations(FileSystem& files, const path& directory, TrialsFil
       found.cut_off.push_back(generation);
       continue;
     }
-    const auto header = header_of(files, journal);
+    const auto header = read_journal_header(files, journal);
     if (!header) {
       // A line of its own in `read_events`, or none.
     } else if (header->generation != generation ||

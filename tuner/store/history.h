@@ -1,22 +1,15 @@
-// history.jsonl: what the journals that a snapshot has replaced have said, without the results that
-// simply went on, which stand in result.json. So whoever looks at an experiment later still finds
-// its attempts, pauses, judgements and checkpoints. The driver itself never reads it.
+// history.jsonl: what the journals that a snapshot has replaced have said, line by line. So whoever
+// looks at an experiment later still finds every event of it. The driver itself never reads it.
 // Knows events as numbered lines.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
 
-#include "tuner/core/event.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
-
-/// Whether a line of the history is made of it: of everything but a result after which the trial
-/// went on without a judgement, a save or anything else.
-bool belongs_to_history(const Event& event);
 
 class HistoryFile {
  public:

@@ -2,6 +2,7 @@
 // Knows lines of text, not events.
 #include "tuner/store/journal.h"
 
+#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -146,6 +147,45 @@ std::optional<JournalHeader> parse_journal_header(const std::filesystem::path& f
   const auto text = journal_line_text(line);
   if (!text) return std::nullopt;
   return parse_header(file, *text);
+}
+
+std::optional<JournalHeader> read_journal_header(FileSystem& files,
+                                                 const std::filesystem::path& file) {
+  std::optional<JournalHeader> header;
+  for_each_line(files, file, [&](std::string_view line) {
+    header = parse_journal_header(file, line);
+    return false;
+  });
+  return header;
+}
+
+std::optional<std::uint64_t> event_number(std::string_view text) {
+  constexpr std::string_view begin = R"({"n":)";
+  if (!text.starts_with(begin)) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data() + begin.size(), text.data() + text.size(), number);
+  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+void for_each_line(FileSystem& files, const std::filesystem::path& file,
+                   const std::function<bool(std::string_view)>& visit, std::uint64_t begin) {
+  struct Enough {};
+  std::string partial;
+  const auto take = [&](std::string_view piece) {
+    for (auto end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
+      std::string_view line = piece.substr(0, end);
+      if (!partial.empty()) line = partial += line;
+      if (!visit(line)) throw Enough{};
+      partial.clear();
+      piece.remove_prefix(end + 1);
+    }
+    partial += piece;
+    if (partial.size() > most_line_bytes) throw Enough{};
+  };
+  try {
+    files.read_pieces(file, take, begin);
+  } catch (const Enough&) {
+  }
 }
 
 JournalEnd read_journal(FileSystem& files, const std::filesystem::path& file,

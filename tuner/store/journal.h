@@ -50,6 +50,19 @@ std::optional<std::string_view> journal_line_text(std::string_view line);
 std::optional<JournalHeader> parse_journal_header(const std::filesystem::path& file,
                                                   std::string_view line);
 
+/// The header of the journal `file`; nothing if it has none yet. Error as above.
+std::optional<JournalHeader> read_journal_header(FileSystem& files,
+                                                 const std::filesystem::path& file);
+
+/// The number of the event that is a record's `text`, told without reading it; nothing if it is
+/// none.
+std::optional<std::uint64_t> event_number(std::string_view text);
+
+/// Calls `visit` with each line of `file` that ends, from its byte `begin` on and without its
+/// newline, until it answers false. A line that does not fit in memory is not seen either.
+void for_each_line(FileSystem& files, const std::filesystem::path& file,
+                   const std::function<bool(std::string_view)>& visit, std::uint64_t begin = 0);
+
 /// Damage in the middle: what lies before it is good.
 class DamageError : public Error {
  public:

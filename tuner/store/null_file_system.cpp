@@ -23,7 +23,8 @@ class NullFileSystem final : public FileSystem {
   std::string read(const path& file) override {
     throw file_error("cannot read", file.native(), ENOENT);
   }
-  void read_pieces(const path& file, const std::function<void(std::string_view)>&) override {
+  void read_pieces(const path& file, const std::function<void(std::string_view)>&,
+                   std::uint64_t) override {
     throw file_error("cannot read", file.native(), ENOENT);
   }
   void truncate(const path&, std::uint64_t) override {}

@@ -231,8 +231,12 @@ class PosixFileSystem : public FileSystem {
     return content;
   }
 
-  void read_pieces(const path& file, const std::function<void(std::string_view)>& sink) override {
+  void read_pieces(const path& file, const std::function<void(std::string_view)>& sink,
+                   std::uint64_t begin = 0) override {
     const Descriptor in(file, O_RDONLY, "cannot open");
+    if (begin > 0 && ::lseek(in.get(), static_cast<off_t>(begin), SEEK_SET) == -1) {
+      throw file_error("cannot read", file.native(), errno);
+    }
     const auto piece = std::make_unique_for_overwrite<char[]>(piece_bytes);
     while (const std::size_t n = read_some(in, piece.get(), piece_bytes)) {
       sink({piece.get(), n});

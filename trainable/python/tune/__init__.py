@@ -31,27 +31,33 @@ from tune.space import (
 from tune.trainable import Trainable
 
 if TYPE_CHECKING:
+    from tune._events import events
+    from tune.callback import Callback, Trial
     from tune.config import CheckpointConfig, FailureConfig, RunConfig, TuneConfig
     from tune.results import Result, ResultGrid, TuneError
     from tune.tuner import Tuner, with_parameters, with_resources
 
 #: Loaded when they are asked for: a trial needs none of them, and starts sooner.
 _LATER = {
+    "Callback": "tune.callback",
     "CheckpointConfig": "tune.config",
     "FailureConfig": "tune.config",
     "Result": "tune.results",
     "ResultGrid": "tune.results",
     "RunConfig": "tune.config",
     "TuneConfig": "tune.config",
+    "Trial": "tune.callback",
     "TuneError": "tune.results",
     "Tuner": "tune.tuner",
     "schedulers": "",
+    "events": "tune._events",
     "torch": "",
     "with_parameters": "tune.tuner",
     "with_resources": "tune.tuner",
 }
 
 __all__ = [
+    "Callback",
     "Checkpoint",
     "CheckpointConfig",
     "FailureConfig",
@@ -59,12 +65,14 @@ __all__ = [
     "ResultGrid",
     "RunConfig",
     "Trainable",
+    "Trial",
     "TrialContext",
     "TrialStopped",
     "TuneConfig",
     "TuneError",
     "Tuner",
     "choice",
+    "events",
     "expr",
     "get_checkpoint",
     "get_context",

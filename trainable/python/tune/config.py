@@ -54,6 +54,7 @@ class RunConfig:
     checkpoint_config: CheckpointConfig | dict[str, Any] | None = None
     failure_config: FailureConfig | dict[str, Any] | None = None
     verbose: int | None = None  #: 0: print nothing
+    callbacks: Sequence[Any] | None = None  #: of `tune.Callback`, or of the spec's
 
     def fields(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "verbose"}

@@ -36,7 +36,7 @@ class Result:
         """All results of the trial, in their order; empty if the callback ``json`` was off."""
         try:
             with open(os.path.join(self.path, "result.json"), encoding="utf-8") as file:
-                return [_metrics(json.loads(line)) for line in file]
+                return [named_numbers(json.loads(line)) for line in file]
         except FileNotFoundError:
             return []
 
@@ -65,12 +65,15 @@ def ask(*arguments: str) -> Any:
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
-def _metrics(found: dict[str, Any] | None) -> dict[str, Any]:
+def named_numbers(found: dict[str, Any] | None) -> dict[str, Any]:
     """JSON has no word for what is no finite number, and these are their names there."""
-    return {
-        name: _NUMBERS.get(value, value) if isinstance(value, str) else value
-        for name, value in (found or {}).items()
-    }
+    return {name: _number(value) for name, value in (found or {}).items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, dict):
+        return named_numbers(value)
+    return _NUMBERS.get(value, value) if isinstance(value, str) else value
 
 
 def _checkpoint(path: str | None) -> Checkpoint | None:
@@ -86,7 +89,7 @@ class ResultGrid:
             Result(
                 trial_id=trial["trial_id"],
                 config=trial["config"],
-                metrics=_metrics(trial["metrics"]),
+                metrics=named_numbers(trial["metrics"]),
                 path=trial["path"],
                 state=trial["state"],
                 checkpoint=_checkpoint(trial["checkpoint"]),
@@ -136,7 +139,7 @@ class ResultGrid:
         return Result(
             trial_id=best["trial_id"],
             config=best["config"],
-            metrics=_metrics(best["metrics"]),
+            metrics=named_numbers(best["metrics"]),
             path=best["path"],
             state=best["state"],
             checkpoint=_checkpoint(best["checkpoint"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import inspect
 import json
@@ -11,11 +12,13 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tune import _pickled, policy, trial
 from tune._binary import find_binary
+from tune.callback import Callback, Teller
 from tune.config import RunConfig, TuneConfig, spec_value
 from tune.results import ResultGrid, TuneError
 from tune.trainable import Trainable
@@ -112,6 +115,17 @@ def _policy_value(value: Any) -> Any:
     return {"type": "program", "command": command, "options": options}
 
 
+def _take_callbacks(said: dict[str, Any]) -> list[Callback]:
+    """Takes out of the fields what is told here, and leaves what the driver has built in."""
+    ours = [each for each in said.get("callbacks") or () if isinstance(each, Callback)]
+    theirs = [each for each in said.get("callbacks") or () if not isinstance(each, Callback)]
+    for each in theirs:
+        if not isinstance(each, dict):
+            raise TypeError(f"{each!r} is no object of a subclass of tune.Callback")
+    said["callbacks"] = theirs or None
+    return ours
+
+
 class Tuner:
     """A search over `param_space`.
 
@@ -126,7 +140,7 @@ class Tuner:
         ``searcher``, ``stop``, ``name``, ``storage_path`` ..., and of its ``trainable`` ``env``,
         ``merge_output``, ``plain``, ``preload``. Or Ray's ``tune_config`` and ``run_config``. A
         field that is None is one that is not said. ``searcher``, ``scheduler`` and ``stop`` may be
-        classes of `tune.policy`.
+        classes of `tune.policy`, ``callbacks`` objects of subclasses of `tune.Callback`.
 
     TypeError, ValueError: what was given cannot be a spec.
     """
@@ -154,6 +168,7 @@ class Tuner:
         program = {name: said.pop(name) for name in _OF_PROGRAM if name in said}
         self._trainable = trainable
         self._quiet = run_config is not None and run_config.verbose == 0
+        self._callbacks = _take_callbacks(said)
         self._spec = {name: spec_value(value) for name, value in said.items() if value is not None}
         self._spec["param_space"] = param_space or {}
         self._program_fields = program
@@ -171,18 +186,21 @@ class Tuner:
         *,
         resume_errored: bool = False,
         restart_errored: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> Tuner:
         """The search in the directory `path`, to go on with ``fit()``: after it was interrupted, or
         its driver or machine has died. `trainable` is not needed, and not looked at: trials run
         what they ran before.
 
         `resume_errored`: trials that have failed go on from their latest checkpoints;
-        `restart_errored`: they start from scratch.
+        `restart_errored`: they start from scratch. `callbacks`: as before; each goes on where it
+        was.
         """
         tuner = cls.__new__(cls)
         tuner._trainable = trainable
         tuner._quiet = False
         tuner._spec = {}
+        tuner._callbacks = _take_callbacks({"callbacks": callbacks})
         tuner._program_fields = {}
         tuner._restores = [os.path.abspath(path)]
         if resume_errored:
@@ -200,7 +218,8 @@ class Tuner:
         """
         _refuse_within_trial()
         if self._restores is not None:
-            self._run(["resume", *self._restores])
+            with self._telling(self._restores[0]):
+                self._run(["resume", *self._restores])
             return ResultGrid(self._restores[0])
         with tempfile.TemporaryDirectory(prefix="tune-") as scratch:
             name = self._spec.setdefault("name", self._new_name())
@@ -219,12 +238,40 @@ class Tuner:
                 with open(aside, "xb") as to:
                     to.write(pickled)
             try:
-                self._run(["run", file])
+                # What lies there already is another search, which this one is not to be told of.
+                is_new = not os.path.exists(os.path.join(directory, "CURRENT"))
+                with self._telling(directory if is_new else None):
+                    self._run(["run", file])
             except TuneError:
                 if pickled is not None and not self._is_of_experiment(directory, aside):
                     os.remove(aside)
                 raise
         return ResultGrid(directory)
+
+    @contextlib.contextmanager
+    def _telling(self, directory: str | None) -> Iterator[None]:
+        """Meanwhile the callbacks are told, by a thread. Waits for it to be done."""
+        if not self._callbacks or directory is None:
+            yield
+            return
+        teller = Teller(self._callbacks, directory)
+        over = threading.Event()
+
+        def tell() -> None:
+            while not over.is_set():
+                teller.run(follow=True)
+                over.wait(0.2)  # one that was finished is not driven anew yet
+            if os.path.exists(os.path.join(directory, "CURRENT")):
+                teller.run(follow=False)
+
+        thread = threading.Thread(target=tell, name="tune callbacks", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            teller.stop_following()
+            thread.join()
 
     @staticmethod
     def _is_of_experiment(directory: str, aside: str) -> bool:

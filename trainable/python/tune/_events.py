@@ -1,0 +1,68 @@
+"""What has happened in an experiment, and what happens, as ``tune events`` tells it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+from tune._binary import find_binary
+from tune.results import TuneError, named_numbers
+
+
+def events(
+    path: str | os.PathLike[str], start: int = 1, follow: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Everything that has happened in the experiment in the directory `path`, in order: dicts as
+    docs/file_formats.md has the journal's records. ``"n"`` is the event's number, 1, 2, 3 ...;
+    ``"e"`` says what it is: ``"result"``, ``"checkpoint"``, ``"end"`` ...; ``"t"`` is Unix time,
+    ``"trial"`` a number, ``"trial_id"`` its name. Configs and metrics are dicts.
+
+    ``start``
+        Number of the first event that is wanted: one more than the last that was seen. So each
+        comes exactly once, over crashes of who reads and of the driver.
+    ``follow``
+        Whether to go on as more happens, until the experiment is finished or its driver leaves.
+        Waits for an experiment, and for a driver, where there is none.
+
+    TuneError: there is no experiment, or it is damaged.
+    """
+    with start_reader(path, start, follow) as reader:
+        try:
+            yield from read_events(reader)
+        except GeneratorExit:
+            reader.terminate()
+            raise
+    if reader.returncode != 0:
+        raise TuneError(f"tune events ended with exit code {reader.returncode}; it has said why")
+
+
+def start_reader(path: str | os.PathLike[str], start: int, follow: bool) -> subprocess.Popen[str]:
+    """A process that prints events, and ends by itself once nobody reads them. Ctrl-C is not for
+    it: what a driver does on its way out is to be told, too."""
+    command = [find_binary(), "events", os.fspath(path), "--from", str(start)]
+    if follow:
+        command.append("--follow")
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
+    )
+
+
+def read_events(reader: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    assert reader.stdout is not None
+    for line in reader.stdout:
+        if not line.endswith("\n"):  # it was ended while it wrote
+            return
+        yield _decoded(json.loads(line))
+
+
+def _decoded(event: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(event.get("config"), str):  # a clone's
+        event["config"] = json.loads(event["config"])
+    if "metrics" in event:
+        event["metrics"] = named_numbers(event["metrics"])
+    if "trial" in event:
+        event["trial_id"] = f"trial_{event['trial']:05d}"
+    return event
