@@ -47,6 +47,11 @@ class Result:
 
         return pandas.json_normalize(self.metrics_history, sep="/")
 
+    def _repr_html_(self) -> str:
+        from tune import _notebook
+
+        return _notebook.result_view(self).html()
+
     def get_best_checkpoint(self) -> Checkpoint | None:
         """The best that was kept, where that is known; else the latest."""
         return self.best_checkpoints[0][0] if self.best_checkpoints else self.checkpoint
@@ -55,7 +60,12 @@ class Result:
 def ask(*arguments: str) -> Any:
     """What ``tune ARGUMENTS --json`` answers. TuneError with its own words."""
     done = subprocess.run(
-        [find_binary(), *arguments, "--json"], capture_output=True, text=True, check=False
+        [find_binary(), *arguments, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        # A notebook asks while it is interrupted, which its whole process group hears.
+        start_new_session=True,
     )
     if done.returncode != 0:
         raise TuneError(done.stderr.strip().removeprefix("tune: "))
@@ -161,3 +171,8 @@ class ResultGrid:
 
     def __repr__(self) -> str:
         return f"ResultGrid({self.experiment_path!r}, {len(self)} trials)"
+
+    def _repr_html_(self) -> str:
+        from tune import _notebook
+
+        return _notebook.grid_view(self).html()

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tune import _pickled, policy, trial
+from tune import _notebook, _pickled, policy, trial
 from tune._binary import find_binary
 from tune.callback import Callback, Teller
 from tune.config import RunConfig, TuneConfig, spec_value
@@ -219,7 +219,7 @@ class Tuner:
         _refuse_within_trial()
         if self._restores is not None:
             with self._telling(self._restores[0]):
-                self._run(["resume", *self._restores])
+                self._run(["resume", *self._restores], self._restores[0])
             return ResultGrid(self._restores[0])
         with tempfile.TemporaryDirectory(prefix="tune-") as scratch:
             name = self._spec.setdefault("name", self._new_name())
@@ -241,7 +241,7 @@ class Tuner:
                 # What lies there already is another search, which this one is not to be told of.
                 is_new = not os.path.exists(os.path.join(directory, "CURRENT"))
                 with self._telling(directory if is_new else None):
-                    self._run(["run", file])
+                    self._run(["run", file], directory)
             except TuneError:
                 if pickled is not None and not self._is_of_experiment(directory, aside):
                     os.remove(aside)
@@ -313,18 +313,30 @@ class Tuner:
         if done.returncode != 0:
             raise ValueError((done.stderr or done.stdout).strip().replace(file, "spec"))
 
-    def _run(self, arguments: list[str]) -> None:
+    def _run(self, arguments: list[str], directory: str) -> None:
+        command = [find_binary(), *arguments]
+        if _notebook.is_here():
+            command += ["--progress", "none"]
+            code, why, interrupted = _notebook.follow(command, directory, self._quiet)
+        else:
+            code, why, interrupted = self._follow(command)
+        if interrupted or code == _INTERRUPTED:
+            raise KeyboardInterrupt
+        if code not in (0, 1):
+            why = why or "what it printed says why"
+            raise TuneError(f"the search ended with exit code {code}; {why}")
+
+    def _follow(self, command: list[str]) -> tuple[int, str, bool]:
+        """The driver's exit code, what it has said and nobody has seen, and whether Ctrl-C came."""
         options = ["--progress", "none"] if self._quiet else []
         output = subprocess.DEVNULL if self._quiet else None
+        interrupted = False
         with (
             tempfile.TemporaryFile("w+") as said,
             subprocess.Popen(
-                [find_binary(), *arguments, *options],
-                stdout=output,
-                stderr=said if self._quiet else None,
+                [*command, *options], stdout=output, stderr=said if self._quiet else None
             ) as driver,
         ):
-            interrupted = False
             while True:
                 try:
                     code = driver.wait()
@@ -333,9 +345,4 @@ class Tuner:
                     # The driver has heard of it, too, and saves what runs; a second one hurries it.
                     interrupted = True
             said.seek(0)
-            why = said.read().strip()
-        if interrupted or code == _INTERRUPTED:
-            raise KeyboardInterrupt
-        if code not in (0, 1):
-            why = why or "what it printed says why"
-            raise TuneError(f"the search ended with exit code {code}; {why}")
+            return code, said.read().strip(), interrupted
