@@ -24,16 +24,18 @@ loaded = time.perf_counter() - begun
 until = time.perf_counter() + {work}
 while time.perf_counter() < until:
     pass
-own = sum(int(line.split()[1]) for line in open("/proc/self/smaps_rollup")
-          if line.startswith(("Private_Dirty", "Private_Clean", "Private_Hugetlb")))
+own = 0
+if {pages}:  # which takes as long as a fork
+    own = sum(int(line.split()[1]) for line in open("/proc/self/smaps_rollup")
+              if line.startswith(("Private_Dirty", "Private_Clean", "Private_Hugetlb")))
 print("loss=1 own=%d" % own, flush=True)
 """
 
 
-def search(options, directory, forked, trials, work, slots):
+def search(options, directory, forked, trials, work, slots, pages=False):
     """Seconds from the first trial's start to the last one's end, of each trial, and own KiB."""
     with open(os.path.join(directory, "train.py"), "w") as file:
-        file.write(SCRIPT.format(module=options.module, work=work))
+        file.write(SCRIPT.format(module=options.module, work=work, pages=pages))
     name = f"{'forked' if forked else 'cold'}-{time.monotonic_ns()}"
     spec = {"name": name, "storage_path": directory, "metric": "loss", "mode": "min",
             "num_samples": trials, "param_space": {"x": {"uniform": [0, 1]}}, "searcher": "random",
@@ -59,8 +61,9 @@ def search(options, directory, forked, trials, work, slots):
 
 def one_by_one(options, directory, forked, trials):
     """Seconds from one trial's result to the next one's: an end, a start, and the import."""
-    times, own = search(options, directory, forked, trials, 0, 1)
+    times, _ = search(options, directory, forked, trials, 0, 1)
     moments = sorted(moment for moment, _ in times)
+    _, own = search(options, directory, forked, 2, 0, 1, pages=True)
     return [after - before for before, after in zip(moments, moments[1:])], own
 
 

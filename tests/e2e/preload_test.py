@@ -164,6 +164,28 @@ print("loss=1")
         )
         self.assertIn("deleted\n", self.read("e", "trial_00000", "stdout.log"))
 
+    def test_so_does_one_with_modules_cycles_and_daemons_of_its_own(self):
+        self.write("own.py", "import os\nclass Deleted:\n    def __del__(self, write=os.write):\n"
+                             "        write(1, b'module\\n')\nheld = Deleted()\nheld.itself = held\n")
+        self.write(
+            "train.py",
+            """
+import own, sys, threading
+def spin():
+    global count
+    while True:
+        count += 1
+count = 0
+threading.Thread(target=spin, daemon=True).start()
+print("loss=1")
+sys.exit("this is why")
+""",
+        )
+        self.tune("run", self.spec(num_samples=1), expect=1)
+        self.assertIn("exited with code 1", self.read("e", "trial_00000", "error.txt"))
+        self.assertEqual(self.read("e", "trial_00000", "stderr.log"), "this is why\n")
+        self.assertEqual(self.read("e", "trial_00000", "stdout.log"), "loss=1\nmodule\n")
+
     def test_what_a_trial_has_left_behind_is_ended_with_it(self):
         self.write(
             "train.py",

@@ -120,9 +120,9 @@ def reseed():
         torch.seed()
 
 
-def leave_early():
-    """Has a trial's process end once everything has run that was registered after this: what was
-    preloaded is not taken apart, which takes longer than to fork, and copies its pages."""
+def spare_preloaded():
+    """What was preloaded is not taken apart as a trial's process ends, which takes longer than to
+    fork, and copies its pages. C libraries: whatever is registered after this still runs."""
     for finalizer in list(weakref.finalize._registry):
         finalizer.atexit = False
     libc = ctypes.CDLL(None)
@@ -130,10 +130,56 @@ def leave_early():
     libc.__cxa_atexit(libc.fflush, None, None)
 
 
-def keep_preloaded():
-    """The same, for modules. What the trial itself has made is taken apart."""
-    kept = [sys.modules.pop(name) for name in list(sys.modules) if name in PRELOADED]
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # the program has closed it
+
+
+def leave(code):
+    """Ends a trial's process as the interpreter does, but takes apart only what the trial has made:
+    waits for its threads, runs what it has registered, empties its modules, collects."""
+    if "threading" in sys.modules:
+        threading = sys.modules["threading"]
+        try:
+            threading._shutdown()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        threading.excepthook = lambda _: None  # of daemons, which find their modules empty
+    try:
+        atexit._run_exitfuncs()
+    except BaseException:
+        pass  # it has said so itself
+    flush()
+    sys.setswitchinterval(1000.0)
+    for name in reversed(list(sys.modules)):
+        module = sys.modules[name]
+        if name in PRELOADED or not isinstance(module, types.ModuleType):
+            continue
+        # As the interpreter does, so that what destructors use lasts as long: private names first.
+        members = module.__dict__
+        for is_private in (True, False):
+            for member in list(members):
+                if member != "__builtins__" and is_private == (
+                    member[:1] == "_" and member[1:2] != "_"
+                ):
+                    members[member] = None
+    gc.collect()
+    flush()
+    # Without the interpreter's lock, since a library may wait here for a thread that wants it.
+    ctypes.CDLL(None).exit(code)
+
+
+def code_of(end):
+    """The exit code of a SystemExit, which may say why instead."""
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code & 0xFF
+    print(end.code, file=sys.stderr)
+    return 1
 
 
 def become(control, fields, descriptors):
@@ -259,9 +305,6 @@ if TAKES_PLACE:
     del sys.path[0]
 CONTROL_SOCKET = socket.socket(fileno=CONTROL)
 os.set_inheritable(CONTROL, False)
-PRELOADED = set()
-atexit.register(keep_preloaded)  # before all others, so that it runs after them
-PRESENT = set(sys.modules)
 gc.disable()
 REASON = preload(sys.argv[1:])
 sys.stdout.flush()
@@ -272,14 +315,15 @@ if REASON is not None:
     os._exit(1)
 if hasattr(gc, "freeze"):
     gc.freeze()
-PRELOADED = set(sys.modules) - PRESENT
-leave_early()
+PRELOADED = set(sys.modules) - {"__main__"}
+spare_preloaded()
 CONTROL_SOCKET.send(b"ready")
 WORDS = serve(CONTROL_SOCKET)
+CODE = 0
 try:
     run(WORDS, TAKES_PLACE)
-except SystemExit:
-    raise
+except SystemExit as end:
+    CODE = code_of(end)
 except BaseException as error:
     # Without the frames of this file.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
@@ -288,4 +332,5 @@ except BaseException as error:
         sys.stdout.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-    sys.exit(1)
+    CODE = 1
+leave(CODE)
