@@ -13,7 +13,7 @@ target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
 
 # Not under the sanitizers: a run of it did not end there once, and it is not known why.
 if(NOT TUNE_SANITIZE)
-  set(forked preload)
+  set(forked preload python_sklearn)
 endif()
 foreach(name ${forked} ask check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy protocol python python_libraries resume control events callback

@@ -1,1 +1,1 @@
-"""Callbacks for training libraries, by Ray's names. Each module needs its library alone."""
+"""Training libraries, by Ray's names. Each module needs its library alone."""
