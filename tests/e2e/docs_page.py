@@ -13,6 +13,7 @@ a block is, its language says; one without a language is a failure.
     jsonl       a JSON value a line
     cpp, cmake  equal to a part of a file that is built (EXAMPLES); C++ with a name is a file that
                 a command compiles
+    diff        the whole of a file of lines that change (DIFFS)
     csv, text   nothing to run: a file, a drawing
 
 What readers need not see stands in comments, those about a block in front of it:
@@ -46,6 +47,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = "/home/ada"  # what pages show in place of their directory
 LIMIT_S = 240
 EXAMPLES = ["tests/e2e/docs/*.cpp", "tests/e2e/outside_project/*", "apps/examples/*/*.cpp"]
+DIFFS = "tests/e2e/ported/*.diff"
 #: What a spec that is shown in part lacks, on a page that has no whole one before it.
 SPEC: dict[str, Any] = {
     "trainable": {"command": ["true"]},
@@ -53,7 +55,7 @@ SPEC: dict[str, Any] = {
     "metric": "loss",
     "mode": "min",
 }
-LANGUAGES = {"console", "sh", "python", "json", "jsonl", "cpp", "cmake", "csv", "text"}
+LANGUAGES = {"console", "sh", "python", "json", "jsonl", "cpp", "cmake", "diff", "csv", "text"}
 COMMENTS = {"file", "field", "numbers vary", "exit code", "not run", "run", "example"}
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 FENCE = re.compile(r"```(\w*)$")
@@ -257,6 +259,9 @@ class Page:
                 self.parse(line)
         elif block.language in ("cpp", "cmake") and "file" not in about:
             self.check_is_built(block)
+        elif block.language == "diff":
+            if not any(file.read_text() == block.text() for file in ROOT.glob(DIFFS)):
+                raise Wrong(f"this is none of {DIFFS}")
         elif block.language == "python" and "file" in about:
             ast.parse(block.text())
         elif block.language == "python":

@@ -152,6 +152,12 @@ class Pages(unittest.TestCase):
             "no part of a file that is built",
         )
 
+    def test_a_diff_is_the_whole_of_one_that_is_applied(self) -> None:
+        lines = ["-from ray import tune", "-from ray.tune.schedulers import ASHAScheduler"]
+        lines += ["+import tune", "+from tune.schedulers import ASHAScheduler"]
+        self.assertEqual(self.page("```diff", *lines, "```").wrong, [])
+        self.assert_wrong(self.page("```diff", *lines[:3], "```"), "none of tests/e2e/ported")
+
     def test_python_runs_and_where_it_is_a_file_it_is_read(self) -> None:
         self.assertEqual(self.page("```python", "import json", "json.loads('{}')", "```").wrong, [])
         self.assert_wrong(self.page("```python", "import no_such_module", "```"), "no_such_module")

@@ -17,12 +17,16 @@ HEAD = """
 import json, os, sys, time
 import tune
 
+def saved_last(result):
+    with open(os.path.join(result.checkpoint.path, "manifest.json")) as file:
+        return json.load(file)["iteration"]
+
 def driven(train, space, metric, **fields):
     results = tune.Tuner(train, space, metric=metric, mode="min", name="libraries", num_samples=2,
                          checkpoint_config={"checkpoint_frequency": 2},
                          run_config=tune.RunConfig(verbose=0), failure_config={"max_failures": 1}, **fields).fit()
     print(json.dumps([[each.state, each.error, [row["training_iteration"] for row in each.metrics_history],
-                       open(os.path.join(each.path, "stdout.log")).read()] for each in results]))
+                       open(os.path.join(each.path, "stdout.log")).read(), saved_last(each)] for each in results]))
 
 class Once:
     '''Fails when it is called for the nth time in a trial's first process.'''
@@ -273,9 +277,18 @@ class PythonLibraries(Case):
         python = python_with(*modules)
         if python is None:
             raise unittest.SkipTest(f"no Python here has {' and '.join(modules)}")
-        for state, error, iterations, out in self.answer(script, python, modules[0]):
-            self.assertEqual((state, iterations), ("TERMINATED", list(range(1, 11))), error)
+        for state, error, iterations, out, saved in self.answer(script, python, modules[0]):
+            self.assertEqual((state, iterations, saved), ("TERMINATED", list(range(1, 11)), 10), error)
             self.assertRegex(out, "goes on after [456]")
+
+    def check_end(self, script, *modules):
+        """What a trial has come to at its end is saved, though the search wants no checkpoint."""
+        python = python_with(*modules)
+        if python is None:
+            raise unittest.SkipTest(f"no Python here has {' and '.join(modules)}")
+        script = script.replace('"checkpoint_frequency": 2', "").replace("Once(6)", "Once(60)")
+        for state, error, iterations, _, saved in self.answer(script, python, modules[0]):
+            self.assertEqual((state, iterations[-1]), ("TERMINATED", saved), error)
 
     def answer(self, script, python, name):
         """What it prints last, as JSON."""
@@ -297,10 +310,10 @@ class PythonLibraries(Case):
         self.assertEqual(found["expression"], 0)
 
     def test_optunas_sampler_is_a_searcher(self):
-        self.sampler("optuna", "OptunaSearch")
+        self.sampler("optuna", "OptunaSearch(n_startup_trials=8)")
 
     def test_nevergrads_optimizer_is_a_searcher(self):
-        self.sampler("nevergrad", "policy.with_options(NevergradSearch, optimizer='NGOpt')")
+        self.sampler("nevergrad", "NevergradSearch(optimizer='NGOpt')")
 
     def test_jax_goes_on_bit_for_bit_and_names_the_leaf_that_differs(self):
         python = python_with("jax", "optax")
@@ -326,6 +339,13 @@ class PythonLibraries(Case):
 
     def test_keras(self):
         self.check(KERAS, "keras", "torch")
+
+    def test_what_boosters_and_networks_have_come_to_is_saved_at_the_end(self):
+        for script, *modules in ((XGBOOST, "xgboost", "numpy"), (LIGHTGBM, "lightgbm", "numpy"),
+                                 (KERAS, "keras", "torch"), (LIGHTNING, "lightning", "torch")):
+            with self.subTest(modules[0]):
+                self.setUp()
+                self.check_end(script, *modules)
 
     def test_transformers(self):
         self.check(TRANSFORMERS, "transformers", "torch", "accelerate")

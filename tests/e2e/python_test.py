@@ -10,6 +10,7 @@ import sys
 import time
 
 from cli_support import LIMIT_S, TUNE, Case, main
+from python_libraries_test import python_with
 
 PACKAGE = os.environ["PYTHON_PACKAGE"]
 
@@ -60,6 +61,9 @@ class Python(Case):
     def answer(self, script, **options):
         """What it prints last, as JSON."""
         return json.loads(self.run_script(script, **options).splitlines()[-1])
+
+    def python_with(self, module):
+        return python_with(module) or self.skipTest(f"no Python here has {module}")
 
     def iterations(self, directory):
         with open(os.path.join(directory, "result.json"), encoding="utf-8") as file:
@@ -150,6 +154,164 @@ if __name__ == "__main__":
         self.assertEqual([round(loss, 6) for loss in found[0]], [0.5, 0.0, -0.5])
         self.assertEqual(found[1:], [1, [True] * 3])
 
+    def test_a_class_may_answer_its_state_as_a_dict_and_is_given_data_in_setup(self):
+        self.write("lib.py", HEAD + """
+class Sums(tune.Trainable):
+    def setup(self, config, data):
+        self.x = sum(data)
+        self.loaded = None
+    def step(self):
+        if self.training_iteration == 3 and self.context.attempt == 1:
+            raise ValueError("once")
+        self.x += 1
+        return {"loss": self.x, "loaded": self.loaded, "done": self.training_iteration >= 4}
+    def save_checkpoint(self, directory):
+        return {"x": self.x}
+    def load_checkpoint(self, state):
+        self.x = state["x"]
+        self.loaded = state["x"]
+""")
+        found = self.answer(HEAD + """
+import lib
+
+if __name__ == "__main__":
+    results = tune.Tuner(tune.with_parameters(lib.Sums, data=[1, 2]), {}, metric="loss", mode="min",
+                         checkpoint_config={"checkpoint_frequency": 2}, failure_config={"max_failures": 1}).fit()
+    print(json.dumps([[row["loss"] for row in results[0].metrics_history], results[0].metrics["loaded"]]))
+""")
+        self.assertEqual(found, [[4, 5, 6, 7, 8], 5])
+
+    def test_a_stopper_of_ones_own_and_a_function_end_trials_and_the_search(self):
+        found = self.answer(HEAD + """
+from tune import stopper
+
+def train(config):
+    while True:
+        tune.report({"d": {"x": config["x"]}, "loss": 1})
+
+class Counts(tune.Stopper):
+    def __init__(self, most, all_after):
+        self.most, self.all_after, self.seen = most, all_after, {}
+    def __call__(self, trial_id, result):
+        assert result["d"]["x"] in range(1, 9) and result["trial_id"] == trial_id
+        assert result["time_total_s"] > 0
+        self.seen[trial_id] = result["training_iteration"]
+        return self.seen[trial_id] >= self.most
+    def stop_all(self):
+        return len(self.seen) >= self.all_after
+
+def third(trial_id, result):
+    return result["training_iteration"] >= 3
+
+def iterations(stop, name, **more):
+    results = tune.Tuner(train, {"x": tune.randint(1, 9)}, metric="loss", mode="min", num_samples=3,
+                         max_concurrent_trials=1, stop=stop, name=name, **more).fit()
+    return [each.metrics.get("training_iteration") for each in results]
+
+if __name__ == "__main__":
+    print(json.dumps([iterations(Counts(5, 9), "five"), iterations(third, "three"), iterations(Counts(99, 1), "all"),
+                      iterations(stopper.CombinedStopper({"training_iteration": 4}, Counts(5, 9)), "four"),
+                      iterations(stopper.MaximumIterationStopper(2), "maximum")]))
+""", python=self.python_with("cloudpickle"))
+        self.assertLess(found.pop(2)[0], 99)
+        self.assertEqual(found, [[5, 5, 5], [3, 3, 3], [4, 4, 4], [2, 2, 2]])
+
+    def test_a_function_may_answer_a_number_or_yield(self):
+        found = self.answer(HEAD + """
+def one(config):
+    return 3
+
+def three(config):
+    for i in range(3):
+        yield {"twice": 2 * i}
+
+if __name__ == "__main__":
+    rows = [tune.Tuner(each, {}).fit()[0].metrics_history for each in (one, three)]
+    print(json.dumps([[row.get("_metric", row.get("twice")) for row in each] for each in rows]))
+""")
+        self.assertEqual(found, [[3], [0, 2, 4]])
+
+    def test_kept_checkpoints_come_with_their_metrics_and_another_measure_may_choose(self):
+        found = self.answer(HEAD + """
+def train(config):
+    for i in range(4):
+        tune.report({"loss": (i - 1) ** 2, "d": {"up": i}},
+                    save=lambda directory: open(os.path.join(directory, "i"), "w").write(str(i)))
+
+if __name__ == "__main__":
+    results = tune.Tuner(train, {}, metric="loss", mode="min",
+                         checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1)).fit()
+    def kept(checkpoint):
+        return open(os.path.join(checkpoint.path, "i")).read()
+    best = results.get_best_result(scope="all")
+    print(json.dumps([[(kept(each), metrics["d"]["up"]) for each, metrics in best.best_checkpoints],
+                      kept(best.get_best_checkpoint()), kept(best.get_best_checkpoint("d/up", "max")),
+                      best.get_best_checkpoint("unknown", "max"), results[0].best_checkpoints == best.best_checkpoints]))
+""")
+        self.assertEqual([i for i, _ in found[0]][0], "1")
+        self.assertEqual(sorted(found[0]), [[str(i), i] for i in range(4)])
+        self.assertEqual(found[1:], ["1", "3", None, True])
+
+    def test_a_search_that_lies_somewhere_can_be_restored_and_looked_at(self):
+        found = self.answer(TRAIN + """
+if __name__ == "__main__":
+    tuner = tune.Tuner(train, {"lr": 0.1}, name="there", **GOAL)
+    try:
+        tuner.get_results()
+    except tune.TuneError as error:
+        before = str(error)
+    tuner.fit()
+    print(json.dumps([before, tune.Tuner.can_restore("results/there"), tune.Tuner.can_restore("results/nowhere"),
+                      len(tuner.get_results()), len(tune.Tuner.restore("results/there").get_results())]))
+""")
+        self.assertEqual(found, ["there are no results: fit() has not run yet", True, False, 1, 1])
+
+    def test_what_ray_has_and_this_has_not_says_what_to_do_instead(self):
+        said = self.answer(TRAIN + """
+from tune import CLIReporter, Experiment, schedulers
+from tune.search import Repeater
+
+class Own(tune.Trainable):
+    @classmethod
+    def default_resource_request(cls, config):
+        return {"cpu": 2}
+
+def subclass():
+    class Mine(Experiment):
+        pass
+
+ACTS = [lambda: tune.run(train), CLIReporter, subclass, lambda: tune.is_session_enabled(),
+        lambda: tune.wait_for_gpu(), lambda: tune.TuneConfig(trial_name_creator=str),
+        lambda: tune.TuneConfig(chdir_to_trial_dir=False), lambda: tune.Tuner(train, {}, callbacks=[object()]),
+        lambda: tune.RunConfig(progress_reporter=1), lambda: tune.RunConfig(log_to_file="out"),
+        lambda: tune.Tuner(Own, {}), lambda: tune.with_resources(train, lambda config: {}),
+        lambda: schedulers.PopulationBasedTraining(hyperparam_mutations={"a": {"lr": lambda: 1}}),
+        lambda: schedulers.PopulationBasedTraining(custom_explore_fn=str),
+        lambda: tune.Tuner(train, {"x": tune.choice([object, int])}, name="no", **GOAL).fit(),
+        lambda: tune.Tuner(train, {"x": 1}, storage_path="s3://bucket/runs", **GOAL).fit(),
+        lambda: tune.Tuner(train, {}, stop=tune.Stopper), lambda: Repeater(train, 3),
+        lambda: tune.Tuner.restore("results", resume_unfinished=False), lambda: tune.no_such_thing]
+
+if __name__ == "__main__":
+    said = []
+    for act in ACTS:
+        try:
+            act()
+            said.append("")
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    print(json.dumps(said))
+""")
+        for text, expected in zip(said, (
+                r"there is no tune\.run: write tune\.Tuner\(", "RunConfig\\(verbose=0\\)", r"write tune\.Tuner\(",
+                "is_session_enabled: leave it out", "wait_for_gpu: leave it out", "takes no trial_name_creator: ",
+                "absolute paths", "no object of a subclass of tune.Callback", "takes no progress_reporter: ", "stdout.log",
+                "tune.with_resources", "are a dict", "hyperparam_mutations/a/lr is a function.*tune.uniform",
+                "takes no custom_explore_fn: ", "name it by a text", "'s3://bucket/runs' is an address",
+                "give an object of it", "for the driver's own searchers", "get_results", "no attribute 'no_such_thing'")):
+            self.assertRegex(text, r"^\w+: .*" + expected)
+            self.assertNotIn("\n", text)
+
     def test_a_killed_driver_is_gone_on_with(self):
         with self.start(TRAIN + """
 if __name__ == "__main__":
@@ -209,9 +371,25 @@ if __name__ == "__main__":
         self.assertIn("SystemExit: 3", errors[1])
         self.assertIn("the metric 'loss' is a object: a number was expected", errors[2])
 
-    def test_a_search_without_a_guard_says_what_is_wrong(self):
-        out = self.run_script(TRAIN + "tune.Tuner(train, {'lr': 0.1}, **GOAL).fit()\n")
-        self.assertIn("if __name__ == '__main__'", out)
+    def test_a_search_without_a_guard_says_what_is_wrong_before_anything_runs(self):
+        out = self.run_script("import importlib.util\nimportlib.util.find_spec = lambda name: None" + TRAIN
+                              + "tune.Tuner(train, {'lr': 0.1}, **GOAL).fit()\n", expect=1)
+        self.assertRegex(out.splitlines()[-1], r"TuneError: .*if __name__ == '__main__':, or install cloudpickle")
+        self.assertFalse(os.path.exists(self.path("results")))
+
+    def test_with_cloudpickle_a_search_needs_no_guard_and_what_follows_it_is_done_once(self):
+        python = self.python_with("cloudpickle")
+        out = self.run_script(TRAIN + """
+def begin():
+    return tune.Tuner(train, {"lr": 0.1}, name="unguarded", **GOAL).fit()
+
+results = begin()
+with open("after", "a") as file:
+    file.write("once")
+print(results[0].metrics["epoch"])
+""", python=python)
+        self.assertEqual(out.splitlines()[-1], "12")
+        self.assertEqual(self.read("after"), "once")
 
     def test_what_is_no_spec_or_no_trainable_is_refused_before_anything_runs(self):
         said = self.answer(TRAIN + """

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tune._driver import TrialStopped
+from tune._ray import INSTEAD, Missing
 from tune._session import TrialContext, get_checkpoint, get_context, report
 from tune.checkpoint import Checkpoint
 from tune.space import (
@@ -35,22 +36,27 @@ if TYPE_CHECKING:
     from tune.callback import Callback, Trial
     from tune.config import CheckpointConfig, FailureConfig, RunConfig, TuneConfig
     from tune.results import Result, ResultGrid, TuneError
-    from tune.tuner import Tuner, with_parameters, with_resources
+    from tune.stopper import Stopper
+    from tune.tuner import PlacementGroupFactory, Tuner, with_parameters, with_resources
 
 #: Loaded when they are asked for: a trial needs none of them, and starts sooner.
 _LATER = {
     "Callback": "tune.callback",
     "CheckpointConfig": "tune.config",
     "FailureConfig": "tune.config",
+    "PlacementGroupFactory": "tune.tuner",
     "Result": "tune.results",
     "ResultGrid": "tune.results",
     "RunConfig": "tune.config",
+    "Stopper": "tune.stopper",
     "TuneConfig": "tune.config",
     "Trial": "tune.callback",
     "TuneError": "tune.results",
     "Tuner": "tune.tuner",
     "schedulers": "",
     "events": "tune._events",
+    "search": "",
+    "stopper": "",
     "torch": "",
     "with_parameters": "tune.tuner",
     "with_resources": "tune.tuner",
@@ -61,9 +67,11 @@ __all__ = [
     "Checkpoint",
     "CheckpointConfig",
     "FailureConfig",
+    "PlacementGroupFactory",
     "Result",
     "ResultGrid",
     "RunConfig",
+    "Stopper",
     "Trainable",
     "Trial",
     "TrialContext",
@@ -95,6 +103,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in INSTEAD:
+        return Missing(name)
     if name not in _LATER:
         raise AttributeError(f"module 'tune' has no attribute '{name}'")
     module = _LATER[name]

@@ -10,7 +10,12 @@ from typing import Any
 from tune.results import TuneError
 
 
-def _how_to_install() -> str:
+def can_by_value() -> bool:
+    """Whether a function that another process does not find by its name can be pickled."""
+    return importlib.util.find_spec("cloudpickle") is not None
+
+
+def how_to_install() -> str:
     return f"{sys.executable} -m pip install cloudpickle"
 
 
@@ -20,20 +25,20 @@ def dumps(value: Any, what: str) -> bytes:
     TuneError if that cannot be, which calls it `what`.
     """
     module: Any = pickle
-    if importlib.util.find_spec("cloudpickle") is not None:
+    if can_by_value():
         import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         module = cloudpickle
     try:
         content: bytes = module.dumps(value)
     except Exception as error:  # noqa: BLE001 (whatever its parts raise)
-        more = "" if module is not pickle else f"; cloudpickle can do more: {_how_to_install()}"
+        more = "" if module is not pickle else f"; cloudpickle can do more: {how_to_install()}"
         raise TuneError(f"{what} cannot be pickled for the trials: {error}{more}") from None
     # A trial's __main__ is another one.
     if module is pickle and b"__main__" in content:
         raise TuneError(
             f"{what} is not found by its name in a file, and without cloudpickle a trial cannot "
             f"load it: define it at the top of a module, or install cloudpickle: "
-            f"{_how_to_install()}"
+            f"{how_to_install()}"
         )
     return content

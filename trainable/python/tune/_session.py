@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -200,6 +201,19 @@ class StandaloneSession:
     ) -> None:
         self._iteration += 1
         print(json.dumps({"training_iteration": self._iteration, **plain_metrics(metrics)}))
+
+
+#: What a number is called that a function answers, or yields.
+_ONLY_METRIC = "_metric"
+
+
+def report_answer(session: Session, answer: Any) -> None:
+    """What a function has answered, or yields, is a report: metrics, or a number."""
+    for each in answer if inspect.isgenerator(answer) else (answer,):
+        if isinstance(each, dict):
+            session.report(each, None, None)
+        elif isinstance(each, (int, float)) and not isinstance(each, bool):
+            session.report({_ONLY_METRIC: each}, None, None)
 
 
 _session: Session | None = None

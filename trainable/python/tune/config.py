@@ -2,27 +2,68 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+#: Ray's fields that have no counterpart: what to do instead.
+_INSTEAD = {
+    "trial_name_creator": "trials are numbered; report what tells them apart, or look at config",
+    "trial_dirname_creator": "a trial's directory is named by its number; Result.path says where",
+    "storage_filesystem": "results lie in a directory: say storage_path, and copy that elsewhere",
+    "sync_config": "a search runs on one machine, and there is nothing to synchronise",
+    "progress_reporter": "the driver shows how it is doing; verbose=0 silences it",
+    "local_dir": "say storage_path",
+}
+
+
+def _refuse(config: Any) -> None:
+    for name, instead in _INSTEAD.items():
+        if getattr(config, name, None) is not None:
+            raise TypeError(f"{type(config).__name__} takes no {name}: {instead}")
+
+
+def _seconds(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, datetime.timedelta) else value
+
 
 @dataclass
 class TuneConfig:
-    """How to search."""
+    """How to search. TypeError for what Ray has and this has not, with what to do instead."""
 
     metric: str | Sequence[str] | None = None
     mode: str | Sequence[str] | None = None
-    search_alg: str | dict[str, Any] | None = None  #: the spec's ``searcher``
-    scheduler: str | dict[str, Any] | None = None
+    search_alg: Any = None  #: the spec's ``searcher``; a class of ``tune.policy``
+    scheduler: Any = None
     num_samples: int | None = None
-    max_concurrent_trials: int | None = None
-    time_budget_s: float | None = None
+    max_concurrent_trials: int | None = None  #: 0, too: as many as there is room for
+    time_budget_s: float | datetime.timedelta | None = None
     reuse_actors: bool | None = None  #: the spec's ``reuse_processes``
+    trial_name_creator: Any = None  #: refused
+    trial_dirname_creator: Any = None  #: refused
+    chdir_to_trial_dir: bool | None = None  #: always so; False is refused
+
+    def __post_init__(self) -> None:
+        _refuse(self)
+        if self.chdir_to_trial_dir is False:
+            raise TypeError(
+                "a trial runs in its own directory: name files by absolute paths in place of "
+                "chdir_to_trial_dir=False"
+            )
 
     def fields(self) -> dict[str, Any]:
-        names = {"search_alg": "searcher", "reuse_actors": "reuse_processes"}
-        return {names.get(name, name): value for name, value in vars(self).items()}
+        return {
+            "metric": self.metric,
+            "mode": self.mode,
+            "searcher": self.search_alg,
+            "scheduler": self.scheduler,
+            "num_samples": self.num_samples,
+            "max_concurrent_trials": self.max_concurrent_trials or None,
+            "time_budget_s": _seconds(self.time_budget_s),
+            "reuse_processes": self.reuse_actors,
+        }
 
 
 @dataclass
@@ -46,18 +87,39 @@ class FailureConfig:
 
 @dataclass
 class RunConfig:
-    """Where results go, and when trials end."""
+    """Where results go, and when trials end. TypeError for what Ray has and this has not, with
+    what to do instead."""
 
     name: str | None = None
-    storage_path: str | None = None
-    stop: dict[str, float] | None = None
-    checkpoint_config: CheckpointConfig | dict[str, Any] | None = None
+    storage_path: str | os.PathLike[str] | None = None
+    storage_filesystem: Any = None  #: refused
     failure_config: FailureConfig | dict[str, Any] | None = None
+    checkpoint_config: CheckpointConfig | dict[str, Any] | None = None
+    sync_config: Any = None  #: refused
     verbose: int | None = None  #: 0: print nothing
-    callbacks: Sequence[Any] | None = None  #: of `tune.Callback`, or of the spec's
+    stop: Any = None  #: ``{"loss": 0.1}``, of ``tune.stopper``, or a function
+    callbacks: Sequence[Any] | None = None  #: of `tune.Callback`, or the spec's
+    progress_reporter: Any = None  #: refused
+    log_to_file: bool | None = None  #: always so: ``stdout.log`` and ``stderr.log`` of a trial
+    local_dir: Any = None  #: refused
+
+    def __post_init__(self) -> None:
+        _refuse(self)
+        if self.log_to_file not in (None, False, True):
+            raise TypeError(
+                f"log_to_file is {self.log_to_file!r}, but a trial's output is always in "
+                "stdout.log and stderr.log of its directory"
+            )
 
     def fields(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "verbose"}
+        return {
+            "name": self.name,
+            "storage_path": self.storage_path,
+            "failure_config": self.failure_config,
+            "checkpoint_config": self.checkpoint_config,
+            "stop": self.stop,
+            "callbacks": self.callbacks,
+        }
 
 
 def spec_value(value: Any) -> Any:

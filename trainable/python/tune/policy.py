@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from tune import trial as _trial
@@ -35,6 +36,11 @@ class Policy:
     seed: int  #: for random numbers
     num_samples: int  #: trials in all; -1: without end
     param_space: dict[str, Any]  #: as in a spec
+
+    def __init__(self, **options: Any) -> None:
+        """`options`: what ``setup`` gets, where an object of the class is given to a Tuner. The
+        search is run by other objects, in a process of its own."""
+        self.options = options
 
     def setup(self, *_: Any, **options: Any) -> None:
         """Called once, before anything else, with the ``"options"`` beside the command."""
@@ -165,9 +171,9 @@ def _answer_of(decision: Decision | str | None) -> dict[str, Any]:
 class _Host:
     """Takes the driver's messages to a policy, and its answers back."""
 
-    def __init__(self, kind: type[Policy]) -> None:
-        self._kind = kind
-        self._saves = kind.save is not Policy.save
+    def __init__(self, make: Callable[[], Policy]) -> None:
+        self._make = make
+        self._saves = False
         self._hello: dict[str, Any] = {}
         self._said: list[dict[str, Any]] = []
         self._policy: Any = None
@@ -193,7 +199,8 @@ class _Host:
 
     def _begin(self) -> None:
         self._said = []
-        self._policy = self._kind()
+        self._policy = self._make()
+        self._saves = type(self._policy).save is not Policy.save
         for name in ("metric", "mode", "seed", "num_samples", "param_space"):
             setattr(self._policy, name, self._hello[name])
         self._policy.setup(**self._hello["options"])
@@ -209,7 +216,8 @@ class _Host:
         elif kind == "result":
             seen = (trial, message["iteration"], message["metrics"])
             if isinstance(self._policy, Stopper):
-                stop = bool(self._policy.should_stop(*seen))
+                metrics = {"time_total_s": message["time_total_s"], **message["metrics"]}
+                stop = bool(self._policy.should_stop(trial, message["iteration"], metrics))
                 return {"stop": stop, "stop_all": self._policy.should_stop_all()}
             return _answer_of(self._policy.on_result(*seen))
         elif kind == "end":
@@ -248,6 +256,18 @@ def _json_default(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is no JSON: {value!r}")
 
 
+def _maker(found: Any, target: str) -> Callable[[], Policy]:
+    """What makes a policy of what `target` names: a class of this module, or what a stop rule of
+    ``tune.stopper`` may be."""
+    if isinstance(found, type) and issubclass(found, Policy):
+        return found
+    if isinstance(found, type) or not callable(found):
+        raise TypeError(f"{target} is no tune.policy.Searcher, Scheduler or Stopper")
+    from tune.stopper import Asked
+
+    return lambda: Asked(found)
+
+
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
@@ -259,10 +279,7 @@ def main(arguments: list[str]) -> int:
     try:
         # The file that the policy stands in may begin a search, too.
         _trial.is_trial = True
-        kind = _trial.load(arguments[0])
-        if not (isinstance(kind, type) and issubclass(kind, Policy)):
-            raise TypeError(f"{arguments[0]} is no tune.policy.Searcher, Scheduler or Stopper")
-        host = _Host(kind)
+        host = _Host(_maker(_trial.load(arguments[0]), arguments[0]))
         while True:
             answer = host.hear(connection.receive())
             if answer is not None:

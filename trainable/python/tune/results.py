@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tune._binary import find_binary
@@ -23,13 +23,11 @@ class Result:
 
     trial_id: str
     config: dict[str, Any]
-    metrics: dict[str, Any]  #: of the last result; nested names have slashes; empty: there was none
+    metrics: dict[str, Any]  #: of the last result, as they were reported; empty: there was none
     path: str  #: the trial's directory, absolute
     state: str  #: ``"TERMINATED"``, ``"ERROR"``, ``"PAUSED"``, ``"PENDING"``, ``"RUNNING"``
     checkpoint: Checkpoint | None = None  #: the latest
     error: str | None = None  #: the last failure, in a sentence
-    #: Those that were kept, each with its score, best first; of the best result only.
-    best_checkpoints: list[tuple[Checkpoint, float | None]] = field(default_factory=list)
 
     @property
     def metrics_history(self) -> list[dict[str, Any]]:
@@ -52,9 +50,35 @@ class Result:
 
         return _notebook.result_view(self).html()
 
-    def get_best_checkpoint(self) -> Checkpoint | None:
-        """The best that was kept, where that is known; else the latest."""
-        return self.best_checkpoints[0][0] if self.best_checkpoints else self.checkpoint
+    @property
+    def best_checkpoints(self) -> list[tuple[Checkpoint, dict[str, Any]]]:
+        """Those that were kept, best first, each with the metrics that were reported with it."""
+        rows = ask("checkpoints", os.path.dirname(self.path), self.trial_id)
+        found = []
+        for row in sorted(rows, key=lambda row: row["rank"]):
+            with open(os.path.join(row["path"], "manifest.json"), encoding="utf-8") as file:
+                metrics = named_numbers(json.load(file)["metrics"])
+            found.append((Checkpoint(row["path"]), metrics))
+        return found
+
+    def get_best_checkpoint(
+        self, metric: str | None = None, mode: str | None = None
+    ) -> Checkpoint | None:
+        """The best that was kept, by the search's own measure or by another `metric` and its
+        `mode`, ``"min"`` or ``"max"``; None: no checkpoint has a number for it."""
+        if metric is None:
+            best = self.best_checkpoints
+            return best[0][0] if best else None
+        if mode not in ("min", "max"):
+            raise ValueError(f"which values of '{metric}' are better: mode is 'min' or 'max'")
+        scored = [
+            (score, checkpoint)
+            for checkpoint, metrics in self.best_checkpoints
+            if (score := _metric(metrics, metric)) is not None
+        ]
+        if not scored:
+            return None
+        return (min if mode == "min" else max)(scored, key=lambda each: each[0])[1]
 
 
 def ask(*arguments: str) -> Any:
@@ -84,6 +108,33 @@ def _number(value: Any) -> Any:
     if isinstance(value, dict):
         return named_numbers(value)
     return _NUMBERS.get(value, value) if isinstance(value, str) else value
+
+
+def _metric(metrics: Any, name: str) -> float | None:
+    """The metric called `name`, where nested ones have slashes; None: it is none, or NaN."""
+    value = metrics.get(name)
+    if value is None:
+        value = metrics
+        for part in name.split("/"):
+            value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        return None
+    return value
+
+
+def _best_row(result: Result, metric: str | None, mode: str | None) -> dict[str, Any]:
+    if metric is None:
+        return result.metrics
+    if mode not in ("min", "max"):
+        raise ValueError(f"which values of '{metric}' are better: filter_mode is 'min' or 'max'")
+    scored = [
+        (score, row)
+        for row in result.metrics_history
+        if (score := _metric(row, metric)) is not None
+    ]
+    if not scored:
+        return {}
+    return (min if mode == "min" else max)(scored, key=lambda each: each[0])[1]
 
 
 def _checkpoint(path: str | None) -> Checkpoint | None:
@@ -146,25 +197,23 @@ class ResultGrid:
         best = ask("best", self.experiment_path, *options)
         if isinstance(best, list):
             best = best[0]
-        return Result(
-            trial_id=best["trial_id"],
-            config=best["config"],
-            metrics=named_numbers(best["metrics"]),
-            path=best["path"],
-            state=best["state"],
-            checkpoint=_checkpoint(best["checkpoint"]),
-            best_checkpoints=[
-                (Checkpoint(each["path"]), each["score"]) for each in best["best_checkpoints"]
-            ],
-        )
+        return next(each for each in self if each.trial_id == best["trial_id"])
 
-    def get_dataframe(self) -> Any:
+    def get_dataframe(
+        self, filter_metric: str | None = None, filter_mode: str | None = None
+    ) -> Any:
         """The last results and the configs (``config/lr``) as a table of pandas, which must be
-        installed: a row a trial."""
+        installed: a row a trial. With `filter_metric` and `filter_mode`, ``"min"`` or ``"max"``,
+        each trial's best result by these."""
         import pandas  # type: ignore[import-untyped,unused-ignore]
 
         rows = [
-            {"trial_id": each.trial_id, "state": each.state, **each.metrics, "config": each.config}
+            {
+                "trial_id": each.trial_id,
+                "state": each.state,
+                **_best_row(each, filter_metric, filter_mode),
+                "config": each.config,
+            }
             for each in self._results
         ]
         return pandas.json_normalize(rows, sep="/")

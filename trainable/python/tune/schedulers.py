@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 Scheduler = dict[str, Any]
 
-#: Ray's names of options that are called otherwise in the spec; None: they mean nothing here.
-_OTHER_NAMES: dict[str, str | None] = {
-    "custom_explore_fn": None,
-    "log_config": None,
-    "require_attrs": None,
-    "hyperparam_bounds": "hyperparam_bounds",
+#: Ray's options that change nothing here: pbt's files are always written, and a result that lacks
+#: an attribute changes nothing.
+_NOTHING = ("log_config", "require_attrs")
+
+#: Ray's options that are functions of this process: what to do instead.
+_INSTEAD = {
+    "custom_explore_fn": "domains in hyperparam_mutations keep a value within bounds",
+    "resources_allocation_function": "leave it out, and what is free is divided evenly",
 }
+
+
+def _refuse_functions(kind: str, place: str, value: Any) -> None:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            _refuse_functions(kind, f"{place}/{name}", each)
+    elif callable(value):
+        raise TypeError(
+            f"{kind}: {place} is a function, and the search goes on without this process: give a "
+            "list or a domain, such as tune.uniform(0, 1)"
+        )
 
 
 def _of(kind: str, options: dict[str, Any]) -> Scheduler:
     scheduler: Scheduler = {"type": kind}
     for name, value in options.items():
-        if value is None:
+        if value is None or name in _NOTHING:
             continue
-        known = _OTHER_NAMES.get(name, name)
-        if known is None:
-            raise TypeError(f"{kind} has no option '{name}'")
-        scheduler[known] = value
+        if name in _INSTEAD:
+            raise TypeError(f"{kind} takes no {name}: {_INSTEAD[name]}")
+        _refuse_functions(kind, name, value)
+        scheduler[name] = value
     return scheduler
 
 
@@ -58,10 +72,21 @@ def MedianStoppingRule(**options: Any) -> Scheduler:
 
 def PopulationBasedTraining(**options: Any) -> Scheduler:
     """Bad trials go on as copies of good ones: ``hyperparam_mutations``,
-    ``perturbation_interval``, ``time_attr``, ``quantile_fraction``."""
+    ``perturbation_interval``, ``time_attr``, ``quantile_fraction``. TypeError: a mutation is a
+    function."""
     return _of("pbt", options)
 
 
 def PB2(**options: Any) -> Scheduler:
     """The same, with hyperparameters from a model: ``hyperparam_bounds``."""
     return _of("pb2", options)
+
+
+def PopulationBasedTrainingReplay(policy_file: str | os.PathLike[str]) -> Scheduler:
+    """Follows the schedule that a trial of pbt has found, from ``pbt_policy_<trial>.txt``."""
+    return {"type": "pbt_replay", "policy_file": os.path.abspath(policy_file)}
+
+
+def ResourceChangingScheduler(**options: Any) -> Scheduler:
+    """Gives trials more when few are left: ``base_scheduler``, ``increase_by``."""
+    return _of("resource_changing", options)

@@ -18,12 +18,13 @@ def quniform(lower: float, upper: float, q: float) -> Domain:
     return {"quniform": [lower, upper, q]}
 
 
-def loguniform(lower: float, upper: float) -> Domain:
-    """A number between `lower` and `upper`, each magnitude as likely as the others."""
+def loguniform(lower: float, upper: float, base: float = 10) -> Domain:
+    """A number between `lower` and `upper`, each magnitude as likely as the others.
+    `base` changes nothing: the numbers are the same for each."""
     return {"loguniform": [lower, upper]}
 
 
-def qloguniform(lower: float, upper: float, q: float) -> Domain:
+def qloguniform(lower: float, upper: float, q: float, base: float = 10) -> Domain:
     """A multiple of `q`, each magnitude as likely as the others."""
     return {"qloguniform": [lower, upper, q]}
 
@@ -48,12 +49,12 @@ def qrandint(lower: int, upper: int, q: int = 1) -> Domain:
     return {"qrandint": [lower, upper, q]}
 
 
-def lograndint(lower: int, upper: int) -> Domain:
+def lograndint(lower: int, upper: int, base: float = 10) -> Domain:
     """A whole number, each magnitude as likely as the others; less than `upper`."""
     return {"lograndint": [lower, upper]}
 
 
-def qlograndint(lower: int, upper: int, q: int) -> Domain:
+def qlograndint(lower: int, upper: int, q: int, base: float = 10) -> Domain:
     """A multiple of `q`, each magnitude as likely as the others."""
     return {"qlograndint": [lower, upper, q]}
 

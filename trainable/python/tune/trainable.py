@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import pickle
 import sys
 import traceback
 from typing import Any
 
 from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
 from tune._session import TrialContext
+
+#: The file of a checkpoint that was answered as a dict.
+_DICT = "checkpoint.pkl"
 
 
 class Trainable:
@@ -29,12 +34,14 @@ class Trainable:
         """Trains one iteration and answers its metrics: names and numbers, nested as you like."""
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
-    def save_checkpoint(self, checkpoint_dir: str) -> None:
-        """Writes what is needed to go on into an empty directory."""
+    def save_checkpoint(self, checkpoint_dir: str) -> dict[str, Any] | str | None:
+        """Writes what is needed to go on into an empty directory, and answers None or that
+        directory; or answers it as a dict, which is pickled."""
         raise NotImplementedError(f"{type(self).__name__} has no save_checkpoint()")
 
-    def load_checkpoint(self, checkpoint_dir: str) -> None:
-        """Goes on from what ``save_checkpoint`` wrote, perhaps with another config."""
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        """Goes on from what ``save_checkpoint`` wrote or answered, a directory or a dict, perhaps
+        with another config."""
         raise NotImplementedError(f"{type(self).__name__} has no load_checkpoint()")
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -57,9 +64,38 @@ class Trainable:
         return self.iteration
 
     @property
+    def trial_resources(self) -> dict[str, float]:
+        """What the trial may use: ``{"cpu": 2.0}``."""
+        return self.context.get_trial_resources()
+
+    @property
     def logdir(self) -> str:
         """The trial's working directory, absolute."""
         return self.context.trial_dir
+
+
+def save_to(trainable: Trainable, directory: str) -> None:
+    """Has it saved into `directory`, which is empty. ValueError: it has answered something else."""
+    answer = trainable.save_checkpoint(directory)
+    if isinstance(answer, dict):
+        from tune import _pickled
+
+        with open(os.path.join(directory, _DICT), "wb") as file:
+            file.write(_pickled.dumps(answer, "the dict of save_checkpoint()"))
+    elif answer is not None and os.path.realpath(answer) != os.path.realpath(directory):
+        raise ValueError(
+            f"save_checkpoint() has answered {answer!r}: None, its directory or a dict was expected"
+        )
+
+
+def load_from(trainable: Trainable, directory: str) -> None:
+    """Has it go on from what `save_to` has saved there."""
+    file = os.path.join(directory, _DICT)
+    if not os.path.exists(file):
+        trainable.load_checkpoint(directory)
+        return
+    with open(file, "rb") as content:
+        trainable.load_checkpoint(pickle.load(content))
 
 
 def _move_to(start: dict[str, Any]) -> None:
@@ -98,7 +134,8 @@ class _Driven:
             elif kind == "step":
                 self._step(self._trainable, command)
             elif kind == "save":
-                answer = saved_answer(self._trainable.save_checkpoint, command["directory"])
+                save = functools.partial(save_to, self._trainable)
+                answer = saved_answer(save, command["directory"])
                 self._connection.send("saved", iteration=command["iteration"], **answer)
             else:
                 bad_command(f"unknown type '{kind}'")
@@ -118,7 +155,7 @@ class _Driven:
         self._trainable = trainable
         trainable.setup(start["config"])
         if start.get("checkpoint"):
-            trainable.load_checkpoint(start["checkpoint"])
+            load_from(trainable, start["checkpoint"])
 
     def _reset(self, start: dict[str, Any]) -> None:
         trainable = self._trainable
@@ -138,7 +175,7 @@ class _Driven:
                 pass
             raise TrialStopped(0)
         if start.get("checkpoint"):
-            trainable.load_checkpoint(start["checkpoint"])
+            load_from(trainable, start["checkpoint"])
 
     def _step(self, trainable: Trainable, command: dict[str, Any]) -> None:
         metrics = plain_metrics(trainable.step())

@@ -28,14 +28,16 @@ is_trial = False
 
 def load(target: str) -> Any:
     """The function or class that `target` names. ImportError or AttributeError if there is none."""
+    found: Any
     if target.endswith(".pkl"):
         with open(target, "rb") as file:
-            return pickle.load(file)
+            found = pickle.load(file)
+        return getattr(found, "__wrapped_trainable__", found)
     place, _, name = target.rpartition(":")
     if not place:
         raise ImportError(f"'{target}' is neither FILE.py:NAME nor MODULE:NAME")
     module = _load_file(place) if place.endswith(".py") else importlib.import_module(place)
-    found: Any = module
+    found = module
     for part in name.split("."):
         found = getattr(found, part)
     return getattr(found, "__wrapped_trainable__", found)
@@ -109,8 +111,7 @@ def _run(connection: Connection, api: str | None, target: str) -> None:
     _session.set_session(session)
     session.await_step()
     last = found(command["config"])
-    if isinstance(last, dict):
-        session.report(last, None, None)
+    _session.report_answer(session, last)
     session.finish()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import datetime
 import inspect
@@ -21,6 +22,8 @@ from tune._binary import find_binary
 from tune.callback import Callback, Teller
 from tune.config import RunConfig, TuneConfig, spec_value
 from tune.results import ResultGrid, TuneError
+from tune.search import ConcurrencyLimiter
+from tune.stopper import Stopper
 from tune.trainable import Trainable
 
 _INTERRUPTED = 130
@@ -32,7 +35,8 @@ TrainFunction = Callable[[dict[str, Any]], object]
 
 
 class _Bound:
-    """A function with more arguments than its config; pickled as a whole."""
+    """A function, or the setup of a class, with more arguments than its config; pickled as a
+    whole."""
 
     def __init__(self, function: Callable[..., object], arguments: dict[str, Any]) -> None:
         self.function = function
@@ -41,6 +45,18 @@ class _Bound:
 
     def __call__(self, config: dict[str, Any]) -> object:
         return self.function(config, **self.arguments)
+
+    @property
+    def __wrapped_trainable__(self) -> Any:
+        """What a trial's process runs."""
+        kind, arguments = self.function, self.arguments
+        if not inspect.isclass(kind):
+            return self
+
+        def setup(trainable: Any, config: dict[str, Any]) -> None:
+            kind.setup(trainable, config, **arguments)  # type: ignore[attr-defined]
+
+        return type(kind.__name__, (kind,), {"setup": setup})
 
 
 class _WithResources:
@@ -51,14 +67,37 @@ class _WithResources:
         self.resources = resources
 
 
-def with_parameters(trainable: Callable[..., object], **arguments: Any) -> Any:
-    """`trainable` with these arguments beside its config, such as data. They are pickled."""
+def with_parameters(trainable: Any, **arguments: Any) -> Any:
+    """`trainable` with these arguments beside its config, such as data: a function gets them when
+    it is called, a class in ``setup``. They are pickled."""
+    if isinstance(trainable, _WithResources):
+        return _WithResources(
+            with_parameters(trainable.trainable, **arguments), trainable.resources
+        )
     return _Bound(trainable, arguments)
 
 
 def with_resources(trainable: Any, resources: dict[str, float]) -> Any:
-    """`trainable`, each trial of which takes these: ``{"cpu": 2, "gpu": 0.5}``."""
-    return _WithResources(trainable, resources)
+    """`trainable`, each trial of which takes these: ``{"cpu": 2, "gpu": 0.5}``.
+
+    TypeError: `resources` is no dict, as where they depend on the config.
+    """
+    if not isinstance(resources, dict):
+        raise TypeError(
+            "the resources of a trial are a dict, such as {'cpu': 2, 'gpu': 0.5}, the same for all "
+            f"trials, and no {type(resources).__name__}"
+        )
+    names = {"CPU": "cpu", "GPU": "gpu"}
+    return _WithResources(trainable, {names.get(name, name): n for name, n in resources.items()})
+
+
+def PlacementGroupFactory(bundles: list[dict[str, float]], **_: Any) -> dict[str, float]:
+    """What these bundles are together: all that a trial has is on one machine."""
+    total: dict[str, float] = {}
+    for bundle in bundles:
+        for name, amount in bundle.items():
+            total[name] = total.get(name, 0) + amount
+    return total
 
 
 def _refuse_within_trial() -> None:
@@ -71,9 +110,14 @@ def _refuse_within_trial() -> None:
 
 def _json_default(value: Any) -> Any:
     item = getattr(value, "item", None)  # a number of NumPy
-    if callable(item):
+    if callable(item) and getattr(value, "size", 1) == 1:
         return item()
-    raise TypeError(f"a value of type {type(value).__name__} cannot stand in a spec: {value!r}")
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(
+        f"a value of type {type(value).__name__} cannot stand in a spec: {value!r}; name it by a "
+        "text and look that up in the training function, or hand it over by tune.with_parameters"
+    )
 
 
 def _importable(trainable: Any) -> str | None:
@@ -94,14 +138,57 @@ def _importable(trainable: Any) -> str | None:
     return None
 
 
+def _is_unguarded() -> bool:
+    """Whether the search is begun by what the program's file does whenever it is loaded, also by a
+    trial."""
+    main = sys.modules.get("__main__")
+    frame = inspect.currentframe()
+    while frame is not None and not (
+        frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)
+    ):
+        frame = frame.f_back
+    file = getattr(main, "__file__", None)
+    if frame is None or file is None:
+        return False
+    with open(file, encoding="utf-8") as source:
+        statements = ast.parse(source.read()).body
+    for each in statements:
+        if each.lineno <= frame.f_lineno <= (each.end_lineno or each.lineno):
+            guards = ast.walk(each.test) if isinstance(each, ast.If) else ()
+            return not any(isinstance(name, ast.Name) and name.id == "__name__" for name in guards)
+    return False
+
+
+def _is_main(value: Any) -> bool:
+    return getattr(value, "__module__", "") == "__main__"
+
+
+def _directory(path: str | os.PathLike[str]) -> str:
+    """An absolute path. ValueError for an address of somewhere else."""
+    text = os.fspath(path)
+    if "://" in text:
+        raise ValueError(f"results lie in a directory of this machine, and '{text}' is an address")
+    return os.path.abspath(os.path.expanduser(text))
+
+
 def _search_path() -> str:
     """The same imports as here, wherever what is started runs."""
     return os.pathsep.join(os.path.abspath(each or ".") for each in sys.path)
 
 
+def _asked(target: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What `target` names, as a policy's program in a spec."""
+    here = f"PYTHONPATH={_search_path()}"
+    command = ["/usr/bin/env", here, sys.executable, "-m", "tune.policy", target]
+    return {"type": "program", "command": command, "options": options}
+
+
 def _policy_value(value: Any) -> Any:
-    """A class of `tune.policy`, or what ``policy.with_options`` has made of one, as in a spec."""
+    """A class of `tune.policy`, an object of one, or what ``policy.with_options`` has made, as in a
+    spec."""
     options: dict[str, Any] = {}
+    if isinstance(value, policy.Policy):
+        value = policy.with_options(type(value), **getattr(value, "options", {}))
     if isinstance(value, policy.WithOptions):
         value, options = value.kind, value.options
     if not (isinstance(value, type) and issubclass(value, policy.Policy)):
@@ -110,9 +197,16 @@ def _policy_value(value: Any) -> Any:
     if target is None:
         name = value.__name__
         raise TuneError(f"{name} must stand at the top of a file, to be loaded from there")
-    here = f"PYTHONPATH={_search_path()}"
-    command = ["/usr/bin/env", here, sys.executable, "-m", "tune.policy", target]
-    return {"type": "program", "command": command, "options": options}
+    return _asked(target, options)
+
+
+def _rules(stop: Any) -> list[Any]:
+    """The rules of ``stop``, one by one."""
+    if isinstance(stop, (list, tuple)):
+        return [rule for each in stop for rule in _rules(each)]
+    if isinstance(stop, type) and issubclass(stop, Stopper):
+        raise TypeError(f"stop is the class {stop.__name__}: give an object of it")
+    return [_policy_value(stop)]
 
 
 def _take_callbacks(said: dict[str, Any]) -> list[Callback]:
@@ -120,7 +214,7 @@ def _take_callbacks(said: dict[str, Any]) -> list[Callback]:
     ours = [each for each in said.get("callbacks") or () if isinstance(each, Callback)]
     theirs = [each for each in said.get("callbacks") or () if not isinstance(each, Callback)]
     for each in theirs:
-        if not isinstance(each, dict):
+        if not isinstance(each, (str, dict)):
             raise TypeError(f"{each!r} is no object of a subclass of tune.Callback")
     said["callbacks"] = theirs or None
     return ours
@@ -140,7 +234,8 @@ class Tuner:
         ``searcher``, ``stop``, ``name``, ``storage_path`` ..., and of its ``trainable`` ``env``,
         ``merge_output``, ``plain``, ``preload``. Or Ray's ``tune_config`` and ``run_config``. A
         field that is None is one that is not said. ``searcher``, ``scheduler`` and ``stop`` may be
-        classes of `tune.policy`, ``callbacks`` objects of subclasses of `tune.Callback`.
+        classes of `tune.policy`; ``stop`` also one of `tune.stopper`, or a function of a trial's id
+        and its result. ``callbacks``: objects of subclasses of `tune.Callback`.
 
     TypeError, ValueError: what was given cannot be a spec.
     """
@@ -162,9 +257,19 @@ class Tuner:
             if config is not None:
                 said.update(config.fields())
         said.update(fields)
-        for name in ("searcher", "scheduler", "stop"):
+        limit = said.get("searcher")
+        if isinstance(limit, ConcurrencyLimiter):
+            said["searcher"] = limit.searcher
+            said["max_concurrent_trials"] = limit.max_concurrent
+        for name in ("metric", "mode"):  # where a searcher was given them alone
+            if said.get(name) is None:
+                said[name] = getattr(said.get("searcher"), name, None)
+        for name in ("searcher", "scheduler"):
             if name in said:
                 said[name] = _policy_value(said[name])
+        if said.get("stop") is not None:
+            rules = _rules(said["stop"])
+            said["stop"] = rules[0] if len(rules) == 1 else rules
         program = {name: said.pop(name) for name in _OF_PROGRAM if name in said}
         self._trainable = trainable
         self._quiet = run_config is not None and run_config.verbose == 0
@@ -173,10 +278,22 @@ class Tuner:
         self._spec["param_space"] = param_space or {}
         self._program_fields = program
         self._restores: list[str] | None = None
+        self._path: str | None = None
         if not isinstance(trainable, (list, tuple)) and not callable(trainable):
             raise TypeError(f"{trainable!r} is neither a function, a Trainable nor a command")
-        if inspect.isclass(trainable) and not issubclass(trainable, Trainable):
-            raise TypeError(f"{trainable.__name__} is a class, and no tune.Trainable")
+        kind = trainable.function if isinstance(trainable, _Bound) else trainable
+        if inspect.isclass(kind) and not issubclass(kind, Trainable):
+            raise TypeError(f"{kind.__name__} is a class, and no tune.Trainable")
+        if hasattr(kind, "default_resource_request"):
+            raise TypeError(
+                f"{kind.__name__}.default_resource_request is not asked: give the Tuner "
+                "tune.with_resources(...) of it"
+            )
+
+    @classmethod
+    def can_restore(cls, path: str | os.PathLike[str]) -> bool:
+        """Whether a search lies in the directory `path`."""
+        return os.path.exists(os.path.join(_directory(path), "experiment.json"))
 
     @classmethod
     def restore(
@@ -184,6 +301,7 @@ class Tuner:
         path: str | os.PathLike[str],
         trainable: Any = None,
         *,
+        resume_unfinished: bool = True,
         resume_errored: bool = False,
         restart_errored: bool = False,
         callbacks: Sequence[Callback] = (),
@@ -194,15 +312,21 @@ class Tuner:
 
         `resume_errored`: trials that have failed go on from their latest checkpoints;
         `restart_errored`: they start from scratch. `callbacks`: as before; each goes on where it
-        was.
+        was. TypeError: `resume_unfinished` is false.
         """
+        if not resume_unfinished:
+            raise TypeError(
+                "a search that goes on takes up its unfinished trials: without resume_unfinished, "
+                "look at Tuner.restore(path).get_results()"
+            )
         tuner = cls.__new__(cls)
         tuner._trainable = trainable
         tuner._quiet = False
         tuner._spec = {}
         tuner._callbacks = _take_callbacks({"callbacks": callbacks})
         tuner._program_fields = {}
-        tuner._restores = [os.path.abspath(path)]
+        tuner._path = _directory(path)
+        tuner._restores = [tuner._path]
         if resume_errored:
             tuner._restores.append("--errored")
         if restart_errored:
@@ -223,29 +347,31 @@ class Tuner:
             return ResultGrid(self._restores[0])
         with tempfile.TemporaryDirectory(prefix="tune-") as scratch:
             name = self._spec.setdefault("name", self._new_name())
-            storage = os.path.abspath(self._spec.setdefault("storage_path", "results"))
+            storage = _directory(self._spec.setdefault("storage_path", "results"))
             self._spec["storage_path"] = storage
             directory = os.path.join(storage, name)
-            # Another search of this name, which is refused, must not take the place of the first.
-            aside = os.path.join(directory, f".trainable-{secrets.token_hex(4)}.pkl")
-            pickled = self._say_program(aside)
+            self._asides: dict[str, bytes] = {}
+            self._say_program(directory)
+            self._say_stop(directory)
             file = os.path.join(scratch, f"{name}.json")
             with open(file, "w", encoding="utf-8") as spec:
                 json.dump(self._spec, spec, default=_json_default)
             self._validate(file)
-            if pickled is not None:
+            for aside, content in self._asides.items():
                 os.makedirs(directory, exist_ok=True)
                 with open(aside, "xb") as to:
-                    to.write(pickled)
+                    to.write(content)
             try:
                 # What lies there already is another search, which this one is not to be told of.
                 is_new = not os.path.exists(os.path.join(directory, "CURRENT"))
                 with self._telling(directory if is_new else None):
                     self._run(["run", file], directory)
             except TuneError:
-                if pickled is not None and not self._is_of_experiment(directory, aside):
-                    os.remove(aside)
+                for aside in self._asides:
+                    if not self._is_of_experiment(directory, aside):
+                        os.remove(aside)
                 raise
+        self._path = directory
         return ResultGrid(directory)
 
     @contextlib.contextmanager
@@ -273,6 +399,12 @@ class Tuner:
             teller.stop_following()
             thread.join()
 
+    def get_results(self) -> ResultGrid:
+        """What has come out of the search so far: after ``fit()``, or of the one to be restored."""
+        if self._path is None:
+            raise TuneError("there are no results: fit() has not run yet")
+        return ResultGrid(self._path)
+
     @staticmethod
     def _is_of_experiment(directory: str, aside: str) -> bool:
         """Whether the experiment that lies in `directory`, if one does, loads `aside`."""
@@ -291,19 +423,47 @@ class Tuner:
         now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         return f"{stem[:60]}_{now}"
 
-    def _say_program(self, aside: str) -> bytes | None:
-        """Says in the spec what runs. Answers what is to stand in the file `aside`, if anything."""
+    def _say_program(self, directory: str) -> None:
+        """Says in the spec what runs."""
         given = self._program_fields
         if isinstance(self._trainable, (list, tuple)):
             self._spec["trainable"] = {**given, "command": [str(each) for each in self._trainable]}
-            return None
-        api = "class" if inspect.isclass(self._trainable) else "function"
-        target = _importable(self._trainable)
-        pickled = None if target else _pickled.dumps(self._trainable, "the trainable")
-        command = [sys.executable, "-m", "tune.trial", "--api", api, target or aside]
+            return
+        kind = self._trainable
+        if isinstance(kind, _Bound):
+            kind = kind.function
+        target = self._target(self._trainable, "trainable", directory)
+        api = "class" if inspect.isclass(kind) else "function"
+        command = [sys.executable, "-m", "tune.trial", "--api", api, target]
         environment = {"PYTHONPATH": _search_path(), **given.get("env", {})}
         self._spec["trainable"] = {**given, "command": command, "env": environment}
-        return pickled
+
+    def _say_stop(self, directory: str) -> None:
+        """Says in the spec who is asked, where a rule is a function or an object of your own."""
+        rules = self._spec.get("stop")
+        asked = [
+            _asked(self._target(each, "stopper", directory), {}) if callable(each) else each
+            for each in (rules if isinstance(rules, list) else [rules])
+        ]
+        if rules is not None:
+            self._spec["stop"] = asked if isinstance(rules, list) else asked[0]
+
+    def _target(self, value: Any, what: str, directory: str) -> str:
+        """How another process loads it: by its name in a file, else from a file aside."""
+        name = _importable(value)
+        unguarded = name is not None and _is_main(value) and _is_unguarded()
+        if name is not None and not unguarded:
+            return name
+        if unguarded and not _pickled.can_by_value():
+            raise TuneError(
+                "each trial loads the file that begins this search, and would begin it, too: put "
+                "that behind if __name__ == '__main__':, or install cloudpickle: "
+                f"{_pickled.how_to_install()}"
+            )
+        # Another search of this name, which is refused, must not take the place of the first.
+        aside = os.path.join(directory, f".{what}-{secrets.token_hex(4)}.pkl")
+        self._asides[aside] = _pickled.dumps(value, f"the {what}")
+        return aside
 
     @staticmethod
     def _validate(file: str) -> None:

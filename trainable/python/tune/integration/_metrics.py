@@ -20,3 +20,8 @@ def selected(metrics: Metrics, there: Mapping[str, Any]) -> dict[str, Any]:
     if missing:
         raise KeyError(f"there is no metric '{missing[0]}'; there are: {', '.join(sorted(there))}")
     return {ours: there[theirs] for ours, theirs in names.items()}
+
+
+def marked(metrics: dict[str, Any], checkpoint: bool) -> dict[str, Any]:
+    """`metrics` as they are reported: with a checkpoint, if one is asked for."""
+    return {**metrics, "should_checkpoint": True} if checkpoint else metrics

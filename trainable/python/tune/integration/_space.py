@@ -76,3 +76,25 @@ def draw(space: dict[str, Any], draws: Draws) -> dict[str, Any]:
         except _LeftOut:
             continue
     return config
+
+
+def drawn(space: Any, config: Any, name: str = "") -> dict[str, Any]:
+    """By name, what must be drawn for `config`, or a part of one, to come out: of a choice the
+    index. What `config` lacks is left out. ValueError: a value is none of a choice's."""
+    kind = next(iter(space), "") if isinstance(space, dict) and len(space) == 1 else ""
+    if kind in _NUMBERS:
+        return {name: config}
+    if kind == "choice":
+        values = space[kind]
+        if isinstance(values, dict):
+            values = values["values"]
+        if config not in values:
+            raise ValueError(f"{config!r} is none of the values of '{name}'")
+        return {name: values.index(config)}
+    if not isinstance(space, dict) or not isinstance(config, dict):
+        return {}
+    found: dict[str, Any] = {}
+    for key, each in config.items():
+        if key in space:
+            found.update(drawn(space[key], each, f"{name}/{key}" if name else key))
+    return found

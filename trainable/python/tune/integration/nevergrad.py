@@ -1,5 +1,4 @@
-"""Nevergrad's optimizers: ``searcher=tune.policy.with_options(NevergradSearch,
-optimizer="TwoPointsDE")``."""
+"""Nevergrad's optimizers: ``searcher=NevergradSearch(optimizer="TwoPointsDE")``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Optuna's samplers: ``Tuner(..., searcher=OptunaSearch)``, or with another sampler
-``searcher=tune.policy.with_options(OptunaSearch, sampler="CmaEsSampler")``."""
+"""Optuna's samplers: ``Tuner(..., searcher=OptunaSearch())``, or with another sampler
+``searcher=OptunaSearch(sampler="CmaEsSampler")``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 
 from tune import policy
-from tune.integration._space import draw
+from tune.integration._space import draw, drawn
 
 
 class _Suggests:
@@ -31,11 +31,45 @@ class _Suggests:
 class OptunaSearch(policy.Searcher):
     """A study whose trials are the search's.
 
-    Options: `sampler`, the name of a class in ``optuna.samplers``; others are its arguments. It is
-    seeded by the search, so the study is made again from what was said: no storage is needed.
+    Options: `sampler`, the name of a class in ``optuna.samplers``; `points_to_evaluate`, configs or
+    parts of them that are tried first; others are the sampler's arguments. It is seeded by the
+    search, so the study is made again from what was said: no storage is needed. `metric` and
+    `mode`: the search's, where it has no others.
+
+    TypeError: the sampler is no name; there is a space of its own.
     """
 
-    def setup(self, sampler: str = "TPESampler", **arguments: Any) -> None:
+    def __init__(
+        self,
+        space: None = None,
+        metric: str | list[str] | None = None,
+        mode: str | list[str] | None = None,
+        points_to_evaluate: list[dict[str, Any]] | None = None,
+        **options: Any,
+    ) -> None:
+        if space is not None:
+            raise TypeError("OptunaSearch takes no space: the Tuner's param_space is searched")
+        for name in ("study_name", "storage", "evaluated_rewards"):
+            if options.pop(name, None) is not None:
+                raise TypeError(f"OptunaSearch takes no {name}: the driver keeps the study")
+        sampler = options.get("sampler")
+        if sampler is not None and not isinstance(sampler, str):
+            raise TypeError(
+                "the sampler is made in another process: give its name and its arguments, "
+                f"OptunaSearch(sampler='{type(sampler).__name__}', ...)"
+            )
+        if points_to_evaluate:
+            options["points_to_evaluate"] = points_to_evaluate
+        super().__init__(**{name: each for name, each in options.items() if each is not None})
+        if metric is not None:
+            self.metric, self.mode = metric, mode  # type: ignore[assignment]
+
+    def setup(
+        self,
+        sampler: str = "TPESampler",
+        points_to_evaluate: list[dict[str, Any]] | None = None,
+        **arguments: Any,
+    ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         kind = getattr(optuna.samplers, sampler)
         directions = ["minimize" if mode == "min" else "maximize" for mode in self.mode]
@@ -43,6 +77,8 @@ class OptunaSearch(policy.Searcher):
             sampler=kind(**{"seed": self.seed % 2**32, **arguments}), directions=directions
         )
         self._trials: dict[int, Any] = {}
+        for point in points_to_evaluate or ():
+            self._study.enqueue_trial(drawn(self.param_space, point))
 
     def suggest(self, trial: int) -> dict[str, Any]:
         self._trials[trial] = self._study.ask()

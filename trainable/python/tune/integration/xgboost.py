@@ -10,7 +10,7 @@ from typing import Any
 import xgboost
 
 from tune import Checkpoint, report
-from tune.integration._metrics import Metrics, selected
+from tune.integration._metrics import Metrics, marked, selected
 
 
 class TuneReportCheckpointCallback(xgboost.callback.TrainingCallback):  # type: ignore[misc,unused-ignore]
@@ -18,8 +18,9 @@ class TuneReportCheckpointCallback(xgboost.callback.TrainingCallback):  # type: 
 
     ``metrics``: as they are called here (``"eval-logloss"``); default all. ``filename``: of the
     model in a checkpoint. ``frequency``: asks for a checkpoint every so many rounds, beside those
-    that the search wants. ``results_postprocessing_fn``: makes one number a metric of several, by
-    ``xgboost.cv``.
+    that the search wants. ``checkpoint_at_end``: the last round is saved, and reported once more
+    if nobody has wanted that. ``results_postprocessing_fn``: makes one number a metric of several,
+    by ``xgboost.cv``.
 
     To go on: ``xgboost.train(..., xgb_model=TuneReportCheckpointCallback.get_model(checkpoint))``,
     with as many rounds less as the model has.
@@ -39,7 +40,10 @@ class TuneReportCheckpointCallback(xgboost.callback.TrainingCallback):  # type: 
         self._metrics = metrics
         self._filename = filename
         self._frequency = frequency
+        self._at_end = checkpoint_at_end
         self._process = results_postprocessing_fn
+        self._last: dict[str, Any] = {}
+        self._is_saved = False
 
     @classmethod
     def get_model(cls, checkpoint: Checkpoint, filename: str = CHECKPOINT_NAME) -> xgboost.Booster:
@@ -54,14 +58,23 @@ class TuneReportCheckpointCallback(xgboost.callback.TrainingCallback):  # type: 
             for name, values in logs.items():
                 last = values[-1]
                 there[f"{data}-{name}"] = last[0] if isinstance(last, tuple) else last
-        metrics = selected(self._metrics, self._process(there) if self._process else there)
-        if self._frequency > 0 and (epoch + 1) % self._frequency == 0:
-            metrics["should_checkpoint"] = True
-        report(
-            metrics,
-            save=lambda directory: model.save_model(os.path.join(directory, self._filename)),
-        )
+        self._last = selected(self._metrics, self._process(there) if self._process else there)
+        self._is_saved = False
+        self._report(model, self._frequency > 0 and (epoch + 1) % self._frequency == 0)
         return False
+
+    def after_training(self, model: Any) -> Any:
+        # Which round is the last one is not known before; what cv trains is no model.
+        if self._at_end and self._last and not self._is_saved and hasattr(model, "save_model"):
+            self._report(model, True)
+        return model
+
+    def _report(self, model: Any, checkpoint: bool) -> None:
+        def save(directory: str) -> None:
+            model.save_model(os.path.join(directory, self._filename))
+            self._is_saved = True
+
+        report(marked(self._last, checkpoint), save=save)
 
 
 TuneReportCallback = TuneReportCheckpointCallback

@@ -1,0 +1,5 @@
+"""Where Ray has it; written in `tune.integration.optuna`."""
+
+from tune.integration.optuna import OptunaSearch
+
+__all__ = ["OptunaSearch"]
