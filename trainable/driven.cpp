@@ -150,11 +150,12 @@ void move_to(const protocol::Start& start) {
   move(start.stderr_log, STDERR_FILENO);
 }
 
-protocol::Saved save(TrainableRunner& runner, const protocol::Save& wanted) {
+/// What to answer: an error is the save's, and training goes on.
+protocol::Saved save_with(const SaveFunction& save, const protocol::Save& wanted) {
   protocol::Saved saved;
   saved.iteration = wanted.iteration;
   try {
-    runner.save(wanted.directory);
+    save(wanted.directory);
   } catch (...) {
     saved.error = current_exception_text();
   }
@@ -211,7 +212,7 @@ void reset(Connection& connection, TrainableRunner& runner, const protocol::Star
     if (const auto* next = std::get_if<protocol::Step>(&command)) {
       connection.send(step(runner, *next));
     } else if (const auto* wanted = std::get_if<protocol::Save>(&command)) {
-      connection.send(save(runner, *wanted));
+      connection.send(save_with([&](const auto& directory) { runner.save(directory); }, *wanted));
     } else if (const auto* start = std::get_if<protocol::Start>(&command)) {
       if (!start->reset) throw Connection::unexpected("start came a second time");
       reset(connection, runner, *start);
@@ -246,16 +247,22 @@ class DrivenSession : public Session {
 
   void report(Json metrics, const std::optional<std::filesystem::path>& checkpoint_dir) override {
     if (end_) throw *end_;
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - went_on_;
     if (checkpoint_dir && !std::filesystem::is_directory(*checkpoint_dir)) {
       throw std::invalid_argument("the reported checkpoint '" + checkpoint_dir->string() +
                                   "' is not a directory");
     }
-    protocol::Result result = finish_iteration(std::move(metrics), seconds.count(), context_);
-    result.iteration = iteration_;
+    protocol::Result result = result_of(std::move(metrics));
     if (checkpoint_dir) result.checkpoint = name_in_trial_dir(*checkpoint_dir);
     send(std::move(result));
-    await_step();
+    await_step(nullptr);
+  }
+
+  void report(Json metrics, const SaveFunction& save) override {
+    if (end_) throw *end_;
+    protocol::Result result = result_of(std::move(metrics));
+    result.can_save = save != nullptr;
+    send(std::move(result));
+    await_step(save);
   }
 
   const std::optional<std::filesystem::path>& checkpoint() const override { return checkpoint_; }
@@ -266,19 +273,19 @@ class DrivenSession : public Session {
 
   const TrialContext& context() const override { return context_; }
 
-  /// Returns when the driver says step; all else that ends the wait is thrown as an End.
-  void await_step() {
+  /// Returns when the driver says step, and until then saves when it says so; all else that ends
+  /// the wait is thrown as an End.
+  void await_step(const SaveFunction& save) {
     for (;;) {
       const auto command = receive();
       if (const auto* step = std::get_if<protocol::Step>(&command)) {
         iteration_ = step->iteration;
         break;
       }
-      if (const auto* save = std::get_if<protocol::Save>(&command)) {
-        send(
-            protocol::Saved{"a function trainable cannot be told to save: it must report its "
-                            "checkpoints itself",
-                            save->iteration});
+      if (const auto* wanted = std::get_if<protocol::Save>(&command)) {
+        send(save
+                 ? save_with(save, *wanted)
+                 : protocol::Saved{"report() was given no function that saves", wanted->iteration});
       } else if (std::holds_alternative<protocol::Stop>(command)) {
         end(End{exit_stopped, ""});
       } else {
@@ -295,7 +302,7 @@ class DrivenSession : public Session {
     nothing_new.done = true;
     nothing_new.iteration = iteration_;
     send(std::move(nothing_new));
-    await_step();
+    await_step(nullptr);
     throw Connection::unexpected("step came after the function had returned");
   }
 
@@ -322,6 +329,13 @@ class DrivenSession : public Session {
       fs::remove_all(copy, ignored);
     }
     return copy.filename();
+  }
+
+  protocol::Result result_of(Json metrics) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - went_on_;
+    protocol::Result result = finish_iteration(std::move(metrics), seconds.count(), context_);
+    result.iteration = iteration_;
+    return result;
   }
 
   void send(const protocol::Answer& answer) {
@@ -359,10 +373,11 @@ int drive_function(Connection& connection, const TrainFunction& function) {
   try {
     protocol::Hello hello;
     hello.api = protocol::Api::function_api;
+    hello.can_save = true;  // only its reports show whether it can
     connection.send(hello);
     const protocol::Start start = connection.receive_start();
     DrivenSession session(connection, start);
-    session.await_step();
+    session.await_step(nullptr);
     function(start.config, session);
     session.finish();
   } catch (const End& end) {

@@ -118,32 +118,37 @@ void print(protocol::Result result, std::int64_t iteration) {
 /// Thrown through the user's function to end it; no std::exception, as the session promises.
 struct StopTraining {};
 
-/// Keeps the checkpoint that was reported last. Those before it were handed over, and nobody wants
-/// them: the ones made with `new_checkpoint_dir` are deleted, the user's own left alone.
+/// Keeps the checkpoint that was reported last, or saved: whether a report is the last one only its
+/// function knows, so with --save-to each is saved. Those before it were handed over, and nobody
+/// wants them: the ones made with `new_checkpoint_dir` are deleted, the user's own left alone.
 class StandaloneSession : public Session {
  public:
   explicit StandaloneSession(const StandaloneOptions& options)
       : context_(context_of(start_of(options))),
         checkpoint_(options.checkpoint),
+        saves_(options.save_to),
         iterations_left_(options.iterations) {}
 
   void report(Json metrics, const std::optional<fs::path>& checkpoint_dir) override {
     if (over_) throw StopTraining{};
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - went_on_;
     if (checkpoint_dir && !fs::is_directory(*checkpoint_dir)) {
       throw std::invalid_argument("the reported checkpoint '" + checkpoint_dir->string() +
                                   "' is not a directory");
     }
-    protocol::Result result = finish_iteration(std::move(metrics), seconds.count(), context_);
-    const bool done = result.done;
-    print(std::move(result), context_.training_iteration);
-    if (checkpoint_dir) {
-      drop_reported();
-      reported_ = fs::absolute(*checkpoint_dir);
-    }
-    over_ = done || (iterations_left_ && --*iterations_left_ == 0);
+    tell(std::move(metrics));
+    if (checkpoint_dir) keep(*checkpoint_dir);
+    go_on();
+  }
+
+  void report(Json metrics, const SaveFunction& save) override {
     if (over_) throw StopTraining{};
-    went_on_ = std::chrono::steady_clock::now();
+    tell(std::move(metrics));
+    if (save && saves_) {
+      const fs::path directory = new_checkpoint_dir();
+      save(directory);
+      keep(directory);
+    }
+    go_on();
   }
 
   const std::optional<fs::path>& checkpoint() const override { return checkpoint_; }
@@ -168,8 +173,26 @@ class StandaloneSession : public Session {
   }
 
  private:
+  void tell(Json metrics) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - went_on_;
+    protocol::Result result = finish_iteration(std::move(metrics), seconds.count(), context_);
+    over_ = result.done || (iterations_left_ && --*iterations_left_ == 0);
+    print(std::move(result), context_.training_iteration);
+  }
+
+  void keep(const fs::path& checkpoint_dir) {
+    drop_reported();
+    reported_ = fs::absolute(checkpoint_dir);
+  }
+
+  void go_on() {
+    if (over_) throw StopTraining{};
+    went_on_ = std::chrono::steady_clock::now();
+  }
+
   TrialContext context_;
   std::optional<fs::path> checkpoint_;
+  bool saves_;  ///< where a checkpoint is wanted at the end
   std::optional<std::int64_t> iterations_left_;
   std::optional<fs::path> reported_;
   std::int64_t last_checkpoint_ = 0;

@@ -71,6 +71,11 @@ class Trainable {
 
 using TrainableFactory = std::function<std::unique_ptr<Trainable>()>;
 
+/// Writes what is needed to go on into a directory, which exists and is empty. May throw: a failed
+/// save is counted and training goes on. The rules for the contents are those of
+/// `Trainable::save_checkpoint`.
+using SaveFunction = std::function<void(const std::filesystem::path& directory)>;
+
 /// A function trainable's line to the driver.
 class Session {
  public:
@@ -83,6 +88,11 @@ class Session {
   /// std::exception. Let it pass.
   virtual void report(Json metrics,
                       const std::optional<std::filesystem::path>& checkpoint_dir = {}) = 0;
+
+  /// The same, and leaves it to the driver whether to save: `save` is called, before this returns
+  /// or throws, if a checkpoint is wanted now: before a pause, for a clone, every
+  /// `checkpoint_frequency` iterations, or for `"should_checkpoint": true` in `metrics`.
+  virtual void report(Json metrics, const SaveFunction& save) = 0;
 
   /// Where to start from, if anywhere: set at a retry, a resume, and when a paused trial goes on.
   virtual const std::optional<std::filesystem::path>& checkpoint() const = 0;

@@ -15,7 +15,10 @@ namespace {
 
 const std::string step = "{\"type\":\"step\",\"iteration\":1}\n";
 const std::string stop = "{\"type\":\"stop\"}\n";
-const std::string save = "{\"type\":\"save\",\"directory\":\"/tmp\"}\n";
+
+std::string save_into(const std::filesystem::path& directory) {
+  return Json{{"type", "save"}, {"directory", directory}, {"iteration", 1}}.dump() + "\n";
+}
 
 struct Toy {
   ScratchDir scratch;
@@ -32,6 +35,7 @@ TEST_CASE("A function trains only when told to, and says when it has returned",
   CHECK(hello["type"] == "hello");
   CHECK(hello["api"] == "function");
   CHECK(hello["can_reset"] == false);
+  CHECK(hello["can_save"] == true);
 
   toy.process.send(toy.process.start({{"iterations", 2}}) + step);
   const Json result = toy.process.receive();
@@ -155,16 +159,40 @@ TEST_CASE("A reported checkpoint that is not there is the function's error",
   CHECK(toy.process.wait() == 1);
 }
 
-TEST_CASE("A function answers a save with the reason why it cannot", "[process][function]") {
+TEST_CASE("A function that reports how to save says so, and saves when it is told to",
+          "[process][function]") {
+  Toy toy;
+  const auto directory = toy.scratch.make("checkpoint");
+  const Json result = toy.process.start_and_step({{"saves_until", 3}, {"iterations", 3}});
+  CHECK(result["can_save"] == true);
+  CHECK_FALSE(result.contains("checkpoint"));
+  toy.process.send(save_into(directory) + step);
+  CHECK(toy.process.receive_line() == R"({"type":"saved","iteration":1})");
+  CHECK(read_text(directory / "count") == "1\n");
+  CHECK(toy.process.receive()["metrics"]["count"] == 2);
+  toy.process.send(step);
+  CHECK_FALSE(toy.process.receive().contains("can_save"));
+  toy.process.send(save_into(directory) + stop);
+  CHECK(toy.process.receive()["error"] == "report() was given no function that saves");
+  CHECK(toy.process.wait() == 0);
+  CHECK(read_text(directory / "count") == "1\n");
+}
+
+TEST_CASE("What a function throws as it saves is that save's failure", "[process][function]") {
+  Toy toy;
+  toy.process.start_and_step({{"saves_until", 9}, {"fail_in", "save"}});
+  toy.process.send(save_into(toy.dir) + step);
+  CHECK(toy.process.receive()["error"] == "told to fail in save");
+  CHECK(toy.process.receive()["metrics"]["count"] == 2);
+}
+
+TEST_CASE("A function answers a save that it cannot do with the reason", "[process][function]") {
   Toy toy;
   toy.process.start_and_step({{"iterations", 1}});
-  toy.process.send(save + step);
-  const Json saved = toy.process.receive();
-  CHECK(saved["type"] == "saved");
-  CHECK(saved["error"].get<std::string>().find("report its checkpoints itself") !=
-        std::string::npos);
+  toy.process.send(save_into("/tmp") + step);
+  CHECK(toy.process.receive()["error"] == "report() was given no function that saves");
   CHECK(toy.process.receive()["done"] == true);
-  toy.process.send(save + stop);
+  toy.process.send(save_into("/tmp") + stop);
   CHECK(toy.process.receive().contains("error"));
   CHECK(toy.process.wait() == 0);
 }

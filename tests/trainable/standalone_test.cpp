@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -65,9 +66,14 @@ TEST_CASE("Standalone writes non-finite metrics as their names", "[process][stan
 
 TEST_CASE("A standalone run saves at its end and another goes on from there",
           "[process][standalone]") {
-  for (const std::string kind : {"class", "function"}) {
+  const std::vector<std::pair<std::string, std::string>> ways_to_save = {
+      {"class", "{}"},
+      {"function", R"({"checkpoints": true, "iterations": 9})"},
+      {"function", R"({"saves_until": 9, "iterations": 9})"}};
+  for (const auto& [kind, config] : ways_to_save) {
+    CAPTURE(kind, config);
     ScratchDir scratch;
-    std::ofstream(scratch.path() / "config.json") << R"({"checkpoints": true, "iterations": 9})";
+    std::ofstream(scratch.path() / "config.json") << config;
     const auto first = run_standalone({TOY_TRAINABLE, kind, "--config-file", "config.json",
                                        "--iterations", "3", "--save-to", "new/checkpoint"},
                                       scratch.path());

@@ -109,7 +109,7 @@ class Counter : public tune::Trainable {
 
 void count(const Json& config, tune::Session& session) {
   int value = session.checkpoint() ? read_count(*session.checkpoint()) : 0;
-  const int last = value + config.value("iterations", 2);
+  const int last = config.value("until", value + config.value("iterations", 2));
   while (value < last) {
     ++value;
     if (value == config.value("fail_at", -1)) throw std::runtime_error("told to fail");
@@ -120,8 +120,16 @@ void count(const Json& config, tune::Session& session) {
     }
     if (config.value("report_missing_dir", false)) checkpoint = "not/there";
     if (config.contains("report_dir")) checkpoint = config["report_dir"].get<std::string>();
+    tune::SaveFunction save;
+    if (value < config.value("saves_until", 0)) {
+      save = [&](const fs::path& directory) {
+        if (config.value("fail_in", "") == "save") throw std::runtime_error("told to fail in save");
+        write_count(directory, value);
+      };
+    }
     try {
-      session.report(metrics_of(config, value, session.context()), checkpoint);
+      const Json metrics = metrics_of(config, value, session.context());
+      save ? session.report(metrics, save) : session.report(metrics, checkpoint);
     } catch (const std::exception&) {
       throw;
     } catch (...) {

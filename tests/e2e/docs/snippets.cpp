@@ -36,16 +36,18 @@ void train(const tune::Json& config, tune::Session& session) {
   if (session.checkpoint()) model.load(*session.checkpoint());
   for (int epoch = model.epoch(); epoch < 100; ++epoch) {
     const double loss = model.train_one_epoch();
-    std::optional<std::filesystem::path> checkpoint;
-    if (epoch % 10 == 9) {
-      checkpoint = session.new_checkpoint_dir();
-      model.save(*checkpoint);
-    }
-    session.report({{"loss", loss}}, checkpoint);
+    session.report({{"loss", loss}, {"done", epoch == 99}},
+                   [&](const std::filesystem::path& directory) { model.save(directory); });
   }
 }
 
 int main(int argc, char** argv) { return tune::run_function(argc, argv, train); }
+
+void hand_over(const Model& model, double loss, tune::Session& session) {
+  const std::filesystem::path checkpoint = session.new_checkpoint_dir();
+  model.save(checkpoint);
+  session.report({{"loss", loss}}, checkpoint);
+}
 
 }  // namespace function_trainable
 
