@@ -222,6 +222,15 @@ while state[0] < 20:
         self.assertEqual(verdicts[KILLED]["verdict"], "holds", verdicts)
         self.assertNotIn(SAVES, verdicts)
 
+    def test_a_function_that_saves_is_told_to_as_a_class_is_and_one_that_has_returned_is_not(self):
+        space = {"saves_until": 99, "attempt": False, "x": {"uniform": [0, 1]}}
+        for last in (6, 100):
+            self.spec([TOY, "function"], metric="count", scheduler="fifo",
+                      param_space={**space, "until": last})
+            verdicts = self.verdicts("--iterations", "8", expect=0)
+            self.assertEqual({verdicts[claim]["verdict"] for claim in (SAVES, RESTORES, KILLED)}, {"holds"},
+                             verdicts)
+
     def test_people_read_sentences_and_where_the_logs_are(self):
         self.spec([sys.executable, PLANTED, "momentum_left_out"])
         done = self.tune("check", "spec.json", expect=1, TMPDIR=self.dir)

@@ -84,7 +84,7 @@ class Check {
   Stage stage_;
   const Seconds leave_s_;
 
-  bool is_function_ = false;
+  bool saves_ = true;  ///< when it is told to; otherwise it hands over what it saves
   bool can_reset_ = false;
   bool echoes_ = true;
   Seconds step_s_ = 0;
@@ -119,7 +119,7 @@ bool Check::look(const std::string& claim, Play play) {
 void Check::run() {
   if (!look("It says hello, and answers each step with one result", &Check::talks)) return;
   look("Two processes with one config come to the same", &Check::repeats);
-  if (!is_function_) {
+  if (saves_) {
     look("It saves, and that changes nothing of the training", &Check::saving_changes_nothing);
   }
   look("A trial that a new process restores comes to the same", &Check::restores);
@@ -138,13 +138,15 @@ void Check::run() {
 
 Answer Check::talks() {
   Actor actor(stage_);
-  is_function_ = actor.is_function();
   can_reset_ = actor.hello().can_reset;
   require_quiet(actor, "its hello");
   actor.start(options_.config);
   require_quiet(actor, "start");
   while (!actor.is_done() && actor.iteration() < options_.iterations) {
-    if (auto metrics = actor.step()) whole_.metrics.push_back(std::move(*metrics));
+    if (auto metrics = actor.step()) {
+      whole_.metrics.push_back(std::move(*metrics));
+      saves_ = saves_ && actor.can_save();
+    }
     require_quiet(actor, "its answer");
     const auto& handed_over = actor.handed_over();
     const bool is_early = handed_over && handed_over->iteration < options_.iterations;
@@ -154,7 +156,7 @@ Answer Check::talks() {
   echoes_ = actor.echoes();
   if (whole_.metrics.empty()) throw Trouble("it is done before its first result");
   if (middle_ && middle_->iteration >= whole_.last()) middle_.reset();
-  if (!is_function_) {
+  if (actor.can_save()) {
     try {
       last_digest_ = digest_of(stage_.files(), actor.save().directory);
       require_quiet(actor, "its save");
@@ -229,6 +231,7 @@ Answer Check::saving_changes_nothing() {
   const std::int64_t middle = std::max<std::int64_t>(whole_.last() / 2, 1);
   while (!actor.is_done() && actor.iteration() < options_.iterations) {
     if (auto metrics = actor.step()) results.metrics.push_back(std::move(*metrics));
+    if (!actor.can_save()) continue;  // a function that has returned
     last = actor.save();
     if (!middle_ && actor.iteration() >= middle && actor.iteration() < whole_.last()) {
       middle_ = last;
@@ -250,15 +253,14 @@ void Check::go_on(const Kept& from, std::optional<TrialId> trial, const std::str
   if (digest_of(stage_.files(), from.directory) != before) {
     throw Trouble(what + ", it changed the checkpoint that it was to load");
   }
-  if (!is_function_) require_same_files(actor.save(), what);
+  if (actor.can_save()) require_same_files(actor.save(), what);
 }
 
 Answer Check::restores() {
   if (!middle_) {
-    return Unknown{is_function_
-                       ? "it reported no checkpoint before its last iteration: a trial that is "
-                         "interrupted starts from scratch. See --iterations"
-                       : "there is no checkpoint to start from"};
+    return Unknown{saves_ ? "there is no checkpoint to start from"
+                          : "it reported no checkpoint before its last iteration: a trial that is "
+                            "interrupted starts from scratch. See --iterations"};
   }
   go_on(*middle_, std::nullopt, "restored at iteration " + std::to_string(middle_->iteration));
   if (same_metrics_.empty()) return Unknown{"it can be restored; to the same results is not known"};
@@ -276,7 +278,7 @@ Answer Check::survives_a_kill() {
     actor.peer().kill();
     if (middle) go_on(*middle, actor.trial(), "killed in a step and restored");
   }
-  if (is_function_) {
+  if (!saves_) {
     if (!same_metrics_.empty()) return {};
     return Unknown{"it can be restored; to the same results is not known"};
   }
@@ -293,7 +295,7 @@ Answer Check::survives_a_kill() {
 /// Trains to the middle; the checkpoint of there.
 std::optional<Kept> Check::middle_of(Actor& actor) {
   (void)actor.train_until(middle_->iteration);
-  if (is_function_) return actor.handed_over();
+  if (!saves_) return actor.handed_over();
   return actor.save();
 }
 
@@ -369,7 +371,7 @@ Answer Check::resets() {
   if (actor.is_refused()) return Unknown{"it refused"};
   require_moved(actor, actor.peer().pid());
   require_equal(whole_, again, "reset");
-  if (!is_function_) require_same_files(actor.save(), "reset");
+  if (actor.can_save()) require_same_files(actor.save(), "reset");
   if (!middle_) return {};
   actor.reset(options_.config, *middle_);
   const Results restored = actor.train_until(options_.iterations);

@@ -99,6 +99,7 @@ std::optional<Metrics> Actor::hear_result() {
   }
   judge_echo(reported->iteration, iteration_ + 1);
   is_done_ = reported->done;
+  can_save_ = reported->can_save;
   if (!reported->metrics) return std::nullopt;
   Metrics metrics = take_in(std::move(*reported->metrics));
   if (reported->checkpoint) {

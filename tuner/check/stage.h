@@ -69,7 +69,8 @@ class Actor {
 
   const protocol::Hello& hello() const { return hello_; }
   Seconds hello_s() const { return hello_s_; }
-  bool is_function() const { return hello_.api == protocol::Api::function_api; }
+  /// Whether it may be told to save, after its last result.
+  bool can_save() const { return hello_.api == protocol::Api::class_api || can_save_; }
   TrialId trial() const { return trial_; }
   Peer& peer() { return *peer_; }
 
@@ -91,7 +92,7 @@ class Actor {
   bool echoes() const { return echoes_; }     ///< every answer has named what it answers
   Seconds step_s() const { return step_s_; }  ///< of the longest step since the first
 
-  /// Of a class.
+  /// Of what `can_save`.
   Kept save();
   void tell_save();
   /// What a function has handed over with its results, the last one.
@@ -114,6 +115,7 @@ class Actor {
   bool is_refused_ = false;
   bool echoes_ = true;
   bool has_stepped_ = false;
+  bool can_save_ = false;  ///< of a function
   Seconds step_s_ = 0;
   std::optional<Kept> handed_over_;
   std::filesystem::path save_directory_;

@@ -11,6 +11,11 @@ ControlAnswer refused(std::string sentence) { return {false, std::move(sentence)
 
 std::string trials(std::size_t count) { return count_of(count, "running trial"); }
 
+/// What its hello promises, its first result shows: a function may report without a way to save.
+bool saves_when_told(const Attempt& attempt) {
+  return attempt.has_result ? attempt.can_save : attempt.conversation->can_save();
+}
+
 }  // namespace
 
 ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
@@ -92,13 +97,12 @@ ControlAnswer ByHand::pause(TrialId id) {
   }
   const auto found = run_.attempts().find(id);
   const bool runs = found != run_.attempts().end();
-  const char* const what = !runs ? " is paused; it was not running"
-                           : found->second.ending
-                               ? " is paused; its program is on its way out already"
-                           : run_.spec().plain ? " pauses with its next result"
-                           : !found->second.conversation->can_save()
-                               ? " pauses with the next checkpoint that it hands over"
-                               : " is saved with its next result, and pauses";
+  const char* const what =
+      !runs                             ? " is paused; it was not running"
+      : found->second.ending            ? " is paused; its program is on its way out already"
+      : run_.spec().plain               ? " pauses with its next result"
+      : !saves_when_told(found->second) ? " pauses with the next checkpoint that it hands over"
+                                        : " is saved with its next result, and pauses";
   run_.hold(id);
   return {true, to_string(id) + what, {id}};
 }
@@ -150,7 +154,7 @@ ControlAnswer ByHand::save(std::optional<TrialId> only) {
       has_leaving = true;
       continue;
     }
-    if (!attempt.conversation->can_save()) {
+    if (!saves_when_told(attempt)) {
       has_functions = true;
       continue;
     }
