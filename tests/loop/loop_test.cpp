@@ -182,6 +182,28 @@ TEST_CASE("Each trigger saves, and several at one iteration make one save", "[lo
   CHECK(harness.trial(0).state == TrialState::terminated);
 }
 
+TEST_CASE("A function that can save when it has returned is saved at its end, once",
+          "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.program.is_function = true;
+  harness.program.can_save = true;
+  harness.program.step = [](const Json&, std::int64_t iteration) {
+    return iteration <= 3 ? FakeStep{.metrics = R"({"loss":1})"}
+                          : FakeStep{.metrics = "", .done = true};
+  };
+  auto& config = harness.spec.checkpoint_config;
+  SECTION("by the wish for one at the end") { config.checkpoint_at_end = true; }
+  SECTION("by another wish at its last result") {
+    config = {.checkpoint_frequency = 3, .checkpoint_at_end = true};
+  }
+  (void)harness.run();
+  CHECK(count(harness.told, "checkpoint 0 at") == 1);
+  CHECK(has(harness.told, "checkpoint 0 at 3"));
+  CHECK(count(harness.told, "notice") == 0);
+  CHECK(harness.trial(0).state == TrialState::terminated);
+}
+
 TEST_CASE("What an attempt began with is kept until it has a result, and no longer",
           "[loop][checkpoint]") {
   Harness harness;

@@ -81,7 +81,7 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
     } else if (trial(attempt.trial).iteration == 0) {
       end(attempt, Outcome::failed, "it ended before its first result");
     } else {
-      end(attempt, Outcome::completed, std::string(said_done));
+      on_returned(attempt, reported.can_save);
     }
     return;
   }
@@ -102,6 +102,26 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
   result.done = reported.done;
   result.should_checkpoint = reported.should_checkpoint;
   take_in(attempt, std::move(result), std::move(reported.checkpoint));
+}
+
+/// Which report is its last one a function knows only when it has returned. It may be able to save
+/// even then.
+void Attempts::on_returned(Attempt& attempt, bool can_save) {
+  const bool is_saved = attempt.save.checkpoint.triggers.any() && !attempt.save_failed;
+  const bool is_to_save =
+      spec_.checkpoint_config.checkpoint_at_end && !spec_.plain && attempt.has_result && !is_saved;
+  if (is_to_save && can_save) {
+    if (!attempt.stop_asked) attempt.stop_asked = std::string(said_done);
+    attempt.save.checkpoint.triggers.add(Trigger::at_end);
+    begin_save(attempt);
+    return;
+  }
+  if (is_to_save && !std::exchange(has_named_saves_, true)) {
+    callbacks_.notice("checkpoint_at_end has saved nothing of " + to_string(attempt.trial) +
+                      ", since its function had returned: put \"done\": true into the metrics of "
+                      "its last report");
+  }
+  end(attempt, Outcome::completed, std::string(said_done));
 }
 
 /// A metric whose name is the driver's is kept, and nothing goes by it: said once.

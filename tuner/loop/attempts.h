@@ -122,6 +122,7 @@ class Attempts {
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
   void look_for_saves(const Attempt& attempt);
+  void on_returned(Attempt& attempt, bool can_save);
   bool tell_result(const Trial& before, const Result& result);
   void take_in(Attempt& attempt, Result&& result, std::optional<std::string> handed_over);
   void take_over(Attempt& attempt, std::string reported);

@@ -85,12 +85,13 @@ class DrivenSession:
         self._connection = connection
         self._iteration = 0
         self._ended: TrialStopped | None = None
+        self._save: Callable[[str], object] | None = None  # of the last report
         self._last_copy = 0
         self.context = TrialContext.of(start)
         path = start.get("checkpoint")
         self.checkpoint = Checkpoint(path) if path else None
 
-    def await_step(self, save: Callable[[str], object] | None = None) -> None:
+    def await_step(self) -> None:
         """Returns at the next step. Until then, saves when told to."""
         while True:
             command = self._receive()
@@ -100,8 +101,8 @@ class DrivenSession:
                 return
             if kind == "save":
                 answer = (
-                    saved_answer(save, command["directory"])
-                    if save is not None
+                    saved_answer(self._save, command["directory"])
+                    if self._save is not None
                     else {"error": "report() was given no function that saves"}
                 )
                 self._send("saved", iteration=command["iteration"], **answer)
@@ -122,18 +123,18 @@ class DrivenSession:
         for name in ("done", "should_checkpoint"):
             if name in fields["metrics"]:
                 fields[name] = bool(fields["metrics"].pop(name))
-        if save is not None:
-            fields["can_save"] = True
+        self._save = save
         if checkpoint is not None:
             fields["checkpoint"] = self._name_in_trial_dir(checkpoint)
-        self._send("result", **fields)
-        self.await_step(save)
+        self._send("result", can_save=save is not None, **fields)
+        self.await_step()
 
     def finish(self) -> None:
-        """The function has returned: says so, and waits for the end."""
+        """The function has returned: says so, and waits for the end. What it has come to can be
+        saved yet."""
         if self._ended is not None:
             raise self._ended
-        self._send("result", iteration=self._iteration, done=True)
+        self._send("result", iteration=self._iteration, done=True, can_save=self._save is not None)
         self.await_step()
         bad_command("a step came after the function had returned")
 
