@@ -492,6 +492,24 @@ if __name__ == "__main__":
         out = self.run_script(TRAIN + "train({'lr': 0.5, 'epochs': 2})\n")
         self.assertEqual(json.loads(out.splitlines()[1]), {"training_iteration": 2, "loss": 0.25, "epoch": 2})
 
+    def test_what_is_wrong_with_a_run_by_hand_is_said(self):
+        self.write("search.py", TRAIN)
+        self.write("never.py", HEAD + "def train(config):\n    tune.report({'loss': 1})\n")
+        cases = ((["search.py:train", "--config", "[1"], 2, "the config is not JSON"),
+                 (["search.py:train", "--config", "[1]"], 2, "the config must be a JSON object"),
+                 (["search.py:train", "--config-file", "no.json"], 2, "no.json"),
+                 (["search.py:train", "--iterations", "0"], 2, "it must be 1 or more, and is 0"),
+                 (["search.py:train", "--checkpoint", "no"], 2, "'no' is not a directory"),
+                 (["search.py:train", "--save-to", "."], 2, "'.' is neither a new nor an empty directory"),
+                 ([], 2, "Started by hand"),
+                 (["never.py:train", "--save-to", "new"], 1, "the function has reported no checkpoint to save"))
+        for words, code, sentence in cases:
+            with self.subTest(words):
+                done = subprocess.run([sys.executable, "-m", "tune.trial", *words], cwd=self.dir, check=False,
+                                      capture_output=True, text=True, env={**os.environ, "PYTHONPATH": PACKAGE})
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(sentence, done.stderr)
+
     def test_pip_installs_a_wheel_that_needs_nothing_else(self):
         sources = self.path("sources")
         shutil.copytree(PACKAGE, sources, ignore=shutil.ignore_patterns("__pycache__"))

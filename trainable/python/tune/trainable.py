@@ -111,6 +111,20 @@ def _move_to(start: dict[str, Any]) -> None:
             os.close(opened)
 
 
+def _take_over(trainable: Trainable, start: dict[str, Any]) -> None:
+    trainable.config = start["config"]
+    trainable.context = TrialContext.of(start)
+    trainable.iteration = start.get("iteration") or 0
+
+
+def set_up(trainable: Trainable, start: dict[str, Any]) -> None:
+    """Makes `trainable` the trial that `start` tells of."""
+    _take_over(trainable, start)
+    trainable.setup(start["config"])
+    if start.get("checkpoint"):
+        load_from(trainable, start["checkpoint"])
+
+
 class _Driven:
     """A Trainable that does what the driver says."""
 
@@ -126,7 +140,8 @@ class _Driven:
             if kind == "stop":
                 raise TrialStopped(0)
             if kind == "start":
-                self._begin(command)
+                self._trainable = self._type()
+                set_up(self._trainable, command)
             elif kind == "reset":
                 self._reset(command)
             elif self._trainable is None:
@@ -144,26 +159,13 @@ class _Driven:
         if self._trainable is not None:
             self._trainable.cleanup()
 
-    def _take_over(self, trainable: Trainable, start: dict[str, Any]) -> None:
-        trainable.config = start["config"]
-        trainable.context = TrialContext.of(start)
-        trainable.iteration = start.get("iteration") or 0
-
-    def _begin(self, start: dict[str, Any]) -> None:
-        trainable = self._type()
-        self._take_over(trainable, start)
-        self._trainable = trainable
-        trainable.setup(start["config"])
-        if start.get("checkpoint"):
-            load_from(trainable, start["checkpoint"])
-
     def _reset(self, start: dict[str, Any]) -> None:
         trainable = self._trainable
         if trainable is None:
             bad_command("a reset came before start")
         assert trainable is not None
         _move_to(start)
-        self._take_over(trainable, start)
+        _take_over(trainable, start)
         try:
             can = trainable.reset_config(start["config"])
         except Exception:  # noqa: BLE001 (a process of its own is to show whether it matters)

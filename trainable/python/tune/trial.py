@@ -1,7 +1,9 @@
-"""``python3 -m tune.trial [--api class|function] TARGET``: one trial's process.
+"""``python3 -m tune.trial [--api class|function] TARGET [OPTIONS]``: one trial's process.
 
 TARGET is ``FILE.py:NAME``, ``MODULE:NAME`` or ``FILE.pkl``. If ``--api`` says what that is, loading
 it may take as long as it does: the hello is then said meanwhile.
+
+Started by hand, without a driver, it trains once. ``--help`` behind TARGET names the OPTIONS.
 """
 
 from __future__ import annotations
@@ -121,16 +123,26 @@ def main(arguments: list[str]) -> int:
     if len(arguments) == 3 and arguments[0] == "--api":
         api = arguments[1]
         arguments = arguments[2:]
-    if len(arguments) != 1 or api not in (None, "class", "function"):
+    is_driven = "TUNE_SOCKET_FD" in os.environ
+    has_target = bool(arguments) and not arguments[0].startswith("-")
+    if (
+        not has_target
+        or (is_driven and len(arguments) > 1)
+        or api not in (None, "class", "function")
+    ):
         print(__doc__, file=sys.stderr)
         return 2
-    if "TUNE_SOCKET_FD" not in os.environ:
-        print(
-            "tune: nobody drives: TUNE_SOCKET_FD is not set; this is started by the driver",
-            file=sys.stderr,
-        )
-        return 2
     is_trial = True
+    if not is_driven:
+        from tune import _standalone
+
+        options = _standalone.parse(arguments[1:])
+        found = load(arguments[0])
+        if _is_class(found):
+            _standalone.train_class(found, options)
+        else:
+            _standalone.train_function(found, options)
+        return 0
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     connection = Connection.from_environment()
