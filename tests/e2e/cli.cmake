@@ -11,11 +11,15 @@ endforeach()
 target_compile_definitions(example_plugin PRIVATE PLUGIN_ABI=tune::plugin_abi)
 target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
 
+# The halves in C++ of a table of the page on trainables.
+add_executable(featured_trainable featured_trainable.cpp)
+target_link_libraries(featured_trainable PRIVATE tune_trainable tune_options)
+
 # Not under the sanitizers: a run of it did not end there once, and it is not known why.
 if(NOT TUNE_SANITIZE)
   set(forked preload python_sklearn)
 endif()
-foreach(name ${forked} ask check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
+foreach(name ${forked} ask check cli constraints features look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy ported protocol python python_libraries resume control events callback
         schedulers simulate tensorboard texts lineage machine notebook snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
@@ -25,6 +29,6 @@ foreach(name ${forked} ask check cli constraints look meanings objectives one_dr
       TIMEOUT
       900
       ENVIRONMENT
-      "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python;PYTHONDONTWRITEBYTECODE=1"
+      "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;FEATURED_TRAINABLE=$<TARGET_FILE:featured_trainable>;SANITIZE=${TUNE_SANITIZE};MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python;PYTHONDONTWRITEBYTECODE=1"
   )
 endforeach()
