@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
 from collections.abc import Callable
+from types import GeneratorType
 from typing import Any, Protocol
 
 from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
@@ -210,7 +210,7 @@ _ONLY_METRIC = "_metric"
 
 def report_answer(session: Session, answer: Any) -> None:
     """What a function has answered, or yields, is a report: metrics, or a number."""
-    for each in answer if inspect.isgenerator(answer) else (answer,):
+    for each in answer if isinstance(answer, GeneratorType) else (answer,):
         if isinstance(each, dict):
             session.report(each, None, None)
         elif isinstance(each, (int, float)) and not isinstance(each, bool):

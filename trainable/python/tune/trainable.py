@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
 import sys
-import traceback
 from typing import Any
 
 from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
@@ -95,6 +93,8 @@ def load_from(trainable: Trainable, directory: str) -> None:
         trainable.load_checkpoint(directory)
         return
     with open(file, "rb") as content:
+        import pickle
+
         trainable.load_checkpoint(pickle.load(content))
 
 
@@ -169,6 +169,8 @@ class _Driven:
         try:
             can = trainable.reset_config(start["config"])
         except Exception:  # noqa: BLE001 (a process of its own is to show whether it matters)
+            import traceback
+
             traceback.print_exc()
             can = False
         if not can:

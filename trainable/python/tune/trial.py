@@ -11,10 +11,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import pickle
 import sys
 import threading
-import traceback
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +30,8 @@ def load(target: str) -> Any:
     """The function or class that `target` names. ImportError or AttributeError if there is none."""
     found: Any
     if target.endswith(".pkl"):
+        import pickle
+
         with open(target, "rb") as file:
             found = pickle.load(file)
         return getattr(found, "__wrapped_trainable__", found)
@@ -153,6 +153,8 @@ def main(arguments: list[str]) -> int:
     except BaseException as error:  # whatever ends the user's code is to be told
         if isinstance(error, SystemExit) and error.code in (None, 0):
             raise
+        import traceback
+
         traceback.print_exc()
         message = "".join(traceback.format_exception_only(type(error), error)).strip()
         connection.send("error", message=message, trace=traceback.format_exc())
