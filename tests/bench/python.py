@@ -17,6 +17,11 @@ PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../traina
 REPORTS = """
 import json, statistics, sys, time
 import tune
+from tune import policy
+
+class Continues(policy.Scheduler):
+    def on_result(self, trial, iteration, metrics):
+        return None
 
 def train(config):
     taken = []
@@ -28,7 +33,8 @@ def train(config):
     print(json.dumps([taken[len(taken) // 2], taken[len(taken) * 99 // 100]]))
 
 if __name__ == "__main__":
-    results = tune.Tuner(train, {}, metric="loss", mode="min", name="reports",
+    scheduler = Continues if sys.argv[1:] else "fifo"
+    results = tune.Tuner(train, {}, metric="loss", mode="min", name="reports" + "".join(sys.argv[1:]), scheduler=scheduler,
                          run_config=tune.RunConfig(verbose=0)).fit()
     with open(results[0].path + "/stdout.log") as log:
         print(log.read().strip())
@@ -45,12 +51,12 @@ if __name__ == "__main__":
 """
 
 
-def run(script, directory, environment):
+def run(script, directory, environment, *arguments):
     path = os.path.join(directory, "search.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(script)
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, path], cwd=directory, env=environment, check=True,
+    done = subprocess.run([sys.executable, path, *arguments], cwd=directory, env=environment, check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return done.stdout, time.perf_counter() - began
 
@@ -84,8 +90,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tune-bench-") as directory:
         p50, p99 = json.loads(run(REPORTS, directory, environment)[0])
         bare = bare_round_trip()
+        asked, _ = json.loads(run(REPORTS, directory, environment, "asked")[0])
         print(f"report until it goes on   p50 {p50 * 1e6:.0f} us, p99 {p99 * 1e6:.0f} us; "
               f"a line to another Python and back {bare * 1e6:.0f} us")
+        print(f"a scheduler in Python     {(asked - p50) * 1e6:.0f} us more a report, p50")
         python, package = start_s("-c", ""), start_s("-c", "import tune", environment=environment)
         print(f"import tune               {(package - python) * 1e3:.0f} ms above Python's own start, {python * 1e3:.0f} ms")
         whole = run(TRIALS, directory, environment)[1] / 100

@@ -256,6 +256,10 @@ def _json_default(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is no JSON: {value!r}")
 
 
+#: Made once: an encoder with options takes longer to make than to use.
+_encode = json.JSONEncoder(default=_json_default).encode
+
+
 def _maker(found: Any, target: str) -> Callable[[], Policy]:
     """What makes a policy of what `target` names: a class of this module, or what a stop rule of
     ``tune.stopper`` may be."""
@@ -283,7 +287,7 @@ def main(arguments: list[str]) -> int:
         while True:
             answer = host.hear(connection.receive())
             if answer is not None:
-                connection.say(json.dumps(answer, default=_json_default))
+                connection.say(_encode(answer))
     except TrialStopped:
         raise
     except Exception as error:  # noqa: BLE001 (whatever ends the user's code is to be told)
