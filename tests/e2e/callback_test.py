@@ -146,6 +146,19 @@ if __name__ == "__main__":
         self.assertEqual(sorted(each[2] for each in results), [each["n"] for each in events if each["e"] == "result"])
         self.assertLess(len(told) - 1 - len(seen), killed_at)
 
+    def test_what_a_hook_forks_ends_with_the_hook(self):
+        self.run_script(SEARCH + """
+class Forks(Told):
+    def on_trial_result(self, iteration, trials, trial, result):
+        os.fork()
+        super().on_trial_result(iteration, trials, trial, result)
+if __name__ == "__main__":
+    tune.Tuner(train, {"lr": 0.1}, name="a", callbacks=[Forks()], **FIELDS).fit()
+""")
+        told = self.told()
+        self.assertEqual(len([each for each in told if each[1] == "result"]), 12)  # 6, each said by two
+        self.assertEqual(len([each for each in told if each[1] == "end"]), 1)
+
     def test_follows_a_search_that_somebody_else_runs_and_ends_with_it(self):
         self.write("search.py", SEARCH)
         self.write("spec.json", self.quadratic())

@@ -209,11 +209,14 @@ class Teller:
 
     def _tell(self, event: dict[str, Any]) -> None:
         calls = self._take(event)
+        process = os.getpid()
         for callback, place in self._told:
             if event["n"] <= place.event:
                 continue
             for name, given in calls:
                 self._guard(callback, place, getattr(callback, name), **given)
+                if os.getpid() != process:  # a hook has forked, and this is its child: told nothing
+                    os._exit(0)
             if place.failed:
                 continue
             place.event = event["n"]
