@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "apps/tune/output.h"
 #include "tuner/spec/resume_changes.h"
@@ -254,8 +255,10 @@ void add_spec_commands(CLI::App& app, Line& line) {
 CLI::Validator above_zero() {
   return {[](std::string& text) {
             std::uint64_t value = 0;
-            const bool is_number = CLI::detail::lexical_cast(text, value);
-            return is_number && value > 0 ? "" : text + " is no whole number above 0";
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, value);
+            const bool is_good = error == std::errc() && stop == end && value > 0;
+            return is_good ? "" : text + " is no whole number above 0";
           },
           ""};
 }

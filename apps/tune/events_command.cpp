@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
@@ -28,15 +30,20 @@ class EventPrinter {
 
   void print_more() {
     std::string block;
-    stream_.read([&](std::string_view text) {
-      is_finished_ = says_finished(text);
-      block += text;
-      block += '\n';
-      if (block.size() < block_bytes) return;
-      print_data(block);
-      block.clear();
-    });
-    if (!block.empty()) print_data(block);
+    try {
+      stream_.read([&](std::string_view text) {
+        is_finished_ = says_finished(text);
+        block += text;
+        block += '\n';
+        if (block.size() < block_bytes) return;
+        print_data(block);
+        block.clear();
+      });
+    } catch (const Error&) {
+      print_data(block);  // what is before the damage
+      throw;
+    }
+    print_data(block);
     say_what_is_missing();
   }
 
@@ -54,9 +61,9 @@ class EventPrinter {
   void say_what_is_missing() {
     const std::uint64_t missing = stream_.missing();
     if (missing == said_missing_) return;
-    print_notice(count_of(missing - said_missing_, "event") + " before event " +
-                 std::to_string(stream_.next()) + " cannot be shown: " +
-                 paths::history(directory_).string() + " does not have what the journals had");
+    print_notice(count_of(missing - said_missing_, "event") + " up to event " +
+                 std::to_string(stream_.next() - 1) + " cannot be shown: " +
+                 paths::history(directory_).string() + " and the journals do not have them");
     said_missing_ = missing;
   }
 
@@ -89,7 +96,13 @@ class Waiting {
 int events_command(const EventsRequest& request) {
   const std::filesystem::path directory = request.directory;
   Waiting waiting;
-  while (request.follow && !is_experiment(directory)) {
+  // What is there and can never be one is not waited for.
+  const auto may_come = [&] {
+    std::error_code error;
+    const auto status = std::filesystem::status(directory, error);
+    return !std::filesystem::exists(status) || std::filesystem::is_directory(status);
+  };
+  while (request.follow && !is_experiment(directory) && may_come()) {
     if (!has_reader()) return exit_ok;
     waiting.wait("waits for an experiment in " + directory.string());
   }
@@ -98,11 +111,17 @@ int events_command(const EventsRequest& request) {
   const auto files = make_posix_file_system();
   EventPrinter events(*files, directory, request.from);
   bool was_driven = false;
+  bool has_looked = false;
   while (has_reader()) {
     // Asked first: what a driver has written before it left is printed then.
     const bool is_driven_now = request.follow && is_driven(*files, directory);
     events.print_more();
     if (!request.follow || (!is_driven_now && events.is_finished())) break;
+    // With nothing new to print, nothing was read of how it has ended.
+    if (!is_driven_now && !was_driven && !std::exchange(has_looked, true) &&
+        is_finished(look_at(directory).grid.experiment())) {
+      break;
+    }
     if (is_driven_now) {
       was_driven = true;
       std::this_thread::sleep_for(look_period);

@@ -1,4 +1,5 @@
 """Callbacks in Python: beside a search, over its crashes, and MLflow's and W&B's where they are installed."""
+import fcntl
 import glob
 import http.server
 import json
@@ -145,6 +146,32 @@ if __name__ == "__main__":
         events = self.lines("events", "results/a")
         self.assertEqual(sorted(each[2] for each in results), [each["n"] for each in events if each["e"] == "result"])
         self.assertLess(len(told) - 1 - len(seen), killed_at)
+
+    def test_one_that_leaves_has_failed_too(self):
+        out = self.run_script(SEARCH + """
+class Leaves(tune.Callback):
+    def on_trial_result(self, **info):
+        sys.exit(3)
+if __name__ == "__main__":
+    tune.Tuner(train, GRID, name="a", callbacks=[Leaves()], **FIELDS).fit()
+""")
+        self.assertIn("the callback Leaves has failed and is told nothing any more", out)
+
+    def test_two_processes_never_tell_one_callback(self):
+        self.write("search.py", SEARCH)
+        self.write("spec.json", self.quadratic())
+        self.tune("run", "spec.json", "--name", "b", "--progress", "none")
+        environment = {**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": PACKAGE}
+        command = [sys.executable, "-m", "tune.callback", "search.py:Told", "results/b"]
+        holder = open(self.path("results/b/callback_Told.json.lock"), "w")
+        self.addCleanup(holder.close)
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        done = subprocess.run(command, cwd=self.dir, env=environment, capture_output=True, text=True, check=False)
+        self.assertIn("another process tells callback_Told of this experiment already", done.stderr)
+        self.assertFalse(os.path.exists(self.path("told.jsonl")))
+        holder.close()
+        subprocess.run(command, cwd=self.dir, env=environment, check=True)
+        self.assertEqual(self.told()[-1][1], "end")
 
     def test_what_a_hook_forks_ends_with_the_hook(self):
         self.run_script(SEARCH + """

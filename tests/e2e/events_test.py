@@ -78,14 +78,32 @@ class Events(Case):
         self.write("spec.json", self.slow())
         driver = self.start("run", "spec.json", "--name", "left", "--progress", "none")
         reader = self.start("events", "results/left", "--follow")
-        for line in reader.stdout:
-            if json.loads(line)["e"] == "result":
-                break
+        while json.loads(line := reader.stdout.readline())["e"] != "result":
+            pass
         driver.kill()
-        rest, err = reader.communicate(timeout=LIMIT_S)
+        rest, err = reader.stdout.read(), reader.stderr.read()
         last = json.loads((line + rest).splitlines()[-1])["n"]
         self.assertEqual(err, "tune: notice: the driver has left before the end; after a resume, "
                               f"--from {last + 1} goes on here\n")
+
+    def test_who_has_seen_all_of_a_finished_experiment_waits_for_nothing(self):
+        self.write("spec.json", self.quadratic())
+        self.tune("run", "spec.json", "--name", "seen", "--progress", "none")
+        count = len(self.lines("events", "results/seen"))
+        done = self.tune("events", "results/seen", "--from", str(count + 1), "--follow")
+        self.assertEqual((done.out, done.err), ("", ""))
+
+    def test_what_is_before_damage_is_printed(self):
+        self.write("spec.json", self.quadratic())
+        self.tune("run", "spec.json", "--name", "bad", "--progress", "none")
+        journal = self.path("results/bad/journal-1.jsonl")
+        with open(journal, "r+b") as file:
+            lines = file.readlines()
+            file.seek(sum(map(len, lines[:10])) + 30)
+            file.write(b"~")
+        done = self.tune("events", "results/bad", expect=3)
+        self.assertEqual(self.numbers(done.out), list(range(1, 10)))
+        self.assertIn("is damaged after event 9", done.err)
 
     def test_who_follows_ends_when_nobody_reads(self):
         self.write("spec.json", self.slow())
@@ -102,12 +120,15 @@ class Events(Case):
         done = self.tune("events", "results/gone")
         first = self.numbers(done.out)[0]
         self.assertGreater(first, 1)
-        self.assertIn(f"{first - 1} events before event", done.err)
+        self.assertIn(f"{first - 1} events up to event", done.err)
 
     def test_what_makes_no_sense_is_refused(self):
         self.assertEqual(self.refused("events", "results/none"), f"tune: there is no experiment in {self.path('results/none')}")
-        error = self.tune("events", "results/none", "--from", "0", expect=2).err
-        self.assertIn("0 is no whole number above 0", error)
+        for number in ("0", "-1", "0x10", "18446744073709551616", "all"):
+            error = self.tune("events", "results/none", f"--from={number}", expect=2).err
+            self.assertIn(f"{number} is no whole number above 0", error)
+        self.write("file", "")
+        self.tune("events", "file", "--follow", expect=2)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ stands in the way of a fork ends in launches without it, with a notice."""
 import json
 import os
 import re
+import shelve
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 from cli_support import TUNE, Case, main
 
@@ -107,6 +109,7 @@ class Preload(Case):
         ends = {
             "raise ValueError('what')": "exited with code 1;",
             "import sys; sys.exit(7)": "exited with code 7;",
+            "import sys; sys.exit(2**70)": "exited with code 255;",
             "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "signal 11|SIGSEGV",
             "import os; os._exit(9)": "exited with code 9;",
         }
@@ -185,6 +188,37 @@ sys.exit("this is why")
         self.assertIn("exited with code 1", self.read("e", "trial_00000", "error.txt"))
         self.assertEqual(self.read("e", "trial_00000", "stderr.log"), "this is why\n")
         self.assertEqual(self.read("e", "trial_00000", "stdout.log"), "loss=1\nmodule\n")
+
+    def test_whatever_holds_a_file_what_was_written_to_it_is_there(self):
+        self.write(
+            "train.py",
+            """
+import builtins, heavy, shelve, sys, zipfile
+class Holder:
+    pass
+def holding(name):
+    holder = Holder()
+    holder.file = open(name, "w")
+    holder.file.write("all of it")
+    return holder
+cycle = holding("cycle")
+cycle.itself = cycle
+sys.mine, builtins.mine, heavy.mine = holding("sys"), holding("builtins"), holding("preloaded")
+archive = zipfile.ZipFile("archive.zip", "w")
+archive.writestr("name", "all of it")
+shelf = shelve.open("shelf", writeback=True)
+shelf["list"] = []
+shelf["list"].append(1)
+print("loss=1")
+""",
+        )
+        self.tune("run", self.spec(num_samples=1))
+        for name in ("cycle", "sys", "builtins", "preloaded"):
+            self.assertEqual(self.read(name), "all of it", name)
+        self.assertEqual(zipfile.ZipFile(self.path("archive.zip")).read("name"), b"all of it")
+        with shelve.open(self.path("shelf")) as shelf:
+            self.assertEqual(shelf["list"], [1])
+        self.assertEqual(self.read("e", "trial_00000", "stderr.log"), "")
 
     def test_what_a_trial_has_left_behind_is_ended_with_it(self):
         self.write(

@@ -195,6 +195,49 @@ TEST_CASE("Events that are no longer there are counted", "[event_stream]") {
   }
 }
 
+TEST_CASE(
+    "A journal that was cut although the next one is in force costs what was cut, and it is said",
+    "[event_stream]") {
+  MemoryFileSystem files;
+  Writer writer(files, 1);
+  writer.write(6);
+  writer.snapshot();
+  writer.write(3);
+  const std::string journal = paths::journal(directory, 1).native();
+  const std::string text = files.read(journal);
+  files.put(journal, text.substr(0, text.find("event 5")));
+  EventStream stream(files, directory, 1);
+  CHECK(read(stream) == Numbers{1, 2, 3, 4, 7, 8, 9});
+  CHECK(stream.missing() == 2);
+}
+
+TEST_CASE("A journal that is not of the experiment's generations is none of it", "[event_stream]") {
+  MemoryFileSystem files;
+  Writer writer(files, 1);
+  writer.write(4);
+  std::string stray;
+  append_journal_line(stray, journal_header({.generation = 99, .first = 3}));
+  files.put(paths::journal(directory, 99).native(), stray);
+  EventStream stream(files, directory, 4);
+  CHECK(read(stream) == from_to(4, 4));
+  writer.write(1);
+  CHECK(read(stream) == from_to(5, 5));
+}
+
+TEST_CASE("A history of a newer format is refused with both numbers", "[event_stream]") {
+  MemoryFileSystem files;
+  Writer writer(files, 1);
+  for (int i = 0; i < 3; ++i) {
+    writer.write(5);
+    writer.snapshot();
+  }
+  std::string text;
+  append_journal_line(text, R"({"history":99})");
+  files.put(paths::history(directory).native(), text);
+  EventStream stream(files, directory, 1);
+  CHECK_THROWS_WITH(read(stream), Catch::Contains("format 99") && Catch::Contains("format 1"));
+}
+
 TEST_CASE("What is no experiment is said to be none", "[event_stream]") {
   MemoryFileSystem files;
   files.make_directories(directory);

@@ -11,6 +11,7 @@ import ctypes
 import gc
 import importlib
 import importlib.machinery
+import io
 import os
 import signal
 import socket
@@ -130,17 +131,51 @@ def spare_preloaded():
     libc.__cxa_atexit(libc.fflush, None, None)
 
 
-def flush():
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass  # the program has closed it
+def flush_files():
+    """All that are open, whoever holds them, and whether or not anybody ever lets them go."""
+    for kind in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+        for file in gc.get_objects():
+            if issubclass(type(file), kind):  # asks nothing of the object
+                try:
+                    file.flush()
+                except Exception:
+                    pass  # it is closed, or there is no room
+
+
+def empty(members, spares):
+    """As the interpreter empties a module, private names first."""
+    for is_private in (True, False):
+        for name in list(members):
+            if (name[:1] == "_" and name[1:2] != "_") == is_private:
+                if name != "__builtins__" and not issubclass(type(members[name]), spares):
+                    members[name] = None
+
+
+def take_apart():
+    """What the trial has made, in an order in which destructors have what they use: first what its
+    program holds, then what nobody holds any more, then the rest."""
+    code = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+    empty(sys.modules["__main__"].__dict__, code)
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            setattr(sys, name, None)
+    gc.collect()
+    own = []
+    for name in list(sys.modules):
+        if name not in PRELOADED and isinstance(sys.modules[name], types.ModuleType):
+            own.append(weakref.ref(sys.modules[name]))
+            del sys.modules[name]
+    gc.collect()
+    for reference in reversed(own):
+        module = reference()
+        if module is not None:
+            empty(module.__dict__, ())
+    gc.collect()
 
 
 def leave(code):
     """Ends a trial's process as the interpreter does, but takes apart only what the trial has made:
-    waits for its threads, runs what it has registered, empties its modules, collects."""
+    waits for its threads, runs what it has registered, destroys its objects."""
     if "threading" in sys.modules:
         threading = sys.modules["threading"]
         try:
@@ -152,22 +187,10 @@ def leave(code):
         atexit._run_exitfuncs()
     except BaseException:
         pass  # it has said so itself
-    flush()
     sys.setswitchinterval(1000.0)
-    for name in reversed(list(sys.modules)):
-        module = sys.modules[name]
-        if name in PRELOADED or not isinstance(module, types.ModuleType):
-            continue
-        # As the interpreter does, so that what destructors use lasts as long: private names first.
-        members = module.__dict__
-        for is_private in (True, False):
-            for member in list(members):
-                if member != "__builtins__" and is_private == (
-                    member[:1] == "_" and member[1:2] != "_"
-                ):
-                    members[member] = None
-    gc.collect()
-    flush()
+    flush_files()
+    take_apart()
+    flush_files()
     # Without the interpreter's lock, since a library may wait here for a thread that wants it.
     ctypes.CDLL(None).exit(code)
 
@@ -177,7 +200,7 @@ def code_of(end):
     if end.code is None:
         return 0
     if isinstance(end.code, int):
-        return end.code & 0xFF
+        return end.code & 0xFF if -(2**63) <= end.code < 2**63 else 255
     print(end.code, file=sys.stderr)
     return 1
 

@@ -7,6 +7,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/store/generations.h"
+#include "tuner/store/history.h"
 #include "tuner/store/journal.h"
 #include "tuner/store/paths.h"
 
@@ -30,18 +31,20 @@ void EventStream::read(const Visit& visit) {
       place_.reset();
       continue;
     }
-    if (!go_on()) return;
+    if (!go_on(visit)) return;
   }
 }
 
 /// Finds the journal that has the next event, or will have it, and gives what comes before it from
 /// the history. Answers false if there is none.
 bool EventStream::find_journal(const Visit& visit) {
-  current_generation(files_, directory_);  // says what is the matter if this is no experiment
-  std::map<std::uint64_t, int> journals;   // by their first events; of several the newest
+  // Says what is the matter if this is no experiment.
+  const int current = current_generation(files_, directory_);
+  std::map<std::uint64_t, int> journals;  // by their first events; of several the newest
   for (const DirectoryEntry& entry : files_.list(directory_)) {
     const auto generation = paths::parse_journal(entry.name);
-    if (!entry.is_regular || !generation) continue;
+    // The driver may be about to put one more in force; what comes after that is not its own.
+    if (!entry.is_regular || !generation || *generation > current + 1) continue;
     const auto header = read_journal_header(files_, directory_ / entry.name);
     if (!header) continue;
     int& newest = journals[header->first];
@@ -68,6 +71,7 @@ void EventStream::read_history(const Visit& visit, std::uint64_t end) {
   if (!files_.exists(file)) return;
   for_each_line(files_, file, [&](std::string_view line) {
     const auto text = journal_line_text(line);
+    if (text) refuse_newer_history(file, *text);
     const auto number = text ? event_number(*text) : std::nullopt;
     if (!number) return true;  // the header, or damaged
     if (*number >= end) return false;
@@ -113,11 +117,20 @@ void EventStream::take(std::string_view text, std::uint64_t number, const Visit&
 
 /// Goes on to the next journal if that begins where this one has ended. It is begun when this one
 /// is written to its end.
-bool EventStream::go_on() {
+bool EventStream::go_on(const Visit& visit) {
   const path file = paths::journal(directory_, place_->generation + 1);
   if (!files_.exists(file)) return false;
   const auto header = read_journal_header(files_, file);
-  if (!header || header->first > next_) return false;
+  if (!header) return false;
+  if (header->first > next_) {
+    // Once it is in force, what this one does not have was cut off or damaged.
+    if (current_generation(files_, directory_) <= place_->generation) return false;
+    read_journal_on(visit);  // what was written since it was read last
+    if (header->first > next_) {
+      missing_ += header->first - next_;
+      next_ = header->first;
+    }
+  }
   place_ = Place{place_->generation + 1, 0};
   return true;
 }

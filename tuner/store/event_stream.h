@@ -38,7 +38,7 @@ class EventStream {
   };
 
   bool find_journal(const Visit& visit);
-  bool go_on();
+  bool go_on(const Visit& visit);
   void read_history(const Visit& visit, std::uint64_t end);
   void read_journal_on(const Visit& visit);
   void take(std::string_view text, std::uint64_t number, const Visit& visit);

@@ -2,6 +2,7 @@
 #include "tuner/store/history.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 using std::filesystem::path;
 
+constexpr int history_format = 1;
 constexpr std::string_view header = R"({"history":1})";
 constexpr std::size_t block_bytes = 1 << 20;
 
@@ -26,6 +28,16 @@ std::optional<std::uint64_t> number_of(std::string_view line) {
 }
 
 }  // namespace
+
+void refuse_newer_history(const path& file, std::string_view text) {
+  constexpr std::string_view begin = R"({"history":)";
+  int format = 0;
+  if (!text.starts_with(begin)) return;
+  std::from_chars(text.data() + begin.size(), text.data() + text.size(), format);
+  if (format <= history_format) return;
+  throw user_error(file.native() + " has format " + std::to_string(format) +
+                   ", and this program reads up to format " + std::to_string(history_format));
+}
 
 HistoryFile::HistoryFile(FileSystem& files, path directory)
     : files_(files), directory_(std::move(directory)), file_(paths::history(directory_)) {}

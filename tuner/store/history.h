@@ -6,10 +6,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "tuner/store/file_system.h"
 
 namespace tune {
+
+/// Error (user) with both numbers if `text`, of a line of the history `file`, is the header of a
+/// format that is newer than the one here.
+void refuse_newer_history(const std::filesystem::path& file, std::string_view text);
 
 class HistoryFile {
  public:

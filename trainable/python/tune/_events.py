@@ -27,8 +27,10 @@ def events(
         Whether to go on as more happens, until the experiment is finished or its driver leaves.
         Waits for an experiment, and for a driver, where there is none.
 
-    TuneError: there is no experiment, or it is damaged.
+    TuneError: there is no experiment, or it is damaged. ValueError: `start` is no number above 0.
     """
+    if isinstance(start, bool) or not isinstance(start, int) or start < 1:
+        raise ValueError(f"start is the number of an event, 1 or more, and not {start!r}")
     with start_reader(path, start, follow) as reader:
         try:
             yield from read_events(reader)

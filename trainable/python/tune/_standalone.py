@@ -137,6 +137,7 @@ class _Session(_session.Session):
         checkpoint: Checkpoint | str | os.PathLike[str] | None,
     ) -> None:
         new = place + ".new"
+        shutil.rmtree(new, ignore_errors=True)  # of one that has failed
         if checkpoint is not None:
             path = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
             shutil.copytree(path, new, symlinks=True)

@@ -6,6 +6,7 @@ else runs; ``Tuner(..., callbacks=[...])`` does so during ``fit()``.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -13,9 +14,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 from tune._binary import find_binary
 from tune._events import read_events, start_reader
@@ -66,6 +67,22 @@ class Trial:
         return self.trial_id
 
 
+class _Trials(Sequence[Trial]):
+    """All so far, to look at only: a copy for each event would take longer the more there are."""
+
+    def __init__(self, trials: list[Trial]) -> None:
+        self._trials = trials
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._trials[index]
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self._trials)
+
+
 class Callback:
     """Subclass it, and give an object of that to ``Tuner(callbacks=[...])``. Hooks have Ray's
     names, and are called with keywords: ``iteration``, the event's number; ``trials``, a list of
@@ -80,27 +97,27 @@ class Callback:
     def setup(self, experiment_path: str) -> None:
         """Before everything else, and again when the search is taken up."""
 
-    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_start(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         """An attempt begins: the first, or one after a failure, a pause, an interruption."""
 
     def on_trial_result(
-        self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any]
+        self, iteration: int, trials: Sequence[Trial], trial: Trial, result: dict[str, Any]
     ) -> None:
         """`result`: the metrics as reported, and ``training_iteration``, ``time_total_s``,
         ``time_this_iter_s``, ``timestamp``, ``trial_id``, ``config``, ``done``."""
 
     def on_checkpoint(
-        self, iteration: int, trials: list[Trial], trial: Trial, checkpoint: Checkpoint
+        self, iteration: int, trials: Sequence[Trial], trial: Trial, checkpoint: Checkpoint
     ) -> None:
         """One was committed. It may be deleted later, as the search's retention has it."""
 
-    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_complete(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         """It has ended well, or was stopped."""
 
-    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_error(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         """It has failed for good; ``trial.error`` says why."""
 
-    def on_experiment_end(self, trials: list[Trial]) -> None:
+    def on_experiment_end(self, trials: Sequence[Trial]) -> None:
         """The driver has left with nothing left to do."""
 
     def get_state(self) -> Any:
@@ -130,13 +147,23 @@ class _Place:
         self._callback = callback
         self.event = 0
         suffix = "" if number == 0 else f"_{number + 1}"
-        name = f"callback_{type(callback).__name__}{suffix}.json"
-        self._file = os.path.join(experiment_path, name)
+        self._name = f"callback_{type(callback).__name__}{suffix}"
+        self._file = os.path.join(experiment_path, f"{self._name}.json")
+        self._lock: IO[str] | None = None
         self._saved_at = 0.0
         self._saved_event = 0
         self.failed = False
 
     def load(self) -> None:
+        """RuntimeError: another process tells a callback of this name already."""
+        if self._lock is None:
+            self._lock = open(f"{self._file}.lock", "w")  # held until this process ends
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RuntimeError(
+                    f"another process tells {self._name} of this experiment already"
+                ) from None
         try:
             with open(self._file, encoding="utf-8") as file:
                 found = json.load(file)
@@ -153,7 +180,7 @@ class _Place:
         ):
             return
         text = json.dumps({"event": self.event, "state": self._callback.get_state()})
-        aside = f"{self._file}.{os.getpid()}"
+        aside = f"{self._file}.new"
         with open(aside, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(aside, self._file)
@@ -166,6 +193,7 @@ class Teller:
     def __init__(self, callbacks: Iterable[Callback], path: str | os.PathLike[str]) -> None:
         self._path = os.path.abspath(path)
         self._trials: list[Trial] = []
+        self._all = _Trials(self._trials)
         self._lock = threading.Lock()
         self._reader: subprocess.Popen[str] | None = None
         self._is_stopped = False
@@ -233,7 +261,7 @@ class Teller:
             return
         try:
             call(*given, **named)
-        except Exception:  # noqa: BLE001 (the user's code)
+        except (Exception, SystemExit):  # noqa: BLE001 (the user's code)
             place.failed = True
             traceback.print_exc()
             print(
@@ -245,10 +273,10 @@ class Teller:
     def _take(self, event: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Takes in what has happened. Answers which hooks to call, and with what."""
         kind = event["e"]
-        about: dict[str, Any] = {"iteration": event["n"], "trials": self._trials}
+        about: dict[str, Any] = {"iteration": event["n"], "trials": self._all}
         if kind == "session_end":
             ended = event["reason"] == "finished"
-            return [("on_experiment_end", {"trials": self._trials})] if ended else []
+            return [("on_experiment_end", {"trials": self._all})] if ended else []
         if kind == "trial":
             path = os.path.join(self._path, event["trial_id"])
             self._trials.append(Trial(event["trial_id"], event["config"], path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from mlflow.tracking import MlflowClient
@@ -34,7 +35,7 @@ class MLflowLoggerCallback(Callback):
             else self._client.create_experiment(self._experiment_name)
         )
 
-    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_start(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         if trial.trial_id in self._runs:
             return
         run = self._client.create_run(self._experiment_id, tags=self._tags, run_name=trial.trial_id)
@@ -43,7 +44,7 @@ class MLflowLoggerCallback(Callback):
             self._client.log_param(run.info.run_id, name, value)
 
     def on_trial_result(
-        self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any]
+        self, iteration: int, trials: Sequence[Trial], trial: Trial, result: dict[str, Any]
     ) -> None:
         for name, value in flat_numbers(result).items():
             if not math.isfinite(value):
@@ -56,10 +57,10 @@ class MLflowLoggerCallback(Callback):
                 step=result["training_iteration"],
             )
 
-    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_complete(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         self._end(trial, "FINISHED")
 
-    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_error(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         self._end(trial, "FAILED")
 
     def _end(self, trial: Trial, status: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import wandb
@@ -20,7 +21,7 @@ class WandbLoggerCallback(Callback):
         self._options = options
         self._runs: dict[str, Any] = {}
 
-    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_start(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         self._run(trial)
 
     def _run(self, trial: Trial) -> Any:
@@ -40,12 +41,12 @@ class WandbLoggerCallback(Callback):
         return self._runs[trial.trial_id]
 
     def on_trial_result(
-        self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any]
+        self, iteration: int, trials: Sequence[Trial], trial: Trial, result: dict[str, Any]
     ) -> None:
         self._run(trial).log(flat_numbers(result), step=result["training_iteration"])
 
-    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_complete(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         self._run(trial).finish()
 
-    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_error(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         self._run(trial).finish(exit_code=1)

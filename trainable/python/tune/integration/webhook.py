@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Sequence
 from typing import Any
 
 from tune.callback import Callback, Trial
@@ -23,7 +24,7 @@ class WebhookCallback(Callback):
         self._sign = 1.0 if mode == "min" else -1.0
         self._best: float | None = None
 
-    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_complete(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         value = trial.last_result.get(self._metric)
         if not isinstance(value, (int, float)) or value != value:
             return
@@ -31,10 +32,10 @@ class WebhookCallback(Callback):
             self._best = value
             self._post(f"{trial} is the best so far: {self._metric} {value:.6g}, {trial.config}")
 
-    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial) -> None:
+    def on_trial_error(self, iteration: int, trials: Sequence[Trial], trial: Trial) -> None:
         self._post(f"{trial} has failed: {trial.error}")
 
-    def on_experiment_end(self, trials: list[Trial]) -> None:
+    def on_experiment_end(self, trials: Sequence[Trial]) -> None:
         self._post(f"The search is finished: {len(trials)} trials, best {self._best}")
 
     def _post(self, text: str) -> None:
