@@ -289,24 +289,26 @@ import mlflow
 from tune.integration.mlflow import MLflowLoggerCallback
 if __name__ == "__main__":
     uri = "file://" + os.path.abspath("mlruns")
-    tune.Tuner(train, GRID, name="a", callbacks=[MLflowLoggerCallback(uri, experiment_name="mine")], **FIELDS).fit()
+    tune.Tuner(train, GRID, name="a", callbacks=[MLflowLoggerCallback(uri, experiment_name="mine", save_artifact=True)], **FIELDS).fit()
     client = mlflow.tracking.MlflowClient(uri)
     runs = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
     print(mlflow.__version__)
     print(json.dumps(sorted([run.data.tags["mlflow.runName"], run.data.params["lr"], run.info.status,
-                             len(client.get_metric_history(run.info.run_id, "loss"))] for run in runs)))
+                             len(client.get_metric_history(run.info.run_id, "loss")),
+                             "result.json" in [each.path for each in client.list_artifacts(run.info.run_id)]]
+                            for run in runs)))
 """, python=self.with_library("mlflow"), MLFLOW_ALLOW_FILE_STORE="true")
         print("mlflow", out.splitlines()[-2])
         self.assertEqual(json.loads(out.splitlines()[-1]),
-                         [["trial_00000", "0.1", "FINISHED", 6], ["trial_00001", "0.2", "FINISHED", 6],
-                          ["trial_00002", "0.4", "FAILED", 3]])
+                         [["trial_00000", "0.1", "FINISHED", 6, True], ["trial_00001", "0.2", "FINISHED", 6, True],
+                          ["trial_00002", "0.4", "FAILED", 3, True]])
 
     def test_wandb_has_a_run_a_trial(self):
         out = self.run_script(SEARCH + """
 import wandb
 from tune.integration.wandb import WandbLoggerCallback
 if __name__ == "__main__":
-    tune.Tuner(train, GRID, name="a", callbacks=[WandbLoggerCallback("mine")], **FIELDS).fit()
+    tune.Tuner(train, GRID, name="a", callbacks=[WandbLoggerCallback("mine", api_key="k" * 40, excludes=["val/acc"])], **FIELDS).fit()
     print(wandb.__version__)
 """, python=self.with_library("wandb"), WANDB_MODE="offline", WANDB_SILENT="true")
         print("wandb", out.splitlines()[-1])

@@ -13,16 +13,20 @@ from tune.callback import Callback, Trial, flat_numbers
 
 class MLflowLoggerCallback(Callback):
     """Logs each trial as a run of `experiment_name`, to the server or file that `tracking_uri`
-    names. A search that is taken up goes on in the runs it has begun."""
+    names. With `save_artifact`, the directory of a trial that has ended becomes the run's
+    artifacts. A search that is taken up goes on in the runs it has begun."""
 
     def __init__(
         self,
         tracking_uri: str | None = None,
         *,
+        registry_uri: str | None = None,
         experiment_name: str = "tune",
         tags: dict[str, str] | None = None,
+        save_artifact: bool = False,
     ) -> None:
-        self._client = MlflowClient(tracking_uri)
+        self._client = MlflowClient(tracking_uri, registry_uri)
+        self._save_artifact = save_artifact
         self._experiment_name = experiment_name
         self._tags = tags or {}
         self._runs: dict[str, str] = {}
@@ -65,6 +69,8 @@ class MLflowLoggerCallback(Callback):
 
     def _end(self, trial: Trial, status: str) -> None:
         if trial.trial_id in self._runs:  # one that never began has none
+            if self._save_artifact:
+                self._client.log_artifacts(self._runs[trial.trial_id], trial.path)
             self._client.set_terminated(self._runs[trial.trial_id], status)
 
     def get_state(self) -> Any:
