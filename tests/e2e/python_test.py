@@ -333,7 +333,7 @@ if __name__ == "__main__":
             self.assertEqual(self.iterations(path), list(range(1, 31)))
             self.assertIn("goes on after", self.read(path, "stdout.log"))
 
-    def test_ctrl_c_saves_what_runs_and_is_a_keyboard_interrupt(self):
+    def interrupted(self, interrupt):
         with self.start(TRAIN + """
 if __name__ == "__main__":
     try:
@@ -346,11 +346,17 @@ if __name__ == "__main__":
                        and len(self.iterations(self.path("results/left/trial_00000"))) > 2):
                 self.assertLess(time.monotonic(), until)
                 time.sleep(0.05)
-            os.killpg(search.pid, signal.SIGINT)
+            interrupt(search.pid, signal.SIGINT)
             out = search.communicate(timeout=LIMIT_S)[0]
         self.assertEqual(out.splitlines()[-1], "interrupted")
         last = self.iterations(self.path("results/left/trial_00000"))[-1]
         self.assertIn(f"saves {last}\n", self.read("results/left/trial_00000/stdout.log"))
+
+    def test_ctrl_c_saves_what_runs_and_is_a_keyboard_interrupt(self):
+        self.interrupted(os.killpg)
+
+    def test_so_does_a_signal_that_only_the_search_gets(self):
+        self.interrupted(os.kill)
 
     def test_what_a_function_raises_is_its_trials_error(self):
         errors = self.answer(HEAD + """

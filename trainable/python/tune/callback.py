@@ -49,19 +49,18 @@ class Trial:
     def experiment_path(self) -> str:
         return os.path.dirname(self.path)
 
-    def save(self) -> None:
-        """Has it saved at its next result. TuneError if nobody drives it now."""
-        self._ask("checkpoint")
+    def save(self) -> bool:
+        """Has it saved at its next result. False: it is too late, as the trial has ended meanwhile,
+        or its driver has left."""
+        return self._ask("checkpoint")
 
-    def stop(self) -> None:
-        """Ends it in good order. TuneError if nobody drives it now."""
-        self._ask("stop")
+    def stop(self) -> bool:
+        """Ends it in good order. False: it is too late for that."""
+        return self._ask("stop")
 
-    def _ask(self, wish: str) -> None:
+    def _ask(self, wish: str) -> bool:
         command = [find_binary(), wish, self.experiment_path, self.trial_id]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise TuneError(done.stderr.strip().removeprefix("tune: "))
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def __str__(self) -> str:
         return self.trial_id
@@ -118,7 +117,7 @@ class Callback:
         """It has failed for good; ``trial.error`` says why."""
 
     def on_experiment_end(self, trials: Sequence[Trial]) -> None:
-        """The driver has left with nothing left to do."""
+        """The driver has left with nothing left to do; all files of trials are written."""
 
     def get_state(self) -> Any:
         """What to know again after a restart, as JSON has it."""
@@ -215,14 +214,21 @@ class Teller:
             if follow and self._is_stopped:
                 return
             self._reader = start_reader(self._path, self._next, follow)
+        end: dict[str, Any] | None = None
         with self._reader as reader:
             for event in read_events(reader):
                 if not self._is_set_up:  # now the experiment's directory is there
                     self._is_set_up = True
                     for callback, place in self._told:
                         self._guard(callback, place, self._set_up, callback, place)
-                self._tell(event)
-                self._next = event["n"] + 1
+                if end is not None:
+                    self._tell(end)
+                # Told once the driver is gone, and with it what it still had to write.
+                end = event if event["e"] == "session_end" else None
+                if end is None:
+                    self._tell(event)
+        if end is not None:
+            self._tell(end)
         for callback, place in self._told:
             self._guard(callback, place, place.save, always=True)
         if reader.returncode != 0 and not (follow and self._is_stopped):
@@ -236,6 +242,7 @@ class Teller:
                 self._reader.terminate()
 
     def _tell(self, event: dict[str, Any]) -> None:
+        self._next = event["n"] + 1
         calls = self._take(event)
         process = os.getpid()
         for callback, place in self._told:

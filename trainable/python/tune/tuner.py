@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -342,6 +343,8 @@ class Tuner:
         """
         _refuse_within_trial()
         if self._restores is not None:
+            if not self.can_restore(self._restores[0]):
+                raise TuneError(f"there is no experiment in {self._restores[0]}")
             with self._telling(self._restores[0]):
                 self._run(["resume", *self._restores], self._restores[0])
             return ResultGrid(self._restores[0])
@@ -350,6 +353,15 @@ class Tuner:
             storage = _directory(self._spec.setdefault("storage_path", "results"))
             self._spec["storage_path"] = storage
             directory = os.path.join(storage, name)
+            taken, driven = (
+                os.path.exists(os.path.join(directory, each)) for each in ("CURRENT", "LOCK")
+            )
+            if taken and not driven:  # of one that is driven, the driver says by whom
+                raise TuneError(
+                    f"{directory} holds an experiment already: "
+                    f"tune.Tuner.restore({directory!r}).fit() goes on with it; "
+                    "or choose another name"
+                )
             self._asides: dict[str, bytes] = {}
             self._say_program(directory)
             self._say_stop(directory)
@@ -502,7 +514,9 @@ class Tuner:
                     code = driver.wait()
                     break
                 except KeyboardInterrupt:
-                    # The driver has heard of it, too, and saves what runs; a second one hurries it.
+                    # The driver saves what runs; a second one hurries it. On a terminal it has
+                    # heard of it already, and takes this for the same one.
                     interrupted = True
+                    driver.send_signal(signal.SIGINT)
             said.seek(0)
             return code, said.read().strip(), interrupted

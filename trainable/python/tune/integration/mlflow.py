@@ -13,8 +13,8 @@ from tune.callback import Callback, Trial, flat_numbers
 
 class MLflowLoggerCallback(Callback):
     """Logs each trial as a run of `experiment_name`, to the server or file that `tracking_uri`
-    names. With `save_artifact`, the directory of a trial that has ended becomes the run's
-    artifacts. A search that is taken up goes on in the runs it has begun."""
+    names. With `save_artifact`, each trial's directory becomes its run's artifacts at the end of
+    the search. A search that is taken up goes on in the runs it has begun."""
 
     def __init__(
         self,
@@ -69,9 +69,12 @@ class MLflowLoggerCallback(Callback):
 
     def _end(self, trial: Trial, status: str) -> None:
         if trial.trial_id in self._runs:  # one that never began has none
-            if self._save_artifact:
-                self._client.log_artifacts(self._runs[trial.trial_id], trial.path)
             self._client.set_terminated(self._runs[trial.trial_id], status)
+
+    def on_experiment_end(self, trials: Sequence[Trial]) -> None:
+        for trial in trials if self._save_artifact else ():
+            if trial.trial_id in self._runs:
+                self._client.log_artifacts(self._runs[trial.trial_id], trial.path)
 
     def get_state(self) -> Any:
         return self._runs
