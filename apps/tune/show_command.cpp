@@ -276,8 +276,8 @@ int logs_command(const LogsRequest& request) {
       request.is_stderr && !is_merged ? paths::standard_error(own) : paths::standard_output(own);
   LogPrinter log(file);
   for (int looks = 0;; ++looks) {
-    const bool is_over =
-        !request.follow || !has_reader() || !look->driver || is_final(look->grid.experiment().trial(id).state);
+    const bool is_over = !request.follow || !has_reader() || !look->driver ||
+                         is_final(look->grid.experiment().trial(id).state);
     log.print_more();
     if (is_over) return log.conclude();
     std::this_thread::sleep_for(look_period);
