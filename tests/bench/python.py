@@ -46,7 +46,7 @@ def train(config):
     tune.report({"loss": config["x"]})
 
 if __name__ == "__main__":
-    tune.Tuner(train, {"x": tune.uniform(0, 1)}, metric="loss", mode="min", name="trials", num_samples=100,
+    tune.Tuner(train, {"x": tune.uniform(0, 1)}, metric="loss", mode="min", name="trials", num_samples=100, searcher="random",
                max_concurrent_trials=1, run_config=tune.RunConfig(verbose=0)).fit()
 """
 
