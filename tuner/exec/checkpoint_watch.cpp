@@ -487,7 +487,12 @@ bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const Che
   const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
   if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
   const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
-  return steady_now() - unit.seen_since >= quiet && !is_being_written(launch.watched.group, files);
+  if (steady_now() - unit.seen_since < quiet || is_being_written(launch.watched.group, files)) {
+    return false;
+  }
+  // Its writer may have written more and closed it between the look and the search for a writer.
+  const auto now = look_at_checkpoint(what.root, files.name);
+  return now && now->files == files.files;
 }
 
 }  // namespace tune
