@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <system_error>
@@ -150,12 +151,26 @@ void move_to(const protocol::Start& start) {
   move(start.stderr_log, STDERR_FILENO);
 }
 
+/// What this process has written so far, to whatever it was.
+std::optional<std::int64_t> bytes_written() {
+  std::ifstream counters("/proc/self/io");
+  std::string name;
+  std::int64_t count = 0;
+  while (counters >> name >> count) {
+    if (name == "wchar:") return count;
+  }
+  return std::nullopt;
+}
+
 /// What to answer: an error is the save's, and training goes on.
 protocol::Saved save_with(const SaveFunction& save, const protocol::Save& wanted) {
   protocol::Saved saved;
   saved.iteration = wanted.iteration;
+  const auto before = bytes_written();
   try {
     save(wanted.directory);
+    const auto after = bytes_written();
+    if (before && after) saved.bytes = *after - *before;
   } catch (...) {
     saved.error = current_exception_text();
   }
@@ -283,9 +298,9 @@ class DrivenSession : public Session {
         break;
       }
       if (const auto* wanted = std::get_if<protocol::Save>(&command)) {
-        send(save
-                 ? save_with(save, *wanted)
-                 : protocol::Saved{"report() was given no function that saves", wanted->iteration});
+        send(save ? save_with(save, *wanted)
+                  : protocol::Saved{
+                        "report() was given no function that saves", wanted->iteration, {}});
       } else if (std::holds_alternative<protocol::Stop>(command)) {
         end(End{exit_stopped, ""});
       } else {

@@ -83,7 +83,8 @@ std::string line_of(const Start& start) {
       .add("stdout", start.stdout_log)
       .add("stderr", start.stderr_log)
       .add("rank", start.rank)
-      .add("world_size", start.world_size);
+      .add("world_size", start.world_size)
+      .add("local_rank", start.local_rank);
   return line.finish();
 }
 
@@ -116,6 +117,7 @@ std::string line_of(const Result& result) {
   if (result.should_checkpoint) line.add("should_checkpoint", true);
   if (result.can_save) line.add("can_save", true);
   if (result.checkpoint) line.add("checkpoint", *result.checkpoint);
+  if (result.load_s) line.add("load_s", *result.load_s);
   return line.finish();
 }
 
@@ -123,6 +125,7 @@ std::string line_of(const Saved& saved) {
   Line line("saved");
   if (saved.iteration) line.add_integer("iteration", *saved.iteration);
   if (saved.error) line.add("error", *saved.error);
+  if (saved.bytes) line.add_integer("bytes", *saved.bytes);
   return line.finish();
 }
 
@@ -215,6 +218,7 @@ Start parse_start(const Fields& fields, bool reset) {
   start.stderr_log = fields.text_or_null("stderr").value_or("");
   start.rank = fields.integer<int>("rank", 0, 0);
   start.world_size = fields.integer<int>("world_size", 1, 1);
+  start.local_rank = fields.integer<int>("local_rank", 0, 0);
   return start;
 }
 

@@ -46,6 +46,7 @@ struct Start {
   std::string stdout_log, stderr_log;
   int rank = 0;
   int world_size = 1;
+  int local_rank = 0;  ///< among those on this machine
 };
 struct Step {
   /// The `training_iteration` that its result has unless its metrics name another one.
@@ -75,10 +76,12 @@ struct Result {
   std::optional<std::string> checkpoint;  ///< function API: name of a directory, handed over
   std::optional<std::int64_t> iteration;  ///< of the step that it answers
   bool can_save = false;                  ///< function API: it may be told to save now
+  std::optional<double> load_s;           ///< that loading took, before the first step
 };
 struct Saved {
   std::optional<std::string> error;       ///< the save failed, training can go on
   std::optional<std::int64_t> iteration;  ///< of the save that it answers
+  std::optional<std::int64_t> bytes;      ///< that this process has written for it
 };
 /// To the first step after a reset: this process cannot become that trial.
 struct Refused {};

@@ -27,8 +27,8 @@ bool take_flag(Json& metrics, const char* name) {
 }  // namespace
 
 TrialContext context_of(const protocol::Start& start) {
-  return {start.trial_id,  start.trial_dir, start.iteration, start.attempt,
-          start.resources, start.devices,   start.rank,      start.world_size};
+  return {start.trial_id, start.trial_dir, start.iteration,  start.attempt,   start.resources,
+          start.devices,  start.rank,      start.world_size, start.local_rank};
 }
 
 protocol::Result finish_iteration(Json metrics, double seconds, TrialContext& context) {
@@ -92,7 +92,9 @@ bool TrainableRunner::reset(const protocol::Start& start) {
 void TrainableRunner::load(const protocol::Start& start) {
   if (!start.checkpoint) return;
   called_ = "load_checkpoint";
+  const auto begin = std::chrono::steady_clock::now();
   trainable_->load_checkpoint(*start.checkpoint);
+  load_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 protocol::Result TrainableRunner::step() {
@@ -100,7 +102,10 @@ protocol::Result TrainableRunner::step() {
   const auto begin = std::chrono::steady_clock::now();
   Json metrics = trainable_->step();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  return finish_iteration(std::move(metrics), seconds.count(), trainable_->context_);
+  protocol::Result result =
+      finish_iteration(std::move(metrics), seconds.count(), trainable_->context_);
+  result.load_s = std::exchange(load_s_, std::nullopt);
+  return result;
 }
 
 void TrainableRunner::save(const std::filesystem::path& directory) {

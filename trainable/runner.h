@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "trainable/protocol.h"
@@ -51,6 +52,7 @@ class TrainableRunner {
   const TrainableFactory& factory_;
   std::unique_ptr<Trainable> trainable_;
   const char* called_ = "start";
+  std::optional<double> load_s_;  ///< until the first result
 };
 
 }  // namespace tune

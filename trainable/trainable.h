@@ -22,8 +22,9 @@ struct TrialContext {
   int attempt = 1;                      ///< of this trial, from 1
   Json resources = Json::object();      ///< what it may use, amounts by name: {"cpu": 2.0}
   std::vector<std::string> devices;     ///< that were allotted, as CUDA_VISIBLE_DEVICES names them
-  int rank = 0;
+  int rank = 0;  ///< which of `world_size` processes that train it together (`num_workers`)
   int world_size = 1;
+  int local_rank = 0;  ///< which of those on this machine
 };
 
 /// A training program as a class. The driver calls, always from one thread:

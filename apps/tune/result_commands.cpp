@@ -59,12 +59,17 @@ Json to_json(const Listed& one, bool was_verified) {
                {"bytes", checkpoint.bytes},
                {"save_s", checkpoint.save_s},
                {"commit_s", checkpoint.commit_s},
+               {"slowest_rank", checkpoint.slowest_rank ? Json(*checkpoint.slowest_rank) : Json()},
                {"path", one.path.string()}};
   if (was_verified) {
     json["is_damaged"] = one.is_damaged;
     json["verified"] = one.verified;
   }
   return json;
+}
+
+std::string of_rank(const Checkpoint& checkpoint) {
+  return checkpoint.slowest_rank ? " (rank " + std::to_string(*checkpoint.slowest_rank) + ")" : "";
 }
 
 void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
@@ -80,8 +85,8 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
         std::to_string(checkpoint.iteration),
         std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
         std::to_string(one.rank), format_bytes(static_cast<double>(checkpoint.bytes)),
-        format_seconds(checkpoint.save_s), format_seconds(checkpoint.commit_s),
-        checkpoint.triggers.to_string()});
+        format_seconds(checkpoint.save_s) + of_rank(checkpoint),
+        format_seconds(checkpoint.commit_s), checkpoint.triggers.to_string()});
     if (was_verified) row.push_back(one.verified);
   }
   print_table(columns, rows);

@@ -83,6 +83,20 @@ Json front_json(const ResultGrid& grid) {
           {"reference", reference}};
 }
 
+/// The rank that answered last most often, and how often.
+std::optional<std::pair<int, std::uint64_t>> slowest_rank(const SaveStatistics& saves) {
+  if (saves.slowest.empty()) return std::nullopt;
+  return *std::max_element(saves.slowest.begin(), saves.slowest.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+std::string slowest_rank_text(const SaveStatistics& saves) {
+  const auto slowest = slowest_rank(saves);
+  if (!slowest) return "";
+  return ", rank " + std::to_string(slowest->first) + " was the slowest in " +
+         std::to_string(slowest->second) + " of " + std::to_string(saves.committed);
+}
+
 Json checkpoints_json(const Look& look) {
   const SaveStatistics& saves = look.grid.experiment().saves();
   return {{"committed", saves.committed},
@@ -92,7 +106,8 @@ Json checkpoints_json(const Look& look) {
           {"save_s_mean", mean(saves.save_s, saves.committed)},
           {"save_s_max", saves.max_save_s},
           {"commit_s_mean", mean(saves.commit_s, saves.committed)},
-          {"commit_s_max", saves.max_commit_s}};
+          {"commit_s_max", saves.max_commit_s},
+          {"slowest_rank", slowest_rank(saves) ? Json(slowest_rank(saves)->first) : Json()}};
 }
 
 Json state_cost_json(const Look& look) {
@@ -293,7 +308,8 @@ int status_command(const std::string& directory, bool json) {
   lines.emplace_back("  keeping it", state_cost_text(experiment.cost(), running_s(look)));
   lines.emplace_back("checkpoints", saves_text(look));
   if (saves.committed > 0) {
-    lines.emplace_back("  saving", seconds_text(saves.save_s, saves.committed, saves.max_save_s));
+    lines.emplace_back("  saving", seconds_text(saves.save_s, saves.committed, saves.max_save_s) +
+                                       slowest_rank_text(saves));
     lines.emplace_back("  committing",
                        seconds_text(saves.commit_s, saves.committed, saves.max_commit_s));
   }

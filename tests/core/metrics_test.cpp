@@ -188,3 +188,20 @@ TEST_CASE("Whole numbers beyond 64 bits are numbers like others", "[metrics]") {
   CHECK(holds(metrics.text, R"([123456789012345678901234567890e0,)"));
   CHECK(holds(metrics.text, R"("123456789012345678901234567890",0.123456789012345678901])"));
 }
+
+TEST_CASE("What other ranks report stands under workers, by rank", "[metrics]") {
+  const Metrics own = parse_metrics(R"({"a":1})");
+  const Metrics both =
+      with_workers(own, {{1, parse_metrics(R"({"a":2,"s":"x"})")}, {2, Metrics{}}});
+  CHECK(both.text == R"({"a":1,"workers":{"1":{"a":2,"s":"x"}}})");
+  CHECK(both.find("workers/1/a") == 2);
+  CHECK(both.has_others);
+  CHECK(with_workers(Metrics{}, {{3, own}}).text == R"({"workers":{"3":{"a":1}}})");
+  CHECK(with_workers(own, {{1, Metrics{}}}).text == own.text);
+  CHECK_THROWS_AS(with_workers(parse_metrics(R"({"workers":{"1":{"a":1}}})"), {{1, own}}),
+                  std::invalid_argument);
+  std::string many = "{";
+  for (int i = 0; i < 3'000; ++i) many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":0";
+  const Metrics large = parse_metrics(many + "}");
+  CHECK_THROWS_AS(with_workers(large, {{1, large}}), std::invalid_argument);
+}

@@ -21,7 +21,7 @@ if(NOT TUNE_SANITIZE)
 endif()
 foreach(name ${forked} ask check cli constraints features look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy ported protocol python python_libraries resume control events callback
-        schedulers simulate tensorboard texts lineage machine notebook snapshot_period)
+        schedulers simulate tensorboard texts workers lineage machine notebook snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(
     "e2e ${name}"

@@ -185,24 +185,163 @@ TEST_CASE("Several processes answer as one, and each is told its rank", "[conver
   CHECK(word(world.talk.hear(Greeted{ids[1], hello()})) == "ready");
   CHECK(world.notes.ranks == std::vector<int>{0, 1, 2});
   world.talk.step(1);
-  Reported second{.launch = ids[1]};
-  second.done = true;
+  Reported second{.launch = ids[1], .metrics = parse_metrics(R"({"loss": 2})")};
   CHECK(word(world.talk.hear(second)).empty());
-  Reported first{.launch = ids[0]};
-  first.should_checkpoint = true;
+  CHECK(world.talk.late() == "ranks 0, 2");
+  Reported first{.launch = ids[0], .metrics = parse_metrics(R"({"loss": 1})")};
   CHECK(word(world.talk.hear(first)).empty());
-  Reported third{.launch = ids[2]};
+  Reported third{.launch = ids[2], .metrics = Metrics{}, .should_checkpoint = true};
   const auto heard = world.talk.hear(third);
   REQUIRE(word(heard) == "stepped");
-  CHECK(std::get<Conversation::Stepped>(heard).reported.should_checkpoint);
-  CHECK_FALSE(std::get<Conversation::Stepped>(heard).reported.done);
+  const Reported& whole = std::get<Conversation::Stepped>(heard).reported;
+  CHECK(whole.should_checkpoint);
+  CHECK_FALSE(whole.done);
+  CHECK(whole.metrics->text == R"({"loss": 1,"workers":{"1":{"loss": 2}}})");
+  CHECK(whole.metrics->find("loss") == 1.0);
+  CHECK(whole.metrics->find("workers/1/loss") == 2.0);
   world.talk.save("/aside", 1);
   const auto saved = [&](std::size_t who, std::optional<std::string> error) {
     return world.talk.hear(SaveAnswered{.launch = ids[who], .error = std::move(error)});
   };
   CHECK(word(saved(1, "disk full")).empty());
   CHECK(word(saved(0, {})).empty());
-  CHECK(std::get<Conversation::Saved>(saved(2, {})).error == "disk full");
+  world.notes.now += 3;
+  const auto all = std::get<Conversation::Saved>(saved(2, {}));
+  CHECK(all.error == "rank 1: disk full");
+  REQUIRE(all.parts.size() == 3);
+  CHECK(all.parts[2].rank == 2);
+  CHECK(all.parts[2].save_s == 3);
+  CHECK(all.parts[1].save_s == 0);
+}
+
+TEST_CASE("Ranks that disagree on the end are a failure that names both", "[conversation]") {
+  World world(3);
+  world.go_to(State::ready);
+  world.talk.step(7);
+  const auto ids = world.ids();
+  Reported first{.launch = ids[0], .metrics = Metrics{}}, second{.launch = ids[1], .done = true},
+      third{.launch = ids[2], .metrics = Metrics{}};
+  const bool has_left = GENERATE(false, true);
+  if (has_left) {
+    CHECK(word(world.talk.hear(Disconnected{ids[1]})).empty());
+    CHECK(word(world.talk.hear(Exited{ids[1], 0, 0})).empty());
+    CHECK(world.talk.state() == State::stepping);
+    CHECK(world.talk.deadline() == world.notes.now + 30);
+  } else {
+    (void)world.talk.hear(second);
+  }
+  (void)world.talk.hear(first);
+  const auto heard = world.talk.hear(third);
+  CHECK(std::get<Conversation::Failed>(heard).reason ==
+        std::string(has_left ? "rank 1 has left with code 0" : "rank 1 says that it is done") +
+            ", and rank 0 goes on: all ranks of a trial end with the same iteration");
+}
+
+TEST_CASE("Ranks that all leave with code 0 have ended well", "[conversation]") {
+  World world(2);
+  world.go_to(State::stepping);
+  const auto ids = world.ids();
+  CHECK(word(world.talk.hear(Exited{ids[1], 0, 0})).empty());
+  CHECK(world.notes.take().empty());
+  const auto heard = world.talk.hear(Exited{ids[0], 0, 0});
+  CHECK(std::get<Conversation::Gone>(heard).exit_code == 0);
+  CHECK(world.talk.state() == State::none);
+}
+
+TEST_CASE("A rank that leaves before it has saved voids the save", "[conversation]") {
+  World world(2);
+  world.go_to(State::saving);
+  const auto ids = world.ids();
+  CHECK(word(world.talk.hear(SaveAnswered{.launch = ids[0]})).empty());
+  const auto heard = world.talk.hear(Exited{ids[1], 0, 0});
+  CHECK(std::get<Conversation::Saved>(heard).error == "rank 1 left before it had saved");
+}
+
+TEST_CASE("What befalls the other ranks when one dies is not why the attempt failed",
+          "[conversation]") {
+  World world(3);
+  world.go_to(State::stepping);
+  const auto ids = world.ids();
+  CHECK(word(world.talk.hear(Disconnected{ids[2]})).empty());
+  CHECK(word(world.talk.hear(Faulted{ids[0], "the connection was closed by a peer"})).empty());
+  CHECK(world.notes.take() == "stop term stop term stop term ");
+  CHECK(word(world.talk.hear(Exited{ids[0], 1, 0})).empty());
+  world.talk.save("/aside", 7);  // its loop does not know yet
+  CHECK(world.notes.take().empty());
+  CHECK(word(world.talk.hear(Exited{ids[1], 0, SIGTERM})).empty());
+  SECTION("it was killed") {
+    const auto gone = std::get<Conversation::Gone>(world.talk.hear(Exited{ids[2], 0, SIGKILL}));
+    CHECK(gone.who == "rank 2");
+    CHECK(gone.signal == SIGKILL);
+    CHECK(world.talk.log() == "/log_2");
+  }
+  SECTION("it had only closed its connection") {
+    const auto gone = std::get<Conversation::Gone>(world.talk.hear(Exited{ids[2], 0, SIGTERM}));
+    CHECK(gone.how == Conversation::Gone::How::failed);
+    CHECK(gone.reason == "rank 0: the connection was closed by a peer");
+    CHECK(world.talk.log() == "/log_0");
+  }
+}
+
+TEST_CASE("Of several that leave in good order the first does not hurry the others",
+          "[conversation]") {
+  World world(2);
+  world.go_to(State::leaving);
+  const auto ids = world.ids();
+  CHECK(word(world.talk.hear(Exited{ids[0], 0, 0})).empty());
+  CHECK(world.notes.take().empty());
+  CHECK(word(world.talk.hear(Exited{ids[1], 0, 0})) == "gone");
+}
+
+TEST_CASE("Whoever is late is named", "[conversation]") {
+  World world(3);
+  world.go_to(State::stepping);
+  const auto ids = world.ids();
+  Reported second{.launch = ids[1], .metrics = Metrics{}};
+  (void)world.talk.hear(second);
+  CHECK(std::get<Conversation::Overdue>(world.talk.be_late()).reason ==
+        "ranks 0, 2 said nothing for 30 s (trial_timeout_s)");
+  CHECK(world.talk.log() == "/log_0");
+}
+
+TEST_CASE("A rank that is not listened to holds up nobody, and leaves after the first",
+          "[conversation]") {
+  World world(2);
+  auto specs = world.specs();
+  specs[1].plain = PlainReading{.is_mute = true};
+  world.talk.begin(std::move(specs), {});
+  world.all_greet();
+  const auto ids = world.ids();
+  world.notes.did.clear();
+  world.talk.step(1);
+  CHECK(world.notes.take() == "step ");
+  Reported result{.launch = ids[0], .metrics = Metrics{}};
+  CHECK(word(world.talk.hear(result)) == "stepped");
+  SECTION("it has left before") {
+    CHECK(word(world.talk.hear(Disconnected{ids[1]})).empty());
+    CHECK(word(world.talk.hear(Exited{ids[1], 0, 0})).empty());
+    CHECK(world.talk.deadline() == never_s);
+    world.talk.step(2);
+    Reported last{.launch = ids[0], .done = true};
+    CHECK(word(world.talk.hear(last)) == "stepped");
+  }
+  SECTION("the first is stopped") {
+    world.talk.leave(Urge::asked);
+    CHECK(world.notes.take() == "stop ");
+    CHECK(word(world.talk.hear(Exited{ids[0], 0, SIGTERM})).empty());
+    CHECK(world.notes.take() == "term ");
+    CHECK(word(world.talk.hear(Exited{ids[1], 0, SIGTERM})) == "gone");
+  }
+  SECTION("the first is done") {
+    world.talk.step(2);
+    Reported last{.launch = ids[0], .done = true};
+    CHECK(word(world.talk.hear(last)) == "stepped");
+    world.notes.did.clear();
+    world.talk.leave(Urge::asked);
+    CHECK(word(world.talk.hear(Exited{ids[0], 0, 0})).empty());
+    CHECK(world.notes.take() == "stop ");
+    CHECK(word(world.talk.hear(Exited{ids[1], 0, 0})) == "gone");
+  }
 }
 
 TEST_CASE("One process that ends takes the others with it, and is why", "[conversation]") {

@@ -136,7 +136,8 @@ TEST_CASE("What is refused of a hand-over is a save that failed, and a number us
   save.attempt = 1;
   save.checkpoint.index = desk.saver.take_index(one);
   int refused = 0;
-  desk.saver.take_over(save, "note", [&](const std::optional<Save>& taken) { refused += !taken; });
+  desk.saver.take_over(save, {"note"},
+                       [&](const std::optional<Save>& taken) { refused += !taken; });
   while (desk.workers.run_completions() > 0) {
   }
   CHECK(refused == 1);

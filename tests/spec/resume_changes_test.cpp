@@ -55,6 +55,9 @@ const std::map<std::string, Json> other_values = {
     {"/plugins", Json{"/lib/libmine.so"}},
     {"/reuse_processes", true},
     {"/keep_paused", "8GB"},
+    {"/num_workers", 2},
+    {"/resources_per_worker", Json{{"cpu", 1}}},
+    {"/placement", "spread"},
     {"/max_log_bytes", "5MB"},
     {"/min_free_bytes", 5},
     {"/snapshot_period_s", 5},
@@ -100,7 +103,10 @@ TEST_CASE("Every field of a spec has a rule about changing it, and no rule is wi
 
 TEST_CASE("A field may change if its rule says so, and is refused by name if not",
           "[spec][resume]") {
-  const ExperimentSpec recorded = good({{"metric", "loss"}, {"mode", "min"}});
+  const ExperimentSpec recorded = good({{"metric", "loss"},
+                                        {"mode", "min"},
+                                        {"num_workers", 1},
+                                        {"resources_per_trial", {{"cpu", 1}}}});
   for (const auto& [pointer, refusal, while_running] : change_rules()) {
     INFO(pointer);
     const std::string field(pointer);

@@ -284,6 +284,8 @@ Json draw_spec(Random& random) {
       {"num_samples", flip() ? Json(-1) : Json(some())},
       {"max_concurrent_trials", maybe(some())},
       {"resources_per_trial", pick({{{"cpu", 0.5}}, {{"cpu", 2.0}, {"gpu", 3.0}, {"x", 0.25}}})},
+      {"num_workers", maybe(2)},
+      {"placement", Json()},
       {"resources", pick({Json::object(), {{"cpu", 2.0}, {"gpu", 4.0}, {"x", 1.0}}})},
       {"time_budget_s", maybe(seconds())},
       {"stop", pick({nullptr,

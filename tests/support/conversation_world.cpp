@@ -38,6 +38,21 @@ protocol::Hello hello(bool can_reset) {
   return said;
 }
 
+std::vector<LaunchSpec> World::specs() const {
+  std::vector<LaunchSpec> all(n);
+  for (std::size_t i = 0; i < n && n > 1; ++i) {
+    all[i].rank = Rank{static_cast<int>(i), static_cast<int>(n), {}, {}, {}};
+    all[i].stderr_path = "/log_" + std::to_string(i);
+  }
+  return all;
+}
+
+std::vector<LaunchId> World::ids() const {
+  std::vector<LaunchId> all;
+  for (const auto id : notes.live) all.push_back(LaunchId{id});
+  return all;
+}
+
 void World::all_greet() {
   for (const auto id : std::set(notes.live)) (void)talk.hear(Greeted{LaunchId{id}, hello()});
 }
@@ -152,7 +167,7 @@ namespace {
 
 /// The table's answer, and what it says of one process turned into what it means for several.
 std::string expected(const World& world, Message message, LaunchId who,
-                     const std::set<LaunchId>& answered, bool is_reset) {
+                     const std::set<LaunchId>& answered, bool is_reset, LaunchId culprit) {
   const State state = world.talk.state();
   const std::string name = to_string(state);
   const bool is_last = world.notes.live.size() == 1;
@@ -172,10 +187,12 @@ std::string expected(const World& world, Message message, LaunchId who,
     return r.state == state && r.is_reset == (is_reset && state == State::stepping);
   });
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
+  // What befalls the others when one has gone is not why the attempt ends.
+  const bool is_followed = culprit != LaunchId{} && culprit != who && message != Message::late;
   const bool is_answer =
       one.starts_with("ready>") || one.starts_with("stepped>") || one.starts_with("saved>");
-  if (!is_answer) return one;
-  if (answered.count(who) != 0) return "failed>" + name;
+  if (!is_answer) return is_followed && one.starts_with("failed>") ? ">leaving" : one;
+  if (answered.count(who) != 0) return is_followed ? ">leaving" : "failed>" + name;
   return answered.size() + 1 < world.notes.live.size() ? ">" + name : one;
 }
 
@@ -187,6 +204,12 @@ std::string walk(std::span<const std::uint8_t> bytes) {
   Conversation& talk = world.talk;
   std::set<LaunchId> answered;  // to what the state waits for
   bool is_reset = false;        // and has not reported since
+  LaunchId culprit{};           // none
+  std::uint64_t launched = 0;
+  const auto is_spoken_to = [&talk] {
+    return talk.state() == State::launching || talk.state() == State::ready ||
+           talk.state() == State::stepping || talk.state() == State::saving;
+  };
   for (std::size_t i = 1; i + 1 < bytes.size(); i += 2) {
     const State before = talk.state();
     const int what = bytes[i] % 16;
@@ -200,7 +223,10 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       if (message == Message::late && talk.deadline() == never_s) continue;
       const LaunchId who{*std::next(world.notes.live.begin(),
                                     bytes[i + 1] % static_cast<int>(world.notes.live.size()))};
-      const std::string should = expected(world, message, who, answered, is_reset);
+      const std::string should = expected(world, message, who, answered, is_reset, culprit);
+      if (message == Message::disconnected && is_spoken_to() && culprit == LaunchId{}) {
+        culprit = who;
+      }
       const std::string heard = word(say(talk, message, who));
       const std::string is = heard + ">" + to_string(talk.state());
       if (is != should) return faulty("comes to " + is + ", and not to " + should);
@@ -231,6 +257,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       talk.hurry(bytes[i + 1]);
       world.notes.now += bytes[i + 1];
     }
+    if (std::exchange(launched, world.notes.last) != world.notes.last) culprit = {};
     if (talk.state() != before) answered.clear();
     const bool is_theirs = talk.state() == State::ready || talk.state() == State::stepping ||
                            talk.state() == State::saving;

@@ -37,7 +37,9 @@ protocol::Hello hello(bool can_reset = true);
 struct World {
   explicit World(std::size_t processes = 1) : n(processes) {}
 
-  std::vector<LaunchSpec> specs() const { return std::vector<LaunchSpec>(n); }
+  /// Of several each has its rank.
+  std::vector<LaunchSpec> specs() const;
+  std::vector<LaunchId> ids() const;
   LaunchId only() const { return LaunchId{*notes.live.begin()}; }
   void all_greet();
   /// Brings it there by what is said on the way. State none.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/exec/reserved_port.h"
 #include "tuner/loop/launch.h"
 #include "tuner/loop/take_in.h"
 #include "tuner/store/checkpoint_tree.h"
@@ -30,7 +31,15 @@ LaunchSpec Stage::launch_of(TrialId trial, int attempt) {
                               .gpu_names = {},
                               .sets_threads = false};
   const Allocation allocation{.amounts = spec_.resources_per_trial, .gpus = {}};
-  return launch_spec(spec_, context, trial, attempt, allocation, work);
+  if (!spec_.workers) return launch_spec(spec_, context, trial, attempt, allocation, work);
+  // One of a world of one: it meets nobody.
+  ExperimentSpec alone = spec_;
+  alone.workers->count = 1;
+  LaunchSpec launch =
+      std::move(launch_specs(alone, context, trial, attempt, allocation, work).front());
+  if (!port_) port_ = reserve_port();
+  if (port_) launch.environment.push_back("MASTER_PORT=" + std::to_string(port_->number));
+  return launch;
 }
 
 Kept Stage::keep(const std::filesystem::path& from, std::int64_t iteration) {

@@ -11,6 +11,7 @@
 
 #include "tuner/check/differences.h"
 #include "tuner/check/peer.h"
+#include "tuner/exec/reserved_port.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -59,6 +60,7 @@ class Stage {
   PeerLauncher launcher_;
   std::uint32_t trials_ = 0;
   int kept_ = 0;
+  std::optional<ReservedPort> port_;  ///< for a trial of workers
 };
 
 /// One process, which trains one trial after the other.

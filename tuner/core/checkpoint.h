@@ -51,8 +51,9 @@ struct Checkpoint {
 
   // Statistics of the save.
   std::uint64_t bytes = 0;
-  double save_s = 0;    ///< from the wish to the trainable's "saved"
-  double commit_s = 0;  ///< hashing, syncing and renaming, beside training
+  double save_s = 0;                     ///< from the wish to the trainable's "saved"
+  double commit_s = 0;                   ///< hashing, syncing and renaming, beside training
+  std::optional<int> slowest_rank = {};  ///< that answered the save last, of several
 };
 
 }  // namespace tune

@@ -348,6 +348,7 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   saves_.commit_s += event.checkpoint.commit_s;
   saves_.max_save_s = std::max(saves_.max_save_s, event.checkpoint.save_s);
   saves_.max_commit_s = std::max(saves_.max_commit_s, event.checkpoint.commit_s);
+  if (event.checkpoint.slowest_rank) ++saves_.slowest[*event.checkpoint.slowest_rank];
 }
 
 void Experiment::on(const CheckpointFailed& event, Seconds) {

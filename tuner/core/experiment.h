@@ -28,6 +28,7 @@ struct SaveStatistics {
   double commit_s = 0;      ///< beside training
   double max_save_s = 0;
   double max_commit_s = 0;
+  std::map<int, std::uint64_t> slowest;  ///< of several ranks: how often each answered last
 };
 
 /// So many metrics a trial has a summary of, those that it reported first; what is named anew all

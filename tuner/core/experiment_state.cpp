@@ -192,6 +192,7 @@ void append_members(std::string& out, const Checkpoint& checkpoint) {
   append_member(out, "bytes", checkpoint.bytes);
   append_member(out, "save_s", checkpoint.save_s);
   append_member(out, "commit_s", checkpoint.commit_s);
+  if (checkpoint.slowest_rank) append_member(out, "slowest_rank", *checkpoint.slowest_rank);
 }
 
 Checkpoint read_checkpoint(const JsonFields& fields) {
@@ -206,6 +207,9 @@ Checkpoint read_checkpoint(const JsonFields& fields) {
   checkpoint.bytes = static_cast<std::uint64_t>(fields.integer("bytes"));
   checkpoint.save_s = fields.number("save_s");
   checkpoint.commit_s = fields.number("commit_s");
+  if (const auto rank = fields.number_if("slowest_rank")) {
+    checkpoint.slowest_rank = static_cast<int>(*rank);
+  }
   return checkpoint;
 }
 
@@ -379,6 +383,9 @@ Json Experiment::save_totals(const StateCost& session) const {
                    {"max_commit_s", saves_.max_commit_s}}},
                  {"cost", to_json(cost_)},
                  {"session_cost", to_json(session)}};
+  for (const auto& [rank, count] : saves_.slowest) {
+    totals["saves"]["slowest"][std::to_string(rank)] = count;
+  }
   if (!spec_changes_.empty()) totals["spec_changes"] = spec_changes_;
   if (!ran_.empty()) totals["ran"] = Json::parse(ran_);
   return totals;
@@ -409,7 +416,11 @@ void Experiment::load_totals(const Json& totals) {
               .save_s = saves.at("save_s").get<double>(),
               .commit_s = saves.at("commit_s").get<double>(),
               .max_save_s = saves.at("max_save_s").get<double>(),
-              .max_commit_s = saves.at("max_commit_s").get<double>()};
+              .max_commit_s = saves.at("max_commit_s").get<double>(),
+              .slowest = {}};
+    for (const auto& [rank, count] : saves.value("slowest", Json::object()).items()) {
+      saves_.slowest[std::stoi(rank)] = load_whole<std::uint64_t>(count);
+    }
     cost_ = parse_state_cost(totals.at("cost"));
     session_cost_ = parse_state_cost(totals.at("session_cost"));
     spec_changes_ = totals.value("spec_changes", Json::object());

@@ -288,6 +288,26 @@ Metrics parse_metrics(std::string_view text) {
   return metrics;
 }
 
+Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>& workers) {
+  std::string others;
+  for (const auto& [rank, of_rank] : workers) {
+    if (of_rank.text == "{}") continue;
+    others += (others.empty() ? "\"" : ",\"") + std::to_string(rank) + "\":" + of_rank.text;
+  }
+  if (others.empty()) return metrics;
+  std::string text = std::move(metrics.text);
+  const std::size_t end = text.rfind('}');
+  const bool is_empty = text.find('"') == text.npos;
+  text.resize(end);
+  text += (is_empty ? "\"workers\":{" : ",\"workers\":{") + others + "}}";
+  try {
+    return parse_metrics(text);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument("with those of the other ranks under 'workers': " +
+                                std::string(error.what()));
+  }
+}
+
 Metrics read_metrics(std::string_view text) {
   Metrics metrics;
   metrics.text.assign(text);

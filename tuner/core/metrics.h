@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tune {
@@ -44,6 +45,10 @@ struct Metrics {
 /// `most_metric_levels` or `most_metric_names`, a name that stands twice, be it that {"a/b": 1} and
 /// {"a": {"b": 1}} are the same one.
 Metrics parse_metrics(std::string_view text);
+
+/// `metrics` with those of other ranks under "workers/RANK/". Throws as parse_metrics does, and if
+/// `metrics` has something of that name itself.
+Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>& workers);
 
 /// Reads what was taken in once, be it in a row with other fields, and whatever was allowed then.
 /// Throws std::invalid_argument if it is no JSON object.

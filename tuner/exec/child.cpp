@@ -341,6 +341,7 @@ void Child::on_exit_ready() {
   if (!status_) return look_again();  // readiness may be spurious, or a debugger reaps first
   drain();
   exit_watch_.release();
+  if (announces_end_ && socket_.is_open()) shared_.happened.emplace_back(Disconnected{launch_});
   socket_.close();
   shared_.adopted.ended(launch_);
   shared_.leaving.push_back(shared_from_this());

@@ -57,6 +57,8 @@ class Child : public std::enable_shared_from_this<Child> {
 
   /// It is Python's, so if it takes long to say hello, that has a remedy.
   void look_at_start() { looks_at_start_ = true; }
+  /// It is one of several: what its end does to the others must not be heard before it.
+  void announce_end() { announces_end_ = true; }
 
   /// Adds to what the next `flush` writes.
   void queue(std::string_view lines);
@@ -122,6 +124,7 @@ class Child : public std::enable_shared_from_this<Child> {
   std::optional<std::int64_t> signalled_ns_;     ///< the same; with the first signal of all
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   bool looks_at_start_ = false;
+  bool announces_end_ = false;
   bool is_to_read_ = false;  ///< in the next batch
   std::uint64_t read_batch_ = 0;
   bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not

@@ -14,6 +14,7 @@
 #include "trainable/protocol.h"
 #include "tuner/core/clock.h"
 #include "tuner/core/metrics.h"
+#include "tuner/core/resources.h"
 #include "tuner/exec/control.h"
 #include "tuner/plain/plain_program.h"
 
@@ -30,6 +31,15 @@ struct Preload {
   Seconds patience_s = 0;             ///< loading may take so long
 };
 
+/// One of the processes that train a trial together.
+struct Rank {
+  int rank = 0;
+  int world_size = 1;
+  Resources resources;               ///< what this one may use
+  std::vector<std::string> devices;  ///< the same, as CUDA_VISIBLE_DEVICES names them
+  std::optional<LaunchId> first;     ///< rank 0's launch; none: this is that
+};
+
 struct LaunchSpec {
   std::vector<std::string> argv;  ///< argv[0] as the user gave it; never through a shell
   std::vector<std::string>
@@ -40,6 +50,8 @@ struct LaunchSpec {
   /// The program knows nothing of the driver: what it prints is read instead.
   std::optional<PlainReading> plain = {};
   std::optional<Preload> preload = {};
+  /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it already.
+  std::optional<Rank> rank = {};
 };
 
 // What can happen to a launch. The order is that in which it happened, for each launch.
@@ -80,6 +92,8 @@ struct Reported {
   bool should_checkpoint = false;
   bool can_save = false;                  ///< function API: it may be told to save now
   std::optional<std::string> checkpoint;  ///< function API: name of a directory handed over
+  std::optional<double> load_s = {};      ///< that loading took, before the first step
+  std::vector<std::string> more_checkpoints = {};  ///< by other ranks: parts of the same checkpoint
 };
 
 /// A program that saves by itself has done so.
@@ -111,6 +125,7 @@ struct SaveAnswered {
   LaunchId launch{};
   std::optional<std::int64_t> iteration = {};  ///< of the save that it says it answers
   std::optional<std::string> error;
+  std::optional<std::int64_t> bytes = {};  ///< that it says it has written
 };
 
 /// It said that it failed, or said something that is not the protocol. It will be ended by the

@@ -67,6 +67,11 @@ class Field {
     return typed<std::int64_t>("an integer");
   }
 
+  std::optional<double> number() {
+    if (is_null()) return std::nullopt;
+    return typed<double>("a number");
+  }
+
   std::optional<std::string> text() {
     if (is_null()) return std::nullopt;
     return std::string(typed<std::string_view>("a string"));
@@ -159,6 +164,7 @@ Wakeup reported(LaunchId launch, ondemand::object& message) {
     if (field.name() == "should_checkpoint") reported.should_checkpoint = field.boolean();
     if (field.name() == "can_save") reported.can_save = field.boolean();
     if (field.name() == "checkpoint") reported.checkpoint = field.text();
+    if (field.name() == "load_s") reported.load_s = field.number();
   });
   if (!reported.metrics && !reported.done) {
     throw Violation("a \"result\" with neither \"metrics\" nor \"done\"");
@@ -171,6 +177,7 @@ Wakeup save_answered(LaunchId launch, ondemand::object& message) {
   for_each_field(message, [&](Field& field) {
     if (field.name() == "iteration") answer.iteration = field.integer();
     if (field.name() == "error") answer.error = field.text();
+    if (field.name() == "bytes") answer.bytes = field.integer();
   });
   if (answer.error && answer.error->empty()) answer.error = "it gave no reason";
   if (answer.error) answer.error = shortened(std::move(*answer.error));

@@ -61,7 +61,7 @@ std::vector<std::string> last_lines(std::string_view text) {
 
 PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, std::filesystem::path stdout_path,
                      std::filesystem::path stderr_path)
-    : launch_(launch), closing_(reading.closing), reader_(std::move(reading)) {
+    : launch_(launch), closing_(reading.closing), reader_(reading), is_leaving_(reading.is_mute) {
   const bool is_one = stdout_path == stderr_path;
   logs_.push_back({.path = std::move(stdout_path), .file = {}, .at = 0, .lines = {}});
   if (!is_one) {

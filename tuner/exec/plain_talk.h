@@ -108,7 +108,7 @@ class PlainTalk {
   bool has_read_all_ = false;  ///< after its end
   bool has_result_ = false;
   bool has_said_end_ = false;
-  bool is_leaving_ = false;
+  bool is_leaving_;
   bool has_printed_ = false;  ///< anything
   std::size_t remarks_ = 0;   ///< times at which it was looked at for them
 };

@@ -21,6 +21,7 @@
 #include "tuner/exec/control_server.h"
 #include "tuner/exec/launcher.h"
 #include "tuner/exec/process_wide.h"
+#include "tuner/exec/reserved_port.h"
 #include "tuner/exec/watchdog.h"
 
 namespace tune {
@@ -115,6 +116,10 @@ class ProcessExecutor::Loop {
     shared_.adopted.expect(launch, is_forked);
     state->second.may_preload = spec.preload && !is_forked;
     spec.environment.push_back(shared_.adopted.variable(launch));
+    if (spec.rank && !add_port(state->second, spec)) {
+      return on_launch_failed(
+          launch, NotLaunched{"no port is free on 127.0.0.1 for its ranks to meet at", false});
+    }
     launcher_->launch(launch, std::move(spec));
   }
 
@@ -195,7 +200,29 @@ class ProcessExecutor::Loop {
     std::vector<int> early_signals;  ///< the same
     bool may_preload = false;        ///< see Preload
     bool to_flush = false;           ///< it is in to_flush_
+    bool is_ranked = false;
+    std::optional<ReservedPort> port;  ///< of the first of several
   };
+
+  /// Where the ranks of a trial meet. The socket is held, and not listened on, so that no other
+  /// trial gets the same number, while the program may bind it as well (SO_REUSEADDR).
+  bool add_port(LaunchState& state, LaunchSpec& spec) {
+    state.is_ranked = true;
+    constexpr std::string_view variable = "MASTER_PORT=";
+    const auto is_it = [&](const std::string& text) { return text.starts_with(variable); };
+    if (std::any_of(spec.environment.begin(), spec.environment.end(), is_it)) return true;
+    const LaunchState* first = &state;
+    if (spec.rank->first) {
+      const auto found = launches_.find(*spec.rank->first);
+      if (found == launches_.end()) return false;
+      first = &found->second;
+    } else {
+      state.port = reserve_port();
+    }
+    if (!first->port) return false;
+    spec.environment.push_back(std::string(variable) + std::to_string(first->port->number));
+    return true;
+  }
 
   Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }
 
@@ -238,6 +265,7 @@ class ProcessExecutor::Loop {
     shared_.adopted.began(launch, child->pid());
     child->start();
     if (state.may_preload) child->look_at_start();
+    if (state.is_ranked) child->announce_end();
     if (!remark.empty()) {
       shared_.happened.emplace_back(Remarked{launch, Remarked::What::cold, std::move(remark)});
     }

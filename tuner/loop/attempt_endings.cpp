@@ -203,8 +203,10 @@ void Attempts::limit_logs(const std::vector<TrialId>& trials) {
   std::vector<std::filesystem::path> logs;
   for (const TrialId id : trials) {
     const auto own = paths::trial(launch_.experiment_dir, id);
-    logs.push_back(paths::standard_output(own));
-    if (!spec_.merge_output) logs.push_back(paths::standard_error(own));
+    for (int rank = 0; rank < (spec_.workers ? spec_.workers->count : 1); ++rank) {
+      logs.push_back(paths::standard_output(own, rank));
+      if (!spec_.merge_output) logs.push_back(paths::standard_error(own, rank));
+    }
   }
   ++log_lookers_;
   workers_.post(

@@ -35,7 +35,7 @@ void Attempts::keep(TrialId id, Conversation& conversation) {
   const Trial& waiting = trial(id);
   KeptProcesses::Kept kept;
   kept.conversation = &conversation;
-  kept.pid = conversation.first().pid;
+  kept.groups = conversation.process_groups();
   kept.clonings = waiting.lineage.size();
   kept.promise = -std::numeric_limits<double>::infinity();
   if (waiting.state == TrialState::paused) {

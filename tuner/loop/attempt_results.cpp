@@ -2,6 +2,7 @@
 // searcher and callbacks are asked, the record is committed, then the save and the decision are
 // carried out.
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,13 @@ namespace {
 
 /// Whoever ends all processes of a job does not end them at one time.
 constexpr Seconds outside_signal_s = 2;
+
+std::optional<int> slowest_rank(const std::vector<RankPart>& parts) {
+  if (parts.empty()) return std::nullopt;
+  return std::max_element(parts.begin(), parts.end(),
+                          [](const RankPart& a, const RankPart& b) { return a.save_s < b.save_s; })
+      ->rank;
+}
 
 constexpr std::string_view run_again = "it has saved and is run again (checkpoint_exit_code)";
 
@@ -101,7 +109,14 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
   }
   result.done = reported.done;
   result.should_checkpoint = reported.should_checkpoint;
-  take_in(attempt, std::move(result), std::move(reported.checkpoint));
+  std::vector<std::string> handed_over;
+  if (reported.checkpoint) {
+    handed_over = std::move(reported.more_checkpoints);
+    handed_over.insert(handed_over.begin(), *std::move(reported.checkpoint));
+    std::set<std::string> seen;
+    std::erase_if(handed_over, [&](const std::string& name) { return !seen.insert(name).second; });
+  }
+  take_in(attempt, std::move(result), std::move(handed_over));
 }
 
 /// Which report is its last one a function knows only when it has returned. It may be able to save
@@ -154,7 +169,10 @@ void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
     saver_.fail(save, *saved.error);
   } else {
     save.metrics = trial(attempt.trial).last_metrics.text();
+    save.parts = saved.parts;
+    save.checkpoint.slowest_rank = slowest_rank(saved.parts);
     commit_save(attempt, save);
+    save.parts.clear();
   }
   save.directory.clear();
   carry_out(attempt);
@@ -240,7 +258,7 @@ bool Attempts::tell_result(const Trial& before, const Result& result) {
   return told_result_.should_checkpoint;
 }
 
-void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::string> handed_over) {
+void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over) {
   breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
@@ -252,7 +270,7 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::str
   const bool exploits = decision.action == Action::exploit;
   const bool can_save = attempt.can_save && !exploits;
   if (is_wished_for && !result.should_checkpoint && can_save) met.add(Trigger::callback);
-  if (handed_over && !exploits) met.add(Trigger::result);
+  if (!handed_over.empty() && !exploits) met.add(Trigger::result);
   decision.checkpoint = met.any();
 
   Checkpoint& checkpoint = attempt.save.checkpoint;
@@ -272,9 +290,10 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::str
   if (exploits) after_exploit(attempt.trial, donor);
   look_for_awaited(trial(attempt.trial), false);
 
-  if (exploits && handed_over) {
-    after_write_.add([this, id = attempt.trial, handed_over] { saver_.discard(id, *handed_over); });
-    handed_over.reset();
+  if (exploits) {
+    for (const std::string& each : std::exchange(handed_over, {})) {
+      after_write_.add([this, id = attempt.trial, each] { saver_.discard(id, each); });
+    }
   }
   if (!attempt.has_result && attempt.source.checkpoint.index != 0) {
     const auto [owner, index] = std::exchange(attempt.source.checkpoint, {});
@@ -284,8 +303,8 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::str
   if (spec_.plain && spec_.plain->checkpoints) note_for_checkpoints(attempt);
   attempt.save_failed = false;
   attempt.save_asked = false;
-  if (handed_over) {
-    take_over(attempt, std::move(*handed_over));
+  if (!handed_over.empty()) {
+    take_over(attempt, std::move(handed_over));
   } else if (met.any()) {
     begin_save(attempt);
   } else {
@@ -294,7 +313,7 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::optional<std::str
 }
 
 /// The function goes on once its directory is out of its hands: it may use the name again.
-void Attempts::take_over(Attempt& attempt, std::string reported) {
+void Attempts::take_over(Attempt& attempt, std::vector<std::string> reported) {
   Save save = attempt.save;
   save.checkpoint.index = saver_.take_index(attempt.trial);
   ++attempt.pending_work;

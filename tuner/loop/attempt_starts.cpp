@@ -206,14 +206,16 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
     const auto process = conversation.first();
     ledger_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
   }
-  LaunchSpec process =
-      launch_spec(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
-  protocol::Start start = start_message(launch_, trial(id), conversation.allocation(), process,
-                                        attempt->source.directory);
-  if (spec_.plain) make_plain(process, spec_, trial(id), attempt->source.plain);
+  std::vector<LaunchSpec> processes =
+      launch_specs(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
+  protocol::Start start = start_message(launch_, trial(id), conversation.allocation(),
+                                        processes.front(), attempt->source.directory);
+  if (spec_.plain) {
+    for (LaunchSpec& each : processes) {
+      make_plain(each, spec_, trial(id), attempt->source.plain);
+    }
+  }
   attempt->has_begun = true;
-  std::vector<LaunchSpec> processes;  // no list in braces, which would be copied
-  processes.push_back(std::move(process));
   conversation.begin(std::move(processes), std::move(start));
   if (conversation.state() == Conversation::State::ready) step(*attempt);
 }

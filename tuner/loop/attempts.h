@@ -124,8 +124,8 @@ class Attempts {
   void look_for_saves(const Attempt& attempt);
   void on_returned(Attempt& attempt, bool can_save);
   bool tell_result(const Trial& before, const Result& result);
-  void take_in(Attempt& attempt, Result&& result, std::optional<std::string> handed_over);
-  void take_over(Attempt& attempt, std::string reported);
+  void take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
+  void take_over(Attempt& attempt, std::vector<std::string> reported);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
   void note_for_checkpoints(Attempt& attempt);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <stdexcept>
 #include <utility>
 
 #include "tuner/core/error.h"
@@ -12,13 +13,17 @@ namespace {
 
 std::string show(Seconds seconds) { return std::to_string(static_cast<long>(seconds)) + " s"; }
 
+std::string name_of(int rank) { return "rank " + std::to_string(rank); }
+
 }  // namespace
 
 Conversation::Heard Conversation::hear(const Launched& wakeup) {
   Member& launched = member(wakeup.launch);
   launched.pid = wakeup.pid;
   launched.start_ticks = wakeup.start_ticks;
-  if (&launched == &members_.front()) log_begin_ = wakeup.stderr_begin;
+  launched.log_begin = wakeup.stderr_begin;
+  if (launched.number() != 0) return {};
+  if (!is_blamed_) log_begin_ = wakeup.stderr_begin;
   return Started{wakeup.pid, wakeup.start_ticks};
 }
 
@@ -30,13 +35,21 @@ Conversation::Heard Conversation::hear(const LaunchFailed& wakeup) {
 
 Conversation::Heard Conversation::hear(const Greeted& wakeup) {
   const auto& hello = wakeup.hello;
-  if (state_ != State::launching || member(wakeup.launch).has_answered) {
-    return out_of_turn("it said hello twice");
+  Member& speaker = member(wakeup.launch);
+  if (state_ != State::launching || speaker.has_answered) {
+    return out_of_turn(speaker, speaker.name() + " said hello twice");
   }
-  is_function_ = hello.api == protocol::Api::function_api;
-  can_save_ = hello.can_save;
-  can_reset_ = hello.can_reset;
-  if (!all_have_answered(wakeup.launch)) return {};
+  const bool is_function = hello.api == protocol::Api::function_api;
+  const bool is_first = std::exchange(has_greeting_, true) == false;
+  if (!is_first && is_function != is_function_) {
+    return out_of_turn(speaker, speaker.name() + " is a " + (is_function ? "function" : "class") +
+                                    ", and another rank is not");
+  }
+  is_function_ = is_function;
+  can_save_ = hello.can_save && (is_first || can_save_);
+  can_reset_ = hello.can_reset && (is_first || can_reset_);
+  speaker.has_answered = true;
+  if (!all_have_answered()) return {};
   say_start(false);
   start_.reset();
   was_told_ = true;
@@ -45,8 +58,9 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
 }
 
 Conversation::Heard Conversation::hear(const Refused& wakeup) {
-  if (is_being_reset() && !member(wakeup.launch).has_answered) return replace(Urge::asked);
-  return out_of_turn("it refused a reset that it was not asked for");
+  Member& speaker = member(wakeup.launch);
+  if (is_being_reset() && !speaker.has_answered) return replace(Urge::asked);
+  return out_of_turn(speaker, speaker.name() + " refused a reset that it was not asked for");
 }
 
 /// Whatever is wrong with processes that have trained another trial is no fault of this one before
@@ -58,40 +72,107 @@ Conversation::Heard Conversation::replace(Urge urge) {
 }
 
 Conversation::Heard Conversation::hear(Reported& wakeup) {
-  if (state_ != State::stepping || member(wakeup.launch).has_answered) {
-    return out_of_turn("it reported a result without having been told to step");
+  Member& speaker = member(wakeup.launch);
+  if (state_ != State::stepping || speaker.has_answered) {
+    return out_of_turn(speaker,
+                       speaker.name() + " reported a result without having been told to step");
   }
-  if (const auto other = other_answer(wakeup.iteration); !other.empty()) return out_of_turn(other);
-  const LaunchId from = wakeup.launch;
-  const bool is_first = from == members_.front().id;
-  if (!all_have_answered(from)) {
-    if (is_first) reported_ = std::move(wakeup);
-    return {};
+  if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
+    return out_of_turn(speaker, other);
+  }
+  speaker.has_answered = true;
+  if (wakeup.load_s) speaker.load_s = wakeup.load_s;
+  speaker.reported = std::move(wakeup);
+  return all_have_answered() ? end_of_step() : Heard();
+}
+
+/// What they have reported, as one result: the first one's, with what the others add to it.
+Conversation::Heard Conversation::end_of_step() {
+  if (const std::string why = disagreement(); !why.empty()) {
+    return out_of_turn(members_.front(), why);
+  }
+  Member& first = members_.front();
+  Reported whole =
+      first.reported ? *std::exchange(first.reported, std::nullopt) : Reported{.done = true};
+  std::vector<std::pair<int, Metrics>> others;
+  for (Member& each : members_) {
+    auto reported = std::exchange(each.reported, std::nullopt);
+    if (!reported) continue;
+    whole.should_checkpoint = whole.should_checkpoint || reported->should_checkpoint;
+    whole.can_save = whole.can_save && reported->can_save;
+    if (reported->checkpoint && !whole.checkpoint) {
+      whole.checkpoint = std::move(reported->checkpoint);
+    } else if (reported->checkpoint && reported->checkpoint != whole.checkpoint) {
+      whole.more_checkpoints.push_back(*std::move(reported->checkpoint));
+    }
+    if (reported->metrics) others.emplace_back(each.number(), *std::move(reported->metrics));
+  }
+  if (first.number() != 0) whole.metrics.reset();  // rank 0 has left: only its metrics count
+  if (whole.metrics && !others.empty()) {
+    try {
+      whole.metrics = with_workers(*std::move(whole.metrics), others);
+    } catch (const std::invalid_argument& error) {
+      return out_of_turn(members_.front(), std::string("its metrics, ") + error.what());
+    }
   }
   start_.reset();
   specs_.clear();
+  is_done_ = whole.done;
   wait_for(State::ready, never_s);
-  return Stepped{is_first ? std::move(wakeup) : *std::exchange(reported_, std::nullopt)};
+  return Stepped{std::move(whole)};
+}
+
+/// All end with the same iteration, or one would wait for the others for ever.
+std::string Conversation::disagreement() const {
+  const Member* done = nullptr;
+  const Member* goes_on = nullptr;
+  for (const Member& each : members_) {
+    if (!each.reported) continue;
+    const Member*& first = each.reported->done ? done : goes_on;
+    if (first == nullptr) first = &each;
+  }
+  if (goes_on == nullptr || (done == nullptr && ended_.empty())) return "";
+  return (done != nullptr ? done->name() + " says that it is done"
+                          : name_of(ended_.front()) + " has left with code 0") +
+         ", and " + goes_on->name() + " goes on: all ranks of a trial end with the same iteration";
 }
 
 Conversation::Heard Conversation::hear(const SaveAnswered& wakeup) {
-  if (state_ != State::saving || member(wakeup.launch).has_answered) {
-    return out_of_turn("it said saved without having been asked");
+  Member& speaker = member(wakeup.launch);
+  if (state_ != State::saving || speaker.has_answered) {
+    return out_of_turn(speaker, speaker.name() + " said saved without having been asked");
   }
-  if (const auto other = other_answer(wakeup.iteration); !other.empty()) return out_of_turn(other);
-  if (!save_error_) save_error_ = wakeup.error;
-  if (!all_have_answered(wakeup.launch)) return {};
-  wait_for(State::ready, never_s);
-  return Saved{std::exchange(save_error_, std::nullopt)};
+  if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
+    return out_of_turn(speaker, other);
+  }
+  speaker.has_answered = true;
+  speaker.saved = {speaker.number(), link_.steady() - told_at_, wakeup.bytes, speaker.load_s};
+  if (!save_error_ && wakeup.error) {
+    save_error_ = (speaker.rank ? speaker.name() + ": " : "") + *wakeup.error;
+  }
+  return all_have_answered() ? end_of_save() : Heard();
 }
 
-Conversation::Heard Conversation::hear(const Faulted& wakeup) { return out_of_turn(wakeup.reason); }
+Conversation::Heard Conversation::end_of_save() {
+  Saved saved{std::exchange(save_error_, std::nullopt), {}};
+  for (const Member& each : members_) {
+    if (each.rank && !each.is_mute) saved.parts.push_back(each.saved);
+  }
+  wait_for(State::ready, never_s);
+  return saved;
+}
+
+Conversation::Heard Conversation::hear(const Faulted& wakeup) {
+  Member& speaker = member(wakeup.launch);
+  return out_of_turn(speaker, (speaker.rank ? speaker.name() + ": " : "") + wakeup.reason);
+}
 
 /// Mostly the process is about to exit, and its exit says more.
 Conversation::Heard Conversation::hear(const Disconnected& wakeup) {
-  member(wakeup.launch);
-  is_disconnected_ = true;
-  if (is_spoken_to() || state_ == State::idle) {
+  Member& speaker = member(wakeup.launch);
+  speaker.is_disconnected = true;
+  if (is_spoken_to() && !culprit_) culprit_ = speaker.id;
+  if (!speaker.is_mute && (is_spoken_to() || state_ == State::idle)) {
     set_deadline(std::min(deadline_, link_.steady() + patience_.leave_s));
   }
   return {};
@@ -126,13 +207,24 @@ Conversation::Heard Conversation::be_late() {
       break;
   }
   if (is_being_reset()) return replace(Urge::terminated);
-  if (is_disconnected_) return Overdue{"it closed its connection and lived on"};
+  for (const Member& each : members_) {
+    if (!each.is_disconnected || each.is_mute) continue;
+    blame(each);
+    return Overdue{each.name() + " closed its connection and lived on"};
+  }
+  for (const Member& each : members_) {
+    if (each.has_answered) continue;
+    blame(each);
+    break;
+  }
+  const std::string late = this->late();
+  const std::string who = late.empty() ? "it" : late;
   if (state_ == State::launching) {
-    return Overdue{"it did not say hello within " + show(patience_.launch_s) +
+    return Overdue{who + " did not say hello within " + show(patience_.launch_s) +
                    " (launch_timeout_s): does it speak the protocol of docs/protocol.md? If not, "
                    "put \"plain\": {} beside its command (docs/plain.md)"};
   }
-  return Overdue{"it said nothing for " + show(patience_.answer_s.value_or(patience_.leave_s)) +
+  return Overdue{who + " said nothing for " + show(patience_.answer_s.value_or(patience_.leave_s)) +
                  " (trial_timeout_s)"};
 }
 
@@ -146,8 +238,14 @@ void Conversation::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
       break;
     case State::idle:
       // Its output goes to the files of its new trial, behind what may be there.
+      for (std::size_t i = 0; i < members_.size(); ++i) {
+        members_[i].stdout_log = specs_.at(i).stdout_path;
+        members_[i].stderr_log = specs_.at(i).stderr_path;
+        members_[i].log_begin = 0;
+      }
       log_ = specs_.front().stderr_path;
       log_begin_ = 0;
+      is_done_ = false;
       say_start(true);
       wait_for(State::ready, never_s);
       break;
@@ -158,27 +256,47 @@ void Conversation::begin(std::vector<LaunchSpec> specs, protocol::Start start) {
 }
 
 void Conversation::say_start(bool reset) {
-  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& each = members_[i];
     // The last one that is not to be said again takes it along.
-    const bool is_last = !reset && rank + 1 == members_.size();
+    const bool is_last = !reset && i + 1 == members_.size();
     protocol::Start start = is_last ? std::move(*start_) : *start_;
-    start.rank = static_cast<int>(rank);
-    start.world_size = static_cast<int>(members_.size());
     start.reset = reset;
-    link_.send(members_[rank].id, std::move(start));
+    if (each.rank) {
+      start.rank = start.local_rank = each.rank->rank;
+      start.world_size = each.rank->world_size;
+      start.resources = each.rank->resources;
+      start.devices = each.rank->devices;
+      start.stdout_log = each.stdout_log.string();
+      start.stderr_log = each.stderr_log.string();
+    }
+    link_.send(each.id, std::move(start));
   }
 }
 
 void Conversation::launch() {
   urge_ = Urge::none;
-  is_disconnected_ = false;
+  has_greeting_ = false;
+  is_done_ = false;
+  is_blamed_ = false;
+  is_explained_ = false;
   was_told_ = false;
-  echoes_ = false;
+  culprit_.reset();
+  fault_.reset();
   first_end_.reset();
-  reported_.reset();
+  ended_.clear();
   log_ = specs_.front().stderr_path;
   log_begin_ = 0;
-  for (LaunchSpec& spec : specs_) members_.push_back({.id = link_.launch(*this, std::move(spec))});
+  for (LaunchSpec& spec : specs_) {
+    if (spec.rank && !members_.empty()) spec.rank->first = members_.front().id;
+    Member& added = members_.emplace_back();
+    added.rank = spec.rank;
+    added.is_mute = spec.plain && spec.plain->is_mute;
+    added.hears_stop = !added.is_mute || spec.plain->stop_signal;
+    added.stdout_log = spec.stdout_path;
+    added.stderr_log = spec.stderr_path;
+    added.id = link_.launch(*this, std::move(spec));
+  }
   specs_.clear();
   wait_for(State::launching, patience_.launch_s);
 }
@@ -192,8 +310,12 @@ void Conversation::save(const std::filesystem::path& directory, std::int64_t ite
 }
 
 void Conversation::ask(State state, std::int64_t iteration, const protocol::Command& command) {
+  // One of several has gone, the others are on their way, and Gone is yet to come.
+  if (state_ == State::leaving) return;
   ensure(state_ == State::ready, "who is asked for something has answered");
-  for (const Member& each : members_) link_.send(each.id, command);
+  for (const Member& each : members_) {
+    if (!each.is_mute) link_.send(each.id, command);
+  }
   asked_ = iteration;
   told_at_ = link_.steady();
   wait_for(state, patience_.answer_s.value_or(never_s));
@@ -224,7 +346,9 @@ void Conversation::urge_all(Urge urge) {
   const bool is_told = urge_ == Urge::none && urge != Urge::killed;
   urge_ = urge;
   for (const Member& each : members_) {
-    if (is_told) link_.send(each.id, protocol::Stop{});
+    if (is_told && each.hears_stop && !(each.is_mute && is_done_)) {
+      link_.send(each.id, protocol::Stop{});
+    }
     if (urge == Urge::terminated) link_.signal(each.id, SIGTERM);
     if (urge == Urge::killed) link_.signal(each.id, SIGKILL);
   }
@@ -245,6 +369,31 @@ Conversation::Started Conversation::first() const {
   return {members_.front().pid, members_.front().start_ticks};
 }
 
+std::vector<std::int64_t> Conversation::process_groups() const {
+  std::vector<std::int64_t> groups;
+  for (const Member& each : members_) groups.push_back(each.pid);
+  return groups;
+}
+
+std::string Conversation::late() const {
+  constexpr std::size_t most_named = 4;
+  std::vector<int> ranks;
+  for (const Member& each : members_) {
+    if (!each.has_answered && each.rank) ranks.push_back(each.rank->rank);
+  }
+  if (ranks.empty() || ended_.size() + members_.size() < 2) return "";
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size() && i < most_named; ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  if (ranks.size() > most_named) {
+    text += " and " + std::to_string(ranks.size() - most_named) + " others";
+  }
+  return text;
+}
+
+std::string Conversation::Member::name() const { return rank ? name_of(rank->rank) : "it"; }
+
 Conversation::Member& Conversation::member(LaunchId id) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [id](const Member& each) { return each.id == id; });
@@ -259,33 +408,51 @@ bool Conversation::is_spoken_to() const {
 }
 
 /// What is wrong with an answer that names `iteration`; empty if nothing is.
-std::string Conversation::other_answer(std::optional<std::int64_t> iteration) {
-  if (!iteration && echoes_) {
-    return "its answer names no iteration, as its answers did before: does it answer twice?";
+std::string Conversation::other_answer(Member& speaker, std::optional<std::int64_t> iteration) {
+  const bool echoes = std::exchange(speaker.echoes, iteration.has_value());
+  if (!iteration && echoes) {
+    return (speaker.rank ? speaker.name() + ": " : std::string()) +
+           "its answer names no iteration, as its answers did before: does it answer twice?";
   }
-  echoes_ = iteration.has_value();
   if (!iteration || *iteration == asked_) return "";
-  return "it answered iteration " + std::to_string(*iteration) + ", and was asked for iteration " +
-         std::to_string(asked_) + ": does it answer twice?";
+  return speaker.name() + " answered iteration " + std::to_string(*iteration) +
+         ", and was asked for iteration " + std::to_string(asked_) + ": does it answer twice?";
 }
 
-Conversation::Heard Conversation::out_of_turn(const std::string& sentence) {
+Conversation::Heard Conversation::out_of_turn(const Member& speaker, const std::string& sentence) {
   if (is_being_reset()) return replace(Urge::terminated);
-  if (is_spoken_to()) return Failed{sentence};
   if (state_ == State::idle) leave(Urge::terminated);
-  return {};
+  if (!is_spoken_to()) return {};
+  if (culprit_ && *culprit_ != speaker.id) {
+    // What befalls the others when one is gone is no reason: its end is, if that was none in order.
+    if (!fault_) fault_ = sentence;
+    blame(speaker);
+    leave(Urge::terminated);
+    return {};
+  }
+  blame(speaker);
+  return Failed{sentence};
 }
 
-bool Conversation::all_have_answered(LaunchId id) {
-  member(id).has_answered = true;
+void Conversation::blame(const Member& member) {
+  is_blamed_ = true;
+  log_ = member.stderr_log;
+  log_begin_ = member.log_begin;
+}
+
+bool Conversation::all_have_answered() const {
   return std::all_of(members_.begin(), members_.end(),
                      [](const Member& each) { return each.has_answered; });
 }
 
 void Conversation::wait_for(State state, Seconds seconds) {
   state_ = state;
-  for (Member& each : members_) each.has_answered = false;
-  const Seconds limit = is_disconnected_ ? std::min(seconds, patience_.leave_s) : seconds;
+  bool is_disconnected = false;
+  for (Member& each : members_) {
+    each.has_answered = each.is_mute && state != State::launching;
+    is_disconnected = is_disconnected || (each.is_disconnected && !each.is_mute);
+  }
+  const Seconds limit = is_disconnected ? std::min(seconds, patience_.leave_s) : seconds;
   set_deadline(link_.steady() + limit);
 }
 
@@ -295,16 +462,48 @@ void Conversation::set_deadline(Seconds deadline) {
   link_.remind(*this, before);
 }
 
-/// One is gone: alone, the others have nothing to do.
+/// One has left in good order, and the others go on: they have not come so far yet.
+Conversation::Heard Conversation::go_on_without(const Member& left) {
+  if (!left.is_mute) ended_.push_back(left.number());
+  const bool waits = state_ == State::stepping || state_ == State::saving;
+  set_deadline(waits ? told_at_ + patience_.answer_s.value_or(never_s) : never_s);
+  if (state_ == State::stepping && all_have_answered()) return end_of_step();
+  if (state_ != State::saving) return {};
+  if (!left.has_answered && !save_error_) save_error_ = left.name() + " left before it had saved";
+  return all_have_answered() ? end_of_save() : Heard();
+}
+
+/// One is gone: mostly the others have nothing to do alone.
 Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
-  members_.erase(members_.begin() + (&member(id) - members_.data()));
+  const auto place = members_.begin() + (&member(id) - members_.data());
+  const Member left = std::move(*place);
+  members_.erase(place);
   link_.forget(id);
   gone.was_told = was_told_;
-  if (!first_end_) first_end_ = std::move(gone);
+  gone.who = left.name();
+  const bool is_clean = gone.how == Gone::How::exited && gone.exit_code == 0 && gone.signal == 0;
   const bool was_being_reset = is_being_reset();
+  const bool is_at_work = is_spoken_to() && state_ != State::launching && !was_being_reset;
+  if (is_clean && culprit_ == id) culprit_.reset();
+  if (is_clean && is_at_work && !members_.empty()) return go_on_without(left);
+
+  const bool is_our_doing =
+      gone.how == Gone::How::exited && ((gone.signal == SIGTERM && urge_ >= Urge::terminated) ||
+                                        (gone.signal == SIGKILL && urge_ == Urge::killed));
+  const bool explains = !is_clean && !is_our_doing;
+  if (explains && !culprit_ && is_spoken_to()) culprit_ = id;
+  const bool is_culprit = culprit_ == id && explains;
+  if (!first_end_ || is_culprit) {
+    first_end_ = std::move(gone);
+    if (is_culprit || !is_blamed_) blame(left);
+  }
+  is_explained_ = is_explained_ || is_culprit;
+
   if (was_being_reset) state_ = State::replacing;
   if (!members_.empty()) {
-    if (state_ != State::lost && urge_ < Urge::terminated) {
+    const bool is_in_order = state_ == State::leaving && urge_ == Urge::asked;
+    const bool were_to_follow = left.number() == 0 && !is_done_ && members_.front().is_mute;
+    if (state_ != State::lost && urge_ < Urge::terminated && (!is_in_order || were_to_follow)) {
       if (state_ != State::replacing) state_ = State::leaving;
       urge_all(Urge::terminated);
     }
@@ -316,6 +515,9 @@ Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
     return was_being_reset ? Heard(Replaced{}) : Heard();
   }
   state_ = State::none;
+  if (fault_ && !is_explained_) {
+    return Gone{.how = Gone::How::failed, .reason = *fault_, .was_told = was_told_};
+  }
   return *first_end_;
 }
 

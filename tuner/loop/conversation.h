@@ -15,6 +15,7 @@
 #include "tuner/core/resources.h"
 #include "tuner/core/trial.h"
 #include "tuner/exec/executor.h"
+#include "tuner/store/checkpoint_keeper.h"
 
 namespace tune {
 
@@ -69,13 +70,14 @@ class Conversation {
   struct Ready {};
   /// A reset has not come to a result: they leave, and others are launched in their place.
   struct Replaced {};
-  /// All have taken the step; this is what the first has reported.
+  /// All have taken the step; this is what the first has reported, with what the others add.
   struct Stepped {
     Reported reported;
   };
   /// All have answered the save; the first error, if there was one.
   struct Saved {
     std::optional<std::string> error;
+    std::vector<RankPart> parts;  ///< by rank; empty where nobody has a rank
   };
   /// One said that it failed, or what it must not say now. They have not been asked to leave.
   struct Failed {
@@ -87,13 +89,14 @@ class Conversation {
   };
   /// All are gone, or given up: how the first one ended, which took the others with it.
   struct Gone {
-    enum class How { exited, not_launched, lost };
+    enum class How { exited, not_launched, lost, failed };
     How how = How::exited;
     int exit_code = 0;  ///< valid if `signal` is 0
     int signal = 0;
-    std::string reason;            ///< not_launched: a sentence; lost: which process
+    std::string reason;            ///< not_launched, failed: a sentence; lost: which process
     bool is_trials_fault = false;  ///< not_launched: because of what lies in the trial's directory
     bool was_told = false;         ///< it had said hello, and knew what to train
+    std::string who = "it";        ///< "rank 2" of several
   };
   using Heard =
       std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed, Overdue, Gone>;
@@ -149,12 +152,16 @@ class Conversation {
   Seconds deadline() const { return deadline_; }  ///< steady
   Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
   const Allocation& allocation() const { return allocation_; }
-  /// What the first process of it says on stderr, and where in that file it begins; also
-  /// afterwards.
+  /// What the first process of it says on stderr, or the one whose fault its end is, and where in
+  /// that file it begins; also afterwards.
   const std::filesystem::path& log() const { return log_; }
   std::uint64_t log_begin() const { return log_begin_; }
   /// The first process; 0 if it does not run.
   Started first() const;
+  /// Of all that run.
+  std::vector<std::int64_t> process_groups() const;
+  /// Who of several has not answered what all were asked; empty if nobody or all of one.
+  std::string late() const;
 
   /// For whom they work; whoever steers the conversation sets it.
   std::optional<TrialId> trial;
@@ -162,18 +169,36 @@ class Conversation {
  private:
   struct Member {
     LaunchId id{};
+    std::optional<Rank> rank;  ///< none: it is the only one
+    bool is_mute = false;      ///< a program that is not listened to: it has always answered
+    bool hears_stop = true;    ///< else it leaves after the first one, or is signalled
+    std::filesystem::path stdout_log, stderr_log;
     std::int64_t pid = 0;
     std::uint64_t start_ticks = 0;
+    std::uint64_t log_begin = 0;
     bool has_answered = false;  ///< to what the state waits for
+    bool is_disconnected = false;
+    bool echoes = false;                    ///< its last answer has named its iteration
+    std::optional<Reported> reported = {};  ///< to this step
+    RankPart saved = {};                    ///< to this save
+    std::optional<double> load_s = {};      ///< as it has said
+
+    int number() const { return rank ? rank->rank : 0; }
+    std::string name() const;  ///< "it", if it is the only one
   };
 
   Member& member(LaunchId id);
   bool is_spoken_to() const;
-  Heard out_of_turn(const std::string& sentence);
+  Heard out_of_turn(const Member& speaker, const std::string& sentence);
+  Heard end_of_step();
+  Heard end_of_save();
+  Heard go_on_without(const Member& left);
+  std::string disagreement() const;
+  void blame(const Member& member);
   bool is_being_reset() const { return state_ == State::stepping && start_.has_value(); }
   Heard replace(Urge urge);
-  std::string other_answer(std::optional<std::int64_t> iteration);
-  bool all_have_answered(LaunchId id);
+  std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
+  bool all_have_answered() const;
   void ask(State state, std::int64_t iteration, const protocol::Command& command);
   void wait_for(State state, Seconds seconds);
   void set_deadline(Seconds deadline);
@@ -191,14 +216,20 @@ class Conversation {
   std::vector<LaunchSpec> specs_;          ///< until they are launched, or reset for good
   std::optional<protocol::Start> start_;   ///< until it is said, and not refused
   std::int64_t asked_ = 0;                 ///< the iteration of the last step or save
-  std::optional<Reported> reported_;       ///< by the first, until all have
   std::optional<std::string> save_error_;  ///< the first one
-  std::optional<Gone> first_end_;
+  std::vector<int> ended_;                 ///< ranks that have left by themselves, with code 0
+  /// The first that was gone, or closed its connection, without having been asked to: it is to
+  /// blame for what the others say from then on, which is kept in case that its end was in order.
+  std::optional<LaunchId> culprit_;
+  std::optional<std::string> fault_;
+  std::optional<Gone> first_end_;  ///< of the culprit, if there is one
+  bool is_explained_ = false;      ///< the culprit's end was not in order
+  bool is_blamed_ = false;         ///< log_ is of the one that is to blame
+  bool is_done_ = false;           ///< by its last result
   bool is_function_ = false;
   bool can_save_ = false;
   bool can_reset_ = false;
-  bool echoes_ = false;  ///< an answer has named its iteration
-  bool is_disconnected_ = false;
+  bool has_greeting_ = false;
   bool was_told_ = false;
   Seconds deadline_ = never_s;
   Seconds told_at_ = 0;

@@ -23,22 +23,23 @@ Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& 
     // A fault of the machine's is no trial's.
     return {gone.is_trials_fault ? Outcome::failed : Outcome::interrupted, gone.reason};
   }
-  if (gone.how == How::lost) return {Outcome::failed, gone.reason};
+  if (gone.how == How::lost || gone.how == How::failed) return {Outcome::failed, gone.reason};
   if (gone.signal != 0) {
     facts.signal = gone.signal;
-    return {Outcome::failed, "it was killed by signal " + std::to_string(gone.signal) + " (" +
-                                 strsignal(gone.signal) + ")"};
+    return {Outcome::failed, gone.who + " was killed by signal " + std::to_string(gone.signal) +
+                                 " (" + strsignal(gone.signal) + ")"};
   }
   if (gone.exit_code != 0) {
     facts.exit_code = gone.exit_code;
-    return {Outcome::failed, "it exited with code " + std::to_string(gone.exit_code)};
+    return {Outcome::failed, gone.who + " exited with code " + std::to_string(gone.exit_code)};
   }
   if (has_result) return {Outcome::completed, ""};
-  return {Outcome::failed, gone.was_told
-                               ? "it exited with code 0 before it reported a result"
-                               : "it exited with code 0 before it said hello: does it speak the "
-                                 "protocol of docs/protocol.md? If not, put \"plain\": {} beside "
-                                 "its command (docs/plain.md)"};
+  return {Outcome::failed,
+          gone.was_told ? gone.who + " exited with code 0 before it reported a result"
+                        : gone.who +
+                              " exited with code 0 before it said hello: does it speak the "
+                              "protocol of docs/protocol.md? If not, put \"plain\": {} beside "
+                              "its command (docs/plain.md)"};
 }
 
 bool is_ended_from_outside(const Conversation::Gone& gone) {

@@ -16,6 +16,7 @@ std::uint64_t all_of(const std::optional<MemoryMeter::Use>& use) {
 void KeptProcesses::add(TrialId trial, Kept kept) {
   remove(trial);
   by_promise_.insert({kept.promise, trial});
+  processes_ += kept.groups.size();
   kept_.emplace(trial, std::move(kept));
 }
 
@@ -36,6 +37,7 @@ void KeptProcesses::remove(TrialId trial) {
   if (found == kept_.end()) return;
   by_promise_.erase({found->second.promise, trial});
   bytes_ -= all_of(found->second.use);
+  processes_ -= found->second.groups.size();
   if (found->second.use) --measured_;
   kept_.erase(found);
 }
@@ -48,7 +50,9 @@ std::vector<TrialId> KeptProcesses::trials() const {
 
 std::vector<std::int64_t> KeptProcesses::groups() const {
   std::vector<std::int64_t> groups;
-  for (const auto& [trial, kept] : kept_) groups.push_back(kept.pid);
+  for (const auto& [trial, kept] : kept_) {
+    groups.insert(groups.end(), kept.groups.begin(), kept.groups.end());
+  }
   return groups;
 }
 
@@ -58,12 +62,17 @@ void KeptProcesses::measured(const std::vector<std::int64_t>& groups,
   for (std::size_t i = 0; i < groups.size() && i < uses.size(); ++i) use_of[groups[i]] = uses[i];
   std::uint64_t main_bytes = 0;
   for (auto& [trial, kept] : kept_) {
-    const auto found = use_of.find(kept.pid);
-    if (found == use_of.end()) continue;
-    bytes_ += all_of(found->second) - all_of(kept.use);
+    const auto is_measured = [&](std::int64_t group) { return use_of.contains(group); };
+    if (!std::all_of(kept.groups.begin(), kept.groups.end(), is_measured)) continue;
+    MemoryMeter::Use use;
+    for (const std::int64_t group : kept.groups) {
+      use.bytes += use_of[group].bytes;
+      use.device_bytes += use_of[group].device_bytes;
+    }
+    bytes_ += all_of(use) - all_of(kept.use);
     if (!kept.use) ++measured_;
-    kept.use = found->second;
-    main_bytes += found->second.bytes;
+    kept.use = use;
+    main_bytes += use.bytes;
   }
   // Of what would be free without them.
   constexpr std::uint64_t parts = 4;
@@ -82,7 +91,7 @@ std::optional<TrialId> KeptProcesses::surplus(const std::optional<KeepPaused>& l
     if (holder != kept_.end()) return holder->first;
   }
   const bool too_many =
-      kept_.size() > (limit ? limit->processes.value_or(kept_.size()) : most_by_default);
+      processes_ > (limit ? limit->processes.value_or(processes_) : most_by_default);
   const auto most_bytes = limit ? limit->bytes : budget_;
   return too_many || (most_bytes && bytes_ > *most_bytes) ? std::optional(least) : std::nullopt;
 }

@@ -39,7 +39,7 @@ class KeptProcesses {
     int checkpoint = 0;        ///< of its trial, the same that it has in memory; 0: there is none
     std::size_t clonings = 0;  ///< of its trial until then: each may have changed its config
     double promise = 0;        ///< the less, the sooner it is given up; no NaN
-    std::int64_t pid = 0;      ///< also the process group
+    std::vector<std::int64_t> groups = {};     ///< of its processes
     std::optional<MemoryMeter::Use> use = {};  ///< once measured
   };
 
@@ -68,6 +68,7 @@ class KeptProcesses {
  private:
   std::map<TrialId, Kept> kept_;
   std::set<std::pair<double, TrialId>> by_promise_;
+  std::size_t processes_ = 0;
   std::size_t measured_ = 0;
   std::uint64_t bytes_ = 0;              ///< of all that are measured, devices' included
   std::optional<std::uint64_t> budget_;  ///< of bytes, where nobody has said how many

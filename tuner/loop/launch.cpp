@@ -22,6 +22,53 @@ std::vector<std::string> devices(const LaunchContext& context, const Allocation&
   return names;
 }
 
+void set(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
+  const std::string beginning = std::string(name) + '=';
+  std::erase_if(environment,
+                [&](const std::string& variable) { return variable.starts_with(beginning); });
+  environment.push_back(beginning + std::string(value));
+}
+
+std::string threads_for(const Resources& resources) {
+  const auto cpus = resources.find("cpu");
+  if (cpus == resources.end()) return "";
+  return std::to_string(std::max(1L, std::lround(std::floor(cpus->second))));
+}
+
+/// What one of `workers` has of what the trial was given.
+Resources share_of(const ExperimentSpec& spec, const Resources& given) {
+  const TrialWorkers& workers = *spec.workers;
+  if (!workers.each.empty() && given == spec.resources_per_trial) return workers.each;
+  Resources share = given;
+  for (auto& [name, amount] : share) amount /= workers.count;
+  return share;
+}
+
+/// Those of one rank. Several ranks share a device where there are fewer devices than ranks.
+std::vector<std::string> devices_of(std::size_t rank, std::size_t ranks,
+                                    const std::vector<std::string>& all) {
+  if (all.empty()) return {};
+  const std::size_t begin = rank * all.size() / ranks;
+  const std::size_t end = std::max(begin + 1, (rank + 1) * all.size() / ranks);
+  return {all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// What torch.distributed and others take from the environment; MASTER_PORT comes with the launch.
+void add_rank(std::vector<std::string>& environment, const ExperimentSpec& spec, int rank,
+              int world_size) {
+  const std::pair<const char*, std::string> variables[] = {
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(world_size)},
+      {"LOCAL_RANK", std::to_string(rank)},
+      {"LOCAL_WORLD_SIZE", std::to_string(world_size)},
+      {"NODE_RANK", "0"},
+      {"MASTER_ADDR", "127.0.0.1"}};
+  for (const auto& [name, value] : variables) {
+    if (!spec.env.contains(name)) environment.push_back(std::string(name) + '=' + value);
+  }
+}
+
 }  // namespace
 
 LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
@@ -49,11 +96,9 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   add(protocol::env_attempt, std::to_string(attempt));
   add(protocol::env_session, context.session_mark);
   add(protocol::env_resources, text_of_resources(allocation.amounts));
-  const auto cpus = allocation.amounts.find("cpu");
   const bool is_told = !context.sets_threads || spec.env.contains(threads_variable);
-  if (cpus != allocation.amounts.end() && !is_told) {
-    add(threads_variable, std::to_string(std::max(1L, std::lround(std::floor(cpus->second)))));
-  }
+  const std::string threads = threads_for(allocation.amounts);
+  if (!threads.empty() && !is_told) add(threads_variable, threads);
   // Without gpus on the machine the variable stays as the user has it.
   if (!context.gpu_names.empty()) {
     std::string visible;
@@ -69,6 +114,36 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
                              .patience_s = spec.launch_timeout_s / 2};
   }
   return launch;
+}
+
+std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchContext& context,
+                                     TrialId trial, int attempt, const Allocation& allocation,
+                                     const std::filesystem::path& work) {
+  std::vector<LaunchSpec> launches;  // no list in braces, which would be copied
+  launches.push_back(launch_spec(spec, context, trial, attempt, allocation, work));
+  if (!spec.workers) return launches;
+  const int count = spec.workers->count;
+  launches.resize(static_cast<std::size_t>(count), launches.front());
+  const auto own = paths::trial(context.experiment_dir, trial);
+  const auto all_devices = devices(context, allocation);
+  for (int rank = 0; rank < count; ++rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    LaunchSpec& launch = launches[place];
+    launch.stdout_path = paths::standard_output(own, rank);
+    launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own, rank);
+    launch.rank = Rank{.rank = rank,
+                       .world_size = count,
+                       .resources = share_of(spec, allocation.amounts),
+                       .devices = devices_of(place, launches.size(), all_devices),
+                       .first = {}};
+    set(launch.environment, protocol::env_resources, text_of_resources(launch.rank->resources));
+    const std::string threads = threads_for(launch.rank->resources);
+    if (context.sets_threads && !spec.env.contains(threads_variable) && !threads.empty()) {
+      set(launch.environment, threads_variable, threads);
+    }
+    add_rank(launch.environment, spec, rank, count);
+  }
+  return launches;
 }
 
 void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,
@@ -120,7 +195,13 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
   }
   for (const std::string& name : metrics_awaited(spec)) add(name, "");
   if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
-  if (const auto& saves = plain.checkpoints) {
+  const bool is_first = !launch.rank || launch.rank->rank == 0;
+  if (!is_first) {
+    reading.is_mute = true;
+    if (plain.checkpoints) reading.stop_signal = plain.checkpoints->save_signal;
+  }
+  const auto& saves = plain.checkpoints;
+  if (saves && is_first) {
     reading.checkpoints = PlainWatch{.root = source.root,
                                      .pattern = saves->pattern,
                                      .complete = saves->complete,

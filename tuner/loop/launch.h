@@ -31,6 +31,11 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
                        int attempt, const Allocation& allocation,
                        const std::filesystem::path& work);
 
+/// Of all its workers, by rank; just the one above if it has none.
+std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchContext& context,
+                                     TrialId trial, int attempt, const Allocation& allocation,
+                                     const std::filesystem::path& work);
+
 /// Makes `launch` that of a plain program, which gets the trial's config in its command and
 /// environment. `source`: where it keeps its checkpoints, if it does.
 void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,

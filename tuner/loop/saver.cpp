@@ -60,7 +60,7 @@ void Saver::begin(TrialId trial, int attempt, int index,
       });
 }
 
-void Saver::take_over(Save save, std::string reported,
+void Saver::take_over(Save save, std::vector<std::string> reported,
                       std::function<void(std::optional<Save>)> then) {
   struct Taken {
     Save save;
@@ -72,7 +72,10 @@ void Saver::take_over(Save save, std::string reported,
         Taken taken{std::move(save), ""};
         try {
           const CheckpointRef checkpoint{taken.save.trial, taken.save.checkpoint.index};
-          taken.save.origin = store_.take_over(checkpoint, taken.save.attempt, reported);
+          taken.save.origin = store_.take_over(checkpoint, taken.save.attempt, reported.front());
+          for (std::size_t i = 1; i < reported.size(); ++i) {
+            store_.add_part(checkpoint, taken.save.attempt, reported[i]);
+          }
         } catch (const Error& error) {
           taken.error = error.what();
         }
@@ -143,7 +146,8 @@ void Saver::begin_commit(TrialId trial) {
                         .attempt = save.attempt,
                         .iteration = save.checkpoint.iteration,
                         .metrics = save.metrics,
-                        .config = ledger_.experiment().trial(trial).config.text()};
+                        .config = ledger_.experiment().trial(trial).config.text(),
+                        .parts = save.parts};
   pool_.post(
       Lane::commits,
       [this, header = std::move(header), origin = save.origin, posted = ledger_.steady()] {

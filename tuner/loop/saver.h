@@ -35,6 +35,7 @@ struct Save {
   std::filesystem::path origin;     ///< where what a function handed over lay; empty: nowhere
   Checkpoint checkpoint;       ///< index, iteration, times, score, save_s; the rest comes at commit
   std::string metrics = "{}";  ///< of the result that it belongs to
+  std::vector<RankPart> parts = {};  ///< of several ranks
 };
 
 class Saver {
@@ -53,7 +54,9 @@ class Saver {
 
   /// Takes over what a function says it hands over, before it goes on; `then` gets the save to
   /// commit, or nothing if it was refused, which has then been recorded as a failed save.
-  void take_over(Save save, std::string reported, std::function<void(std::optional<Save>)> then);
+  /// `reported`: its name; of several ranks the names of their parts.
+  void take_over(Save save, std::vector<std::string> reported,
+                 std::function<void(std::optional<Save>)> then);
 
   /// Copies what a program has saved by itself; `then` gets the save to commit, or nothing: if that
   /// failed, which has then been recorded as a failed save, or if the program was about to change

@@ -68,6 +68,9 @@ struct PlainReading {
   std::vector<PlainMetric> metrics;
   std::vector<std::string> closing;  ///< a result is there when all of these are; some of `metrics`
   std::optional<PlainWatch> checkpoints = {};
+  bool is_mute = false;  ///< what it prints is nobody's: another of its trial's processes reports
+  /// One that is mute and told to stop gets this signal. None: it is not told.
+  std::optional<int> stop_signal = {};
 };
 
 }  // namespace tune

@@ -41,6 +41,11 @@ constexpr ChangeRule resume_rules[] = {
     {"/num_samples", "", true},
     {"/max_concurrent_trials", "", true},
     {"/resources_per_trial", ""},
+    {"/num_workers",
+     "the number of workers of a started experiment cannot change, because its checkpoints were "
+     "written by so many: start a new experiment, under another name"},
+    {"/resources_per_worker", ""},
+    {"/placement", ""},
     {"/resources", ""},
     {"/time_budget_s", "", true},
     {"/stop", "", true},

@@ -418,6 +418,7 @@ std::vector<Constraint> constraints_of(const ExperimentSpec& spec) {
 Json to_json(const ExperimentSpec& spec) {
   const CheckpointConfig& checkpoints = spec.checkpoint_config;
   const fs::path& start = spec.resume_from_checkpoint;
+  const auto& workers = spec.workers;
   Json plugins = Json::array();
   for (const fs::path& plugin : spec.plugins) plugins.push_back(plugin.string());
   Json metrics = Json::array(), modes = Json::array();
@@ -436,6 +437,9 @@ Json to_json(const ExperimentSpec& spec) {
       {"num_samples", spec.num_samples},
       {"max_concurrent_trials", or_null(spec.max_concurrent_trials)},
       {"resources_per_trial", spec.resources_per_trial},
+      {"num_workers", workers ? Json(workers->count) : Json()},
+      {"resources_per_worker", workers && !workers->each.empty() ? Json(workers->each) : Json()},
+      {"placement", workers ? Json(to_string(workers->placement)) : Json()},
       {"resources", spec.resources},
       {"time_budget_s", or_null(spec.time_budget_s)},
       {"stop", spec.stop},

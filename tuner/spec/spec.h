@@ -40,6 +40,18 @@ struct KeepPaused {
   std::optional<std::uint64_t> bytes;    ///< of main memory and devices
 };
 
+enum class Placement {
+  pack,    ///< the workers of a trial on as few machines as they fit on
+  spread,  ///< on as many as there are
+};
+
+/// A trial is so many processes, which train together: each has its rank.
+struct TrialWorkers {
+  int count = 1;
+  Resources each;  ///< what one of them takes; empty: they share what the trial takes
+  Placement placement = Placement::pack;
+};
+
 struct ExperimentSpec {
   std::string name = "experiment";
   std::filesystem::path storage_path = "results";
@@ -54,7 +66,8 @@ struct ExperimentSpec {
   std::vector<std::string> constraints;  ///< of configs and of last results (Constraint::text)
   std::int64_t num_samples = 1;          ///< -1: endless
   std::optional<int> max_concurrent_trials;
-  Resources resources_per_trial{{"cpu", 1}};
+  Resources resources_per_trial{{"cpu", 1}};  ///< of all its workers together
+  std::optional<TrialWorkers> workers;        ///< none: one process, which knows no others
   Resources resources;  ///< totals given by the user; names not in it are detected
   std::optional<Seconds> time_budget_s;
   Json stop;  ///< as given: an object, a list of them, or null

@@ -1,6 +1,9 @@
 // What there is and what a trial takes of it, as written in a spec. Knows no machine: what the spec
 // leaves out is detected later, and only then can be compared.
 #include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "tuner/spec/spec_parts.h"
 
@@ -11,6 +14,18 @@ namespace {
 constexpr double most_gpus = 1'000'000;
 
 bool is_whole(double amount) { return amount == std::trunc(amount); }
+
+constexpr int most_workers = 1'000;
+
+constexpr std::pair<const char*, Placement> placements[] = {{"pack", Placement::pack},
+                                                            {"spread", Placement::spread}};
+
+std::optional<Placement> to_placement(const Json& json) {
+  for (const auto& [name, placement] : placements) {
+    if (json == name) return placement;
+  }
+  return std::nullopt;
+}
 
 /// Whether all amounts of the field are good.
 bool read_amounts(const FieldReader& top, const std::string& field, Resources& to,
@@ -44,9 +59,11 @@ void check_totals(const Resources& totals, std::vector<Problem>& problems) {
                           describe(gpus->second)});
 }
 
-void check_request(const Resources& request, const Resources& totals,
-                   std::vector<Problem>& problems) {
-  for (const auto& [name, amount] : request) {
+void check_request(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+  const Resources& totals = spec.resources;
+  const std::string of_workers =
+      spec.workers ? " for " + std::to_string(spec.workers->count) + " workers" : "";
+  for (const auto& [name, amount] : spec.resources_per_trial) {
     const std::string pointer = append_pointer("/resources_per_trial", name);
     const std::string got = ", got " + describe(amount);
     if (name == "gpu" && amount > 1 && !is_whole(amount)) {
@@ -55,20 +72,89 @@ void check_request(const Resources& request, const Resources& totals,
     const auto total = totals.find(name);
     if (total != totals.end() && amount > total->second) {
       problems.push_back({pointer, "a trial can never take more " + quote(name) + " than the " +
-                                       describe(total->second) + " in resources" + got});
+                                       describe(total->second) + " in resources" + got +
+                                       of_workers});
     }
   }
 }
 
+/// What `workers` take together. Devices are whole: who shares one with nobody holds all of it.
+Resources sum_of(const TrialWorkers& workers) {
+  Resources sum;
+  for (const auto& [name, amount] : workers.each) {
+    sum[name] = amount * workers.count;
+    if (name == "gpu" && sum[name] > 1) sum[name] = std::ceil(sum[name] - 1e-9);
+  }
+  return sum;
+}
+
+/// A trial takes what its workers take, or more.
+void read_workers(const FieldReader& top, bool has_trials_own, ExperimentSpec& spec,
+                  std::vector<Problem>& problems) {
+  const auto to_count = [](const Json& json) {
+    const auto count = to_int(json, 1);
+    return count && *count <= most_workers ? count : std::nullopt;
+  };
+  std::optional<int> count;
+  top.read("num_workers", "an integer from 1 to " + std::to_string(most_workers), to_count, count);
+  TrialWorkers workers{.count = count.value_or(1)};
+  std::optional<Placement> placement;
+  top.read("placement", "\"pack\" or \"spread\"", to_placement, placement);
+  workers.placement = placement.value_or(Placement::pack);
+  const std::size_t before = problems.size();
+  const Json* const each = top.find("resources_per_worker");
+  if (each != nullptr && !each->is_null()) {
+    read_amounts(top, "resources_per_worker", workers.each, problems);
+  }
+  if (problems.size() > before) return;
+  if (!count) {
+    for (const char* const field : {"resources_per_worker", "placement"}) {
+      const Json* const json = top.find(field);
+      if (json != nullptr && !json->is_null()) {
+        top.complain(field, std::string(field) + " needs num_workers, the number of workers");
+      }
+    }
+    return;
+  }
+  if (workers.each.empty() && !has_trials_own) workers.each = {{"cpu", 1}};
+  const auto gpus = workers.each.find("gpu");
+  if (gpus != workers.each.end() && gpus->second > 1 && !is_whole(gpus->second)) {
+    problems.push_back(
+        {"/resources_per_worker/gpu",
+         "more than one gpu must be a whole number of them, got " + describe(gpus->second)});
+    return;
+  }
+  const Resources sum = sum_of(workers);
+  if (!has_trials_own) spec.resources_per_trial = sum;
+  for (const auto& [name, amount] : sum) {
+    const auto found = spec.resources_per_trial.find(name);
+    const double given = found == spec.resources_per_trial.end() ? 0 : found->second;
+    if (amount > given + 1e-9) {
+      top.complain("resources_per_trial", std::to_string(workers.count) + " workers take " +
+                                              describe(amount) + " of " + quote(name) +
+                                              " together, and resources_per_trial has " +
+                                              describe(given) + ": leave it out, or give more");
+    }
+  }
+  spec.workers = std::move(workers);
+}
+
 }  // namespace
+
+const char* to_string(Placement placement) {
+  return placement == Placement::pack ? "pack" : "spread";
+}
 
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems) {
   const bool are_totals_good = read_amounts(top, "resources", spec.resources, problems);
   const bool is_request_good =
       read_amounts(top, "resources_per_trial", spec.resources_per_trial, problems);
   if (!are_totals_good || !is_request_good) return;
+  const std::size_t before = problems.size();
+  read_workers(top, top.find("resources_per_trial") != nullptr, spec, problems);
+  if (problems.size() > before) return;
   check_totals(spec.resources, problems);
-  check_request(spec.resources_per_trial, spec.resources, problems);
+  check_request(spec, problems);
 
   bool takes_anything = spec.max_concurrent_trials.has_value();
   for (const auto& [name, amount] : spec.resources_per_trial) {

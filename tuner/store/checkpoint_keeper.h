@@ -12,13 +12,22 @@
 
 namespace tune {
 
+/// What one of several processes had to do with a checkpoint.
+struct RankPart {
+  int rank = 0;
+  double save_s = 0;                  ///< until it had answered
+  std::optional<std::int64_t> bytes;  ///< that it says it has written
+  std::optional<double> load_s;       ///< that it says it took to load what it began with
+};
+
 /// What the manifest says besides the files.
 struct ManifestHeader {
   CheckpointRef checkpoint;
   int attempt = 0;
   std::int64_t iteration = 0;
-  std::string metrics = "{}";  ///< JSON text of the result that it belongs to; empty: none
-  std::string config = "{}";   ///< JSON text; empty: none
+  std::string metrics = "{}";        ///< JSON text of the result that it belongs to; empty: none
+  std::string config = "{}";         ///< JSON text; empty: none
+  std::vector<RankPart> parts = {};  ///< by rank; empty where nobody has a rank
 };
 
 struct CommittedCheckpoint {
@@ -47,6 +56,10 @@ class CheckpointKeeper {
   /// where it was, as it was.
   virtual std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
                                           const std::string& reported) = 0;
+
+  /// Moves what another rank hands over, of the same checkpoint, into the directory that take_over
+  /// has made. Error, and nothing is moved, if a file of it is there already.
+  virtual void add_part(CheckpointRef checkpoint, int attempt, const std::string& reported) = 0;
 
   /// Copies `from`, a file or a directory that lies in `root`, to where `begin` would have made a
   /// directory, under its name within `root`; `name` empty: all that is in `root`. After an Error

@@ -32,6 +32,21 @@ const std::string& or_empty_object(const std::string& json) {
   return json.empty() ? empty : json;
 }
 
+std::string parts_text(const std::vector<RankPart>& parts) {
+  if (parts.empty()) return "";
+  std::string text = ",\n\"workers\":[";
+  const char* separator = "\n";
+  for (const RankPart& part : parts) {
+    text += separator + ("{\"rank\":" + std::to_string(part.rank)) +
+            ",\"save_s\":" + Json(part.save_s).dump();
+    if (part.bytes) text += ",\"bytes\":" + std::to_string(*part.bytes);
+    if (part.load_s) text += ",\"load_s\":" + Json(*part.load_s).dump();
+    text += "}";
+    separator = ",\n";
+  }
+  return text + "\n]";
+}
+
 /// One line per file, so that two manifests can be compared by eye.
 std::string manifest_text(const ManifestHeader& header, const std::vector<FileFacts>& files,
                           const std::vector<CheckpointTree::Link>& links, std::uint64_t bytes) {
@@ -41,7 +56,7 @@ std::string manifest_text(const ManifestHeader& header, const std::vector<FileFa
                      ",\"attempt\":" + std::to_string(header.attempt) +
                      ",\"iteration\":" + std::to_string(header.iteration) +
                      ",\n\"metrics\":" + or_empty_object(header.metrics) +
-                     ",\n\"config\":" + or_empty_object(header.config) +
+                     ",\n\"config\":" + or_empty_object(header.config) + parts_text(header.parts) +
                      ",\n\"bytes\":" + std::to_string(bytes) + ",\"files\":[";
   const char* separator = "\n";
   for (const FileFacts& file : files) {
@@ -150,6 +165,29 @@ HandedOver CheckpointStore::judge(TrialId trial, const std::string& reported) {
 path CheckpointStore::take_over(CheckpointRef checkpoint, int attempt,
                                 const std::string& reported) {
   return adopt(judge(checkpoint.trial, reported), checkpoint, attempt);
+}
+
+void CheckpointStore::add_part(CheckpointRef checkpoint, int attempt, const std::string& reported) {
+  const HandedOver given = judge(checkpoint.trial, reported);
+  const CheckpointTree& tree = given.tree();
+  const path to = aside(checkpoint, attempt);
+  const auto require_free = [&](const path& name) {
+    if (!files_.entry(to / name)) return;
+    throw machine_error(name.native() +
+                        " is in the directories of two ranks: each has to write files of its own");
+  };
+  for (const auto& [name, bytes] : tree.files) require_free(name);
+  for (const auto& link : tree.links) require_free(link.name);
+  for (const path& name : tree.directories) files_.make_directories(to / name);
+  for (const auto& [name, bytes] : tree.files) {
+    try {
+      files_.rename(given.directory() / name, to / name);
+    } catch (const CrossDeviceError&) {
+      files_.copy(given.directory() / name, to / name);
+    }
+  }
+  for (const auto& link : tree.links) files_.make_link(link.target, to / link.name);
+  remove_quietly(files_, given.directory());
 }
 
 path CheckpointStore::adopt(const HandedOver& given, CheckpointRef checkpoint, int attempt) {

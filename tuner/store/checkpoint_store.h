@@ -34,6 +34,7 @@ class CheckpointStore final : public CheckpointKeeper {
 
   std::filesystem::path begin(CheckpointRef checkpoint, int attempt) override;
 
+  void add_part(CheckpointRef checkpoint, int attempt, const std::string& reported) override;
   std::filesystem::path take_over(CheckpointRef checkpoint, int attempt,
                                   const std::string& reported) override;
 

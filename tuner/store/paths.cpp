@@ -51,6 +51,14 @@ std::optional<int> number_in(std::string_view name, std::string_view prefix,
   return number;
 }
 
+std::string log_name(const char* stream, int rank) {
+  if (rank == 0) return std::string(stream) + ".log";
+  const std::string number = std::to_string(rank);
+  constexpr std::size_t digits = 5;
+  return std::string(stream) + ".rank_" +
+         std::string(digits - std::min(digits, number.size()), '0') + number + ".log";
+}
+
 }  // namespace
 
 path spec(const path& experiment) { return in(experiment, "experiment.json"); }
@@ -74,8 +82,8 @@ path history(const path& experiment) { return in(experiment, "history.jsonl"); }
 path trial(const path& experiment, TrialId trial) { return in(experiment, to_string(trial)); }
 path work(const path& trial) { return in(trial, "work"); }
 path preload_log(const path& experiment) { return in(experiment, "preload.log"); }
-path standard_output(const path& trial) { return in(trial, "stdout.log"); }
-path standard_error(const path& trial) { return in(trial, "stderr.log"); }
+path standard_output(const path& trial, int rank) { return in(trial, log_name("stdout", rank)); }
+path standard_error(const path& trial, int rank) { return in(trial, log_name("stderr", rank)); }
 path arguments(const path& trial) { return trial / "args.json"; }
 path checkpoint(const path& trial, int index) { return in(trial, checkpoint_name(index)); }
 

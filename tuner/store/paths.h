@@ -24,8 +24,9 @@ path history(const path& experiment);                   ///< history.jsonl
 path trial(const path& experiment, TrialId trial);      ///< trial_00012
 path work(const path& trial);                           ///< work, see CheckpointKeeper
 path preload_log(const path& experiment);               ///< preload.log
-path standard_output(const path& trial);                ///< stdout.log
-path standard_error(const path& trial);
+/// stdout.log, or of another rank than 0 stdout.rank_00003.log
+path standard_output(const path& trial, int rank = 0);
+path standard_error(const path& trial, int rank = 0);
 path arguments(const path& trial);              ///< args.json, for a plain program that wants it
 path checkpoint(const path& trial, int index);  ///< checkpoint_000001
 path checkpoint(const path& experiment, const CheckpointRef& checkpoint);

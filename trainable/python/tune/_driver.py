@@ -91,11 +91,25 @@ def bad_command(what: str) -> NoReturn:
 
 def saved_answer(save: Callable[[str], object], directory: str) -> dict[str, Any]:
     """What to answer a ``save``: an error is the save's, and training goes on."""
+    before = _bytes_written()
     try:
         save(directory)
     except Exception as error:  # noqa: BLE001 (the user's code)
         return {"error": f"{type(error).__name__}: {error}"}
-    return {}
+    after = _bytes_written()
+    return {} if before is None or after is None else {"bytes": after - before}
+
+
+def _bytes_written() -> int | None:
+    """What this process has written so far, to whatever it was."""
+    try:
+        with open("/proc/self/io", "rb") as counters:
+            for line in counters:
+                if line.startswith(b"wchar:"):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return None
 
 
 def plain_metrics(metrics: Any) -> dict[str, Any]:

@@ -25,6 +25,9 @@ class TrialContext:
         attempt: int = 1,
         resources: dict[str, float] | None = None,
         devices: tuple[str, ...] = (),
+        rank: int = 0,
+        world_size: int = 1,
+        local_rank: int = 0,
     ) -> None:
         self.trial_id = trial_id
         self.trial_dir = trial_dir or os.getcwd()
@@ -33,6 +36,9 @@ class TrialContext:
         self.attempt = attempt  #: which start of this trial it is, from 1
         self.resources = resources or {}
         self.devices = devices  #: the GPUs allotted, as CUDA_VISIBLE_DEVICES names them
+        self.rank = rank  #: which of `world_size` processes that train the trial together
+        self.world_size = world_size
+        self.local_rank = local_rank  #: which of those on this machine
 
     def get_trial_id(self) -> str:
         """``"trial_00003"``."""
@@ -51,6 +57,26 @@ class TrialContext:
     def get_experiment_name(self) -> str:
         return self.experiment_name
 
+    def get_world_rank(self) -> int:
+        """Which of the processes that train the trial together (``num_workers``), from 0."""
+        return self.rank
+
+    def get_world_size(self) -> int:
+        """How many there are; 1 without workers."""
+        return self.world_size
+
+    def get_local_rank(self) -> int:
+        """Which of those on this machine, from 0."""
+        return self.local_rank
+
+    def get_local_world_size(self) -> int:
+        """How many there are on this machine."""
+        return self.world_size
+
+    def get_node_rank(self) -> int:
+        """Which of the machines that the trial has, from 0."""
+        return 0
+
     @classmethod
     def of(cls, start: dict[str, Any]) -> TrialContext:
         return cls(
@@ -61,6 +87,9 @@ class TrialContext:
             attempt=start["attempt"],
             resources=start.get("resources") or {},
             devices=tuple(start.get("devices") or ()),
+            rank=start.get("rank") or 0,
+            world_size=start.get("world_size") or 1,
+            local_rank=start.get("local_rank") or 0,
         )
 
 
@@ -155,12 +184,15 @@ class DrivenSession:
             self._last_copy += 1
             name = f".reported_checkpoint_{self._last_copy}"
             copy = os.path.join(own, name)
-            if not os.path.lexists(copy):
+            try:
+                os.mkdir(copy)  # another rank may look for a name just now
                 break
+            except FileExistsError:
+                pass
         import shutil
 
         try:
-            shutil.copytree(source, copy, symlinks=True)
+            shutil.copytree(source, copy, symlinks=True, dirs_exist_ok=True)
         except (OSError, shutil.Error) as error:
             # A save that fails is no end of the training. The driver counts it: there is nothing.
             print(f"tune: the reported checkpoint cannot be copied: {error}", file=sys.stderr)

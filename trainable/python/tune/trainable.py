@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import time
 from typing import Any
 
 from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
@@ -117,12 +118,20 @@ def _take_over(trainable: Trainable, start: dict[str, Any]) -> None:
     trainable.iteration = start.get("iteration") or 0
 
 
-def set_up(trainable: Trainable, start: dict[str, Any]) -> None:
-    """Makes `trainable` the trial that `start` tells of."""
+def set_up(trainable: Trainable, start: dict[str, Any]) -> float | None:
+    """Makes `trainable` the trial that `start` tells of. Answers the seconds that it took to load
+    what it goes on from, if there is anything."""
     _take_over(trainable, start)
     trainable.setup(start["config"])
-    if start.get("checkpoint"):
-        load_from(trainable, start["checkpoint"])
+    return _load(trainable, start)
+
+
+def _load(trainable: Trainable, start: dict[str, Any]) -> float | None:
+    if not start.get("checkpoint"):
+        return None
+    began = time.monotonic()
+    load_from(trainable, start["checkpoint"])
+    return time.monotonic() - began
 
 
 class _Driven:
@@ -132,6 +141,7 @@ class _Driven:
         self._connection = connection
         self._type = trainable
         self._trainable: Trainable | None = None
+        self._load_s: float | None = None  # until the first result
 
     def obey(self) -> None:
         while True:
@@ -141,7 +151,7 @@ class _Driven:
                 raise TrialStopped(0)
             if kind == "start":
                 self._trainable = self._type()
-                set_up(self._trainable, command)
+                self._load_s = set_up(self._trainable, command)
             elif kind == "reset":
                 self._reset(command)
             elif self._trainable is None:
@@ -178,8 +188,7 @@ class _Driven:
             while self._connection.receive()["type"] != "stop":
                 pass
             raise TrialStopped(0)
-        if start.get("checkpoint"):
-            load_from(trainable, start["checkpoint"])
+        self._load_s = _load(trainable, start)
 
     def _step(self, trainable: Trainable, command: dict[str, Any]) -> None:
         metrics = plain_metrics(trainable.step())
@@ -187,6 +196,8 @@ class _Driven:
         for name in ("done", "should_checkpoint"):
             if name in metrics:
                 fields[name] = bool(metrics.pop(name))
+        if self._load_s is not None:
+            fields["load_s"], self._load_s = self._load_s, None
         trainable.iteration = command["iteration"]
         self._connection.send("result", iteration=command["iteration"], metrics=metrics, **fields)
 
