@@ -1,9 +1,10 @@
 """Kills the driver with SIGKILL at random moments of real experiments, resumes it each time, and
 holds what is left against records that the driver cannot have touched.
 
-    crash_torture.py --runs 20 --seed 1 [--scheduler LIST] [--python]
+    crash_torture.py --runs 20 --seed 1 [--scheduler LIST] [--python] [--workers N]
         so many kills; the experiments follow from the seed, the moments only roughly; with --python
-        the trainable is torture_trainable.py, forked from a process that has its modules
+        the trainable is torture_trainable.py, forked from a process that has its modules; with
+        --workers, which needs --python, each trial has so many processes
     environment: PYTHON_PACKAGE, TUNE, TORTURE_TRAINABLE, TORTURE_PLUGIN, SLOW_DISK name what was built
 
 The trainable (torture_trainable.cpp) and a callback in the driver (torture_plugin.cpp) append facts
@@ -140,10 +141,11 @@ class Record:
 class Experiment:
     """One experiment from its first start to the end of its last resume."""
 
-    def __init__(self, directory, seed, scheduler, python):
+    def __init__(self, directory, seed, scheduler, python, workers):
         self.random = random.Random(seed)
         self.base = directory
         self.dir = directory / "experiment"
+        self.workers = workers or 0
         self.record = directory / "record"
         self.record.mkdir(parents=True)
         self.trials = self.random.randint(4, 10)
@@ -174,6 +176,8 @@ class Experiment:
             # Kills are to hit snapshots too; without them, the journal is there from its beginning.
             "snapshot_period_s": self.random.choice([0.03, 0.3, 1e6]),
         }
+        if workers:
+            spec["num_workers"] = workers
         (directory / "spec.json").write_text(json.dumps(spec))
         self.driver_env = dict(os.environ)
         if self.random.random() < 0.5:
@@ -249,7 +253,9 @@ class Experiment:
             count = len(os.listdir(f"/proc/{driver.pid}/fd"))
         except OSError:
             return
-        require(count <= MAX_DESCRIPTORS, "the driver has", count, "open descriptors")
+        # Each rank more has a socket, a descriptor of its process and one for its launch.
+        most = MAX_DESCRIPTORS + 3 * MAX_CONCURRENT * self.workers
+        require(count <= most, "the driver has", count, "open descriptors")
 
     def look_at_processes(self, driver):
         """Rule 5: nothing of an earlier driver beside what this one has started."""
@@ -289,6 +295,8 @@ class Experiment:
             require(re.fullmatch(allowed, name), name, "is left in the experiment's directory")
         trials = [f"trial_{number:05}" for number in range(self.trials)]
         records = {trial: Record(self.record / trial) for trial in trials}
+        for file in self.record.glob("*.rank_*"):
+            require("wrong" not in file.read_text(), file, "says that something is wrong")
         log = (self.base / "driver.log").read_text(errors="replace")
         require("cannot be trusted" not in log, "a driver found a damaged checkpoint")
         reached = {t["trial_id"]: t["training_iteration"] for t in self.ask("ls")}
@@ -372,14 +380,14 @@ class Experiment:
                     lost)
 
 
-def torture(base, runs, seed, schedulers, python):
+def torture(base, runs, seed, schedulers, python, workers):
     """The number of experiments and of acknowledged results."""
     chance = random.Random(seed)
     kills = experiments = results = 0
     while kills < runs:
         experiments += 1
         experiment = Experiment(base / f"{experiments:04}", chance.getrandbits(48),
-                                schedulers[experiments % len(schedulers)], python)
+                                schedulers[experiments % len(schedulers)], python, workers)
         ended = False
         # So that a short form comes to all schedulers, and a long one to many kills of one experiment.
         last_kill = min(runs, kills + chance.choice([4, 6, 40]))
@@ -408,11 +416,12 @@ def main():
     parser.add_argument("--scheduler", default=",".join(SCHEDULERS),
                         help="which of them take turns (all)")
     parser.add_argument("--python", action="store_true", help="trials in Python, forked")
+    parser.add_argument("--workers", type=int, help="processes of each trial")
     arguments = parser.parse_args()
     base = pathlib.Path(tempfile.mkdtemp(prefix="tune-torture-"))
     try:
         torture(base, arguments.runs, arguments.seed, arguments.scheduler.split(","),
-                arguments.python)
+                arguments.python, arguments.workers)
     except Violation as violation:
         print(f"VIOLATION {violation}")
         return 1

@@ -38,6 +38,9 @@ set_tests_properties("e2e crash torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${t
 
 add_test(NAME "e2e python torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py
                                            --runs 8 --seed 3 --python)
+add_test(NAME "e2e workers torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/crash_torture.py
+                                            --runs 6 --seed 4 --python --workers 4)
+set_tests_properties("e2e workers torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
 set_tests_properties("e2e python torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
 
 add_test(NAME "e2e plain torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plain_torture.py

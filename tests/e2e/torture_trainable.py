@@ -1,5 +1,6 @@
 """torture_trainable.cpp in Python: the same facts in the same record, see there."""
 import fcntl
+import glob
 import os
 import random
 import signal
@@ -30,11 +31,17 @@ class Torture(tune.Trainable):
 
     def begin(self, config):
         self.chance = random.Random(os.urandom(8))
-        path = os.path.join(os.environ["TORTURE_RECORD"], self.trial_id)
+        # The record of a trial is rank 0's; the others have files of their own.
+        self.rank = self.context.get_world_rank()
+        name = self.trial_id + (f".rank_{self.rank}" if self.rank else "")
+        path = os.path.join(os.environ["TORTURE_RECORD"], name)
         if path != self.path:
             self.take(path)
-        with open(path) as facts:
-            self.crashes = facts.read().split("\n").count("crash")
+        # Retries wait longer and longer: few of them a trial, whichever rank is why.
+        self.crashes = 0
+        for file in glob.glob(os.path.join(os.environ["TORTURE_RECORD"], self.trial_id + "*")):
+            with open(file) as facts:
+                self.crashes += facts.read().split("\n").count("crash")
         if INHERITED:
             self.write(f"wrong descriptors {INHERITED}")
         self.at, self.stamp, self.donor = 0, 0, ""
@@ -82,6 +89,10 @@ class Torture(tune.Trainable):
         # From `.checkpoint_000012.tmp-3`.
         index = int(os.path.basename(checkpoint_dir).split("_")[1].split(".")[0])
         self.note("saving", index, self.at)
+        if self.rank:
+            with open(os.path.join(checkpoint_dir, f"rank_{self.rank}"), "w") as file:
+                file.write(str(self.at))
+            return
         os.mkdir(os.path.join(checkpoint_dir, "deep"))
         with open(os.path.join(checkpoint_dir, "state"), "w") as file:
             file.write(f"{self.at} {self.stamp}\n")
@@ -93,6 +104,11 @@ class Torture(tune.Trainable):
     def load_checkpoint(self, checkpoint_dir):
         with open(os.path.join(checkpoint_dir, "state")) as file:
             self.at, self.stamp = map(int, file.read().split())
+        if self.rank:
+            with open(os.path.join(checkpoint_dir, f"rank_{self.rank}")) as file:
+                own = int(file.read())
+            if own != self.at:
+                self.write(f"wrong part of rank {self.rank}: {own} beside {self.at}")
         owner = os.path.basename(os.path.dirname(checkpoint_dir))
         if owner != self.trial_id:
             self.donor = owner
