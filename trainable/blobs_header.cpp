@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 #include <functional>
-#include <limits>
-#include <optional>
-#include <utility>
+#include <numeric>
 
 namespace tune::blobs {
 
@@ -48,14 +46,11 @@ constexpr bool is_by_number() {
 }
 static_assert(is_by_number());
 
-/// How many bytes; nothing if that is no number of 64 bits, or no whole one.
-std::optional<std::uint64_t> bytes_of(Dtype dtype, std::span<const std::uint64_t> shape) {
-  std::uint64_t product = 1;
-  for (const std::uint64_t dimension : shape) {
-    if (__builtin_mul_overflow(product, dimension, &product)) return std::nullopt;
-  }
-  if (__builtin_mul_overflow(product, std::uint64_t{bits(dtype)}, &product)) return std::nullopt;
-  return product % 8 == 0 ? std::optional(product / 8) : std::nullopt;
+// Without a way out of the loop it is done many bytes at a time.
+bool is_ascii(std::string_view text) {
+  unsigned char all = 0;
+  for (const char c : text) all |= static_cast<unsigned char>(c);
+  return all < 0x80;
 }
 
 std::string shape_text(std::span<const std::uint64_t> shape) {
@@ -65,305 +60,6 @@ std::string shape_text(std::span<const std::uint64_t> shape) {
   }
   return text + "]";
 }
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-  } else if (code < 0x800) {
-    add(0xC0 | code >> 6);
-    add(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    add(0xE0 | code >> 12);
-    add(0x80 | (code >> 6 & 0x3F));
-    add(0x80 | (code & 0x3F));
-  } else {
-    add(0xF0 | code >> 18);
-    add(0x80 | (code >> 12 & 0x3F));
-    add(0x80 | (code >> 6 & 0x3F));
-    add(0x80 | (code & 0x3F));
-  }
-}
-
-/// One pass over one header. Only what the format knows is taken, so nothing is nested deeper than
-/// its three levels, and nothing recurses.
-class Parser {
- public:
-  Parser(std::string text, std::uint64_t file_bytes)
-      : data_begin_(length_bytes + text.size()), data_bytes_(file_bytes - data_begin_) {
-    header_.text = std::make_unique<const std::string>(std::move(text));
-    at_ = header_.text->data();
-    end_ = at_ + header_.text->size();
-  }
-
-  Header parse() {
-    if (at_ == end_ || *at_ != '{') fail("it does not begin with '{'");
-    if (!is_utf8(*header_.text)) fail("it is not UTF-8");
-    // Where there is none at all, no string has to be looked through for one.
-    has_control_ = std::any_of(at_, end_, [](char c) { return is_control(c); });
-    bool has_metadata = false;
-    each_member([&](std::string_view name) {
-      if (name != metadata_key) {
-        parse_tensor(name);
-        return;
-      }
-      if (has_metadata) fail("it has __metadata__ twice");
-      has_metadata = true;
-      parse_metadata();
-    });
-    skip_blanks();
-    if (at_ != end_) fail("something follows on its closing '}'");
-    place();
-    return std::move(header_);
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error("its header cannot be read: " + what);
-  }
-  [[noreturn]] void fail(std::string_view tensor, const std::string& what) const {
-    throw Error("its header is wrong: tensor " + in_quotes(tensor) + " " + what);
-  }
-
-  static bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20; }
-
-  void skip_blanks() {
-    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
-  }
-
-  bool take(char c) {
-    skip_blanks();
-    if (at_ == end_ || *at_ != c) return false;
-    ++at_;
-    return true;
-  }
-
-  void require(char c) {
-    if (take(c)) return;
-    const std::string wanted = std::string("'") + c + "' should stand ";
-    if (at_ == end_) fail(wanted + "where it ends");
-    fail(wanted + "at its byte " + std::to_string(at_ - header_.text->data()));
-  }
-
-  template <class F>
-  void each_member(const F& member) {
-    require('{');
-    if (take('}')) return;
-    do {
-      const std::string_view name = parse_string();
-      require(':');
-      member(name);
-    } while (take(','));
-    require('}');
-  }
-
-  std::string_view parse_string() {
-    require('"');
-    const char* const begin = at_;
-    const auto* quote = static_cast<const char*>(std::memchr(at_, '"', rest()));
-    if (quote == nullptr) fail("a string does not end");
-    const auto length = static_cast<std::size_t>(quote - begin);
-    if (std::memchr(begin, '\\', length) != nullptr) return parse_escaped();
-    if (has_control_ && std::any_of(begin, quote, is_control)) {
-      fail("a string has a control character that is not escaped");
-    }
-    at_ = quote + 1;
-    return {begin, length};
-  }
-
-  std::string_view parse_escaped() {
-    std::string text;
-    while (true) {
-      if (at_ == end_) fail("a string does not end");
-      const char c = *at_++;
-      if (c == '"') break;
-      if (is_control(c)) fail("a string has a control character that is not escaped");
-      if (c == '\\') {
-        parse_escape(text);
-      } else {
-        text += c;
-      }
-    }
-    return header_.unescaped.emplace_back(std::move(text));
-  }
-
-  void parse_escape(std::string& text) {
-    static constexpr std::string_view letters = "\"\\/bfnrt";
-    static constexpr std::string_view meanings = "\"\\/\b\f\n\r\t";
-    if (at_ == end_) fail("a string does not end");
-    const char c = *at_++;
-    if (const auto place = letters.find(c); place != std::string_view::npos) {
-      text += meanings[place];
-      return;
-    }
-    if (c != 'u') fail("a string has an escape that JSON does not know");
-    std::uint32_t code = parse_four_digits();
-    if (code >= 0xD800 && code < 0xDC00 && rest() >= 2 && at_[0] == '\\' && at_[1] == 'u') {
-      at_ += 2;
-      const std::uint32_t low = parse_four_digits();
-      if (low < 0xDC00 || low > 0xDFFF) fail("a string has half of a surrogate pair");
-      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    } else if (code >= 0xD800 && code <= 0xDFFF) {
-      fail("a string has half of a surrogate pair");
-    }
-    append_utf8(text, code);
-  }
-
-  std::uint32_t parse_four_digits() {
-    if (rest() < 4) fail("a string does not end");
-    std::uint32_t code = 0;
-    for (int i = 0; i < 4; ++i) {
-      static constexpr std::string_view digits = "0123456789abcdef0123456789ABCDEF";
-      const auto place = digits.find(*at_++);
-      if (place == std::string_view::npos) fail("a string has an escape that JSON does not know");
-      code = code * 16 + static_cast<std::uint32_t>(place % 16);
-    }
-    return code;
-  }
-
-  std::uint64_t parse_number(std::string_view tensor) {
-    skip_blanks();
-    const char* const begin = at_;
-    std::uint64_t number = 0;
-    while (at_ != end_ && *at_ >= '0' && *at_ <= '9') {
-      if (__builtin_mul_overflow(number, std::uint64_t{10}, &number) ||
-          __builtin_add_overflow(number, static_cast<std::uint64_t>(*at_ - '0'), &number)) {
-        fail(tensor, "has a number of more than 64 bits");
-      }
-      ++at_;
-    }
-    const bool is_more =
-        at_ != end_ && (*at_ == '.' || *at_ == 'e' || *at_ == 'E' || *at_ == '-' || *at_ == '+');
-    if (at_ == begin || is_more || (*begin == '0' && at_ - begin > 1)) {
-      fail(tensor, "has something else where a whole number from 0 on should stand");
-    }
-    return number;
-  }
-
-  void parse_metadata() {
-    each_member([&](std::string_view key) {
-      skip_blanks();
-      if (at_ == end_ || *at_ != '"') {
-        fail("__metadata__ has " + in_quotes(key) + ", which is no string");
-      }
-      const auto added = header_.metadata.emplace(key, parse_string());
-      if (!added.second) fail("__metadata__ has " + in_quotes(key) + " twice");
-    });
-  }
-
-  void parse_tensor(std::string_view name) {
-    if (header_.tensors.size() == std::numeric_limits<std::uint32_t>::max()) {
-      fail("it has too many tensors");
-    }
-    Tensor tensor;
-    tensor.name = name;
-    const std::size_t first = header_.dimensions.size();
-    std::uint64_t end = 0;
-    bool has_dtype = false, has_shape = false, has_offsets = false;
-    const auto once = [&](bool& has, std::string_view field) {
-      if (std::exchange(has, true)) fail(name, "has " + in_quotes(field) + " twice");
-    };
-    each_member([&](std::string_view field) {
-      if (field == "dtype") {
-        once(has_dtype, field);
-        tensor.dtype = parse_dtype(name);
-      } else if (field == "shape") {
-        once(has_shape, field);
-        parse_shape(name, first);
-      } else if (field == "data_offsets") {
-        once(has_offsets, field);
-        require('[');
-        tensor.offset = parse_number(name);
-        require(',');
-        end = parse_number(name);
-        require(']');
-      } else {
-        fail(name, "has " + in_quotes(field) + ", which the format does not know");
-      }
-    });
-    if (!has_dtype || !has_shape || !has_offsets) {
-      fail(name, "has not all of dtype, shape and data_offsets");
-    }
-    const std::span<const std::uint64_t> shape(header_.dimensions.data() + first,
-                                               header_.dimensions.size() - first);
-    const auto bytes = bytes_of(tensor.dtype, shape);
-    const std::string what = std::string(to_string(tensor.dtype)) + " " + shape_text(shape);
-    if (!bytes) fail(name, "is " + what + ", which is no number of bytes");
-    if (end < tensor.offset) fail(name, "ends before it begins");
-    if (end - tensor.offset != *bytes) {
-      fail(name, "is " + what + " of " + std::to_string(*bytes) + " bytes, and has " +
-                     std::to_string(end - tensor.offset));
-    }
-    if (end > data_bytes_) {
-      fail(name, "ends at byte " + std::to_string(end) + " of the data, which is " +
-                     std::to_string(data_bytes_) + " bytes long");
-    }
-    tensor.bytes = *bytes;
-    ranks_.push_back(static_cast<std::uint32_t>(shape.size()));
-    header_.tensors.push_back(tensor);
-  }
-
-  Dtype parse_dtype(std::string_view tensor) {
-    const std::string_view name = parse_string();
-    if (name == to_string(last_dtype_)) return last_dtype_;
-    for (const auto& known : dtypes) {
-      if (known.name == name) return last_dtype_ = known.dtype;
-    }
-    fail(tensor, "is of the type " + in_quotes(name) + ", which is not known");
-  }
-
-  void parse_shape(std::string_view tensor, std::size_t first) {
-    require('[');
-    if (take(']')) return;
-    do {
-      if (header_.dimensions.size() - first == max_dimensions) {
-        fail(tensor, "has more than " + std::to_string(max_dimensions) + " dimensions");
-      }
-      header_.dimensions.push_back(parse_number(tensor));
-    } while (take(','));
-    require(']');
-  }
-
-  /// Gives tensors their shapes, and their order, in which each has to begin where the one before
-  /// has ended.
-  void place() {
-    const std::uint64_t* dimension = header_.dimensions.data();
-    for (std::size_t i = 0; i < header_.tensors.size(); ++i) {
-      header_.tensors[i].shape = {dimension, ranks_[i]};
-      dimension += ranks_[i];
-    }
-    const auto is_before = [](const Tensor& a, const Tensor& b) {
-      return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
-    };
-    auto& tensors = header_.tensors;
-    if (!std::is_sorted(tensors.begin(), tensors.end(), is_before)) {
-      std::stable_sort(tensors.begin(), tensors.end(), is_before);
-    }
-    std::uint64_t end = 0;
-    for (Tensor& tensor : tensors) {
-      if (tensor.offset < end) fail(tensor.name, "begins within the one before it");
-      if (tensor.offset > end) {
-        fail(tensor.name, "begins " + std::to_string(tensor.offset - end) +
-                              " bytes behind the end of the one before it");
-      }
-      end += tensor.bytes;
-      tensor.offset += data_begin_;
-    }
-    if (end != data_bytes_) {
-      throw Error(std::to_string(data_bytes_ - end) + " bytes follow on its last tensor");
-    }
-  }
-
-  std::size_t rest() const { return static_cast<std::size_t>(end_ - at_); }
-
-  std::uint64_t data_begin_, data_bytes_;
-  Header header_;
-  const char* at_ = nullptr;
-  const char* end_ = nullptr;
-  bool has_control_ = false;
-  Dtype last_dtype_ = Dtype::F32;
-  std::vector<std::uint32_t> ranks_;
-};
 
 std::string escaped(std::string_view text) {
   static constexpr std::string_view digits = "0123456789abcdef";
@@ -390,12 +86,19 @@ void require_utf8(std::string_view text, const std::string& what) {
 
 std::string_view to_string(Dtype dtype) { return dtypes[static_cast<std::size_t>(dtype)].name; }
 
+std::optional<Dtype> dtype_named(std::string_view name) {
+  for (const auto& known : dtypes) {
+    if (known.name == name) return known.dtype;
+  }
+  return std::nullopt;
+}
+
 unsigned bits(Dtype dtype) { return dtypes[static_cast<std::size_t>(dtype)].bits; }
 
 bool is_utf8(std::string_view text) {
   const auto* at = reinterpret_cast<const unsigned char*>(text.data());
   const auto* const end = at + text.size();
-  if (std::all_of(at, end, [](unsigned char c) { return c < 0x80; })) return true;
+  if (is_ascii(text)) return true;
   while (at != end) {
     const unsigned char c = *at++;
     if (c < 0x80) continue;
@@ -419,20 +122,43 @@ std::string in_quotes(std::string_view name) {
   return "'" + std::string(name.substr(0, longest)) + "...'";
 }
 
-Header parse_header(std::string text, std::uint64_t file_bytes) {
-  return Parser(std::move(text), file_bytes).parse();
+std::optional<std::uint64_t> bytes_of(Dtype dtype, std::span<const std::uint64_t> shape) {
+  std::uint64_t product = 1;
+  for (const std::uint64_t dimension : shape) {
+    if (__builtin_mul_overflow(product, dimension, &product)) return std::nullopt;
+  }
+  if (__builtin_mul_overflow(product, std::uint64_t{bits(dtype)}, &product)) return std::nullopt;
+  return product % 8 == 0 ? std::optional(product / 8) : std::nullopt;
+}
+
+std::string type_text(Dtype dtype, std::span<const std::uint64_t> shape) {
+  return std::string(to_string(dtype)) + " " + shape_text(shape);
 }
 
 std::vector<Hashed> index_names(const std::vector<Tensor>& tensors) {
-  std::vector<Hashed> index(tensors.size());
+  // Sorted into about as many drawers as there are names, by the upper bits, then within each.
+  const unsigned bits = std::bit_width(tensors.size());
+  const auto drawer = [&](std::size_t hash) { return hash >> 1 >> (63 - bits); };
+  std::vector<std::size_t> hashes(tensors.size());
+  std::vector<std::uint32_t> begins((std::size_t{1} << bits) + 1);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    index[i] = {std::hash<std::string_view>{}(tensors[i].name), static_cast<std::uint32_t>(i)};
+    hashes[i] = std::hash<std::string_view>{}(tensors[i].name);
+    ++begins[drawer(hashes[i]) + 1];
   }
-  std::sort(index.begin(), index.end(), [&](const Hashed& a, const Hashed& b) {
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<Hashed> index(tensors.size());
+  std::vector<std::uint32_t> next = begins;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    index[next[drawer(hashes[i])]++] = {hashes[i], static_cast<std::uint32_t>(i)};
+  }
+  const auto is_before = [&](const Hashed& a, const Hashed& b) {
     if (a.hash != b.hash) return a.hash < b.hash;
-    const int order = tensors[a.tensor].name.compare(tensors[b.tensor].name);
-    return order != 0 ? order < 0 : a.tensor < b.tensor;
-  });
+    return tensors[a.tensor].name < tensors[b.tensor].name;
+  };
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+    if (begins[i + 1] - begins[i] < 2) continue;
+    std::sort(index.begin() + begins[i], index.begin() + begins[i + 1], is_before);
+  }
   return index;
 }
 

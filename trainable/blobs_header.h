@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +53,12 @@ struct Layout {
 /// The file for what is `declared`. Tensors of wide types come first: so each is aligned. Error, a
 /// sentence, for what no header can say.
 Layout lay_out(const std::vector<Declared>& declared, const Metadata& metadata);
+
+std::optional<Dtype> dtype_named(std::string_view name);
+/// How many bytes; nothing if that is no number of 64 bits, or no whole one.
+std::optional<std::uint64_t> bytes_of(Dtype dtype, std::span<const std::uint64_t> shape);
+/// "F32 [2,3]"
+std::string type_text(Dtype dtype, std::span<const std::uint64_t> shape);
 
 /// Whether it is UTF-8, without surrogates and overlong forms.
 bool is_utf8(std::string_view text);
