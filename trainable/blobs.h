@@ -162,6 +162,10 @@ enum class Strictness {
 /// any one byte.
 bool fits(std::string_view pattern, std::string_view name);
 
+/// The files `*.safetensors` of a directory, sorted, without hidden ones. Error if it cannot be
+/// read.
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& directory);
+
 /// Reads one file, or all files `*.safetensors` of a directory as one set of names. The headers are
 /// read and checked as a whole when it is made; tensors are read when they are asked for. Files
 /// stay open: one that is deleted meanwhile can still be read.
@@ -174,6 +178,7 @@ class Reader {
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
 
+  const std::filesystem::path& path() const { return path_; }
   /// File by file, in the order of their bytes.
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<std::filesystem::path>& files() const { return paths_; }

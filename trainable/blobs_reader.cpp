@@ -46,7 +46,9 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<fs::path> blob_files(const fs::path& directory) {
+}  // namespace
+
+std::vector<fs::path> files_in(const fs::path& directory) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
@@ -57,13 +59,10 @@ std::vector<fs::path> blob_files(const fs::path& directory) {
       found.push_back(path);
     }
   }
-  if (error) fail(directory, "cannot be read: " + error.message());
-  if (found.empty()) fail(directory, "has no file *.safetensors");
+  if (error) blobs::fail(directory, "cannot be read: " + error.message());
   std::sort(found.begin(), found.end());
   return found;
 }
-
-}  // namespace
 
 /// An open file, mapped as a whole.
 struct Reader::File {
@@ -90,7 +89,8 @@ struct Reader::File {
 Reader::Reader(const fs::path& file_or_directory) : path_(file_or_directory) {
   std::error_code ignored;
   if (fs::is_directory(path_, ignored)) {
-    paths_ = blob_files(path_);
+    paths_ = files_in(path_);
+    if (paths_.empty()) fail("has no file *.safetensors");
   } else {
     paths_ = {path_};
   }
