@@ -174,7 +174,7 @@ def _directory(path: str | os.PathLike[str]) -> str:
 
 def _checkpoint_name(checkpoint: Any) -> str:
     """A path made absolute, or what names one of an experiment in ``storage_path``."""
-    text = os.path.expanduser(os.fspath(getattr(checkpoint, "path", checkpoint)))
+    text: str = os.path.expanduser(os.fspath(getattr(checkpoint, "path", checkpoint)))
     experiment = text.rpartition(":")[0]
     is_here = not experiment or os.path.exists(text) or os.path.exists(experiment)
     return os.path.abspath(text) if is_here else text
