@@ -371,6 +371,30 @@ class Commands(Case):
         shutil.rmtree(self.path("results/digits/trial_00001/checkpoint_000003"))
         self.assertIn("is not there any more", self.refused("diff", "digits:1", "digits:0"))
 
+    def test_a_name_means_the_same_checkpoint_for_all_trials_of_an_experiment(self):
+        self.write("spec.json", self.quadratic(num_samples=1, max_concurrent_trials=1, checkpoint_config={"checkpoint_frequency": 2}))
+        self.tune("run", "spec.json", "--name", "digits", "--progress", "none")
+        again = ("run", "spec.json", "--name", "next", "--progress", "none", "--resume-from-checkpoint", "digits:0")
+        self.tune(*again, "-p", "iterations=8")
+        start = self.path("results/digits/trial_00000/checkpoint_00000")
+        self.assertEqual(self.start_of("next"), start + "3")
+        self.assertEqual(self.iterations_in_log("results/next", "trial_00000"), [1, 2])
+        shutil.move(start + "3", self.path("aside"))
+        self.refused(*again, "-p", "iterations=8", "--resume", "auto", "--num-samples", "2")
+        os.symlink("checkpoint_000002", start + "3")
+        self.tune(*again, "-p", "iterations=8", "--resume", "auto", "--num-samples", "2")
+        self.assertEqual(self.start_of("next"), start + "3")
+        os.remove(start + "3")
+        # The driver of the other experiment has deleted it: nobody starts from scratch because of that.
+        self.tune("resume", "results/next", "--num-samples", "3", "--progress", "none", expect=1)
+        last = self.json("ls", "results/next")[2]
+        self.assertEqual((last["state"], last["training_iteration"]), ("ERROR", 0))
+        self.assertIn(start + "3 cannot be trusted: it is not there any more", last["error"])
+        self.tune("resume", "results/next", "--num-samples", "4", "--progress", "none",
+                  "--resume-from-checkpoint", "digits:0@4", expect=1)
+        self.assertEqual(self.start_of("next"), start + "2")
+        self.assertEqual(self.iterations_in_log("results/next", "trial_00003"), [1, 2, 3, 4])
+
     def test_diff_says_which_tensors_differ_and_by_how_much(self):
         self.search("digits")
         done = self.tune("diff", "digits:1@2", "digits:1@6", expect=1)
