@@ -36,6 +36,7 @@ set(tune_public_headers
     searchers/gp_options.h
     searchers/searchers.h
     searchers/tpe_options.h
+    trainable/blobs.h
     trainable/trainable.h
     trainable/values.h
     tuner/core/callback.h

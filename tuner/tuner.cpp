@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "callbacks/callbacks.h"
+#include "tuner/checkpoint_reference.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -91,8 +92,9 @@ ResultGrid Tuner::fit() {
   config_.command = command;
   // The same checks, defaults and sentences as for a spec in a file.
   std::vector<Problem> problems;
-  const ExperimentSpec spec =
-      parse_spec(to_json(config_), std::filesystem::current_path(), catalogue_, problems);
+  const auto here = std::filesystem::current_path();
+  const ExperimentSpec spec = parse_spec(with_checkpoint_found(to_json(config_), here, problems),
+                                         here, catalogue_, problems);
   if (!problems.empty()) {
     std::string text = "the experiment cannot be run:";
     for (const auto& [pointer, sentence] : problems) text += "\n  " + pointer + ": " + sentence;

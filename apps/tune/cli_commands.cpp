@@ -358,12 +358,28 @@ void add_look_commands(CLI::App& app, Line& line) {
   CLI::App* const checkpoints =
       add_command(app, "checkpoints", "List the checkpoints, and verify them",
                   "  tune checkpoints results/digits --trial 3\n"
-                  "  tune checkpoints results/digits --verify\n");
+                  "  tune checkpoints results/digits --verify\n"
+                  "  tune checkpoints results/digits --trial 3 --blobs\n");
   add_directory(*checkpoints, line.checkpoints.directory);
   add_trial(*checkpoints, line.checkpoints.trial, "Of this trial only: 3 or trial_00003");
   checkpoints->add_flag("--verify", line.checkpoints.verify,
                         "Compare every file with its checksum; exit code 3 if any is damaged");
+  checkpoints->add_flag("--blobs", line.checkpoints.blobs,
+                        "List the tensors in their *.safetensors files");
   checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
+
+  CLI::App* const diff = add_command(
+      app, "diff", "Show which tensors of two checkpoints differ; exit code 0: none, 1: some",
+      "  tune diff results/digits:3@5 results/digits:3\n"
+      "  tune diff digits:best ./pretrained\n");
+  for (const auto& [name, text] :
+       {std::pair("BEFORE", &line.diff.before), std::pair("AFTER", &line.diff.after)}) {
+    diff->add_option(name, *text,
+                     "A checkpoint: a directory or file, digits:3, digits:3@10, digits:best")
+        ->type_name("CHECKPOINT")
+        ->required();
+  }
+  diff->add_flag("--json", line.diff.json, "As a JSON object");
 }
 
 void add_lineage(CLI::App& app, Line& line) {

@@ -15,6 +15,7 @@ namespace tune {
 /// Exit codes beside those of an Error: 2 for bad input, 3 for a fault of the machine.
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_trials_failed = 1;
+inline constexpr int exit_differ = 1;  ///< two checkpoints
 inline constexpr int exit_bad_input = 2;
 inline constexpr int exit_damaged = 3;
 inline constexpr int exit_raised = 4;       ///< by a failed trial, since fail_fast is "raise"
@@ -126,9 +127,18 @@ struct CheckpointsRequest {
   std::string directory;
   std::string trial;  ///< empty: all
   bool verify = false;
+  bool blobs = false;  ///< what tensors are in them
   bool json = false;
 };
 int checkpoints_command(const CheckpointsRequest& request);
+
+struct DiffRequest {
+  std::string before, after;  ///< names of checkpoints
+  bool json = false;
+};
+/// Which tensors of two checkpoints differ, and by how much. Answers 0: none, 1: some, 2: there was
+/// trouble, which was said.
+int diff_command(const DiffRequest& request);
 
 struct ImportanceRequest {
   std::string directory;

@@ -35,6 +35,7 @@ int carry_out(const std::string& name, Line& line) {
   if (name == "events") return events_command(line.events);
   if (name == "best") return best_command(line.best);
   if (name == "checkpoints") return checkpoints_command(line.checkpoints);
+  if (name == "diff") return diff_command(line.diff);
   if (name == "importance") return importance_command(line.importance);
   if (name == "tell") return tell_command(line.tell);
   if (name == "lineage") return lineage_command(line.lineage);

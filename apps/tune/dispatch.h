@@ -15,6 +15,7 @@ struct Line {
   ListRequest list;
   BestRequest best;
   CheckpointsRequest checkpoints;
+  DiffRequest diff;
   LineageRequest lineage;
   ImportanceRequest importance;
   AskRequest ask;

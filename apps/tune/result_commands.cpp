@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "apps/tune/best.h"
+#include "apps/tune/blob_list.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
@@ -23,6 +24,7 @@ struct Listed {
   std::size_t rank = 0;  ///< 1: the best of its trial
   std::string verified;  ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
+  Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
 };
 
 void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
@@ -31,7 +33,7 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
     const auto rank = std::find(order.begin(), order.end(), i) - order.begin();
     listed.push_back({&trial, &trial.checkpoints[i],
                       paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index}),
-                      static_cast<std::size_t>(rank) + 1, "", false});
+                      static_cast<std::size_t>(rank) + 1, "", false, nullptr});
   }
 }
 
@@ -47,7 +49,35 @@ void verify(const Look& look, std::vector<Listed>& listed) {
   }
 }
 
-Json to_json(const Listed& one, bool was_verified) {
+/// Says what cannot be read, and goes on.
+void read_blobs(const Look& look, std::vector<Listed>& listed) {
+  for (auto& one : listed) {
+    try {
+      one.blobs = blobs_json(one.path);
+    } catch (const blobs::Error& error) {
+      std::error_code ignored;
+      const bool is_gone = look.driver && !std::filesystem::exists(one.path, ignored);
+      if (is_gone) continue;
+      one.is_damaged = true;
+      complain(error.what());
+    }
+  }
+}
+
+void print_blobs(const std::vector<Listed>& listed) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& one : listed) {
+    if (one.blobs.is_null()) continue;
+    add_blob_rows({to_string(one.trial->id), one.path.filename().string()}, one.blobs, rows);
+  }
+  if (rows.empty()) {
+    print("no tensors: no checkpoint has files *.safetensors\n");
+    return;
+  }
+  print_table({{"trial"}, {"checkpoint"}, {"tensor"}, {"dtype"}, {"shape"}, {"bytes", true}}, rows);
+}
+
+Json to_json(const Listed& one, const CheckpointsRequest& request) {
   const Checkpoint& checkpoint = *one.checkpoint;
   Json json = {{"trial_id", to_string(one.trial->id)},
                {"index", checkpoint.index},
@@ -61,10 +91,11 @@ Json to_json(const Listed& one, bool was_verified) {
                {"commit_s", checkpoint.commit_s},
                {"slowest_rank", checkpoint.slowest_rank ? Json(*checkpoint.slowest_rank) : Json()},
                {"path", one.path.string()}};
-  if (was_verified) {
+  if (request.verify) {
     json["is_damaged"] = one.is_damaged;
     json["verified"] = one.verified;
   }
+  if (request.blobs) json["blobs"] = one.blobs;
   return json;
 }
 
@@ -223,14 +254,16 @@ int checkpoints_command(const CheckpointsRequest& request) {
     list_trial(look.grid, find_trial(look.grid, request.trial), listed);
   }
   if (request.verify) verify(look, listed);
+  if (request.blobs) read_blobs(look, listed);
   if (request.json) {
     Json list = Json::array();
-    for (const auto& one : listed) list.push_back(to_json(one, request.verify));
+    for (const auto& one : listed) list.push_back(to_json(one, request));
     print_json(list);
   } else if (listed.empty()) {
     print("no checkpoints\n");
   } else {
-    print_checkpoints(listed, request.verify);
+    if (request.verify || !request.blobs) print_checkpoints(listed, request.verify);
+    if (request.blobs) print_blobs(listed);
   }
   const bool is_damaged =
       std::any_of(listed.begin(), listed.end(), [](const Listed& one) { return one.is_damaged; });

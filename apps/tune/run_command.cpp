@@ -15,6 +15,7 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/terminal.h"
 #include "tuner/ask_session.h"
+#include "tuner/checkpoint_reference.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/preflight.h"
@@ -242,6 +243,11 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
   // It was found by these, so they are right whatever was recorded before a move.
   spec.name = recorded.name;
   spec.storage_path = recorded.storage_path;
+  // What a name meant when the experiment was started, it means for all of its trials.
+  const Json named = document.json.value("resume_from_checkpoint", Json());
+  if (named.is_string() && is_reference(named.get<std::string>(), document.base)) {
+    spec.resume_from_checkpoint = recorded.resume_from_checkpoint;
+  }
   keep_chosen_searcher(recorded, spec);
   if (was_warm && is_same_but_warmer(recorded, spec)) spec.searcher = recorded.searcher;
   const auto problems = refuse_changes(recorded, spec, catalogue);
@@ -311,8 +317,15 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
   require_experiment(request.directory);
   const std::filesystem::path directory = request.directory;
   const Json recorded = spec_in_force(directory);
-  const auto document =
-      assemble_changes(recorded, (directory / "experiment.json").string(), changes);
+  auto document = assemble_changes(recorded, (directory / "experiment.json").string(), changes);
+  std::vector<Problem> problems;
+  // What is recorded is a directory, which may have gone.
+  if (document.json.value("resume_from_checkpoint", Json()) !=
+      recorded.value("resume_from_checkpoint", Json())) {
+    document.json = with_checkpoint_found(document.json, document.base, problems);
+  }
+  print_problems(document, problems);
+  if (!problems.empty()) return exit_bad_input;
   const Catalogue catalogue = catalogue_with(plugins_of(document));
   const auto before = recorded_spec(recorded, directory, catalogue);
   if (is_told(before) && changes.command.empty()) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "tuner/checkpoint_reference.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
@@ -92,8 +93,9 @@ constexpr SpecOption options[] = {
      "Python modules that are loaded once for all trials: torch,numpy"},
     {"--env", "/trainable/env", ValueKind::variable, "NAME=VALUE",
      "One more environment variable of the trials; may be given several times"},
-    {"--resume-from-checkpoint", "/resume_from_checkpoint", ValueKind::path, "DIR",
-     "The checkpoint that every trial starts from"},
+    {"--resume-from-checkpoint", "/resume_from_checkpoint", ValueKind::checkpoint, "CHECKPOINT",
+     "The checkpoint that every trial starts from: a directory, digits:3, digits:3@10, "
+     "digits:best"},
 };
 
 Json json_or_text(const std::string& text) {
@@ -185,6 +187,13 @@ Json to_json_value(const SpecOption& option, const std::string& text) {
       return text;
     case ValueKind::path:
       return fs::absolute(text).string();
+    case ValueKind::checkpoint: {
+      // An experiment that is not here is one of those in storage_path.
+      std::error_code ignored;
+      const bool is_here = text.find(':') == std::string::npos || fs::exists(text, ignored) ||
+                           fs::exists(text.substr(0, text.rfind(':')), ignored);
+      return text.starts_with("~/") || !is_here ? text : fs::absolute(text).string();
+    }
     case ValueKind::json:
     case ValueKind::flag:
       return json_or_text(text);
@@ -440,7 +449,8 @@ std::string to_line(const SpecDocument& document, const Problem& problem) {
 
 std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue) {
   std::vector<Problem> problems;
-  ExperimentSpec spec = parse_spec(document.json, document.base, catalogue, problems);
+  const Json json = with_checkpoint_found(document.json, document.base, problems);
+  ExperimentSpec spec = parse_spec(json, document.base, catalogue, problems);
   if (problems.empty()) problems = preflight(spec, detect_resources());
   print_problems(document, problems);
   if (!problems.empty()) return std::nullopt;

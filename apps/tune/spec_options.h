@@ -14,16 +14,17 @@ namespace tune {
 
 /// How the text of an option becomes JSON.
 enum class ValueKind {
-  text,      ///< as it is
-  path,      ///< of the working directory, made absolute
-  json,      ///< JSON; what is none is taken as text
-  flag,      ///< the same, "true" if no value is given
-  typed,     ///< a policy's name or a JSON object
-  list,      ///< one text, or several, separated by commas or as a JSON list
-  amounts,   ///< cpu=1,gpu=0.5 or a JSON object or list
-  rules,     ///< 'epochs=20,loss<=0.1' or a JSON object or list
-  item,      ///< `typed`, added to a list
-  variable,  ///< NAME=VALUE, added to an object
+  text,        ///< as it is
+  path,        ///< of the working directory, made absolute
+  checkpoint,  ///< a path, made absolute too, or what names a checkpoint of an experiment
+  json,        ///< JSON; what is none is taken as text
+  flag,        ///< the same, "true" if no value is given
+  typed,       ///< a policy's name or a JSON object
+  list,        ///< one text, or several, separated by commas or as a JSON list
+  amounts,     ///< cpu=1,gpu=0.5 or a JSON object or list
+  rules,       ///< 'epochs=20,loss<=0.1' or a JSON object or list
+  item,        ///< `typed`, added to a list
+  variable,    ///< NAME=VALUE, added to an object
 };
 
 struct SpecOption {

@@ -393,6 +393,10 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
   return parse(json, nullptr, catalogue, problems);
 }
 
+fs::path path_in_spec(const fs::path& base, const std::string& text) {
+  return resolve(base, at_home(text));
+}
+
 std::vector<fs::path> plugins_in(const Json& json, const fs::path& base) {
   std::vector<fs::path> plugins;
   const bool has_list = json.is_object() && json.contains("plugins") && json["plugins"].is_array();

@@ -107,6 +107,9 @@ ExperimentSpec parse_recorded_spec(const Json& json, const Catalogue& catalogue,
 /// The spec as JSON, all defaults filled in: parse_spec of it gives the same spec.
 Json to_json(const ExperimentSpec& spec);
 
+/// A path that a spec has, absolute: relative to `base`, or to the user's home after "~/".
+std::filesystem::path path_in_spec(const std::filesystem::path& base, const std::string& text);
+
 /// The plugins that the spec in `json` names, absolute; whatever else is wrong in it, parse_spec
 /// says, which needs what they add.
 std::vector<std::filesystem::path> plugins_in(const Json& json, const std::filesystem::path& base);

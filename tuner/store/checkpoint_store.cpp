@@ -351,6 +351,7 @@ std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
 }
 
 std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoint) {
+  if (!files_.exists(checkpoint)) return "it is not there any more";
   if (!files_.exists(paths::manifest(checkpoint))) return std::nullopt;
   return verify_in(checkpoint);
 }

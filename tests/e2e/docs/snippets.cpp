@@ -1,9 +1,12 @@
 // The C++ that pages show in part, with what it takes to compile it. Never linked.
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "trainable/blobs.h"
 #include "trainable/trainable.h"
 #include "tuner/simulation/simulation.h"
 #include "tuner/tuner.h"
@@ -94,3 +97,32 @@ bool simulate() {
 }
 
 }  // namespace simulation
+
+namespace named_tensors {
+
+struct Net : tune::Trainable {
+  tune::Json step() override;
+  void save_checkpoint(const std::filesystem::path& directory) override;
+  void load_checkpoint(const std::filesystem::path& directory) override;
+
+  std::vector<float> encoder_ = std::vector<float>(6);
+  std::int64_t steps_ = 0;
+};
+
+void Net::save_checkpoint(const std::filesystem::path& directory) {
+  tune::blobs::Writer writer(directory / "model.safetensors",
+                             {{"encoder.weight", tune::blobs::Dtype::F32, {2, 3}},
+                              {"steps", tune::blobs::Dtype::I64, {}}});
+  writer.write("encoder.weight", encoder_);  // whole, or in pieces
+  writer.write("steps", std::array{steps_});
+  writer.finish();
+}
+
+void Net::load_checkpoint(const std::filesystem::path& directory) {
+  const tune::blobs::Reader reader(directory);
+  for (const auto* tensor : reader.select({"encoder.*"}).tensors) {
+    encoder_ = reader.read<float>(*tensor);
+  }
+}
+
+}  // namespace named_tensors

@@ -53,6 +53,7 @@ _LATER = {
     "Trial": "tune.callback",
     "TuneError": "tune.results",
     "Tuner": "tune.tuner",
+    "blobs": "",
     "schedulers": "",
     "events": "tune._events",
     "search": "",

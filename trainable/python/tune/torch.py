@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import Any
+
+from tune._blob_format import DTYPES, Blob, BlobError
+from tune.blobs import Blobs, Loaded
 
 
 def set_hyperparameters(optimizer: Any, **values: float) -> None:
@@ -18,3 +23,28 @@ def set_hyperparameters(optimizer: Any, **values: float) -> None:
             group[name] = value
             if name == "lr" and "initial_lr" in group:
                 group["initial_lr"] = value
+
+
+def load_blobs(
+    path: str | os.PathLike[str],
+    patterns: Iterable[str] | None = None,
+    names: Iterable[str] | None = None,
+    strict: bool = True,
+) -> Loaded:
+    """`tune.blobs.load`, with tensors of PyTorch: all its types, BF16 and F8 too, on the CPU.
+
+    ``model.load_state_dict(load_blobs(checkpoint.path, ["encoder.*"]), strict=False)``
+    """
+    with Blobs(path) as blobs:
+        return blobs.load(patterns, names, strict, _tensor)
+
+
+def _tensor(blob: Blob, buffer: bytearray) -> Any:
+    import torch  # type: ignore[import-not-found,unused-ignore]
+
+    dtype = getattr(torch, DTYPES[blob.dtype][1] or "none", None)
+    if dtype is None:
+        raise BlobError(f"tensor '{blob.name}' is {blob.dtype}, which PyTorch has not")
+    if not blob.nbytes:
+        return torch.empty(blob.shape, dtype=dtype)
+    return torch.frombuffer(buffer, dtype=dtype).reshape(blob.shape)

@@ -172,6 +172,14 @@ def _directory(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(os.path.expanduser(text))
 
 
+def _checkpoint_name(checkpoint: Any) -> str:
+    """A path made absolute, or what names one of an experiment in ``storage_path``."""
+    text: str = os.path.expanduser(os.fspath(getattr(checkpoint, "path", checkpoint)))
+    experiment = text.rpartition(":")[0]
+    is_here = not experiment or os.path.exists(text) or os.path.exists(experiment)
+    return os.path.abspath(text) if is_here else text
+
+
 def _search_path() -> str:
     """The same imports as here, wherever what is started runs."""
     return os.pathsep.join(os.path.abspath(each or ".") for each in sys.path)
@@ -258,6 +266,8 @@ class Tuner:
             if config is not None:
                 said.update(config.fields())
         said.update(fields)
+        if said.get("resume_from_checkpoint") is not None:
+            said["resume_from_checkpoint"] = _checkpoint_name(said["resume_from_checkpoint"])
         limit = said.get("searcher")
         if isinstance(limit, ConcurrencyLimiter):
             said["searcher"] = limit.searcher
