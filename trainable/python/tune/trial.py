@@ -32,6 +32,9 @@ def load(target: str) -> Any:
     if target.endswith(".pkl"):
         import pickle
 
+        moved = os.environ.get("TUNE_EXPERIMENT_DIR", "")  # where the file lies, if it was moved
+        if not os.path.exists(target) and moved:
+            target = os.path.join(moved, os.path.basename(target))
         with open(target, "rb") as file:
             found = pickle.load(file)
         return getattr(found, "__wrapped_trainable__", found)
