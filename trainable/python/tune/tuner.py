@@ -246,8 +246,8 @@ class Tuner:
             above, name = os.path.split(name.rstrip(os.sep))
             place = os.path.join(self._spec.get("storage_path", "results"), above)
             raise ValueError(
-                f"name is a directory's in storage_path, and {self._spec['name']!r} has a slash: say "
-                f"storage_path={place!r}, name={name!r}"
+                f"name is a directory's in storage_path, and {self._spec['name']!r} has a slash: "
+                f"say storage_path={place!r}, name={name!r}"
             )
         storage = absolute(self._spec.setdefault("storage_path", "results"))
         self._spec["storage_path"] = storage
