@@ -76,7 +76,8 @@ _LOGS = (
 _OPTUNA = "write from tune.search.optuna import OptunaSearch"
 _TPE = "name the driver's own: tune.TuneConfig(search_alg='tpe')"
 _GP = "name the driver's own: tune.TuneConfig(search_alg='gp')"
-_ALL_IN_ONE = "its names stand one level higher: write from tune.{} import ..."
+_HIGHER = "its names stand one level higher: write from tune.{} import ..."
+_TRAINABLE = "write tune.Trainable, tune.with_parameters or tune.with_resources"
 _PLAIN = "write import tune; what is public stands there"
 
 #: Modules of Ray's, and what to do instead. What is below one of them is meant, too.
@@ -107,30 +108,45 @@ MODULES = {
     "result": "metrics have their names in result.metrics",
     "result_grid": "write tune.ResultGrid",
     "sample": "write tune.uniform and the others",
-    "schedulers": _ALL_IN_ONE.format("schedulers"),
     "search.ax": _GP,
-    "search.basic_variant": _ALL_IN_ONE.format("search"),
+    "search.basic_variant": _HIGHER.format("search"),
     "search.bayesopt": _GP,
     "search.bohb": "name the driver's own: tune.TuneConfig(search_alg='bohb', scheduler='bohb')",
-    "search.concurrency_limiter": _ALL_IN_ONE.format("search"),
+    "search.concurrency_limiter": _HIGHER.format("search"),
     "search.flaml": _TPE,
     "search.hebo": _GP,
     "search.hyperopt": _TPE,
     "search.nevergrad": "write from tune.integration.nevergrad import NevergradSearch",
-    "search.repeater": _ALL_IN_ONE.format("search"),
+    "search.repeater": _HIGHER.format("search"),
     "search.sample": "write tune.uniform and the others",
     "search.search_algorithm": "write a class of tune.policy.Searcher",
     "search.searcher": "write a class of tune.policy.Searcher",
     "search.skopt": _GP,
     "search.variant_generator": "a trial's config is drawn by the driver",
     "search.zoopt": "name the driver's own: tune.TuneConfig(search_alg='cma_es')",
-    "stopper": _ALL_IN_ONE.format("stopper"),
     "suggest": "it is called tune.search, as in Ray since 2.0",
     "syncer": INSTEAD["SyncConfig"],
-    "trainable": "write tune.Trainable, tune.with_parameters or tune.with_resources",
     "tune": _TUNER,
     "tune_config": "write tune.TuneConfig",
     "utils": "wait_for_gpu and its like are not needed; what is public stands in tune itself",
+    **{
+        f"schedulers.{name}": _HIGHER.format("schedulers")
+        for name in (
+            *("async_hyperband", "hb_bohb", "hyperband", "median_stopping_rule", "pb2", "pbt"),
+            *("resource_changing_scheduler", "trial_scheduler", "util"),
+        )
+    },
+    **{
+        f"stopper.{name}": _HIGHER.format("stopper")
+        for name in (
+            *("experiment_plateau", "function_stopper", "maximum_iteration", "noop", "stopper"),
+            *("timeout", "trial_plateau"),
+        )
+    },
+    **{
+        f"trainable.{name}": _TRAINABLE
+        for name in ("function_trainable", "trainable", "trainable_fn_utils", "util")
+    },
 }
 
 
