@@ -44,6 +44,33 @@ FAULTS = {
     "lives_on": (ENDS, "after its connection had been closed"),
 }
 
+#: A plain program, right with READS and SAVES 1, NOISE and DIES 0.
+PROGRAM = """
+import json, os, sys, time
+file = sys.argv[1] + "/last.json"
+state = [0, 1.0]
+if os.path.exists(file) and READS:
+    state = json.load(open(file))
+while state[0] < 20:
+    time.sleep(0.4)
+    state = [state[0] + 1, state[1] * 0.9 + NOISE]
+    print("loss:", state[1])
+    if SAVES:
+        json.dump(state, open(file + ".new", "w"))
+        os.rename(file + ".new", file)
+    if DIES and state[0] == 3:
+        sys.exit(7)
+"""
+GOES_ON = "A trial that is ended in its middle, and goes on from what it saved, comes to the same"
+#: What differs from a right one, what breaks, how it is judged, and a word of what is said of it.
+PLAIN = {
+    "right": ({}, None, "holds", ""),
+    "begins_anew": ({"READS": "0"}, GOES_ON, "fails", "it has begun anew"),
+    "saves_nothing": ({"SAVES": "0"}, "What it saves is found, and whole", "fails", "nothing was in 4 iterations"),
+    "dies": ({"DIES": "1"}, "Its metric is found in what it prints, and it ends well", "fails", "it exited with code 7"),
+    "noisy": ({"NOISE": "int.from_bytes(os.urandom(4), 'big')"}, GOES_ON, "unknown", "its runs differ anyway"),
+}
+
 
 class Check(Case):
     def spec(self, command, **fields):
@@ -74,56 +101,29 @@ class Check(Case):
         why = self.verdicts()[TALKS]["why"]
         self.assertIn("; look at loss: it is NaN, first in iteration 1; no result has acc, which the spec names", why)
 
-    def test_each_planted_fault_is_found_where_it_is(self):
-        for fault, (claim, why) in FAULTS.items():
-            with self.subTest(fault=fault):
-                self.spec([sys.executable, PLANTED, fault])
-                verdicts = self.verdicts(expect=1)
-                self.assertEqual(self.failing(verdicts)[:1], [claim], verdicts)
-                self.assertIn(why, verdicts[claim]["why"])
+    def is_found_where_it_is(self, fault):
+        claim, why = FAULTS[fault]
+        self.spec([sys.executable, PLANTED, fault])
+        verdicts = self.verdicts(expect=1)
+        self.assertEqual(self.failing(verdicts)[:1], [claim], verdicts)
+        self.assertIn(why, verdicts[claim]["why"])
 
-    def test_a_plain_program_is_checked_by_what_it_prints_and_saves(self):
-        program = """
-import json, os, sys, time
-file = sys.argv[1] + "/last.json"
-state = [0, 1.0]
-if os.path.exists(file) and READS:
-    state = json.load(open(file))
-while state[0] < 20:
-    time.sleep(0.4)
-    state = [state[0] + 1, state[1] * 0.9 + NOISE]
-    print("loss:", state[1])
-    if SAVES:
-        json.dump(state, open(file + ".new", "w"))
-        os.rename(file + ".new", file)
-    if DIES and state[0] == 3:
-        sys.exit(7)
-"""
-        found = "What it saves is found, and whole"
-        goes_on = "A trial that is ended in its middle, and goes on from what it saved, comes to the same"
-        prints = "Its metric is found in what it prints, and it ends well"
-        right = {"READS": "1", "SAVES": "1", "NOISE": "0", "DIES": "0"}
-        cases = (({}, None, "holds", ""),
-                 ({"READS": "0"}, goes_on, "fails", "it has begun anew"),
-                 ({"SAVES": "0"}, found, "fails", "nothing was in 4 iterations"),
-                 ({"DIES": "1"}, prints, "fails", "it exited with code 7"),
-                 ({"NOISE": "int.from_bytes(os.urandom(4), 'big')"}, goes_on, "unknown", "its runs differ anyway"))
-        for changes, claim, verdict, why in cases:
-            with self.subTest(changes=changes):
-                text = program
-                for name, value in {**right, **changes}.items():
-                    text = text.replace(name, value)
-                self.write("plain.py", text)
-                self.write("spec.json", {
-                    "trainable": {"command": [sys.executable, self.path("plain.py"), "${checkpoint_dir}", "${args}"],
-                                  "plain": {"checkpoints": "last.json"}},
-                    "param_space": {"lr": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min"})
-                verdicts = self.verdicts("--iterations", "4")
-                if claim is None:
-                    self.assertEqual([v["verdict"] for v in verdicts.values()], ["holds"] * 4, verdicts)
-                else:
-                    self.assertEqual(verdicts[claim]["verdict"], verdict, verdicts)
-                    self.assertIn(why, verdicts[claim]["why"])
+    def is_checked_by_what_it_prints_and_saves(self, case):
+        changes, claim, verdict, why = PLAIN[case]
+        text = PROGRAM
+        for name, value in {"READS": "1", "SAVES": "1", "NOISE": "0", "DIES": "0", **changes}.items():
+            text = text.replace(name, value)
+        self.write("plain.py", text)
+        self.write("spec.json", {
+            "trainable": {"command": [sys.executable, self.path("plain.py"), "${checkpoint_dir}", "${args}"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {"lr": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min"})
+        verdicts = self.verdicts("--iterations", "4")
+        if claim is None:
+            self.assertEqual([v["verdict"] for v in verdicts.values()], ["holds"] * 4, verdicts)
+        else:
+            self.assertEqual(verdicts[claim]["verdict"], verdict, verdicts)
+            self.assertIn(why, verdicts[claim]["why"])
 
     def test_nothing_that_a_trainable_has_started_outlives_its_check(self):
         self.spec([sys.executable, PLANTED, "has_a_daemon"])
@@ -257,4 +257,13 @@ while state[0] < 20:
         self.assertIn("0 failures", done.out)
 
 
-main()
+# One by one, since they mostly wait.
+for each in FAULTS:
+    setattr(Check, f"test_the_planted_fault_{each}_is_found_where_it_is",
+            lambda self, fault=each: self.is_found_where_it_is(fault))
+for each in PLAIN:
+    setattr(Check, f"test_the_plain_program_{each}_is_checked_by_what_it_prints_and_saves",
+            lambda self, case=each: self.is_checked_by_what_it_prints_and_saves(case))
+
+
+main(at_once=3)

@@ -20,7 +20,7 @@ if(NOT TUNE_SANITIZE)
   set(forked preload python_sklearn)
 endif()
 foreach(name ${forked} ask blobs check cli constraints features look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
-        plain_examples policy ported protocol python python_libraries resume control events callback
+        plain_examples policy ported protocol python python_libraries python_restore resume control events callback
         schedulers simulate tensorboard texts workers lineage machine notebook snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(
@@ -32,3 +32,5 @@ foreach(name ${forked} ask blobs check cli constraints features look meanings ob
       "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;FEATURED_TRAINABLE=$<TARGET_FILE:featured_trainable>;SANITIZE=${TUNE_SANITIZE};MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python;PYTHONDONTWRITEBYTECODE=1"
   )
 endforeach()
+# They run several of their tests at once, which mostly wait.
+set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e tensorboard" PROPERTIES PROCESSORS 2)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 TUNE = os.environ["TUNE"]
 TOY = os.environ["TOY_TRAINABLE"]
@@ -95,5 +96,24 @@ class LookingCase(Case):
             self.dir = self.maker.dir
 
 
-def main():
-    unittest.main(verbosity=2)
+def main(at_once=1):
+    """Runs the tests of the program's file; for tests that mostly wait, so many at once, each in a process of
+    its own. With arguments: those that they name."""
+    if at_once == 1 or len(sys.argv) > 1:
+        unittest.main(verbosity=2)
+    suites = list(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
+    names = [test.id().removeprefix("__main__.") for suite in suites for test in suite]
+    if not names:
+        sys.exit("there are no tests")
+
+    def run(name):
+        done = subprocess.run([sys.executable, "-B", sys.argv[0], name], capture_output=True, text=True,
+                              timeout=2 * LIMIT_S, check=False)
+        print(done.stdout + done.stderr, file=sys.stderr, flush=True)
+        return done.returncode == 0
+
+    with ThreadPoolExecutor(at_once) as pool:
+        well = list(pool.map(run, names))
+    failed = [name for name, is_well in zip(names, well) if not is_well]
+    print(f"{len(names)} tests, {len(failed)} failed: {' '.join(failed) or 'none'}", file=sys.stderr)
+    sys.exit(1 if failed else 0)

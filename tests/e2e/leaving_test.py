@@ -138,4 +138,4 @@ class Leaving(DriverCase):
                 self.assertGreaterEqual(status["results"], 6)
 
 
-main()
+main(at_once=3)

@@ -344,4 +344,4 @@ print("loss:", config["lr"] + config["opt"]["beta"])
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

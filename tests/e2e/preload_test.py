@@ -121,13 +121,16 @@ class Preload(Case):
                 row = self.json("ls", "e")[0]
                 self.assertEqual(row["state"], "ERROR")
                 self.assertRegex(row["error"], reason)
-        self.write("train.py", "def f():\n    raise ValueError('what')\nf()\n")
-        said = []
-        for preload in ([], ["heavy"]):
-            shutil.rmtree(self.path("e"), ignore_errors=True)
-            self.tune("run", self.spec(preload=preload, num_samples=1), expect=None)
-            said.append(self.read("e", "trial_00000", "stderr.log"))
-        self.assertEqual(said[0], said[1])
+        for code in ("raise ValueError('what')", "import sys; sys.exit(())", "import sys; sys.exit((3,))",
+                     "raise SystemExit(())", "import sys; sys.exit('why')"):
+            with self.subTest(code):
+                self.write("train.py", "def f():\n    " + code + "\nf()\n")
+                said = []
+                for preload in ([], ["heavy"]):
+                    shutil.rmtree(self.path("e"), ignore_errors=True)
+                    self.tune("run", self.spec(preload=preload, num_samples=1), expect=None)
+                    said.append((self.read("e", "trial_00000", "stderr.log"), self.json("ls", "e")[0]["error"]))
+                self.assertEqual(said[0], said[1])
 
     def test_random_numbers_differ_between_trials(self):
         self.module(

@@ -233,6 +233,26 @@ say(
         self.assertRegex(found[9], "^ValueError: 3 is searched: a dict was expected, or a list of dicts")
         self.assertIn(found[10], (False, []))
 
+    def test_arguments_of_other_searches_are_taken_or_refused_in_a_sentence(self):
+        found = self.answer("""
+def said(**more):
+    return raises(lambda: TuneSearchCV(SVC(), {"C": tune.uniform(0.1, 1)}, cv=2, random_state=0, **more).fit(X, y))
+search = TuneSearchCV(SVC(), {"C": tune.uniform(0.1, 1)}, n_iter=3, cv=2, random_state=0, pre_dispatch="2*n_jobs",
+                      use_gpu=False, loggers=None, mode="max", pipeline_auto_early_stop=True)
+from tune.integration.sklearn import TuneGridSearchCV
+say(len(search.fit(X, y).cv_results_["params"]), clone(search).n_iter, said(n_iter=2, n_trials=3), said(use_gpu=True),
+    said(mode="min"), said(loggers=["csv"]), said(stopper=1), said(pipeline_auto_early_stop=False), said(gamma=0.2),
+    raises(lambda: TuneGridSearchCV(SVC(), {})), said(max_iters=3), len(os.listdir("results")))
+""")
+        self.assertEqual(found[:2], [3, 3])
+        for text, expected in zip(found[2:], (
+                "^ValueError: n_iter and n_trials are the same, and 2 and 3 were given", "^TypeError: .*takes no use_gpu",
+                "^TypeError: .*takes no mode: .*neg_log_loss", "^TypeError: .*takes no loggers", "^TypeError: .*no stopper",
+                "^TypeError: .*takes no pipeline_auto", "^TypeError: TuneSearchCV takes no gamma; .*search_optimization=",
+                "^TypeError: .*write TuneSearchCV", "^ValueError: .*max_iters needs early_stopping")):
+            self.assertRegex(text, expected)
+        self.assertEqual(found[-1], 1)
+
     def test_data_lie_once_in_the_experiment_and_are_mapped_by_trials(self):
         found = self.answer("""
 def kind(estimator, rows, labels):

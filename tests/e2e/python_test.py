@@ -9,66 +9,11 @@ import subprocess
 import sys
 import time
 
-from cli_support import LIMIT_S, TUNE, Case, main
-from python_libraries_test import python_with
-
-PACKAGE = os.environ["PYTHON_PACKAGE"]
-
-HEAD = """
-import json, os, sys, time
-import tune
-"""
-TRAIN = HEAD + """
-def train(config):
-    state = {"epoch": 0, "loss": 1.0}
-    if checkpoint := tune.get_checkpoint():
-        with open(os.path.join(checkpoint.path, "state.json")) as file:
-            state = json.load(file)
-        print("goes on after", state["epoch"])
-
-    def save(directory):
-        print("saves", state["epoch"])
-        with open(os.path.join(directory, "state.json"), "w") as file:
-            json.dump(state, file)
-
-    while state["epoch"] < config.get("epochs", 12):
-        time.sleep(config.get("sleep", 0))
-        state = {"epoch": state["epoch"] + 1, "loss": state["loss"] * (1 - config["lr"])}
-        tune.report({"loss": state["loss"], "epoch": state["epoch"]}, save=save)
-
-LR = {"lr": tune.uniform(0.1, 0.5)}
-GOAL = {"metric": "loss", "mode": "min"}
-"""
+from cli_support import LIMIT_S, TUNE, main
+from python_support import HEAD, PACKAGE, TRAIN, PythonCase
 
 
-class Python(Case):
-    def start(self, script, python=sys.executable, path=PACKAGE, name="search.py"):
-        self.write(name, script)
-        environment = {**os.environ, "TUNE_BINARY": TUNE, "PYTHONDONTWRITEBYTECODE": "1"}
-        if path is None:
-            del environment["TUNE_BINARY"]
-        else:
-            environment["PYTHONPATH"] = path
-        return subprocess.Popen([python, name], cwd=self.dir, env=environment, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, start_new_session=True)
-
-    def run_script(self, script, expect=0, **options):
-        with self.start(script, **options) as search:
-            out = search.communicate(timeout=LIMIT_S)[0]
-        self.assertEqual(search.returncode, expect, out)
-        return out
-
-    def answer(self, script, **options):
-        """What it prints last, as JSON."""
-        return json.loads(self.run_script(script, **options).splitlines()[-1])
-
-    def python_with(self, module):
-        return python_with(module) or self.skipTest(f"no Python here has {module}")
-
-    def iterations(self, directory):
-        with open(os.path.join(directory, "result.json"), encoding="utf-8") as file:
-            return [json.loads(line)["training_iteration"] for line in file]
-
+class Python(PythonCase):
     def test_a_function_is_searched_over_and_the_best_result_is_known(self):
         found = self.answer(TRAIN + """
 if __name__ == "__main__":
@@ -312,6 +257,112 @@ if __name__ == "__main__":
             self.assertRegex(text, r"^\w+: .*" + expected)
             self.assertNotIn("\n", text)
 
+    def test_modules_of_rays_that_are_not_here_say_what_to_do_instead(self):
+        said = self.answer(HEAD + """
+said = []
+for line in ("import tune.logger", "from tune import logger", "from tune.logger.aim import AimLoggerCallback",
+             "tune.logger", "from tune.utils.util import wait_for_gpu",
+             "from tune.search.hyperopt import HyperOptSearch", "from tune.search.bayesopt import BayesOptSearch",
+             "from tune.integration.torch import x", "from tune.schedulers.pb2 import PB2",
+             "from tune.stopper.timeout import x", "from tune.trainable.util import x",
+             "from tune.search import Searcher; Searcher()", "from tune.schedulers import TrialScheduler as T; T()",
+             "import tune.no_such_thing", "from tune.schedulers import no_such_thing"):
+    try:
+        exec(line)
+        said.append("")
+    except Exception as error:
+        said.append(f"{type(error).__name__}: {error}")
+print(json.dumps(said))
+""")
+        for text, expected in zip(said, (
+                "TensorBoard's files are written anyway", "TensorBoard's", "TensorBoard's", "AttributeError: .*TensorB",
+                "there is no tune.utils.*stands in tune itself", "search_alg='tpe'", "search_alg='gp'", "one program",
+                "write from tune.schedulers import", "write from tune.stopper import", "write tune.Trainable",
+                "tune.policy", "tune.policy", "No module named 'tune.no_such_thing'", "cannot import name")):
+            self.assertRegex(text, expected)
+            self.assertNotIn("\n", text)
+
+    def test_what_a_function_reports_or_returns_wrongly_is_its_trials_error_in_a_sentence(self):
+        errors = self.answer(HEAD + """
+def train(config):
+    tune.report({"loss": 1})
+    how = config["how"]
+    if how == "keyword":
+        tune.report(loss=1, accuracy=2)
+    if how == "nothing":
+        tune.report()
+    if how == "other":
+        tune.report({"loss": 1}, checkpoint_dir_name="x")
+    return {"text": "x", "flag": True, "list": [1], "number": 3}.get(how)
+
+if __name__ == "__main__":
+    space = {"how": tune.grid_search(["keyword", "nothing", "other", "text", "flag", "list", "number", "none"])}
+    print(json.dumps([each.error for each in tune.Tuner(train, space, metric="loss", mode="min").fit()]))
+""")
+        for text, expected in zip(errors, (
+                r"write tune\.report\(\{'loss': loss, 'accuracy': accuracy\}\)", r"write tune\.report\(\{'loss': loss\}\)",
+                "takes no checkpoint_dir_name", "has returned a str: a dict of metrics", "has returned a bool",
+                "has returned a list", "lacks the metric 'loss'; it has: _metric")):
+            self.assertRegex(text.split("; see ")[0], expected)
+        self.assertIsNone(errors[-1])
+
+    def test_what_cannot_be_searched_or_judged_says_why_in_a_sentence(self):
+        said = self.answer(HEAD + """
+import threading
+
+def train(config):
+    tune.report({"loss": float("nan")})
+
+def search(what=train, **fields):
+    return tune.Tuner(what, {}, run_config=tune.RunConfig(verbose=0), **fields).fit()
+
+GOAL = {"metric": "loss", "mode": "min"}
+ACTS = [lambda: search(name="a/b", **GOAL), lambda: search(name="nan", **GOAL).get_best_result(),
+        lambda: search(tune.with_parameters(train, size=1, lock=threading.Lock()), name="lock", **GOAL),
+        lambda: search(name="none").get_best_result(), lambda: search(name="one").get_best_result("loss")]
+
+if __name__ == "__main__":
+    said = []
+    for act in ACTS:
+        try:
+            act()
+            said.append("")
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    print(json.dumps(said))
+""")
+        for text, expected in zip(said, (
+                "ValueError: .*say storage_path='results/a', name='b'", "TuneError: .*1 of 1 trials came to NaN",
+                "TuneError: the argument 'lock', a lock, cannot be pickled .*make it in the training function",
+                r"TuneError: .*say get_best_result\(metric='loss', mode='min'\)", r"TuneError: .*mode='min'")):
+            self.assertRegex(text, expected)
+            self.assertNotIn("\n", text)
+
+    def test_a_file_that_is_called_as_a_module_takes_nothings_place(self):
+        for name in ("tune", "json"):
+            self.write(f"{name}.py", HEAD + "def train(config):\n    tune.report({'loss': 1})\n"
+                                            "    print(tune.__name__, bool(tune.Tuner), bool(json.dumps))\n")
+            done = subprocess.run([sys.executable, "-m", "tune.trial", self.path(f"{name}.py:train")], check=False,
+                                  capture_output=True, text=True, env={**os.environ, "PYTHONPATH": PACKAGE}, cwd="/")
+            self.assertEqual(done.stdout.splitlines()[-1:], ["tune True True"], done.stderr)
+
+    def test_another_program_called_tune_is_not_taken_for_this_one(self):
+        os.mkdir(self.path("bin"))
+        shutil.copy("/bin/echo", self.path("bin/tune"))  # a program, and no script
+        script = HEAD + """
+from tune._binary import find_binary
+try:
+    print(json.dumps(find_binary()))
+except FileNotFoundError as error:
+    print(json.dumps(str(error)))
+"""
+        found = {key: self.answer(script, **{"TUNE_BINARY": "", "PATH": self.path("bin"), **environment})
+                 for key, environment in {"none": {}, "named": {"TUNE_BINARY": self.path("bin/tune")},
+                                          "there": {"PATH": self.path("bin") + ":" + os.path.dirname(TUNE)}}.items()}
+        self.assertIn("the program 'tune' is not found", found["none"])
+        self.assertIn("that is not the program 'tune'", found["named"])
+        self.assertEqual(found["there"], TUNE)
+
     def test_a_killed_driver_is_gone_on_with(self):
         with self.start(TRAIN + """
 if __name__ == "__main__":
@@ -533,7 +584,15 @@ if __name__ == "__main__":
         self.assertEqual(found, 12)
         version = subprocess.run([python, "-m", "tune", "--version"], check=True, capture_output=True, text=True)
         self.assertEqual(version.stdout, self.tune("--version").out)
-        linked = subprocess.run(["ldd", self.path("venv/bin/tune")], check=True, capture_output=True, text=True).stdout
+        os.symlink(self.path("venv/bin/tune"), self.path("linked"))
+        for name in ("venv/bin/tune", "linked"):
+            said = subprocess.run([self.path(name), "--version"], check=True, capture_output=True, text=True)
+            self.assertEqual(said.stdout, version.stdout)
+        linked = subprocess.run(["ldd", self.path("venv/bin/tune-driver")], check=True, capture_output=True, text=True).stdout
+        with open(self.path("venv/bin/tune"), "w", encoding="ascii") as theirs:  # as pip lets Ray do
+            theirs.write("#!/bin/sh\nexit 9\n")
+        again = subprocess.run([python, "-m", "tune", "--version"], check=True, capture_output=True, text=True)
+        self.assertEqual(again.stdout, version.stdout)
         self.assertRegex(linked, rf"libre2.* => {self.path('venv')}/bin/\.\./lib/tune-driver/")
         # What every Linux has, and nothing else, is the system's.
         others = {name.split(".so")[0] for name, path in re.findall(r"(\S+) => (\S+)", linked)

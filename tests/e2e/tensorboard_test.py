@@ -1,6 +1,7 @@
 """Event files as TensorBoard reads them: the real one where it can be installed, in both of its loaders,
 and a reader of the bare format everywhere.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -21,6 +22,13 @@ def install():
     """The Python that has TensorBoard, from a virtual environment that is kept; SkipTest with the reason if
     there is no way to get it."""
     place = pathlib.Path(os.environ["TENSORBOARD_VENV"])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{place}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run beside each other
+        return install_at(place)
+
+
+def install_at(place):
     python, done = place / "bin" / "python", place / f"has-{VERSION}"
     if done.exists():
         return python
@@ -229,4 +237,4 @@ class TensorBoard(BoardCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=3)

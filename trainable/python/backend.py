@@ -27,6 +27,11 @@ _EVERYWHERE = re.compile(
 )
 #: Of each policy the newest symbols: of the C library, and of C++'s, both with their minor number.
 _POLICIES = [(17, 19), (24, 22), (28, 24), (31, 28), (34, 29), (35, 30), (39, 33)]
+#: The program by the name that people type. Ray has a script of that name, and pip lets whatever is
+#: installed, or removed, last have its way: so the program itself has another one.
+_SHORT_NAME = b"""#!/bin/sh
+exec "$(dirname "$(readlink -f "$0")")/tune-driver" "$@"
+"""
 _EXECUTABLE = 0o755
 _REGULAR = 0o644
 
@@ -95,7 +100,9 @@ def _write(directory: str, modules: dict[str, bytes]) -> str:
     name = f"{_NAME}-{_VERSION}-{_tag()}.whl"
     info = f"{_NAME}-{_VERSION}.dist-info"
     files = [(each, content, _REGULAR) for each, content in sorted(modules.items())]
-    files.append((f"{_NAME}-{_VERSION}.data/scripts/tune", _binary(), _EXECUTABLE))
+    scripts = f"{_NAME}-{_VERSION}.data/scripts"
+    files.append((f"{scripts}/tune-driver", _binary(), _EXECUTABLE))
+    files.append((f"{scripts}/tune", _SHORT_NAME, _EXECUTABLE))
     for library, content in _libraries().items():
         place = f"{_NAME}-{_VERSION}.data/data/lib/tune-driver/{library}"
         files.append((place, content, _EXECUTABLE))

@@ -308,7 +308,7 @@ void Child::remark_start() {
       launch_, Remarked::What::slow_start,
       std::string("took ") + text + " s to start, and has loaded " + names +
           ": with \"preload\": [" + names +
-          "] in the spec's \"trainable\" they are loaded once for all trials (docs/python.md)"});
+          "] in the spec's \"trainable\" they are loaded once for all trials (docs/preload.md)"});
 }
 
 void Child::fault_for_length(std::string_view line) {

@@ -195,8 +195,28 @@ def leave(code):
     ctypes.CDLL(None).exit(code)
 
 
+def mark_tuples():
+    """Before 3.12 the interpreter prints a tuple that `sys.exit` was given, if nobody has caught
+    the exception. To catch it here makes arguments of the tuple: so it is remembered beside."""
+    of_interpreter = sys.exit
+
+    def exit(status=None, /):
+        try:
+            of_interpreter(status)
+        except SystemExit as end:
+            if isinstance(status, tuple):
+                end.given_tuple = status
+            raise
+
+    sys.exit = exit
+
+
 def code_of(end):
     """The exit code of a SystemExit, which may say why instead."""
+    given = getattr(end, "given_tuple", None)
+    if isinstance(given, tuple):
+        print(given, file=sys.stderr)
+        return 1
     if end.code is None:
         return 0
     if isinstance(end.code, int):
@@ -342,6 +362,8 @@ PRELOADED = set(sys.modules) - {"__main__"}
 spare_preloaded()
 CONTROL_SOCKET.send(b"ready")
 WORDS = serve(CONTROL_SOCKET)
+if sys.version_info < (3, 12):
+    mark_tuples()
 CODE = 0
 try:
     run(WORDS, TAKES_PLACE)

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tune._driver import TrialStopped
-from tune._ray import INSTEAD, Missing
+from tune._ray import INSTEAD, MODULES, Finder, Missing
 from tune._session import TrialContext, get_checkpoint, get_context, report
 from tune.checkpoint import Checkpoint
 from tune.space import (
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from tune.results import Result, ResultGrid, TuneError
     from tune.stopper import Stopper
     from tune.tuner import PlacementGroupFactory, Tuner, with_parameters, with_resources
+
+Finder.install()
 
 #: Loaded when they are asked for: a trial needs none of them, and starts sooner.
 _LATER = {
@@ -106,6 +108,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in INSTEAD:
         return Missing(name)
+    if name in MODULES:
+        raise AttributeError(f"there is no tune.{name}: {MODULES[name]}")
     if name not in _LATER:
         raise AttributeError(f"module 'tune' has no attribute '{name}'")
     module = _LATER[name]

@@ -10,24 +10,21 @@ import html
 import importlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass, field
-from types import FrameType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
+from tune._running import INTERRUPTED, Ended, Interrupts
 from tune.results import TuneError, ask
 
 if TYPE_CHECKING:
     from tune.results import Result, ResultGrid
 
-_INTERRUPTED = 130
 #: Exit codes of a driver that had the experiment until the end.
-_RAN = (0, 1, 4, _INTERRUPTED)
+_RAN = (0, 1, 4, INTERRUPTED)
 
 #: A redraw a second, or as seldom as keeps asking below this share of the time: that takes longer
 #: the more trials there are.
@@ -41,14 +38,6 @@ _MOST_FAILURES = 3
 _LONGEST_TEXT = 100
 
 
-class Ended(NamedTuple):
-    """How a driver has ended."""
-
-    code: int
-    said: str  #: on its standard error, what has not been shown
-    interrupted: bool  #: from here
-
-
 def is_here() -> bool:
     """Whether this is the kernel of a notebook, and not a script or a terminal."""
     ipython = sys.modules.get("IPython")
@@ -56,10 +45,16 @@ def is_here() -> bool:
     return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None
 
 
-def follow(command: list[str], directory: str, quiet: bool) -> Ended:
+def follow(
+    command: list[str],
+    directory: str,
+    quiet: bool,
+    interrupts: Interrupts,
+    descriptors: tuple[int, ...],
+) -> Ended:
     """Runs the driver `command`, which has the experiment in `directory`, to its end. Shows how it
     is doing and what it says on standard error, unless `quiet`."""
-    with tempfile.TemporaryFile() as said, _Interrupts() as interrupts:
+    with tempfile.TemporaryFile() as said, interrupts:
         # In a session of its own: the stop button signals the kernel alone or its whole group,
         # whoever made the kernel, and a restart kills that group.
         with subprocess.Popen(
@@ -68,6 +63,7 @@ def follow(command: list[str], directory: str, quiet: bool) -> Ended:
             stdout=subprocess.DEVNULL,
             stderr=said,
             start_new_session=True,
+            pass_fds=descriptors,
         ) as driver:
             interrupts.pass_on_to(driver)
             messages = _Messages(said)
@@ -87,49 +83,10 @@ def follow(command: list[str], directory: str, quiet: bool) -> Ended:
                     break
         code = driver.returncode
         if not quiet:
-            if code in (0, 1, _INTERRUPTED):
+            if code in (0, 1, INTERRUPTED):
                 messages.show(is_last=True)
             table.finish(code)
         return Ended(code, messages.rest(), interrupts.count > 0)
-
-
-class _Interrupts:
-    """While it is entered, an interrupt is passed on to the driver, and no KeyboardInterrupt."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._owed: list[int] = []
-        self._driver: subprocess.Popen[bytes] | None = None
-        self._before: Any = None
-        # Elsewhere there are no signals, and no KeyboardInterrupt either.
-        self._hears = threading.current_thread() is threading.main_thread()
-
-    def __enter__(self) -> _Interrupts:
-        if self._hears:
-            self._before = signal.signal(signal.SIGINT, self._hear)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._hears:
-            signal.signal(signal.SIGINT, self._before)
-
-    def pass_on_to(self, driver: subprocess.Popen[bytes]) -> None:
-        self._driver = driver
-        self._pass_on(driver)
-
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-        self._owed.append(number)
-        if self._driver is not None:
-            self._pass_on(self._driver)
-
-    def _pass_on(self, driver: subprocess.Popen[bytes]) -> None:
-        while True:
-            try:  # to take is one step, so that each is sent once, also if another comes meanwhile
-                number = self._owed.pop()
-            except IndexError:
-                return
-            driver.send_signal(number)
 
 
 class _Messages:
@@ -248,7 +205,7 @@ class _Table:
         again = f"tune.Tuner.restore({self._directory!r}).fit()"
         if code in (0, 1):
             how = "ended" if not left else f"ended; {again} goes on with what is left"
-        elif code == _INTERRUPTED:
+        elif code == INTERRUPTED:
             how = f"interrupted; {again} goes on"
         else:
             how = f"ended with exit code {code}; {again} goes on"

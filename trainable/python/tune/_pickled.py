@@ -19,10 +19,11 @@ def how_to_install() -> str:
     return f"{sys.executable} -m pip install cloudpickle"
 
 
-def dumps(value: Any, what: str) -> bytes:
+def dumps(value: Any, what: str, arguments: dict[str, Any] | None = None) -> bytes:
     """`value`, for another process: by cloudpickle, where that is installed, else by pickle.
 
-    TuneError if that cannot be, which calls it `what`.
+    TuneError if that cannot be, which calls it `what`, or names which of the `arguments` in it is
+    the reason.
     """
     module: Any = pickle
     if can_by_value():
@@ -32,6 +33,12 @@ def dumps(value: Any, what: str) -> bytes:
     try:
         content: bytes = module.dumps(value)
     except Exception as error:  # noqa: BLE001 (whatever its parts raise)
+        for name, each in (arguments or {}).items():
+            if not _can(module, each):
+                raise TuneError(
+                    f"the argument '{name}', a {type(each).__name__}, cannot be pickled for the "
+                    f"trials ({error}): make it in the training function, which each trial calls"
+                ) from None
         more = "" if module is not pickle else f"; cloudpickle can do more: {how_to_install()}"
         raise TuneError(f"{what} cannot be pickled for the trials: {error}{more}") from None
     # A trial's __main__ is another one.
@@ -42,3 +49,11 @@ def dumps(value: Any, what: str) -> bytes:
             f"{how_to_install()}"
         )
     return content
+
+
+def _can(module: Any, value: Any) -> bool:
+    try:
+        module.dumps(value)
+    except Exception:  # noqa: BLE001 (whatever its parts raise)
+        return False
+    return True

@@ -1,7 +1,9 @@
-"""Names of Ray Tune that have no counterpart here."""
+"""Names and modules of Ray Tune that have no counterpart here."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 _TUNER = "write tune.Tuner(train, param_space=..., tune_config=tune.TuneConfig(...)).fit()"
@@ -35,14 +37,133 @@ INSTEAD = {
 }
 
 
+#: The same for names of modules.
+_POLICY = "write a class of tune.policy; docs/policies.md shows how"
+INSTEAD_IN = {
+    "schedulers": {
+        "TrialScheduler": _POLICY,
+        "create_scheduler": INSTEAD["create_scheduler"],
+    },
+    "search": {
+        "SearchAlgorithm": _POLICY,
+        "SearchGenerator": _POLICY,
+        "Searcher": _POLICY,
+        "create_searcher": INSTEAD["create_searcher"],
+        "sample_from": "write tune.expr('2 * hidden')",
+    },
+}
+
+
 class Missing:
     """A name that can be imported, and says what to do instead once it is used."""
 
-    def __init__(self, name: str) -> None:
-        self._sentence = f"there is no tune.{name}: {INSTEAD[name]}"
+    def __init__(self, name: str, module: str = "") -> None:
+        instead = INSTEAD_IN[module][name] if module else INSTEAD[name]
+        place = f"tune.{module}." if module else "tune."
+        self._sentence = f"there is no {place}{name}: {instead}"
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(self._sentence)
 
     def __mro_entries__(self, _: tuple[Any, ...]) -> NoReturn:
         raise TypeError(self._sentence)
+
+
+_LOGS = (
+    "result.json, progress.csv and TensorBoard's files are written anyway; a tune.Callback is told "
+    "of each result"
+)
+_OPTUNA = "write from tune.search.optuna import OptunaSearch"
+_TPE = "name the driver's own: tune.TuneConfig(search_alg='tpe')"
+_GP = "name the driver's own: tune.TuneConfig(search_alg='gp')"
+_HIGHER = "its names stand one level higher: write from tune.{} import ..."
+_TRAINABLE = "write tune.Trainable, tune.with_parameters or tune.with_resources"
+_PLAIN = "write import tune; what is public stands there"
+
+#: Modules of Ray's, and what to do instead. What is below one of them is meant, too.
+MODULES = {
+    "analysis": INSTEAD["ExperimentAnalysis"],
+    "automl": _TUNER,
+    "cli": "the program tune has commands: tune ls, tune best, tune status",
+    "context": "write tune.get_context()",
+    "error": "write tune.TuneError",
+    "examples": "docs/python.md has programs to begin with",
+    "execution": "a search runs in a program of its own; docs/python.md says what it can be told",
+    "experiment": _TUNER,
+    "experimental": _PLAIN,
+    "impl": _PLAIN,
+    "integration.aim": _LOGS,
+    "integration.comet": _LOGS,
+    "integration.docker": INSTEAD["SyncConfig"],
+    "integration.horovod": "a trial is one program, which may start others",
+    "integration.kubernetes": INSTEAD["SyncConfig"],
+    "integration.mxnet": "call tune.report(metrics) from a callback of the library",
+    "integration.ray_train": "call tune.report in the function; tune.integration has callbacks",
+    "integration.tensorflow": "write from tune.integration.keras import ...",
+    "integration.torch": "a trial is one program, which may start others",
+    "logger": _LOGS,
+    "progress_reporter": _PRINTS,
+    "registry": _ITSELF,
+    "resources": "write tune.with_resources(train, {'cpu': 2})",
+    "result": "metrics have their names in result.metrics",
+    "result_grid": "write tune.ResultGrid",
+    "sample": "write tune.uniform and the others",
+    "search.ax": _GP,
+    "search.basic_variant": _HIGHER.format("search"),
+    "search.bayesopt": _GP,
+    "search.bohb": "name the driver's own: tune.TuneConfig(search_alg='bohb', scheduler='bohb')",
+    "search.concurrency_limiter": _HIGHER.format("search"),
+    "search.flaml": _TPE,
+    "search.hebo": _GP,
+    "search.hyperopt": _TPE,
+    "search.nevergrad": "write from tune.integration.nevergrad import NevergradSearch",
+    "search.repeater": _HIGHER.format("search"),
+    "search.sample": "write tune.uniform and the others",
+    "search.search_algorithm": "write a class of tune.policy.Searcher",
+    "search.searcher": "write a class of tune.policy.Searcher",
+    "search.skopt": _GP,
+    "search.variant_generator": "a trial's config is drawn by the driver",
+    "search.zoopt": "name the driver's own: tune.TuneConfig(search_alg='cma_es')",
+    "suggest": "it is called tune.search, as in Ray since 2.0",
+    "syncer": INSTEAD["SyncConfig"],
+    "tune": _TUNER,
+    "tune_config": "write tune.TuneConfig",
+    "utils": "wait_for_gpu and its like are not needed; what is public stands in tune itself",
+    **{
+        f"schedulers.{name}": _HIGHER.format("schedulers")
+        for name in (
+            *("async_hyperband", "hb_bohb", "hyperband", "median_stopping_rule", "pb2", "pbt"),
+            *("resource_changing_scheduler", "trial_scheduler", "util"),
+        )
+    },
+    **{
+        f"stopper.{name}": _HIGHER.format("stopper")
+        for name in (
+            *("experiment_plateau", "function_stopper", "maximum_iteration", "noop", "stopper"),
+            *("timeout", "trial_plateau"),
+        )
+    },
+    **{
+        f"trainable.{name}": _TRAINABLE
+        for name in ("function_trainable", "trainable", "trainable_fn_utils", "util")
+    },
+}
+
+
+class Finder:
+    """Asked last, when there is no such module."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> None:
+        """ModuleNotFoundError that says what to do instead, for a module of `MODULES`."""
+        own, _, module = name.partition(".")
+        part = module
+        while own == "tune" and part:
+            if part in MODULES:
+                # Without its name, by which `from tune import ...` would swallow it.
+                raise ModuleNotFoundError(f"there is no {name}: {MODULES[part]}")
+            part = part.rpartition(".")[0]
+
+    @classmethod
+    def install(cls) -> None:
+        if not any(isinstance(each, cls) for each in sys.meta_path):
+            sys.meta_path.append(cls())

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from types import GeneratorType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
 from tune.checkpoint import Checkpoint
@@ -240,13 +240,28 @@ class StandaloneSession:
 _ONLY_METRIC = "_metric"
 
 
+def _metrics_of(answer: Any, how: str) -> dict[str, Any]:
+    if isinstance(answer, dict):
+        return answer
+    item = getattr(answer, "item", None)  # a number of NumPy
+    if callable(item) and getattr(answer, "size", 1) == 1:
+        answer = item()
+    if isinstance(answer, (int, float)) and not isinstance(answer, bool):
+        return {_ONLY_METRIC: answer}
+    raise TypeError(
+        f"the function {how} a {type(answer).__name__}: a dict of metrics, a number or nothing was "
+        "expected; what else it makes belongs into a file of its checkpoint"
+    )
+
+
 def report_answer(session: Session, answer: Any) -> None:
-    """What a function has answered, or yields, is a report: metrics, or a number."""
-    for each in answer if isinstance(answer, GeneratorType) else (answer,):
-        if isinstance(each, dict):
-            session.report(each, None, None)
-        elif isinstance(each, (int, float)) and not isinstance(each, bool):
-            session.report({_ONLY_METRIC: each}, None, None)
+    """What a function has answered, or yields, is a report: metrics, or a number. TypeError: it is
+    neither, and not None."""
+    if isinstance(answer, GeneratorType):
+        for each in answer:
+            session.report(_metrics_of(each, "yields"), None, None)
+    elif answer is not None:
+        session.report(_metrics_of(answer, "has returned"), None, None)
 
 
 _session: Session | None = None
@@ -265,11 +280,22 @@ def _current() -> Session:
     return _session
 
 
+def _how_to_report(metrics: Any, others: list[str]) -> str:
+    if metrics is not None:
+        return (
+            f"tune.report takes no {others[0]}: it takes metrics, in one dict, save=, a function "
+            "that writes a checkpoint, or checkpoint=, a directory that was written"
+        )
+    shown = ", ".join(f"{name!r}: {name}" for name in others) or "'loss': loss"
+    return f"tune.report takes metrics in one dict: write tune.report({{{shown}}})"
+
+
 def report(
-    metrics: dict[str, Any],
+    metrics: dict[str, Any] | None = None,
     *,
     save: Callable[[str], object] | None = None,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    **others: NoReturn,
 ) -> None:
     """One iteration is over. Returns when the trial is to go on, and never if it is not: then
     ``SystemExit`` is raised, which runs ``finally`` blocks and ends the process with code 0.
@@ -288,6 +314,8 @@ def report(
     TypeError: a metric is no number; ValueError: the checkpoint is no directory. Without a driver
     it prints the metrics.
     """
+    if others or metrics is None:
+        raise TypeError(_how_to_report(metrics, list(others)))
     _current().report(metrics, save, checkpoint)
 
 

@@ -110,13 +110,18 @@ def _number(value: Any) -> Any:
     return _NUMBERS.get(value, value) if isinstance(value, str) else value
 
 
-def _metric(metrics: Any, name: str) -> float | None:
-    """The metric called `name`, where nested ones have slashes; None: it is none, or NaN."""
+def _value(metrics: Any, name: str) -> Any:
     value = metrics.get(name)
     if value is None:
         value = metrics
         for part in name.split("/"):
             value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _metric(metrics: Any, name: str) -> float | None:
+    """The metric called `name`, where nested ones have slashes; None: it is none, or NaN."""
+    value = _value(metrics, name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return None
     return value
@@ -194,10 +199,37 @@ class ResultGrid:
             options += ["--metric", metric]
         if mode is not None:
             options += ["--mode", mode]
-        best = ask("best", self.experiment_path, *options)
+        try:
+            best = ask("best", self.experiment_path, *options)
+        except TuneError as error:
+            raise TuneError(self._why_no_best(str(error), metric, mode)) from None
         if isinstance(best, list):
             best = best[0]
         return next(each for each in self if each.trial_id == best["trial_id"])
+
+    def _why_no_best(self, said: str, metric: str | None, mode: str | None) -> str:
+        """In words of this package."""
+        try:
+            with open(
+                os.path.join(self.experiment_path, "experiment.json"), encoding="utf-8"
+            ) as file:
+                own = json.load(file)["metric"]
+        except OSError:
+            return said
+        name = own if metric is None else metric
+        if name is None or (own is None and mode is None):
+            return (
+                "the search was given no metric, by which a result is the best: say "
+                f"get_best_result(metric={metric or 'loss'!r}, mode='min'), or 'max'; and "
+                "tune.Tuner(..., metric=..., mode=...) another time"
+            )
+        ends = (
+            [_value(each.metrics, name) for each in self._results] if isinstance(name, str) else []
+        )
+        nans = sum(isinstance(each, float) and each != each for each in ends)
+        if nans and not any(_metric(each.metrics, name) is not None for each in self._results):
+            return f"{said}: {nans} of {len(self)} trials came to NaN, which is never the best"
+        return said
 
     def get_dataframe(
         self, filter_metric: str | None = None, filter_mode: str | None = None

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tune._ray import INSTEAD_IN, Missing
+
 Scheduler = dict[str, Any]
+
+__path__: list[str] = []  # so that what Ray has below it is looked for, and its absence explained
 
 #: Ray's options that change nothing here: pbt's files are always written, and a result that lacks
 #: an attribute changes nothing.
@@ -90,3 +94,9 @@ def PopulationBasedTrainingReplay(policy_file: str | os.PathLike[str]) -> Schedu
 def ResourceChangingScheduler(**options: Any) -> Scheduler:
     """Gives trials more when few are left: ``base_scheduler``, ``increase_by``."""
     return _of("resource_changing", options)
+
+
+def __getattr__(name: str) -> Any:
+    if name in INSTEAD_IN["schedulers"]:
+        return Missing(name, "schedulers")
+    raise AttributeError(f"module 'tune.schedulers' has no attribute '{name}'")

@@ -11,6 +11,8 @@ from tune import policy
 
 Rule = dict[str, Any]
 
+__path__: list[str] = []  # so that what Ray has below it is looked for, and its absence explained
+
 
 class Stopper:
     """One of your own. It is pickled, and asked in a process beside the driver: so it answers by

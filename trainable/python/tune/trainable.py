@@ -11,6 +11,8 @@ from typing import Any
 from tune._driver import Connection, TrialStopped, bad_command, plain_metrics, saved_answer
 from tune._session import TrialContext
 
+__path__: list[str] = []  # so that what Ray has below it is looked for, and its absence explained
+
 #: The file of a checkpoint that was answered as a dict.
 _DICT = "checkpoint.pkl"
 

@@ -32,6 +32,9 @@ def load(target: str) -> Any:
     if target.endswith(".pkl"):
         import pickle
 
+        moved = os.environ.get("TUNE_EXPERIMENT_DIR", "")  # where the file lies, if it was moved
+        if not os.path.exists(target) and moved:
+            target = os.path.join(moved, os.path.basename(target))
         with open(target, "rb") as file:
             found = pickle.load(file)
         return getattr(found, "__wrapped_trainable__", found)
@@ -46,9 +49,15 @@ def load(target: str) -> Any:
 
 
 def _load_file(path: str) -> ModuleType:
-    """Under the file's own name, not as ``__main__``: what it does for itself is not done here."""
+    """Under the file's own name, not as ``__main__``: what it does for itself is not done here. A
+    name that another module has, such as ``tune`` or ``json``, is left to that."""
     path = os.path.abspath(path)
     name = os.path.splitext(os.path.basename(path))[0]
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        if getattr(loaded, "__file__", None) == path:
+            return loaded
+        name += "_of_trial"
     sys.path.insert(0, os.path.dirname(path))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -14,7 +14,7 @@ import time
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import joblib
 import numpy
@@ -35,6 +35,43 @@ from tune.tuner import Tuner
 _SPLIT = re.compile(r"split\d+_test_(.*)")
 _BY_RUNGS = ("asha", "asha_promotion", "hyperband", "bohb")
 _UNMOVED = ("expr", "grid_search", "value")
+_DEFAULT_TRIALS = 10
+
+#: Arguments of tune-sklearn's and scikit-learn's searches: the values that change nothing here, and
+#: what to do instead of others.
+_INSTEAD: dict[str, tuple[tuple[Any, ...], str]] = {
+    "loggers": ((None,), "result.json, progress.csv and TensorBoard's files are written anyway"),
+    "mode": ((None, "max"), "a score is better when it is greater: scoring='neg_log_loss', say"),
+    "param_grid": ((), "give param_distributions tune.grid_search([...]), and n_trials=1"),
+    "pipeline_auto_early_stop": ((True,), "the last step of a pipeline is what stops early"),
+    "search_kwargs": ((None,), "give options in search_optimization={'type': 'tpe', ...}"),
+    "stopper": ((None,), "say early_stopping=, time_budget_s= or max_iters="),
+    "use_gpu": ((None, False), "estimators of scikit-learn that use a GPU find it by themselves"),
+}
+
+
+def _refuse(others: dict[str, Any]) -> None:
+    """TypeError: they mean something that is not there. Data are written once for all trials, so
+    pre_dispatch has nothing to spare."""
+    for name, value in others.items():
+        if name == "pre_dispatch":
+            continue
+        if name not in _INSTEAD:
+            raise TypeError(
+                f"TuneSearchCV takes no {name}; options of a searcher stand beside its name: "
+                "search_optimization={'type': 'tpe', 'gamma': 0.2}"
+            )
+        harmless, instead = _INSTEAD[name]
+        if not any(value is each or value == each for each in harmless):
+            raise TypeError(f"TuneSearchCV takes no {name}: {instead}")
+
+
+def TuneGridSearchCV(*_: Any, **__: Any) -> NoReturn:
+    """TypeError that says what to write."""
+    raise TypeError(
+        "there is no TuneGridSearchCV: write TuneSearchCV(estimator, {name: "
+        "tune.grid_search([...])}, n_trials=1)"
+    )
 
 
 class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
@@ -55,6 +92,7 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
         config came, and its last scores; what is refitted learns for as long as the best did.
     ``n_trials``, ``time_budget_s``, ``search_optimization``
         The spec's ``num_samples`` (-1: until the time in seconds is over) and ``searcher``.
+        ``n_iter`` is another name of ``n_trials``.
     ``n_jobs``
         How many trials train at once. None and -1: as many as there are processors.
     ``random_state``
@@ -68,6 +106,7 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
 
     A config that fails gets ``error_score``; where that is ``"raise"``, the first failure ends the
     search with a TuneError. ValueError: no trial came to a score, or what was given makes no sense.
+    TypeError: an argument of tune-sklearn's or scikit-learn's has no counterpart here.
     """
 
     def __init__(
@@ -76,7 +115,7 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
         param_distributions: Any,
         *,
         early_stopping: Any = None,
-        n_trials: int = 10,
+        n_trials: int = _DEFAULT_TRIALS,
         max_iters: int = 1,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -90,7 +129,10 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
         time_budget_s: float | None = None,
         name: str | None = None,
         local_dir: str | None = None,
+        n_iter: int | None = None,
+        **others: Any,
     ) -> None:
+        _refuse(others)
         super().__init__(
             estimator,
             scoring=scoring,
@@ -110,6 +152,7 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
         self.time_budget_s = time_budget_s
         self.name = name
         self.local_dir = local_dir
+        self.n_iter = n_iter
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> TuneSearchCV:
         """Searches, and fits the best config to all of X and y. `params` are those of the
@@ -172,6 +215,11 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
 
     def _space(self) -> Space:
         """Checks what there is to check before anything runs."""
+        if self.n_iter is not None and self.n_trials not in (_DEFAULT_TRIALS, self.n_iter):
+            raise ValueError(
+                f"n_iter and n_trials are the same, and {self.n_iter} and {self.n_trials} were "
+                "given: leave one out"
+            )
         if (self.max_iters > 1) != bool(self.early_stopping):
             raise ValueError(
                 "early_stopping needs max_iters, in how many epochs an estimator learns, above 1; "
@@ -191,7 +239,7 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
 
     def _search(self, task: Task, data: Data) -> ResultGrid:
         fields = {
-            "num_samples": self.n_trials,
+            "num_samples": self.n_trials if self.n_iter is None else self.n_iter,
             "time_budget_s": self.time_budget_s,
             "scheduler": self._scheduler(task.space.spec),
             "searcher": self.search_optimization,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tune._ray import INSTEAD_IN, Missing
 from tune.space import grid_search
 
 __all__ = ["BasicVariantGenerator", "ConcurrencyLimiter", "Repeater", "grid_search"]
@@ -50,3 +51,9 @@ class ConcurrencyLimiter:
 def Repeater(searcher: Any, repeat: int = 1) -> dict[str, Any]:
     """Each config of `searcher` is tried so many times; it learns of the mean."""
     return {**_as_dict(searcher, "Repeater"), "repeat": repeat}
+
+
+def __getattr__(name: str) -> Any:
+    if name in INSTEAD_IN["search"]:
+        return Missing(name, "search")
+    raise AttributeError(f"module 'tune.search' has no attribute '{name}'")
