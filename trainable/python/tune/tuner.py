@@ -17,7 +17,6 @@ from typing import Any
 
 from tune import _notebook, _restoring, _running, trial
 from tune._binary import find_binary
-from tune._fields import directory as absolute
 from tune._fields import (
     checkpoint_name,
     json_default,
@@ -26,6 +25,7 @@ from tune._fields import (
     said_stop,
     take_callbacks,
 )
+from tune._fields import directory as absolute
 from tune._given import Bound, PlacementGroupFactory, WithResources, with_parameters, with_resources
 from tune._target import Asides, program_of
 from tune.callback import Teller
