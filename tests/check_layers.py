@@ -30,6 +30,8 @@ ROOMS = [
     (r"tuner/store/", [r"tuner/store/", FILES, CORE, VALUES]),
     (r"tuner/exec/", [r"tuner/exec/", PLAIN, r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
     (r"tuner/host/", [r"tuner/host/", SPACE, CORE, FILES, r"tuner/exec/(process|process_wide|spawn)\.h", WIRE]),
+    (r"tuner/remote/", [r"tuner/remote/", CORE, FILES, r"tuner/store/", r"tuner/exec/(process|process_wide|spawn)\.h",
+                        VALUES]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, PLAIN, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/check/", [r"tuner/check/", r"tuner/loop/(launch|take_in)\.h", SPEC, SPACE, CORE, r"tuner/store/",

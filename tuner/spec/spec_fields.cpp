@@ -77,6 +77,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "max_concurrent_trials",
         "resources_per_trial",
         "resources",
+        "remote",
         "time_budget_s",
         "stop",
         "seed",
@@ -105,6 +106,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "checkpoint_frequency", "checkpoint_at_end", "max_checkpoint_bytes"}},
       {"/failure_config",
        {"max_failures", "fail_fast", "max_failures_in_a_row", "retry_on", "never_retry_on"}},
+      {"/remote", {"path", "checkpoints", "bytes_per_s", "flush_s"}},
   };
   return fields;
 }
