@@ -57,8 +57,8 @@ class Mirror final : public CheckpointMirror {
   News take_news() override;
 
   /// Nothing is added any more: waits until all is up, at most `limit_s`, and `patience_s` for a
-  /// store that cannot be reached; gives the lease back. Answers with what is not up, as a sentence;
-  /// empty: nothing.
+  /// store that cannot be reached; gives the lease back. Answers with what is not up, as a
+  /// sentence; empty: nothing.
   std::string finish(Seconds limit_s, Seconds patience_s = 1e9);
   /// What `finish` has to wait for by now: "2 checkpoints"; empty: nothing that is known.
   std::string waiting() const;

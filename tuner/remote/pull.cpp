@@ -208,7 +208,7 @@ void require_room(FileSystem& files, const path& directory) {
 void wait_for_lease(RemoteLeaseHolder& lease, const PullOptions& options) {
   for (;;) {
     try {
-      lease.acquire();
+      lease.acquire(true);
       return;
     } catch (const RemoteLeaseHeld& held) {
       if (options.on_wait) options.on_wait(held.what());

@@ -82,11 +82,16 @@ RemoteError explain_remote(const std::string& while_doing, const std::string& wo
   const Kind kind = kind_of(words);
   constexpr std::size_t shown = 300;
   std::string own = clean_text(words.substr(0, shown));
-  return {kind, while_doing + ": " + sentence_of(kind) + (own.empty() ? "" : " (" + own + ")")};
+  const bool is_clock = has(words, {"RequestTimeTooSkewed", "RequestExpired"});
+  return {kind, while_doing + ": " +
+                    (is_clock ? "the clock of this machine and that of the store differ too much"
+                              : sentence_of(kind)) +
+                    (own.empty() ? "" : " (" + own + ")")};
 }
 
 Rcd::Rcd(std::optional<std::uint64_t> bytes_per_s, const std::atomic<bool>& stop)
-    : stop_(stop), credentials_(std::string(user) + ":" + random_name() + random_name() + random_name()) {
+    : stop_(stop),
+      credentials_(std::string(user) + ":" + random_name() + random_name() + random_name()) {
   start(bytes_per_s);
   const Json version = call("core/version", Json::object());
   const Json numbers = version.value("decomposed", Json::array());

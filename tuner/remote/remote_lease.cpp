@@ -22,14 +22,14 @@ RemoteLeaseHolder::RemoteLeaseHolder(RemoteStore& store, UploadMemory& memory, S
     : store_(store), memory_(memory), lease_s_(lease_s) {}
 
 /// If what is on the remote is not what this directory goes on from.
-void RemoteLeaseHolder::refuse_other_state(bool is_own) {
+void RemoteLeaseHolder::refuse_other_state(bool is_own, bool takes_state) {
   std::optional<StateMarkerName> newest;
   for (const auto& [name, bytes] : store_.list("state", false)) {
     const auto parsed = parse_state_marker_name(name);
     if (parsed && (!newest || *newest < *parsed)) newest = parsed;
   }
   own_.session = newest ? newest->session : 0;
-  if (!newest || is_own) return;
+  if (!newest || is_own || takes_state) return;
   const auto& identity = memory_.identity();
   const auto text = store_.get_text(state_marker_name(newest->session, newest->number));
   const auto marker = text ? parse_state_marker(*text) : std::nullopt;
@@ -54,12 +54,12 @@ void RemoteLeaseHolder::refuse(const RemoteLease& other) {
                         "then is not on the remote");
 }
 
-void RemoteLeaseHolder::acquire() {
+void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto identity = memory_.identity();
   const auto text = store_.get_text(lease_name);
   const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
   const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
-  refuse_other_state(is_own);
+  refuse_other_state(is_own, takes_state);
   if (text && !is_own && !(lease && lease->is_released)) {
     const Seconds now = seconds_since_boot();
     if (*text != watched_) {

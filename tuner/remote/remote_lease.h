@@ -36,8 +36,9 @@ class RemoteLeaseHolder {
   /// Takes it if nobody has it, it was given back, or it is that of an earlier driver of this very
   /// directory; else RemoteLeaseHeld, until it has not been renewed for its whole length between
   /// the first call and this one. RemoteTakenOver if the remote has another experiment, or one that
-  /// has gone on elsewhere since it was here.
-  void acquire();
+  /// has gone on elsewhere since it was here; not if `takes_state`: then what is there is taken
+  /// before anything is put there.
+  void acquire(bool takes_state = false);
 
   /// To be called now and then; renews it when that is due. RemoteTakenOver if another
   /// has it.
@@ -47,7 +48,7 @@ class RemoteLeaseHolder {
   bool is_held() const { return is_held_; }
 
  private:
-  void refuse_other_state(bool is_own);
+  void refuse_other_state(bool is_own, bool takes_state);
   void write(bool is_released);
   [[noreturn]] void refuse(const RemoteLease& other);
 
