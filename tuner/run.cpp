@@ -219,7 +219,7 @@ struct Engine {
   std::string finish_remote() {
     if (!mirror) return {};
     if (const std::string waiting = mirror->waiting(); !waiting.empty() && options.on_wait) {
-      options.on_wait("waiting until " + waiting + " more is on the remote, at most " +
+      options.on_wait("waiting until " + waiting + " on the remote, at most " +
                       std::to_string(static_cast<long>(spec.remote.flush_s)) + " s");
     }
     return mirror->finish(spec.remote.flush_s);

@@ -114,7 +114,7 @@ class Troubled(RemoteCase):
         for name, value in self.store.environment.items():
             self.environ(name, value)
 
-    def run_with(self, fault, expect, flush_s=4, **fields):
+    def run_with(self, fault, expect, flush_s=1, **fields):
         self.store.fault = fault
         self.write("spec.json", self.quadratic(
             remote={"path": "hostile:bucket/sweeps", "flush_s": flush_s}, **fields))
@@ -124,9 +124,9 @@ class Troubled(RemoteCase):
 
     def assert_pushed_later(self):
         """What is there is never taken for more than it is, and `push` mends it."""
+        self.store.fault = ""
         self.assertEqual(self.json("remote", "verify", "hostile:bucket/sweeps/spec", expect=3)["checkpoints"],
                          0)
-        self.store.fault = ""
         self.tune("push", "results/spec")
         check = self.verified("hostile:bucket/sweeps/spec")
         self.assertEqual(check["damage"], [])
@@ -176,7 +176,7 @@ class Troubled(RemoteCase):
         self.assertEqual(self.states(), ["TERMINATED"] * 2)
 
     def test_a_slow_store_is_waited_for_at_the_end(self):
-        self.store.slow_bytes_per_s = 20_000
+        self.store.slow_bytes_per_s = 100_000
         self.run_with("slow", 0, flush_s=60)
         self.assertEqual(self.verified("hostile:bucket/sweeps/spec")["damage"], [])
 
@@ -187,6 +187,7 @@ class Troubled(RemoteCase):
         self.wait_for_iteration(19)
         self.wait_until(lambda: self.store.requests > 0, "a request")
         self.store.fault = ""
+        self.wait_until(lambda: (self.status() or {}).get("state_time"), "a state")
         with open(self.go, "w", encoding="ascii"):
             pass
         out = self.finish(driver, 0)

@@ -365,6 +365,7 @@ void Mirror::run() {
       wait_s = held_wait_s;
     } catch (const Error& error) {
       ++failures_in_a_row;
+      if (stop_) break;  // whatever was under way was given up
       const bool is_final = dynamic_cast<const RemoteTakenOver*>(&error) != nullptr;
       const bool is_remote = dynamic_cast<const RemoteError*>(&error) != nullptr;
       if (is_final || (error.fault() == Fault::user && !is_open())) {
@@ -444,7 +445,9 @@ std::string Mirror::left_now(const Shared& shared) {
 
 std::string Mirror::waiting() const {
   const std::lock_guard lock(mutex_);
-  return shared_.queue.empty() && shared_.expected.empty() ? "" : left_now(shared_);
+  const std::size_t count = shared_.queue.size() + shared_.expected.size();
+  if (count == 0) return "";
+  return std::to_string(count) + (count == 1 ? " more checkpoint is" : " more checkpoints are");
 }
 
 std::string Mirror::finish(Seconds limit_s, Seconds patience_s) {

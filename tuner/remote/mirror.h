@@ -60,7 +60,7 @@ class Mirror final : public CheckpointMirror {
   /// store that cannot be reached; gives the lease back. Answers with what is not up, as a
   /// sentence; empty: nothing.
   std::string finish(Seconds limit_s, Seconds patience_s = 1e9);
-  /// What `finish` has to wait for by now: "2 checkpoints"; empty: nothing that is known.
+  /// What `finish` has to wait for by now: "2 more checkpoints are"; empty: nothing that is known.
   std::string waiting() const;
 
  private:

@@ -21,15 +21,18 @@ std::string name_of(const RemoteLease& lease) {
 RemoteLeaseHolder::RemoteLeaseHolder(RemoteStore& store, UploadMemory& memory, Seconds lease_s)
     : store_(store), memory_(memory), lease_s_(lease_s) {}
 
-/// If what is on the remote is not what this directory goes on from.
-void RemoteLeaseHolder::refuse_other_state(bool is_own, bool takes_state) {
+std::optional<StateMarkerName> RemoteLeaseHolder::newest_state() {
   std::optional<StateMarkerName> newest;
   for (const auto& [name, bytes] : store_.list("state", false)) {
     const auto parsed = parse_state_marker_name(name);
     if (parsed && (!newest || *newest < *parsed)) newest = parsed;
   }
-  own_.session = newest ? newest->session : 0;
-  if (!newest || is_own || takes_state) return;
+  return newest;
+}
+
+/// If what is on the remote is not what this directory goes on from.
+void RemoteLeaseHolder::refuse_other_state(const std::optional<StateMarkerName>& newest) {
+  if (!newest) return;
   const auto& identity = memory_.identity();
   const auto text = store_.get_text(state_marker_name(newest->session, newest->number));
   const auto marker = text ? parse_state_marker(*text) : std::nullopt;
@@ -56,10 +59,12 @@ void RemoteLeaseHolder::refuse(const RemoteLease& other) {
 
 void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto identity = memory_.identity();
+  // First: whoever lists is told why that is refused, and who asks for one object is not.
+  const auto newest = newest_state();
   const auto text = store_.get_text(lease_name);
   const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
   const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
-  refuse_other_state(is_own, takes_state);
+  if (!is_own && !takes_state) refuse_other_state(newest);
   if (text && !is_own && !(lease && lease->is_released)) {
     const Seconds now = seconds_since_boot();
     if (*text != watched_) {
@@ -79,7 +84,9 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   }
   own_ = {.experiment = identity.experiment.empty() ? random_name() : identity.experiment,
           .owner = random_name(),
-          .session = std::max({own_.session, identity.session, lease ? lease->session : 0}) + 1,
+          .session = std::max({newest ? newest->session : 0, identity.session,
+                               lease ? lease->session : 0}) +
+                     1,
           .host = this_identity().host,
           .pid = this_identity().pid,
           .lease_s = lease_s_};

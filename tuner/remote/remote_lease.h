@@ -48,7 +48,8 @@ class RemoteLeaseHolder {
   bool is_held() const { return is_held_; }
 
  private:
-  void refuse_other_state(bool is_own, bool takes_state);
+  void refuse_other_state(const std::optional<StateMarkerName>& newest);
+  std::optional<StateMarkerName> newest_state();
   void write(bool is_released);
   [[noreturn]] void refuse(const RemoteLease& other);
 

@@ -61,10 +61,20 @@ void StateMirror::begin_session() {
   retired_.clear();
   to_remove_.clear();
   markers_.clear();
-  for (const auto& [name, bytes] : store_.list("state", false)) {
-    if (parse_state_marker_name(name)) markers_.push_back("state/" + name);
+  // What is not of the last marker is an earlier driver's, which had no time to remove it.
+  std::set<std::string> named;
+  for (const StateFile& file : next_.files) {
+    for (const StatePart& part : file.parts) named.insert(part.name);
   }
-  std::sort(markers_.begin(), markers_.end());
+  const auto last = memory_.state();
+  const std::string marker = last ? state_marker_name(last->session, last->number) : "";
+  for (const auto& [name, bytes] : store_.list("state", false)) {
+    if ("state/" + name == marker) {
+      markers_.push_back(marker);
+    } else if (!named.contains(name)) {
+      to_remove_.push_back(name);
+    }
+  }
   for (StateFile& file : next_.files) {
     for (std::size_t i = 0; i < file.parts.size(); ++i) {
       const StatePart& part = file.parts[i];
@@ -106,6 +116,9 @@ void StateMirror::begin_base(int generation) {
   };
   // Those that only ever grow go on where they were.
   keep(name_of(paths::history(directory_)));
+  keep(name_of(paths::spec(directory_)));
+  keep(name_of(paths::current(directory_)));
+  keep(name_of(paths::snapshot(directory_, generation)));
   int trials_file = 0;
   if (generation > 1) {
     const Snapshot snapshot = read_snapshot(files_, paths::snapshot(directory_, generation));
