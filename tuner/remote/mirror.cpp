@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -108,6 +109,7 @@ class Mirror::Session {
     if (const auto current = checkpoints_.under_way()) {
       if (!mirror_.is_wanted(*current)) {
         checkpoints_.abandon();
+        mirror_.note_nothing_under_way();
         note_begun();
       } else if (look_at(*current)) {
         mirror_.note_up(*current, memory_.checkpoints().at(*current));
@@ -131,6 +133,7 @@ class Mirror::Session {
     try {
       return checkpoints_.look();
     } catch (const Error&) {
+      mirror_.note_nothing_under_way();
       note_begun();
       if (!mirror_.is_wanted(current)) return false;  // its files were removed while they went up
       throw;
@@ -262,6 +265,8 @@ bool Mirror::needs(CheckpointRef checkpoint) const {
   const std::lock_guard lock(mutex_);
   const bool waits = shared_.expected.contains(checkpoint) || shared_.queue.contains(checkpoint);
   if (waits && options_.config.checkpoints == RemoteConfig::Checkpoints::all) return true;
+  // Of a trial that saves faster than that goes up, there would never be one.
+  if (shared_.under_way == checkpoint && waits) return true;
   const auto up = shared_.up.find(checkpoint);
   if (up == shared_.up.end()) return false;
   const auto next_up = std::next(up);
@@ -283,14 +288,30 @@ bool Mirror::is_wanted(CheckpointRef checkpoint) const {
   return shared_.queue.contains(checkpoint);
 }
 
-std::optional<CheckpointRef> Mirror::next_checkpoint() const {
+/// The newest of a trial, which is what a resume wants; the trials take turns.
+std::optional<CheckpointRef> Mirror::next_checkpoint() {
   const std::lock_guard lock(mutex_);
-  return shared_.queue.empty() ? std::nullopt : std::optional(*shared_.queue.begin());
+  const auto& queue = shared_.queue;
+  if (queue.empty()) return std::nullopt;
+  constexpr int no_more = std::numeric_limits<int>::max();
+  auto next = queue.upper_bound({last_trial_, no_more});
+  if (next == queue.end()) next = queue.begin();
+  last_trial_ = next->trial;
+  shared_.under_way = *std::prev(queue.upper_bound({last_trial_, no_more}));
+  return shared_.under_way;
+}
+
+void Mirror::note_nothing_under_way() {
+  const std::lock_guard lock(mutex_);
+  if (!shared_.under_way) return;
+  shared_.news.settled.push_back(shared_.under_way->trial);
+  shared_.under_way.reset();
 }
 
 void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
   const std::lock_guard lock(mutex_);
   ++shared_.uploaded;
+  shared_.under_way.reset();
   if (shared_.queue.erase(checkpoint) == 0) {
     shared_.removals.push_back(directory);  // dropped meanwhile
     return;
@@ -312,6 +333,7 @@ void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
 void Mirror::note_lost(CheckpointRef checkpoint) {
   const std::lock_guard lock(mutex_);
   shared_.queue.erase(checkpoint);
+  shared_.under_way.reset();
   shared_.news.settled.push_back(checkpoint.trial);
 }
 

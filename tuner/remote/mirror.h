@@ -68,6 +68,7 @@ class Mirror final : public CheckpointMirror {
   struct Shared {
     std::set<CheckpointRef> expected;  ///< recorded, perhaps not on disk
     std::set<CheckpointRef> queue;     ///< to be put up
+    std::optional<CheckpointRef> under_way;
     std::map<CheckpointRef, std::string> up;
     std::vector<std::string> removals;  ///< directories whose records of removal are on disk
     News news;
@@ -89,7 +90,8 @@ class Mirror final : public CheckpointMirror {
   void run();
   bool is_open() const;
   bool is_wanted(CheckpointRef checkpoint) const;
-  std::optional<CheckpointRef> next_checkpoint() const;
+  std::optional<CheckpointRef> next_checkpoint();
+  void note_nothing_under_way();
   void note_up(CheckpointRef checkpoint, const std::string& directory);
   void note_lost(CheckpointRef checkpoint);
   void note_failure(const Error& error);
@@ -101,6 +103,7 @@ class Mirror final : public CheckpointMirror {
   FileSystem& files_;
   const Options options_;
   const std::string root_;
+  TrialId last_trial_{};  ///< the thread's: of the last upload
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
