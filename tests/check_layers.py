@@ -55,6 +55,7 @@ LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/", r"tuner/exec/"),
+    (r"(arpa|netinet)/", r"(tuner|tests)/remote/http[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),

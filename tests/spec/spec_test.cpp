@@ -120,6 +120,10 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
         std::vector<Json>{{{"type", "csv"}}, {{"type", "tensorboard"}, {"flush_s", 10}}});
   CHECK(spec.reuse_processes);
   CHECK(spec.max_log_bytes == 50'000'000u);
+  CHECK(spec.remote.path == "s3:bucket/sweeps");
+  CHECK(spec.remote.checkpoints == RemoteConfig::Checkpoints::best);
+  CHECK(spec.remote.bytes_per_s == 10'000'000u);
+  CHECK(spec.remote.flush_s == 60);
   CHECK(spec.min_free_bytes == std::uint64_t{3} << 29);
   CHECK(spec.checkpoint_config.max_checkpoint_bytes == 50'000'000'000u);
   CHECK(spec.snapshot_period_s == 30.0);

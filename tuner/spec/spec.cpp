@@ -268,8 +268,10 @@ class SpecParser {
       const auto bytes = to_bytes(rate);
       return bytes && *bytes >= least_rate ? bytes : std::nullopt;
     };
+    std::optional<std::string> path;
     fields->read("path", "a remote of rclone like \"s3:bucket/prefix\", or an absolute path",
-                 to_text, remote.path);
+                 to_text, path);
+    remote.path = path.value_or("");
     fields->read("checkpoints", "\"all\", \"kept\", \"best\" or \"none\"", to_which,
                  remote.checkpoints);
     fields->read("bytes_per_s", "a number of bytes from 1024 like \"10MB\"", to_rate,
@@ -403,8 +405,7 @@ Json keep_to_json(const std::optional<KeepPaused>& keep) {
 }
 
 Json remote_to_json(const RemoteConfig& remote) {
-  if (remote.path.empty()) return {};
-  return {{"path", remote.path},
+  return {{"path", remote.path.empty() ? Json() : Json(remote.path)},
           {"checkpoints", to_string(remote.checkpoints)},
           {"bytes_per_s", or_null(remote.bytes_per_s)},
           {"flush_s", remote.flush_s}};
