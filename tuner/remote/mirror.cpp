@@ -30,6 +30,8 @@ using Steady = std::chrono::steady_clock;
 /// From the begin of one upload of the state to the next: with the time that one takes, a remote is
 /// at most 10 s behind.
 constexpr Seconds state_period_s = 5;
+/// The same once a checkpoint is up.
+constexpr Seconds state_after_checkpoint_s = 2;
 /// Files of trials go up again so often, and so seldom that they take a twentieth of the time.
 constexpr Seconds files_period_s = 60;
 constexpr double files_cost_factor = 19;
@@ -113,6 +115,8 @@ class Mirror::Session {
         note_begun();
       } else if (look_at(*current)) {
         mirror_.note_up(*current, memory_.checkpoints().at(*current));
+        // A checkpoint that no state knows is of no use.
+        state_due_ = std::min(state_due_, state_began_ + state_after_checkpoint_s);
       }
       return true;
     }
@@ -145,6 +149,7 @@ class Mirror::Session {
 
   void upload_state(bool is_last) {
     const Seconds began = seconds_since_boot();
+    state_began_ = began;
     if (!has_begun_state_) state_.begin_session();
     has_begun_state_ = true;
     // Their records are in the journal by now, and so in what goes up.
@@ -179,6 +184,7 @@ class Mirror::Session {
   CheckpointUploads checkpoints_;
   bool has_begun_state_ = false;
   std::vector<std::string> left_;  ///< directories that no marker makes whole
+  Seconds state_began_ = 0;
   Seconds state_due_ = 0;
   Seconds files_due_ = 0;
 };
