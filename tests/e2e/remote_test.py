@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 from cli_support import main
@@ -86,6 +87,20 @@ class Mirrored(RemoteCase):
         there = {int(name.split("checkpoint_")[1][:6]) for name in self.objects("spec")
                  if name.endswith(".COMMIT.json")}
         self.assertEqual(there, here)
+
+    def marked(self, checkpoints):
+        """How many checkpoints there are of one trial of 6 saves, of which 2 are kept here."""
+        self.write("spec.json", self.quadratic(remote={"path": self.far, "checkpoints": checkpoints},
+                                               num_samples=1, param_space={"lr": 0.1, "iterations": 12}))
+        self.tune("run", "spec.json", "--progress", "none", "--name", checkpoints)
+        self.assertEqual(self.verified(f"{self.far}/{checkpoints}")["damage"], [])
+        return [int(name.split("checkpoint_")[1][:6]) for name in self.objects(checkpoints)
+                if name.endswith(".COMMIT.json")]
+
+    def test_which_checkpoints_go_up_is_chosen(self):
+        self.assertEqual(self.marked("none"), [])
+        self.assertEqual(self.marked("best"), [6])
+        self.assertEqual(self.marked("all"), [1, 2, 3, 4, 5, 6])
 
     def test_a_driver_that_was_killed_is_gone_on_with_on_an_empty_machine(self):
         self.spec({"iterations": 40, "step_s": 0.05}, remote={"path": self.far})
@@ -193,6 +208,16 @@ class Troubled(RemoteCase):
         out = self.finish(driver, 0)
         self.assertIn("the remote is well again after", out)
         self.assertEqual(self.verified("hostile:bucket/spec")["damage"], [])
+
+    def test_uploads_keep_to_their_rate(self):
+        self.write("spec.json", self.quadratic(
+            remote={"path": "hostile:bucket", "bytes_per_s": "1MB"}, num_samples=1))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.write("results/spec/notes.txt", "x" * 3_000_000)
+        begin = time.monotonic()
+        self.tune("push", "results/spec")
+        self.assertGreater(time.monotonic() - begin, 2)
+        self.assertEqual(len(self.store.objects["bucket/spec/notes.txt"][0]), 3_000_000)
 
     def test_keys_are_nowhere(self):
         self.run_with("", 0)
