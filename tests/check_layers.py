@@ -30,6 +30,8 @@ ROOMS = [
     (r"tuner/store/", [r"tuner/store/", FILES, CORE, VALUES]),
     (r"tuner/exec/", [r"tuner/exec/", PLAIN, r"tuner/store/liveness\.h", FILES, CORE, WIRE]),
     (r"tuner/host/", [r"tuner/host/", SPACE, CORE, FILES, r"tuner/exec/(process|process_wide|spawn)\.h", WIRE]),
+    (r"tuner/remote/", [r"tuner/remote/", CORE, FILES, r"tuner/store/", r"tuner/exec/(process|process_wide|spawn)\.h",
+                        VALUES]),
     (r"tuner/loop/", [r"tuner/loop/", SPEC, PLAIN, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/check/", [r"tuner/check/", r"tuner/loop/(launch|take_in)\.h", SPEC, SPACE, CORE, r"tuner/store/",
@@ -53,6 +55,7 @@ LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/", r"tuner/exec/"),
+    (r"(arpa|netinet)/", r"(tuner|tests)/remote/http[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),

@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 set(tune_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tune)
-set(tune_driver_rooms tune_core tune_math tune_space tune_plain tune_spec tune_files tune_store tune_exec tune_host tune_loop
+set(tune_driver_rooms tune_core tune_math tune_space tune_plain tune_spec tune_files tune_store tune_exec tune_host tune_remote tune_loop
                       tune_schedulers tune_searchers tune_callbacks tune_simulation)
 foreach(room IN LISTS tune_driver_rooms)
   string(REPLACE "tune_" "" exported ${room})

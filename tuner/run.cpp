@@ -30,6 +30,8 @@
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/preflight.h"
+#include "tuner/push.h"
+#include "tuner/remote/mirror.h"
 #include "tuner/spec/resume_changes.h"
 #include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
@@ -164,7 +166,8 @@ struct Engine {
                 {.executor = executor,
                  .clock = *clock,
                  .checkpoints = checkpoints,
-                 .doings = watchdog ? &watchdog->doings() : nullptr},
+                 .doings = watchdog ? &watchdog->doings() : nullptr,
+                 .mirror = mirror.get()},
                 to_json(spec), period_s);
     start_session(drive.ledger());
     for (const auto& requeued : plan.requeued) drive.saver().requeue(requeued);
@@ -172,6 +175,7 @@ struct Engine {
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     drive.ledger().write();
     listen(executor);
+    if (mirror) mirror->begin(known_checkpoints(experiment, spec.checkpoint_config));
     DiskGuard disk_guard(*files, drive.workers(), drive.ledger(), callbacks, directory,
                          spec.min_free_bytes);
     LoopEnd end = run(
@@ -196,7 +200,29 @@ struct Engine {
                     [this](const Json& given, TrialId trial) {
                       return complete_config(given, trial, spec, space);
                     }});
-    return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost()};
+    std::string not_on_remote = finish_remote();
+    return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost(),
+            std::move(not_on_remote)};
+  }
+
+  /// From before the experiment is made or changed: what is wrong with the remote is wrong at once.
+  void open_remote() {
+    if (spec.remote.path.empty()) return;
+    mirror = std::make_unique<Mirror>(*own_files,
+                                      Mirror::Options{.directory = directory,
+                                                      .name = spec.name,
+                                                      .config = spec.remote,
+                                                      .lease_s = options.lease_s,
+                                                      .on_wait = options.on_wait});
+  }
+
+  std::string finish_remote() {
+    if (!mirror) return {};
+    if (const std::string waiting = mirror->waiting(); !waiting.empty() && options.on_wait) {
+      options.on_wait("waiting until " + waiting + " on the remote, at most " +
+                      std::to_string(static_cast<long>(spec.remote.flush_s)) + " s");
+    }
+    return mirror->finish(spec.remote.flush_s);
   }
 
   /// What comes after it waits for threads and files, which may take for ever.
@@ -277,6 +303,7 @@ struct Engine {
   /// For what the store keeps: the spec holds the environment of trials, and so perhaps keys.
   std::unique_ptr<FileSystem> own_files = make_posix_file_system(Access::owner);
   CheckpointStore checkpoints{*files, directory};
+  std::unique_ptr<Mirror> mirror;  ///< none where the spec names no remote
   std::unique_ptr<Clock> clock = make_system_clock();
   Experiment experiment;
 };
@@ -361,6 +388,7 @@ RunOutcome run_experiment(const ExperimentSpec& spec, const Catalogue& catalogue
   LeaseWatch watch;
   wait_for_lease(*engine.own_files, engine.directory, watch, options);
   engine.listen_to_signals();
+  if (!ExperimentStore::exists(*engine.files, engine.directory)) engine.open_remote();
   auto store = ExperimentStore::create(*engine.own_files, engine.directory, to_json(spec),
                                        engine.owner(), &watch);
   engine.set_up_callbacks();
@@ -408,6 +436,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   bool salvaged = false;
   auto store = ExperimentStore::open(*engine.own_files, absolute, engine.owner(), recovery, notices,
                                      options.salvage ? &salvaged : nullptr, &watch);
+  engine.open_remote();
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();
   engine.changes = recovery.take_changes();

@@ -36,7 +36,7 @@ int run_command_line(std::vector<std::string> arguments) {
   app.footer(
       "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
       "machine or a damaged\ncheckpoint, 4 ended at once by a failed trial (fail_fast raise), 5 "
-      "and 6 nothing to\nsuggest, 130 interrupted.\n\n"
+      "and 6 nothing to\nsuggest, 7 not everything is on the remote, 130 interrupted.\n\n"
       "Examples:\n  tune init                 # writes spec.json: name your program in it\n"
       "  tune validate spec.json && tune run spec.json\n  tune COMMAND --help\n");
   add_commands(app, line);

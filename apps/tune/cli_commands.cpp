@@ -96,6 +96,8 @@ void add_spec_fields(CLI::App& command, SpecSource& spec, SpecFields which = Spe
       ->allow_extra_args(false)
       ->group(is_change ? "" : "Options");
   for (const auto& option : spec_options()) {
+    // Of a resume, it says where the experiment is.
+    if (is_change && std::string_view(option.pointer) == "/remote/path") continue;
     const std::string shown_in = !is_change || may_change(option.pointer) ? group : "";
     // The defaults of new ones stand in brackets, at the end.
     const std::string help = option.help;
@@ -154,8 +156,14 @@ void add_run_commands(CLI::App& app, Line& line) {
                   "  tune resume results/digits --trial 3 --trial 7\n"
                   "  tune resume results/digits --num-samples 200 --max-concurrent-trials 4\n"
                   "  tune resume results/digits --stop training_iteration=100 --finished\n"
+                  "  tune resume --remote s3:bucket/prefix/digits\n"
                   "  tune resume results/digits -- ./moved/train --data digits\n");
-  add_directory(*resume, line.resume.directory);
+  resume->add_option("DIR", line.resume.directory,
+                     "The experiment's directory; with --remote [results/NAME]");
+  resume
+      ->add_option("--remote", line.resume.remote,
+                   "Take it from there if it is not in DIR: s3:bucket/prefix/NAME")
+      ->type_name("REMOTE");
   CLI::Option* const errored = resume->add_flag(
       "--errored", line.resume.errored, "Failed trials go on from their latest checkpoints");
   resume
@@ -175,6 +183,35 @@ void add_run_commands(CLI::App& app, Line& line) {
                    "With a longer --stop: trials that a shorter one has ended go on too");
   add_spec_fields(*resume, line.spec, SpecFields::changes);
   add_style(*resume, line.style);
+}
+
+void add_remote_commands(CLI::App& app, Line& line) {
+  RemoteRequest& request = line.remote;
+  CLI::App* const pull =
+      add_command(app, "pull", "Take a copy of an experiment from its remote, to look at",
+                  "  tune pull s3:bucket/prefix/digits\n"
+                  "  tune pull s3:bucket/prefix/digits /scratch/digits\n");
+  pull->add_option("REMOTE", request.remote, "Where the experiment is")->required();
+  pull->add_option("DIR", request.directory, "An empty or new directory [results/NAME]");
+
+  CLI::App* const push =
+      add_command(app, "push", "Put on the remote what is not there, of an experiment that rests",
+                  "  tune push results/digits\n"
+                  "  tune push results/digits --remote s3:bucket/prefix\n");
+  add_directory(*push, request.directory);
+  push->add_option("--remote", request.remote, "Instead of the one in its spec")
+      ->type_name("REMOTE");
+
+  CLI::App* const remote = add_command(app, "remote", "Look at an experiment on its remote",
+                                       "  tune remote verify s3:bucket/prefix/digits\n"
+                                       "  tune remote verify s3:bucket/prefix/digits --read\n");
+  remote->require_subcommand(1);
+  CLI::App* const verify =
+      add_command(*remote, "verify", "Say whether what is there is whole; exit code 3 if it is not",
+                  "  tune remote verify s3:bucket/prefix/digits --read\n");
+  verify->add_option("REMOTE", request.remote, "Where the experiment is")->required();
+  verify->add_flag("--read", request.reads, "Read every byte, not the sizes alone");
+  verify->add_flag("--json", request.json, "As one JSON object");
 }
 
 void add_check(CLI::App& app, Line& line) {
@@ -588,6 +625,7 @@ void add_hidden_commands(CLI::App& app, Line& line) {
 
 void add_commands(CLI::App& app, Line& line) {
   add_run_commands(app, line);
+  add_remote_commands(app, line);
   add_spec_commands(app, line);
   add_control_commands(app, line);
   add_look_commands(app, line);

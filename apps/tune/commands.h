@@ -21,6 +21,7 @@ inline constexpr int exit_damaged = 3;
 inline constexpr int exit_raised = 4;       ///< by a failed trial, since fail_fast is "raise"
 inline constexpr int exit_exhausted = 5;    ///< there is nothing to suggest any more
 inline constexpr int exit_nothing_now = 6;  ///< nor before a trial has been told
+inline constexpr int exit_not_on_remote = 7;  ///< all is well here, and not everything is there
 inline constexpr int exit_interrupted = 130;
 
 /// How a run behaves, whatever it runs.
@@ -38,6 +39,7 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
 
 struct ResumeRequest {
   std::string directory;
+  std::string remote;            ///< where to take it from if it is not here; empty: nowhere
   bool errored = false;          ///< failed trials go on
   bool restart_errored = false;  ///< or start from scratch
   bool finished = false;         ///< trials that a longer stop rule lets go on do
@@ -51,6 +53,23 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
 int validate_command(const SpecSource& source);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
+
+/// Takes the experiment from the request's remote, if the directory has none, and says the rest of
+/// what follows in `request` and `changes`.
+void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s);
+
+struct RemoteRequest {
+  std::string remote;     ///< of pull and verify: of the experiment; of push: the place above it
+  std::string directory;  ///< empty: results/NAME
+  bool reads = false;     ///< every byte
+  bool json = false;
+};
+/// Takes a copy of an experiment from its remote.
+int pull_command(const RemoteRequest& request);
+/// Puts up what is not on the remote.
+int push_command(const RemoteRequest& request);
+/// Says whether what is on the remote is whole.
+int verify_remote_command(const RemoteRequest& request);
 
 struct InitRequest {
   std::string file = "spec.json";      ///< "-": standard output

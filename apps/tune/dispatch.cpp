@@ -22,7 +22,13 @@ int carry_out(const std::string& name, Line& line) {
   static const std::set<std::string> wishes = {"stop",       "pause", "unpause",
                                                "checkpoint", "set",   "add"};
   if (wishes.contains(name)) return control_command(line.control);
+  if (name == "resume" && line.resume.directory.empty() && line.resume.remote.empty()) {
+    throw user_error("give the experiment's directory: tune resume DIR");
+  }
   if (name == "resume") return resume_command(line.resume, line.spec, line.style);
+  if (name == "pull") return pull_command(line.remote);
+  if (name == "push") return push_command(line.remote);
+  if (name == "remote") return verify_remote_command(line.remote);
   if (name == "init") {
     line.init.arguments = line.spec.command;
     return init_command(line.init);

@@ -12,6 +12,7 @@ struct Line {
   SpecSource spec;
   RunStyle style;
   ResumeRequest resume;
+  RemoteRequest remote;
   ListRequest list;
   BestRequest best;
   CheckpointsRequest checkpoints;

@@ -159,6 +159,9 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   } else if (is_interrupted || has_unfinished(results.experiment())) {
     lines.emplace_back("go on", resume_command(results));
   }
+  if (!outcome.not_on_remote.empty()) {
+    lines.emplace_back("remote", "not everything is there; once it can be: tune push " + directory);
+  }
   if (const auto text = failed_text(results); !text.empty()) lines.emplace_back("failed", text);
   lines.emplace_back("look further", "tune status " + directory);
   lines.emplace_back("", "tune ls " + directory);
@@ -168,10 +171,14 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   // A driver that is done does not wait for whoever reads what it says.
   OutputPump(STDOUT_FILENO).write("\n" + pairs_text(lines));
   OutputPump(STDERR_FILENO).write(failures_text(results));
+  if (!outcome.not_on_remote.empty()) {
+    OutputPump(STDERR_FILENO).write("tune: " + clean_text(outcome.not_on_remote, Lines::keep) + "\n");
+  }
   if (is_interrupted) return exit_interrupted;
   if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;
   if (gave_up) return exit_trials_failed;
-  return results.experiment().count(TrialState::error) > 0 ? exit_trials_failed : exit_ok;
+  if (results.experiment().count(TrialState::error) > 0) return exit_trials_failed;
+  return outcome.not_on_remote.empty() ? exit_ok : exit_not_on_remote;
 }
 
 template <class Run>
@@ -313,7 +320,11 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
                           [&] { return run_experiment(*spec, catalogue, run_options(style)); });
 }
 
-int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style) {
+int resume_command(const ResumeRequest& given, const SpecSource& given_changes,
+                   const RunStyle& style) {
+  ResumeRequest request = given;
+  SpecSource changes = given_changes;
+  if (!request.remote.empty()) take_from_remote(request, changes, style.lease_s);
   require_experiment(request.directory);
   const std::filesystem::path directory = request.directory;
   const Json recorded = spec_in_force(directory);

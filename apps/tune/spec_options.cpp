@@ -67,6 +67,8 @@ constexpr SpecOption options[] = {
      "Retries of a failed trial, -1: for ever [0]"},
     {"--fail-fast", "/failure_config/fail_fast", ValueKind::flag, "",
      "The first failure ends all trials; --fail-fast=raise: at once"},
+    {"--remote", "/remote/path", ValueKind::text, "REMOTE",
+     "Where rclone keeps a copy: s3:bucket/prefix, or an absolute path [nowhere]"},
     {"--callback", "/callbacks", ValueKind::item, "NAME|JSON",
      "One more callback; may be given several times"},
     {"--reuse-processes", "/reuse_processes", ValueKind::flag, "",

@@ -110,6 +110,16 @@ Json checkpoints_json(const Look& look) {
           {"slowest_rank", slowest_rank(saves) ? Json(slowest_rank(saves)->first) : Json()}};
 }
 
+/// What its last driver has said of its remote; null if it has none.
+Json remote_json(const Look& look) {
+  if (look.grid.spec().remote.path.empty()) return nullptr;
+  const auto file = look.grid.directory() / "remote" / "status.json";
+  const auto files = make_posix_file_system();
+  if (!files->exists(file)) return nullptr;
+  Json json = Json::parse(files->read(file), nullptr, false);
+  return json.is_object() ? json : Json();
+}
+
 Json state_cost_json(const Look& look) {
   const StateCost cost = look.grid.experiment().cost();
   Json json = to_json(cost);
@@ -168,6 +178,7 @@ Json status_json(const Look& look) {
           {"state_bytes", state_bytes(look.grid.directory())},
           {"state_cost", state_cost_json(look)},
           {"checkpoints", checkpoints_json(look)},
+          {"remote", remote_json(look)},
           {"ran", experiment.ran().empty() ? Json() : Json::parse(experiment.ran())},
           {"notices", look.notices}};
 }
@@ -251,6 +262,17 @@ std::string saves_text(const Look& look) {
          " each";
 }
 
+std::string remote_text(const Json& remote) {
+  std::string text = remote.value("remote", "") + ": ";
+  const Json state = remote.value("state_time", Json());
+  text += state.is_number() ? "state of " + format_time(state.get<double>()) : "no state yet";
+  text += ", " + count_of(remote.value("checkpoints_up", std::uint64_t{0}), "checkpoint");
+  const auto waiting = remote.value("checkpoints_waiting", std::uint64_t{0});
+  if (waiting > 0) text += ", " + std::to_string(waiting) + " more wait";
+  if (remote.value("all_up", false)) text += ", all is there";
+  return text;
+}
+
 std::string seconds_text(double sum, std::uint64_t count, double largest) {
   return "mean " + format_seconds(mean(sum, count)) + ", max " + format_seconds(largest);
 }
@@ -312,6 +334,17 @@ int status_command(const std::string& directory, bool json) {
                                        slowest_rank_text(saves));
     lines.emplace_back("  committing",
                        seconds_text(saves.commit_s, saves.committed, saves.max_commit_s));
+  }
+  if (const Json remote = remote_json(look); remote.is_object()) {
+    lines.emplace_back("remote", remote_text(remote));
+    const Json since = remote.value("unreachable_since", Json());
+    const auto failures = remote.value("failures", std::uint64_t{0});
+    if (failures > 0) {
+      lines.emplace_back(
+          since.is_number() ? "  not reached" : "  trouble",
+          (since.is_number() ? "since " + format_time(since.get<double>()) + ", " : "") +
+              count_of(failures, "failure") + ": " + remote.value("last_error", std::string()));
+    }
   }
   print_pairs(lines);
   return exit_ok;

@@ -20,7 +20,7 @@ if(NOT TUNE_SANITIZE)
   set(forked preload python_sklearn)
 endif()
 foreach(name ${forked} ask blobs check cli constraints features look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
-        plain_examples policy ported protocol python python_libraries python_restore resume control events callback
+        plain_examples policy ported protocol python python_libraries python_restore remote resume control events callback
         schedulers simulate tensorboard texts workers lineage machine notebook snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(

@@ -43,6 +43,11 @@ add_test(NAME "e2e workers torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT
 set_tests_properties("e2e workers torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
 set_tests_properties("e2e python torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
 
+# The long form: remote_torture.py --runs 50. Skips itself without rclone.
+add_test(NAME "e2e remote torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/remote_torture.py
+                                           --runs 1 --seed 1)
+set_tests_properties("e2e remote torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+
 add_test(NAME "e2e plain torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plain_torture.py
                                           --runs 12 --seed 1)
 set_tests_properties("e2e plain torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")

@@ -120,6 +120,10 @@ TEST_CASE("A spec with every field means what it says", "[spec][fields]") {
         std::vector<Json>{{{"type", "csv"}}, {{"type", "tensorboard"}, {"flush_s", 10}}});
   CHECK(spec.reuse_processes);
   CHECK(spec.max_log_bytes == 50'000'000u);
+  CHECK(spec.remote.path == "s3:bucket/sweeps");
+  CHECK(spec.remote.checkpoints == RemoteConfig::Checkpoints::best);
+  CHECK(spec.remote.bytes_per_s == 10'000'000u);
+  CHECK(spec.remote.flush_s == 60);
   CHECK(spec.min_free_bytes == std::uint64_t{3} << 29);
   CHECK(spec.checkpoint_config.max_checkpoint_bytes == 50'000'000'000u);
   CHECK(spec.snapshot_period_s == 30.0);
@@ -311,6 +315,11 @@ Json draw_spec(Random& random) {
         {"fail_fast", retries ? Json(false) : pick({false, true, "raise"})},
         {"retry_on", retries ? maybe(rules()) : Json()},
         {"never_retry_on", rules()}}},
+      {"remote",
+       {{"path", maybe("s3:bucket/sweeps")},
+        {"checkpoints", "kept"},
+        {"bytes_per_s", Json()},
+        {"flush_s", 300.0}}},
       {"callbacks", pick({Json::array(), Json::array({{{"type", "csv"}, {"flush_s", 2}}})})},
       {"plugins", pick({Json::array(), Json::array({"/lib/liba.so", "/b.so"})})},
       {"reuse_processes", flip()},

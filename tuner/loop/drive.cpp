@@ -16,7 +16,8 @@ Drive::Drive(DrivenExperiment driven, Surroundings surroundings, Json recorded,
   if (surroundings.threads == Workers::Threads::own) policies_.searcher.work_beside(workers_);
   ledger_.emplace(driven.experiment, policies_, driven.store, workers_, surroundings.clock,
                   std::move(driven.changes));
-  saver_.emplace(*ledger_, workers_, surroundings.checkpoints, callbacks_, spec_.checkpoint_config);
+  saver_.emplace(*ledger_, workers_, surroundings.checkpoints, callbacks_, spec_.checkpoint_config,
+                 surroundings.mirror);
   snapshots_.emplace(*ledger_, policies_, driven.store, workers_, callbacks_, std::move(recorded),
                      period_s);
   bool is_wanted = false;

@@ -37,6 +37,7 @@ struct Surroundings {
   CheckpointKeeper& checkpoints;
   Workers::Threads threads = Workers::Threads::own;
   Doings* doings = nullptr;  ///< where the threads say what they are at; null: nowhere
+  CheckpointMirror* mirror = nullptr;  ///< where checkpoints go besides; null: nowhere
 };
 
 class Drive {

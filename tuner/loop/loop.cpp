@@ -105,6 +105,9 @@ void Loop::turn() {
   attempts_.look_at_deadlines();
   if (wind_down_deadline_ <= ledger_.steady()) end_by_force(Conversation::Urge::terminated);
   look_at_failures();
+  if (const std::string reason = saver_.look_at_mirror(); !reason.empty() && !winding_) {
+    interrupt(reason);
+  }
   check_stop_all();
   fill();
   act();

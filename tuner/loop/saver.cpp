@@ -19,11 +19,12 @@ constexpr std::uint64_t most_prompt_bytes = 16 << 20;
 }  // namespace
 
 Saver::Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
-             const CheckpointConfig& config)
+             const CheckpointConfig& config, CheckpointMirror* mirror)
     : ledger_(ledger),
       pool_(pool),
       store_(store),
       callbacks_(callbacks),
+      mirror_(mirror),
       config_(config),
       retention_(make_retention(config)) {
   if (config_.max_checkpoint_bytes) budget_.emplace(config_, ledger_.experiment().trials());
@@ -184,7 +185,14 @@ void Saver::end_commit(Commit commit, const std::string& error) {
   }
   const auto donor = ledger_.experiment().trial(done.trial).donor;
   ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
+  if (mirror_ != nullptr) {
+    const auto& checkpoints = ledger_.experiment().trial(done.trial).checkpoints;
+    const auto order = rank_checkpoints(checkpoints, config_);
+    const bool is_best = checkpoints[order.front()].index == done.checkpoint.index;
+    mirror_->expect({done.trial, done.checkpoint.index}, is_best);
+  }
   ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
+    if (mirror_ != nullptr) mirror_->committed({trial, checkpoint.index});
     callbacks_.call("on_checkpoint", [&](Callback& callback) {
       callback.on_checkpoint(ledger_.experiment().trial(trial), checkpoint);
     });
@@ -286,7 +294,8 @@ void Saver::apply_retention(TrialId id) {
 bool Saver::is_pinned(TrialId trial, int index) const {
   const auto pins = pins_.find(trial);
   return (pins != pins_.end() && pins->second.contains(index)) ||
-         ledger_.experiment().is_donated(trial, index);
+         ledger_.experiment().is_donated(trial, index) ||
+         (mirror_ != nullptr && mirror_->needs({trial, index}));
 }
 
 void Saver::release(TrialId clone, const std::optional<DonorCheckpoint>& before) {
@@ -331,6 +340,7 @@ void Saver::requeue(const TrialRequeued& requeued) {
 
 void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
   ledger_.when_durable([this, trial, indices = std::move(indices)] {
+    if (mirror_ != nullptr) mirror_->dropped(trial, indices);
     pool_.post(
         Lane::deletions,
         [this, trial, indices]() -> std::string {
@@ -345,6 +355,14 @@ void Saver::remove_when_durable(TrialId trial, std::vector<int> indices) {
           if (!error.empty()) callbacks_.notice(error);
         });
   });
+}
+
+std::string Saver::look_at_mirror() {
+  if (mirror_ == nullptr) return {};
+  CheckpointMirror::News news = mirror_->take_news();
+  for (const auto& notice : news.notices) callbacks_.notice(notice);
+  for (const TrialId trial : news.settled) apply_retention(trial);
+  return std::move(news.taken_over);
 }
 
 /// Whatever else is there of the kind may be half-written, or later than what it goes on from.

@@ -24,6 +24,7 @@
 #include "tuner/loop/workers.h"
 #include "tuner/plain/plain_program.h"
 #include "tuner/store/checkpoint_keeper.h"
+#include "tuner/store/checkpoint_mirror.h"
 
 namespace tune {
 
@@ -40,9 +41,9 @@ struct Save {
 
 class Saver {
  public:
-  /// All parts outlive it.
+  /// All parts outlive it. `mirror`: where checkpoints go besides; null: nowhere.
   Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
-        const CheckpointConfig& config);
+        const CheckpointConfig& config, CheckpointMirror* mirror = nullptr);
 
   /// The index of the trial's next save, and from now on used.
   int take_index(TrialId trial);
@@ -85,6 +86,10 @@ class Saver {
 
   /// Drops what retention no longer wants; called after each commit, unpin and end of a trial.
   void apply_retention(TrialId trial);
+
+  /// To be called now and then: says what the mirror has to say, and drops what it needs no longer.
+  /// Answers why the run must end, empty if it need not.
+  std::string look_at_mirror();
 
   /// What a trial starts with.
   struct Source {
@@ -132,6 +137,7 @@ class Saver {
   Workers& pool_;
   CheckpointKeeper& store_;
   CallbackList& callbacks_;
+  CheckpointMirror* const mirror_;
   CheckpointConfig config_;
   std::unique_ptr<Retention> retention_;
   std::map<TrialId, int> indices_;  ///< the last one taken, for trials with saves under way

@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t most_samples = 1'000'000'000;
 constexpr std::size_t longest_name = 100;
 /// What rules look at, the end of a log, always stays.
+constexpr std::uint64_t least_rate = 1024;  // of uploads, in bytes a second
 constexpr std::uint64_t least_log_bytes = 1'000'000;
 
 std::optional<std::string> to_name(const Json& json) {
@@ -84,6 +85,7 @@ class SpecParser {
     parse_resources(top_, spec_, problems_);
     parse_checkpoint_config();
     parse_failures(top_, spec_, problems_);
+    parse_remote();
 
     parse_policies({space,
                     std::move(objectives),
@@ -253,6 +255,33 @@ class SpecParser {
     return FieldReader(*json, append_pointer("", name), problems_);
   }
 
+  void parse_remote() {
+    const Json* json = top_.find("remote");
+    if (json == nullptr || json->is_null()) return;
+    const auto fields = fields_of("remote");
+    if (!fields) return;
+    RemoteConfig& remote = spec_.remote;
+    const auto to_which = [](const Json& word) {
+      return word.is_string() ? parse_remote_checkpoints(word.get<std::string>()) : std::nullopt;
+    };
+    const auto to_rate = [](const Json& rate) {
+      const auto bytes = to_bytes(rate);
+      return bytes && *bytes >= least_rate ? bytes : std::nullopt;
+    };
+    std::optional<std::string> path;
+    fields->read("path", "a remote of rclone like \"s3:bucket/prefix\", or an absolute path",
+                 to_text, path);
+    remote.path = path.value_or("");
+    fields->read("checkpoints", "\"all\", \"kept\", \"best\" or \"none\"", to_which,
+                 remote.checkpoints);
+    fields->read("bytes_per_s", "a number of bytes from 1024 like \"10MB\"", to_rate,
+                 remote.bytes_per_s);
+    fields->read("flush_s", "a positive number of seconds up to 1e9", to_seconds, remote.flush_s);
+    if (fields->find("path") == nullptr) fields->complain("path", "remote needs a path");
+    if (remote.path.empty()) return;
+    if (const auto wrong = wrong_remote_path(remote.path)) fields->complain("path", "path " + *wrong);
+  }
+
   void parse_checkpoint_config() {
     CheckpointConfig& config = spec_.checkpoint_config;
     if (const auto fields = fields_of("checkpoint_config")) read(*fields, config);
@@ -375,6 +404,13 @@ Json keep_to_json(const std::optional<KeepPaused>& keep) {
   return keep->processes ? Json(*keep->processes) : Json(std::to_string(*keep->bytes) + "B");
 }
 
+Json remote_to_json(const RemoteConfig& remote) {
+  return {{"path", remote.path.empty() ? Json() : Json(remote.path)},
+          {"checkpoints", to_string(remote.checkpoints)},
+          {"bytes_per_s", or_null(remote.bytes_per_s)},
+          {"flush_s", remote.flush_s}};
+}
+
 /// null, the only one, or the list.
 Json one_or_list(const Json& list) {
   if (list.empty()) return nullptr;
@@ -460,6 +496,7 @@ Json to_json(const ExperimentSpec& spec) {
         {"checkpoint_at_end", checkpoints.checkpoint_at_end},
         {"max_checkpoint_bytes", or_null(checkpoints.max_checkpoint_bytes)}}},
       {"failure_config", failures_to_json(spec.failure_config)},
+      {"remote", remote_to_json(spec.remote)},
       {"callbacks", spec.callbacks},
       {"plugins", plugins},
       {"reuse_processes", spec.reuse_processes},

@@ -11,6 +11,7 @@
 
 #include "tuner/core/catalogue.h"
 #include "tuner/core/failure_rules.h"
+#include "tuner/core/remote_config.h"
 #include "tuner/core/retention.h"
 #include "tuner/plain/plain_program.h"
 #include "tuner/space/search_space.h"
@@ -77,6 +78,7 @@ struct ExperimentSpec {
   Json scheduler = Json::object({{"type", "fifo"}});  ///< the same
   CheckpointConfig checkpoint_config;
   FailureConfig failure_config;
+  RemoteConfig remote;  ///< its path is empty: none
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
   /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
   std::vector<std::filesystem::path> plugins;

@@ -80,6 +80,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "resources_per_worker",
         "placement",
         "resources",
+        "remote",
         "time_budget_s",
         "stop",
         "seed",
@@ -108,6 +109,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
         "checkpoint_frequency", "checkpoint_at_end", "max_checkpoint_bytes"}},
       {"/failure_config",
        {"max_failures", "fail_fast", "max_failures_in_a_row", "retry_on", "never_retry_on"}},
+      {"/remote", {"path", "checkpoints", "bytes_per_s", "flush_s"}},
   };
   return fields;
 }

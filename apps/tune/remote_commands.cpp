@@ -1,0 +1,128 @@
+// `tune pull`, `tune push` and `tune remote verify`. Knows no object on a store.
+#include <unistd.h>
+
+#include "apps/tune/commands.h"
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "tuner/core/error.h"
+#include "tuner/core/remote_config.h"
+#include "tuner/push.h"
+#include "tuner/remote/pull.h"
+#include "tuner/store/experiment_store.h"
+
+namespace tune {
+
+namespace {
+
+/// Says it at most every 10 s: it comes again and again.
+std::function<void(const std::string&)> seldom() {
+  return [said_at = -1e9](const std::string& sentence) mutable {
+    constexpr double period_s = 10;
+    const double now = seconds_since_boot();
+    if (now - said_at < period_s) return;
+    said_at = now;
+    complain(sentence);
+  };
+}
+
+std::string checked(std::string remote) {
+  if (const auto wrong = wrong_remote_path(remote)) throw user_error("the remote " + *wrong);
+  while (remote.size() > 1 && remote.ends_with('/')) remote.pop_back();
+  return remote;
+}
+
+/// The last part of it, which is the experiment's name.
+std::string name_in(const std::string& remote) {
+  return remote.substr(remote.find_last_of("/:") + 1);
+}
+
+std::filesystem::path place_of(const std::string& remote, const std::string& directory) {
+  if (!directory.empty()) return std::filesystem::absolute(directory).lexically_normal();
+  return std::filesystem::absolute("results/" + name_in(remote));
+}
+
+std::filesystem::path pull_into(const std::string& remote, const std::filesystem::path& place,
+                                bool takes_over, double lease_s) {
+  const auto files = make_posix_file_system(Access::owner);
+  const Pulled pulled = pull(*files, {.root = remote,
+                                      .directory = place,
+                                      .takes_over = takes_over,
+                                      .lease_s = lease_s,
+                                      .on_wait = seldom()});
+  for (const auto& problem : pulled.problems) complain(problem);
+  complain("took " + count_of(pulled.checkpoints, "checkpoint") + " (" +
+           format_bytes(static_cast<double>(pulled.bytes)) + ") and the state of " +
+           format_time(pulled.time) + " from " + remote + " into " + place.native());
+  return place;
+}
+
+}  // namespace
+
+int pull_command(const RemoteRequest& request) {
+  const std::string remote = checked(request.remote);
+  pull_into(remote, place_of(remote, request.directory), false, 60);
+  return exit_ok;
+}
+
+int push_command(const RemoteRequest& request) {
+  const Look look = look_at(request.directory);
+  const std::string path = request.remote.empty() ? "" : checked(request.remote);
+  push_experiment(look.grid, {.path = path, .on_wait = seldom()});
+  const std::string& used = path.empty() ? look.grid.spec().remote.path : path;
+  print("all of " + look.grid.directory().native() + " is on " +
+        remote_below(used, look.grid.spec().name) + "\n");
+  return exit_ok;
+}
+
+int verify_remote_command(const RemoteRequest& request) {
+  const std::string remote = checked(request.remote);
+  const auto files = make_posix_file_system(Access::owner);
+  const auto scratch =
+      std::filesystem::temp_directory_path() / ("tune-verify-" + std::to_string(::getpid()));
+  const RemoteCheck check = check_remote(*files, remote, scratch, request.reads);
+  if (request.json) {
+    print_json({{"remote", remote},
+                {"state_time", check.state ? Json(check.state->time) : Json()},
+                {"checkpoints", check.checkpoints},
+                {"bytes", check.bytes},
+                {"without_marker", check.unmarked},
+                {"damage", check.damage}});
+  } else {
+    std::vector<std::pair<std::string, std::string>> lines = {
+        {"remote", remote},
+        {"state", check.state
+                      ? "of " + format_time(check.state->time) + ", by host " + check.state->host
+                      : "none that is whole"},
+        {"checkpoints", count_of(check.checkpoints, "whole one") + ", " +
+                            format_bytes(static_cast<double>(check.bytes)) +
+                            (request.reads ? ", every byte read" : ", by their sizes")},
+    };
+    for (const auto& name : check.unmarked) lines.emplace_back("no marker", name);
+    for (const auto& sentence : check.damage) lines.emplace_back("damaged", sentence);
+    print_pairs(lines);
+  }
+  return check.damage.empty() ? exit_ok : exit_damaged;
+}
+
+void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s) {
+  const std::string remote = checked(request.remote);
+  // It is no field of the spec here.
+  std::erase_if(changes.options,
+                [](const auto& given) { return std::string_view(given.option->pointer) == "/remote/path"; });
+  const auto place = place_of(remote, request.directory);
+  request.directory = place.native();
+  if (!ExperimentStore::exists(*make_posix_file_system(), place)) {
+    pull_into(remote, place, true, lease_s);
+  }
+  const Json spec = ExperimentStore::read_spec(*make_posix_file_system(), place);
+  const std::string name = spec.value("name", "");
+  if (name != name_in(remote)) {
+    throw user_error("the experiment on " + remote + " is called " + name +
+                     ", and so belongs into a directory of that name there");
+  }
+  std::string above = remote.substr(0, remote.size() - name.size());
+  while (above.size() > 1 && above.ends_with('/')) above.pop_back();
+  changes.settings.push_back("remote/path=" + Json(above).dump());
+}
+
+}  // namespace tune

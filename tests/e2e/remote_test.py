@@ -1,0 +1,339 @@
+"""An experiment with a copy on a remote store: what goes up, what comes back, and what is said when it
+cannot. Real rclone; stores are a directory and a server that misbehaves."""
+import filecmp
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from cli_support import main
+from driver_support import DriverCase
+from hostile_store import Store
+
+RCLONE = shutil.which("rclone")
+
+
+@unittest.skipUnless(RCLONE, "there is no rclone here")
+class RemoteCase(DriverCase):
+    def setUp(self):
+        super().setUp()
+        self.far = self.path("far")
+        os.mkdir(self.far)
+        self.environ("RCLONE_CONFIG", "/dev/null")
+
+    def environ(self, name, value):
+        before = os.environ.get(name)
+        os.environ[name] = value
+        self.addCleanup(lambda: os.environ.pop(name) if before is None
+                        else os.environ.__setitem__(name, before))
+
+    def objects(self, *parts):
+        found = []
+        for folder, _, files in os.walk(os.path.join(self.far, *parts)):
+            found += [os.path.relpath(os.path.join(folder, file), self.far) for file in files]
+        return sorted(found)
+
+    def verified(self, remote=None, read=True):
+        words = ["remote", "verify", remote or self.far + "/spec", "--json"] + ["--read"] * read
+        return json.loads(self.tune(*words).out)
+
+    def finish(self, driver, expect):
+        out = driver.communicate(timeout=240)[0].decode()
+        if expect is not None:
+            self.assertEqual(driver.returncode, expect, out)
+        return out
+
+    def status(self, directory="results/spec"):
+        return self.json("status", directory)["remote"]
+
+    def last_iterations(self, directory, trials):
+        return [self.iterations(trial, directory)[-1:] for trial in range(trials)]
+
+
+class Mirrored(RemoteCase):
+    def test_what_an_experiment_has_is_on_the_remote_when_it_has_ended(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        check = self.verified()
+        self.assertEqual(check["damage"], [])
+        self.assertEqual(check["without_marker"], [])
+        kept = self.json("status", "results/spec")["checkpoints"]["kept"]
+        self.assertEqual(check["checkpoints"], kept)
+        self.assertTrue(self.status()["all_up"])
+        for trial in range(4):
+            for file in ("result.json", "params.json", "stdout.log"):
+                self.assertTrue(filecmp.cmp(f"{self.far}/spec/trial_0000{trial}/{file}",
+                                            self.path(f"results/spec/trial_0000{trial}/{file}"), False))
+
+    def test_a_pulled_copy_says_what_the_experiment_says(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.tune("pull", self.far + "/spec", "copy")
+        copy, own = self.path("copy"), self.path("results/spec")
+        self.assertEqual(json.dumps(self.json("ls", "copy")).replace(copy, own),
+                         json.dumps(self.json("ls", "results/spec")))
+        self.assertEqual(json.dumps(self.json("checkpoints", "copy", "--verify")).replace(copy, own),
+                         json.dumps(self.json("checkpoints", "results/spec", "--verify")))
+        self.assertEqual(self.lines("events", "copy"), self.lines("events", "results/spec"))
+
+    def test_what_retention_has_dropped_goes_from_the_remote_too(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}, num_samples=1,
+                                               param_space={"lr": 0.1, "iterations": 40}))
+        self.tune("run", "spec.json", "--progress", "none")
+        here = {c["index"] for c in self.json("checkpoints", "results/spec")}
+        there = {int(name.split("checkpoint_")[1][:6]) for name in self.objects("spec")
+                 if name.endswith(".COMMIT.json")}
+        self.assertEqual(there, here)
+
+    def marked(self, checkpoints):
+        """How many checkpoints there are of one trial of 6 saves, of which 2 are kept here."""
+        self.write("spec.json", self.quadratic(remote={"path": self.far, "checkpoints": checkpoints},
+                                               num_samples=1, param_space={"lr": 0.1, "iterations": 12}))
+        self.tune("run", "spec.json", "--progress", "none", "--name", checkpoints)
+        self.assertEqual(self.verified(f"{self.far}/{checkpoints}")["damage"], [])
+        return [int(name.split("checkpoint_")[1][:6]) for name in self.objects(checkpoints)
+                if name.endswith(".COMMIT.json")]
+
+    def test_which_checkpoints_go_up_is_chosen(self):
+        self.assertEqual(self.marked("none"), [])
+        self.assertEqual(self.marked("best"), [6])
+        self.assertEqual(self.marked("all"), [1, 2, 3, 4, 5, 6])
+
+    def test_a_driver_that_was_killed_is_gone_on_with_on_an_empty_machine(self):
+        self.spec({"iterations": 40, "step_s": 0.05}, remote={"path": self.far})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
+        self.wait_until(lambda: any(".COMMIT.json" in name for name in self.objects("spec")) and
+                        any("state/COMMIT" in name for name in self.objects("spec")), "a checkpoint")
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        os.rename(self.path("results"), self.path("gone"))
+        out = self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "5")
+        self.assertIn("drives the experiment", out.err)
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial), list(range(1, 41)))
+        self.assertEqual(self.verified()["damage"], [])
+
+
+class Troubled(RemoteCase):
+    """A store that misbehaves: said once, trained on, and caught up with."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = Store()
+        self.store.__enter__()
+        self.addCleanup(self.store.__exit__)
+        for name, value in self.store.environment.items():
+            self.environ(name, value)
+
+    def run_with(self, fault, expect, flush_s=1, **fields):
+        self.store.fault = fault
+        self.write("spec.json", self.quadratic(
+            remote={"path": "hostile:bucket/sweeps", "flush_s": flush_s}, **fields))
+        done = self.tune("run", "spec.json", "--progress", "none", expect=expect)
+        self.assertEqual({trial["state"] for trial in self.json("ls", "results/spec")}, {"TERMINATED"})
+        return done
+
+    def assert_pushed_later(self):
+        """What is there is never taken for more than it is, and `push` mends it."""
+        self.store.fault = ""
+        self.assertEqual(self.json("remote", "verify", "hostile:bucket/sweeps/spec", expect=3)["checkpoints"],
+                         0)
+        self.tune("push", "results/spec")
+        check = self.verified("hostile:bucket/sweeps/spec")
+        self.assertEqual(check["damage"], [])
+        self.assertEqual(check["checkpoints"], self.json("status", "results/spec")["checkpoints"]["kept"])
+
+    def assert_said(self, done, words):
+        self.assertEqual(done.err.count("training goes on, and what is to be on the remote waits"), 1,
+                         done.err)
+        self.assertIn(words, done.err)
+        self.assertIn("could not be put on hostile:bucket/sweeps/spec", done.err)
+        self.assertIn("tune push", done.out)
+        status = self.status()
+        self.assertGreater(status["failures"], 0)
+        self.assertIn(words, status["last_error"])
+        self.assertFalse(status["all_up"])
+
+    def test_a_store_that_refuses_is_said_with_what_to_look_at(self):
+        self.assert_said(self.run_with("denied", 7), "the store refuses, look at the keys")
+        self.assert_pushed_later()
+
+    def test_a_clock_that_is_wrong_is_called_so(self):
+        self.assert_said(self.run_with("skewed", 7), "clock")
+
+    def test_a_store_that_is_overloaded_is_waited_for(self):
+        self.assert_said(self.run_with("busy", 7), "cannot be reached, or is overloaded")
+        self.assert_pushed_later()
+
+    def test_a_full_store_is_called_full(self):
+        self.assert_said(self.run_with("full", 7), "the store is full")
+
+    def test_what_a_store_cuts_off_never_counts(self):
+        done = self.run_with("truncating", 7)
+        self.assertIn("could not be put on", done.err)
+        self.assert_pushed_later()
+
+    def test_what_a_store_changes_never_counts(self):
+        done = self.run_with("damaging", 7)
+        self.assertIn("could not be put on", done.err)
+        self.assert_pushed_later()
+
+    def test_a_store_that_hangs_holds_up_no_trial(self):
+        self.store.fault = "hanging"
+        self.spec({"iterations": 30, "step_s": 0.01}, remote={"path": "hostile:bucket", "flush_s": 1})
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(30)
+        self.assertIn("could not be put on hostile:bucket/spec", self.finish(driver, 7))
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+
+    def test_a_slow_store_is_waited_for_at_the_end(self):
+        self.store.slow_bytes_per_s = 100_000
+        self.run_with("slow", 0, flush_s=60)
+        self.assertEqual(self.verified("hostile:bucket/sweeps/spec")["damage"], [])
+
+    def test_a_store_that_comes_back_is_caught_up_with(self):
+        self.store.fault = "busy"
+        self.spec({"iterations": 30, "block_at": 20}, remote={"path": "hostile:bucket"})
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(19)
+        self.wait_until(lambda: self.store.requests > 0, "a request")
+        self.store.fault = ""
+        self.wait_until(lambda: (self.status() or {}).get("state_time"), "a state")
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        out = self.finish(driver, 0)
+        self.assertIn("the remote is well again after", out)
+        self.assertEqual(self.verified("hostile:bucket/spec")["damage"], [])
+
+    def test_uploads_keep_to_their_rate(self):
+        self.write("spec.json", self.quadratic(
+            remote={"path": "hostile:bucket", "bytes_per_s": "1MB"}, num_samples=1))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.write("results/spec/notes.txt", "x" * 3_000_000)
+        begin = time.monotonic()
+        self.tune("push", "results/spec")
+        self.assertGreater(time.monotonic() - begin, 2)
+        self.assertEqual(len(self.store.objects["bucket/spec/notes.txt"][0]), 3_000_000)
+
+    def test_keys_are_nowhere(self):
+        self.run_with("", 0)
+        secret = self.store.environment["RCLONE_CONFIG_HOSTILE_SECRET_ACCESS_KEY"].encode()
+        for folder, _, files in os.walk(self.dir):
+            for name in files:
+                with open(os.path.join(folder, name), "rb") as file:
+                    self.assertNotIn(secret, file.read(), name)
+        with self.store.lock:
+            self.assertFalse([name for name, (body, _, _) in self.store.objects.items() if secret in body])
+
+
+class Refused(RemoteCase):
+    """One sentence, exit code 2, and nothing is made."""
+
+    def refusal(self, remote, **environment):
+        self.write("spec.json", self.quadratic(remote={"path": remote}))
+        done = self.tune("run", "spec.json", "--progress", "none", expect=2, **environment)
+        self.assertFalse(os.path.exists(self.path("results", "spec", "CURRENT")))
+        self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        return done.err
+
+    def test_a_remote_that_rclone_does_not_know(self):
+        self.assertIn("rclone knows no such remote", self.refusal("nowhere:bucket"))
+
+    def test_a_relative_path(self):
+        self.assertIn("must be a remote of rclone like s3:bucket/prefix, or an absolute path, got 'back/up'",
+                      self.refusal("back/up"))
+
+    def test_a_relative_path_on_a_remote_that_is_this_disk(self):
+        self.assertIn("must be absolute", self.refusal("disk:far", RCLONE_CONFIG_DISK_TYPE="local"))
+
+    def test_options_that_may_be_keys(self):
+        said = self.refusal(":s3,secret_access_key=open-sesame:bucket")
+        self.assertIn("without options", said)
+        self.assertNotIn("sesame", said)
+
+    def test_no_rclone(self):
+        tools = self.path("tools")
+        os.mkdir(tools)
+        os.symlink(shutil.which("python3"), os.path.join(tools, "python3"))
+        self.assertIn("needs the program rclone", self.refusal(self.far, PATH=tools))
+
+    def test_an_rclone_that_is_too_old(self):
+        tools = self.path("tools")
+        os.mkdir(tools)
+        # What it says of itself is all that differs.
+        with open(os.path.join(tools, "rclone"), "w", encoding="ascii") as file:
+            file.write("#!/usr/bin/env python3\n" + OLD_RCLONE)
+        os.chmod(os.path.join(tools, "rclone"), 0o755)
+        self.assertIn("rclone 1.60 or newer, and this one is v1.45",
+                      self.refusal(self.far, PATH=tools + ":" + os.environ["PATH"]))
+
+    def test_an_experiment_of_that_name_that_is_there_already(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        os.rename(self.path("results"), self.path("gone"))
+        self.assertIn("holds another experiment of this name", self.refusal(self.far))
+
+    def test_nothing_to_pull(self):
+        self.assertIn("there is no experiment on", self.refused("pull", self.far + "/nothing"))
+        self.assertFalse(os.path.exists(self.path("results", "nothing")))
+
+    def test_a_pull_into_what_is_there(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertIn("holds an experiment already", self.refused("pull", self.far + "/spec"))
+
+
+OLD_RCLONE = """
+import http.server, json, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"version": "v1.45", "decomposed": [1, 45, 0]}).encode())
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print("NOTICE: Serving remote control on http://127.0.0.1:%d/" % server.server_address[1], file=sys.stderr,
+      flush=True)
+server.serve_forever()
+"""
+
+
+class TwoMachines(RemoteCase):
+    """Directories take the place of machines: what they share is the remote alone."""
+
+    def test_a_driver_that_lives_keeps_its_experiment(self):
+        self.spec({"iterations": 30, "block_at": 20}, remote={"path": self.far})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "6")
+        self.wait_until(lambda: any("state/COMMIT" in name for name in self.objects("spec")), "a state")
+        other = self.start("resume", "--remote", self.far + "/spec", "other", "--progress", "none")
+        # It watches for longer than the lease: what it sees is renewed.
+        with self.assertRaises(subprocess.TimeoutExpired):
+            other.wait(9)
+        self.end(other)
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        self.finish(driver, 0)
+        self.assertFalse(os.path.exists(self.path("other", "CURRENT")))
+
+    def test_a_driver_that_was_taken_over_from_ends(self):
+        self.spec({"iterations": 40, "block_at": 20}, remote={"path": self.far})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
+        self.wait_until(lambda: any("state/COMMIT" in name for name in self.objects("spec")), "a state")
+        driver.send_signal(signal.SIGSTOP)
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        self.tune("resume", "--remote", self.far + "/spec", "other", "--progress", "none", "--lease-s", "5")
+        driver.send_signal(signal.SIGCONT)
+        out = self.finish(driver, None)
+        self.assertIn("was taken over by pid", out)
+        self.assertEqual({t["state"] for t in self.json("ls", "other")}, {"TERMINATED"})
+        self.assertEqual(self.verified()["damage"], [])
+        # Nor does its directory go on.
+        self.assertIn("go on", self.tune("resume", "results/spec", "--progress", "none", expect=2).err)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+#include "tuner/remote/upload_memory.h"
+
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace tune {
+
+namespace {
+
+const std::filesystem::path experiment = "/results/digits";
+const CheckpointRef first{TrialId{3}, 1};
+
+}  // namespace
+
+TEST_CASE("What is up is remembered by the next driver, in whatever line its file was cut off") {
+  MemoryFileSystem files;
+  {
+    UploadMemory memory(files, experiment, "s3:bucket/digits");
+    memory.set_identity({"e", "o", 4});
+    memory.begin("trial_00003/checkpoint_000001.aa");
+    memory.commit(first, "trial_00003/checkpoint_000001.aa");
+    memory.begin("trial_00003/checkpoint_000002.bb");
+    memory.add_file("trial_00003/result.json", {10, 20});
+  }
+  const auto log = remote_directory(experiment) / "uploaded.jsonl";
+  const std::string whole = files.read(log);
+  {
+    const UploadMemory memory(files, experiment, "s3:bucket/digits");
+    CHECK(memory.identity().session == 4);
+    CHECK(memory.checkpoints().at(first) == "trial_00003/checkpoint_000001.aa");
+    CHECK(memory.begun().contains("trial_00003/checkpoint_000002.bb"));
+    CHECK(memory.has("trial_00003/result.json", {10, 20}));
+    CHECK_FALSE(memory.has("trial_00003/result.json", {11, 20}));
+  }
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    INFO("cut to " << size);
+    files.replace(log, whole.substr(0, size));
+    const UploadMemory memory(files, experiment, "s3:bucket/digits");
+    // Less than there is costs an upload; more would cost a checkpoint.
+    CHECK(memory.checkpoints().size() <= 1);
+    CHECK(memory.identity().session == (memory.identity().experiment.empty() ? 0 : 4));
+  }
+}
+
+TEST_CASE("What is on one remote is not taken for what is on another") {
+  MemoryFileSystem files;
+  {
+    UploadMemory memory(files, experiment, "s3:bucket/digits");
+    memory.set_identity({"e", "o", 4});
+    memory.commit(first, "trial_00003/checkpoint_000001.aa");
+  }
+  const UploadMemory memory(files, experiment, "s3:other/digits");
+  CHECK(memory.checkpoints().empty());
+  CHECK(memory.identity().experiment == "e");
+  CHECK(memory.identity().owner.empty());
+}
+
+}  // namespace tune

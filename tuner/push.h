@@ -1,0 +1,29 @@
+// An experiment that nobody drives, onto its remote.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tuner/remote/mirror.h"
+#include "tuner/result_grid.h"
+
+namespace tune {
+
+/// The checkpoints that `experiment` has, as a mirror wants to know them.
+std::vector<Mirror::Known> known_checkpoints(const Experiment& experiment,
+                                             const CheckpointConfig& config);
+
+struct PushOptions {
+  std::string path;  ///< instead of that in the spec; empty: that
+  Seconds lease_s = 60;
+  Seconds patience_s = 60;  ///< with a store that cannot be reached
+  std::function<void(const std::string& sentence)> on_wait;
+};
+
+/// Puts up what is not there. Error (user) if somebody drives the experiment, or no remote is
+/// known; Error (machine) if not everything could be put up.
+void push_experiment(const ResultGrid& grid, const PushOptions& options);
+
+}  // namespace tune

@@ -1,0 +1,97 @@
+#include "tuner/remote/checkpoint_uploads.h"
+
+#include <utility>
+
+#include "tuner/store/liveness.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+/// Longer than rclone waits for a store that is silent.
+constexpr Seconds stalled_s = 120;
+
+}  // namespace
+
+std::optional<std::string> wrong_sizes(const CheckpointMarker& marker,
+                                       const std::map<std::string, std::uint64_t>& there) {
+  const auto wrong = [&](const std::string& name,
+                         std::uint64_t bytes) -> std::optional<std::string> {
+    const auto found = there.find(name);
+    if (found == there.end()) return marker.directory + "/" + name + " is missing";
+    if (found->second == bytes) return std::nullopt;
+    return marker.directory + "/" + name + " has " + std::to_string(found->second) +
+           " bytes, not " + std::to_string(bytes);
+  };
+  for (const auto& file : marker.files) {
+    if (auto sentence = wrong(file.path, file.bytes)) return sentence;
+  }
+  return wrong("manifest.json", marker.manifest_bytes);
+}
+
+CheckpointUploads::CheckpointUploads(FileSystem& files, std::filesystem::path directory,
+                                     RemoteStore& store, UploadMemory& memory)
+    : files_(files), directory_(std::move(directory)), store_(store), memory_(memory) {}
+
+void CheckpointUploads::begin(CheckpointRef checkpoint) {
+  const auto local = paths::checkpoint(directory_, checkpoint);
+  const std::string name =
+      to_string(checkpoint.trial) + "/" + local.filename().native() + "." + random_name();
+  CheckpointMarker marker = marker_of(checkpoint, name, files_.read(paths::manifest(local)));
+  memory_.begin(name);
+  const Rcd::Job job = store_.begin_put_tree(local, name);
+  current_ = Current{std::move(marker), job, 0, seconds_since_boot()};
+}
+
+std::optional<CheckpointRef> CheckpointUploads::under_way() const {
+  return current_ ? std::optional(current_->marker.checkpoint) : std::nullopt;
+}
+
+bool CheckpointUploads::look() {
+  const std::string doing = "uploading " + current_->marker.directory;
+  try {
+    if (store_.rcd().look(doing, current_->job)) {
+      finish();
+      current_.reset();
+      return true;
+    }
+    const std::uint64_t moved = store_.rcd().moved_bytes(current_->job);
+    const Seconds now = seconds_since_boot();
+    if (moved != current_->moved_bytes) {
+      current_->moved_bytes = moved;
+      current_->moved_at = now;
+    } else if (now - current_->moved_at > stalled_s) {
+      throw RemoteError(
+          RemoteError::Kind::unreachable,
+          doing + ": nothing has moved for " + std::to_string(static_cast<int>(stalled_s)) + " s");
+    }
+    return false;
+  } catch (const Error&) {
+    abandon();
+    throw;
+  }
+}
+
+void CheckpointUploads::finish() {
+  const CheckpointMarker& marker = current_->marker;
+  if (const auto wrong = wrong_sizes(marker, store_.list(marker.directory, true))) {
+    throw RemoteError(RemoteError::Kind::damaged, "what was put up is not there whole: " + *wrong);
+  }
+  store_.put_text(to_text(marker), checkpoint_marker_name(marker.directory));
+  memory_.commit(marker.checkpoint, marker.directory);
+}
+
+void CheckpointUploads::abandon() noexcept {
+  if (!current_) return;
+  store_.rcd().stop(current_->job);
+  current_.reset();
+}
+
+void CheckpointUploads::remove(const std::string& directory) {
+  store_.remove(checkpoint_marker_name(directory));
+  store_.remove_tree(directory);
+  memory_.forget(directory);
+}
+
+}  // namespace tune

@@ -1,0 +1,507 @@
+#include "tuner/remote/mirror.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "trainable/values.h"
+#include "tuner/core/count_of.h"
+#include "tuner/remote/checkpoint_uploads.h"
+#include "tuner/remote/rcd.h"
+#include "tuner/remote/remote_lease.h"
+#include "tuner/remote/remote_store.h"
+#include "tuner/remote/small_files.h"
+#include "tuner/remote/state_mirror.h"
+#include "tuner/remote/upload_memory.h"
+#include "tuner/store/liveness.h"
+
+namespace tune {
+
+namespace {
+
+using Kind = RemoteError::Kind;
+using Steady = std::chrono::steady_clock;
+
+/// From the begin of one upload of the state to the next: with the time that one takes, a remote is
+/// at most 10 s behind.
+constexpr Seconds state_period_s = 5;
+/// The same once a checkpoint is up.
+constexpr Seconds state_after_checkpoint_s = 2;
+/// Files of trials go up again so often, and so seldom that they take a twentieth of the time.
+constexpr Seconds files_period_s = 60;
+constexpr double files_cost_factor = 19;
+constexpr Seconds most_backoff_s = 30;
+constexpr Seconds status_period_s = 1;
+/// A run does not wait longer for its remote before it begins.
+constexpr Seconds open_limit_s = 15;
+constexpr Seconds held_wait_s = 0.5;
+/// Faults of this machine's disk pass where a snapshot took over meanwhile: said when they stay.
+constexpr int faults_until_said = 3;
+
+std::chrono::duration<double> seconds(Seconds s) { return std::chrono::duration<double>(s); }
+
+}  // namespace
+
+/// What the thread works with; made anew when rclone has died.
+class Mirror::Session {
+ public:
+  explicit Session(Mirror& mirror)
+      : mirror_(mirror),
+        memory_(mirror.files_, mirror.options_.directory, mirror.root_),
+        rcd_(mirror.options_.config.bytes_per_s, mirror.stop_),
+        store_(rcd_, mirror.files_, mirror.root_, remote_directory(mirror.options_.directory)),
+        lease_(store_, memory_, mirror.options_.lease_s),
+        state_(mirror.files_, mirror.options_.directory, store_, memory_),
+        checkpoints_(mirror.files_, mirror.options_.directory, store_, memory_) {
+    store_.check_name();
+    const std::lock_guard lock(mirror_.mutex_);
+    mirror_.shared_.up = memory_.checkpoints();
+  }
+  ~Session() { checkpoints_.abandon(); }
+
+  bool is_alive() const { return rcd_.is_alive(); }
+  bool has_lease() const { return lease_.is_held(); }
+  void release() { lease_.release(); }
+
+  /// Error (user) if that is refused for good, or for now.
+  void acquire() {
+    lease_.acquire();
+    has_begun_state_ = false;
+    for (const auto& directory : std::set<std::string>(memory_.begun())) left_.push_back(directory);
+  }
+
+  /// One round of everything that is due; answers how long nothing is.
+  Seconds round() {
+    if (!lease_.is_held()) acquire();
+    lease_.renew();
+    bool has_begun = false;
+    bool is_finishing = false;
+    {
+      const std::lock_guard lock(mirror_.mutex_);
+      has_begun = mirror_.shared_.has_begun;
+      is_finishing = mirror_.shared_.is_finishing;
+    }
+    if (!has_begun) return 0.05;
+    while (!left_.empty()) {
+      checkpoints_.remove(left_.back());
+      left_.pop_back();
+    }
+    const bool is_busy = upload_checkpoints();
+    const Seconds now = seconds_since_boot();
+    // Last, so that it holds all that comes before it.
+    const bool is_last = is_finishing && !is_busy;
+    if (is_last || now >= state_due_) upload_state(is_last);
+    if (is_last) {
+      const std::lock_guard lock(mirror_.mutex_);
+      Shared& shared = mirror_.shared_;
+      shared.is_done = shared.queue.empty() && shared.expected.empty() && shared.removals.empty();
+    }
+    if (is_busy) return 0.02;
+    return std::clamp(state_due_ - seconds_since_boot(), 0.05, 1.0);
+  }
+
+ private:
+  /// Whether more of that is to be done at once.
+  bool upload_checkpoints() {
+    if (const auto current = checkpoints_.under_way()) {
+      if (!mirror_.is_wanted(*current)) {
+        checkpoints_.abandon();
+        mirror_.note_nothing_under_way();
+        note_begun();
+      } else if (look_at(*current)) {
+        mirror_.note_up(*current, memory_.checkpoints().at(*current));
+        // A checkpoint that no state knows is of no use.
+        state_due_ = std::min(state_due_, state_began_ + state_after_checkpoint_s);
+      }
+      return true;
+    }
+    const auto next = mirror_.next_checkpoint();
+    if (!next) return false;
+    try {
+      checkpoints_.begin(*next);
+    } catch (const RemoteError&) {
+      throw;
+    } catch (const Error&) {
+      // It was removed, or damaged: the state will say so.
+      mirror_.note_lost(*next);
+    }
+    return true;
+  }
+
+  bool look_at(CheckpointRef current) {
+    try {
+      return checkpoints_.look();
+    } catch (const Error&) {
+      mirror_.note_nothing_under_way();
+      note_begun();
+      if (!mirror_.is_wanted(current)) return false;  // its files were removed while they went up
+      throw;
+    }
+  }
+
+  /// What is there of a checkpoint that will never be whole.
+  void note_begun() { left_.assign(memory_.begun().begin(), memory_.begun().end()); }
+
+  void upload_state(bool is_last) {
+    const Seconds began = seconds_since_boot();
+    state_began_ = began;
+    if (!has_begun_state_) state_.begin_session();
+    has_begun_state_ = true;
+    // Their records are in the journal by now, and so in what goes up.
+    std::vector<std::string> removals;
+    {
+      const std::lock_guard lock(mirror_.mutex_);
+      removals = mirror_.shared_.removals;
+    }
+    const bool rebase = state_.wants_base() || is_last || began >= files_due_;
+    if (rebase) {
+      upload_small_files(mirror_.files_, mirror_.options_.directory, store_, memory_);
+      const Seconds took = seconds_since_boot() - began;
+      files_due_ = began + std::max(files_period_s, files_cost_factor * took);
+    }
+    state_.upload(rebase, unix_now());
+    for (const auto& directory : removals) checkpoints_.remove(directory);
+    state_.remove_replaced();
+    state_due_ = began + state_period_s;
+    const std::lock_guard lock(mirror_.mutex_);
+    Shared& shared = mirror_.shared_;
+    shared.removals.erase(shared.removals.begin(),
+                          shared.removals.begin() + static_cast<std::ptrdiff_t>(removals.size()));
+    if (memory_.state()) shared.state_time = memory_.state()->time;
+  }
+
+  Mirror& mirror_;
+  UploadMemory memory_;
+  Rcd rcd_;
+  RemoteStore store_;
+  RemoteLeaseHolder lease_;
+  StateMirror state_;
+  CheckpointUploads checkpoints_;
+  bool has_begun_state_ = false;
+  std::vector<std::string> left_;  ///< directories that no marker makes whole
+  Seconds state_began_ = 0;
+  Seconds state_due_ = 0;
+  Seconds files_due_ = 0;
+};
+
+Mirror::Mirror(FileSystem& files, Options options)
+    : files_(files),
+      options_(std::move(options)),
+      root_(remote_below(options_.config.path, options_.name)) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::unique_lock lock(mutex_);
+  auto until = Steady::now() + seconds(open_limit_s);
+  while (!shared_.is_open && !shared_.refusal && Steady::now() < until) {
+    changed_.wait_for(lock, seconds(0.2));
+    if (shared_.is_waiting) until = Steady::now() + seconds(open_limit_s);
+  }
+  shared_.is_open = true;
+  if (!shared_.refusal) return;
+  const std::exception_ptr refusal = shared_.refusal;
+  lock.unlock();
+  thread_.join();
+  std::rethrow_exception(refusal);
+}
+
+Mirror::~Mirror() {
+  stop_ = true;
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Mirror::begin(const std::vector<Known>& known) {
+  std::set<CheckpointRef> all;
+  for (const Known& one : known) {
+    all.insert(one.checkpoint);
+    expect(one.checkpoint, one.is_best);
+    committed(one.checkpoint);
+  }
+  const std::lock_guard lock(mutex_);
+  const bool keeps_all = options_.config.checkpoints == RemoteConfig::Checkpoints::all;
+  for (const auto& [checkpoint, directory] : shared_.up) {
+    const bool is_known = all.contains(checkpoint);
+    if (!is_known && !keeps_all) shared_.removals.push_back(directory);
+  }
+  std::erase_if(shared_.up, [&](const auto& each) { return !all.contains(each.first); });
+  shared_.has_begun = true;
+  changed_.notify_all();
+}
+
+void Mirror::expect(CheckpointRef checkpoint, bool is_best) {
+  using Which = RemoteConfig::Checkpoints;
+  const Which which = options_.config.checkpoints;
+  if (which == Which::none || (which == Which::best && !is_best)) return;
+  const std::lock_guard lock(mutex_);
+  if (!shared_.up.contains(checkpoint)) shared_.expected.insert(checkpoint);
+}
+
+void Mirror::committed(CheckpointRef checkpoint) {
+  const std::lock_guard lock(mutex_);
+  if (shared_.expected.erase(checkpoint) == 0) return;
+  shared_.queue.insert(checkpoint);
+  changed_.notify_all();
+}
+
+void Mirror::dropped(TrialId trial, const std::vector<int>& indices) {
+  const bool keeps_all = options_.config.checkpoints == RemoteConfig::Checkpoints::all;
+  const std::lock_guard lock(mutex_);
+  for (const int index : indices) {
+    const CheckpointRef checkpoint{trial, index};
+    shared_.expected.erase(checkpoint);
+    shared_.queue.erase(checkpoint);
+    const auto up = shared_.up.find(checkpoint);
+    if (up == shared_.up.end()) continue;
+    if (!keeps_all) shared_.removals.push_back(up->second);
+    shared_.up.erase(up);
+  }
+  changed_.notify_all();
+}
+
+bool Mirror::needs(CheckpointRef checkpoint) const {
+  const std::lock_guard lock(mutex_);
+  const bool waits = shared_.expected.contains(checkpoint) || shared_.queue.contains(checkpoint);
+  if (waits && options_.config.checkpoints == RemoteConfig::Checkpoints::all) return true;
+  // Of a trial that saves faster than that goes up, there would never be one.
+  if (shared_.under_way == checkpoint && waits) return true;
+  const auto up = shared_.up.find(checkpoint);
+  if (up == shared_.up.end()) return false;
+  const auto next_up = std::next(up);
+  const bool is_newest = next_up == shared_.up.end() || next_up->first.trial != checkpoint.trial;
+  const auto is_newer = [&](const std::set<CheckpointRef>& coming) {
+    const auto next = coming.upper_bound(checkpoint);
+    return next != coming.end() && next->trial == checkpoint.trial;
+  };
+  return is_newest && (is_newer(shared_.expected) || is_newer(shared_.queue));
+}
+
+CheckpointMirror::News Mirror::take_news() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(shared_.news, {});
+}
+
+bool Mirror::is_wanted(CheckpointRef checkpoint) const {
+  const std::lock_guard lock(mutex_);
+  return shared_.queue.contains(checkpoint);
+}
+
+/// The newest of a trial, which is what a resume wants; the trials take turns.
+std::optional<CheckpointRef> Mirror::next_checkpoint() {
+  const std::lock_guard lock(mutex_);
+  const auto& queue = shared_.queue;
+  if (queue.empty()) return std::nullopt;
+  constexpr int no_more = std::numeric_limits<int>::max();
+  auto next = queue.upper_bound({last_trial_, no_more});
+  if (next == queue.end()) next = queue.begin();
+  last_trial_ = next->trial;
+  shared_.under_way = *std::prev(queue.upper_bound({last_trial_, no_more}));
+  return shared_.under_way;
+}
+
+void Mirror::note_nothing_under_way() {
+  const std::lock_guard lock(mutex_);
+  if (!shared_.under_way) return;
+  shared_.news.settled.push_back(shared_.under_way->trial);
+  shared_.under_way.reset();
+}
+
+void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
+  const std::lock_guard lock(mutex_);
+  ++shared_.uploaded;
+  shared_.under_way.reset();
+  if (shared_.queue.erase(checkpoint) == 0) {
+    shared_.removals.push_back(directory);  // dropped meanwhile
+    return;
+  }
+  shared_.up[checkpoint] = directory;
+  shared_.news.settled.push_back(checkpoint.trial);
+  if (options_.config.checkpoints != RemoteConfig::Checkpoints::best) return;
+  for (auto other = shared_.up.lower_bound({checkpoint.trial, 0});
+       other != shared_.up.end() && other->first.trial == checkpoint.trial;) {
+    if (other->first == checkpoint) {
+      ++other;
+    } else {
+      shared_.removals.push_back(other->second);
+      other = shared_.up.erase(other);
+    }
+  }
+}
+
+void Mirror::note_lost(CheckpointRef checkpoint) {
+  const std::lock_guard lock(mutex_);
+  shared_.queue.erase(checkpoint);
+  shared_.under_way.reset();
+  shared_.news.settled.push_back(checkpoint.trial);
+}
+
+/// Said once, until it is well again.
+void Mirror::note_failure(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  ++shared_.failures;
+  shared_.last_error = error.what();
+  if (shared_.unreachable_since == 0) {
+    shared_.unreachable_since = unix_now();
+    shared_.news.notices.push_back(shared_.last_error +
+                                   "; training goes on, and what is to be on the remote waits");
+  }
+}
+
+void Mirror::note_success() {
+  const std::lock_guard lock(mutex_);
+  if (shared_.unreachable_since == 0) return;
+  shared_.news.notices.push_back(
+      "the remote is well again after " +
+      std::to_string(std::max(0L, static_cast<long>(unix_now() - shared_.unreachable_since))) +
+      " s, and what waited goes up");
+  shared_.unreachable_since = 0;
+}
+
+bool Mirror::is_open() const {
+  const std::lock_guard lock(mutex_);
+  return shared_.is_open;
+}
+
+void Mirror::run() {
+  std::unique_ptr<Session> session;
+  int failures_in_a_row = 0;
+  Seconds status_due = 0;
+  const auto backoff_s = [&] {
+    return std::min(most_backoff_s, 0.5 * static_cast<double>(1 << std::min(failures_in_a_row, 6)));
+  };
+  while (!stop_) {
+    Seconds wait_s = 0;
+    bool is_held = false;
+    try {
+      if (session && !session->is_alive()) session.reset();
+      if (!session) session = std::make_unique<Session>(*this);
+      wait_s = session->round();
+      note_success();
+      failures_in_a_row = 0;
+    } catch (const RemoteLeaseHeld& held) {
+      // Nothing was begun yet: it is known soon whether that driver lives.
+      is_held = !is_open();
+      is_held ? options_.on_wait(held.what()) : note_failure(held);
+      wait_s = held_wait_s;
+    } catch (const Error& error) {
+      ++failures_in_a_row;
+      if (stop_) break;  // whatever was under way was given up
+      const bool is_final = dynamic_cast<const RemoteTakenOver*>(&error) != nullptr;
+      const bool is_remote = dynamic_cast<const RemoteError*>(&error) != nullptr;
+      if (is_final || (error.fault() == Fault::user && !is_open())) {
+        give_up(error);
+        break;
+      }
+      if (is_remote || failures_in_a_row >= faults_until_said) note_failure(error);
+      wait_s = backoff_s();
+    } catch (const std::exception& error) {
+      ++failures_in_a_row;
+      note_failure(machine_error(std::string("an upload has failed: ") + error.what()));
+      wait_s = backoff_s();
+    }
+    if (seconds_since_boot() >= status_due && is_open()) {
+      write_status();
+      status_due = seconds_since_boot() + status_period_s;
+    }
+    std::unique_lock lock(mutex_);
+    shared_.is_waiting = is_held;
+    if (!is_held && !shared_.is_open) {
+      shared_.is_open = true;
+      changed_.notify_all();
+    }
+    if (shared_.is_done) break;
+    if (shared_.is_finishing) wait_s = std::min(wait_s, 1.0);
+    if (wait_s > 0 && !stop_) changed_.wait_for(lock, seconds(wait_s));
+  }
+  if (session && session->has_lease() && !stop_) session->release();
+  if (is_open()) write_status();
+  const std::lock_guard lock(mutex_);
+  shared_.has_ended = true;
+  changed_.notify_all();
+}
+
+/// The loop is to end, or the constructor has not returned.
+void Mirror::give_up(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  ++shared_.failures;
+  shared_.last_error = error.what();
+  if (shared_.is_open) {
+    shared_.news.taken_over = error.what();
+  } else {
+    shared_.refusal = std::current_exception();
+  }
+  changed_.notify_all();
+}
+
+void Mirror::write_status() noexcept {
+  Json json;
+  {
+    const std::lock_guard lock(mutex_);
+    json = {{"remote", root_},
+            {"time", unix_now()},
+            {"checkpoints_up", shared_.up.size()},
+            {"checkpoints_waiting", shared_.queue.size() + shared_.expected.size()},
+            {"uploaded", shared_.uploaded},
+            {"state_time", shared_.state_time == 0 ? Json() : Json(shared_.state_time)},
+            {"failures", shared_.failures},
+            {"last_error", shared_.last_error},
+            {"unreachable_since",
+             shared_.unreachable_since == 0 ? Json() : Json(shared_.unreachable_since)},
+            {"all_up", shared_.is_done}};
+  }
+  try {
+    files_.make_directories(remote_directory(options_.directory));
+    files_.replace(remote_directory(options_.directory) / "status.json",
+                   json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const std::exception&) {
+    // A status that cannot be written is shown as an old one.
+  }
+}
+
+std::string Mirror::left_now(const Shared& shared) {
+  const std::size_t checkpoints = shared.queue.size() + shared.expected.size();
+  return checkpoints > 0 ? count_of(checkpoints, "checkpoint") : "the last part of the state";
+}
+
+std::string Mirror::waiting() const {
+  const std::lock_guard lock(mutex_);
+  const std::size_t count = shared_.queue.size() + shared_.expected.size();
+  if (count == 0) return "";
+  return std::to_string(count) + (count == 1 ? " more checkpoint is" : " more checkpoints are");
+}
+
+std::string Mirror::finish(Seconds limit_s, Seconds patience_s) {
+  std::unique_lock lock(mutex_);
+  shared_.is_finishing = true;
+  // What was recorded is on disk by now, or never will be.
+  shared_.queue.insert(shared_.expected.begin(), shared_.expected.end());
+  shared_.expected.clear();
+  changed_.notify_all();
+  const Seconds began = seconds_since_boot();
+  Seconds well_at = began;
+  while (!shared_.has_ended) {
+    const Seconds now = seconds_since_boot();
+    if (shared_.unreachable_since == 0) well_at = now;
+    if (now - began >= limit_s || now - well_at >= patience_s) break;
+    changed_.wait_for(lock, seconds(0.1));
+  }
+  const std::string left = shared_.is_done
+                               ? ""
+                               : left_now(shared_) + " could not be put on " + root_ +
+                                     (shared_.last_error.empty() ? "" : ": " + shared_.last_error);
+  lock.unlock();
+  stop_ = true;
+  changed_.notify_all();
+  thread_.join();
+  return left;
+}
+
+}  // namespace tune

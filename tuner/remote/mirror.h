@@ -1,0 +1,114 @@
+// Keeps an experiment on a remote store beside the loop, which never waits for it: names come in,
+// a thread of its own with a server of its own puts up what they name. What cannot be put up waits.
+// Knows no policy and no process of a trial.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tuner/core/error.h"
+#include "tuner/core/remote_config.h"
+#include "tuner/remote/markers.h"
+#include "tuner/store/checkpoint_mirror.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+class Mirror final : public CheckpointMirror {
+ public:
+  struct Options {
+    std::filesystem::path directory;  ///< of the experiment, absolute
+    std::string name;                 ///< of the experiment
+    RemoteConfig config;
+    Seconds lease_s = 60;
+    /// Told again and again what is waited for: another driver, of which nothing is heard.
+    std::function<void(const std::string& sentence)> on_wait;
+  };
+  /// Starts rclone and takes the lease. A store that cannot be reached is waited for later; Error
+  /// (user) for what does not pass by itself: no rclone, no such remote, another experiment there,
+  /// another driver.
+  Mirror(FileSystem& files, Options options);
+  /// Ends without waiting for anything; see `finish`.
+  ~Mirror() override;
+
+  /// A checkpoint that the experiment knows as it begins.
+  struct Known {
+    CheckpointRef checkpoint;
+    bool is_best = false;  ///< of its trial
+  };
+  /// Begins with the uploads, of what is known and not up. What is up and not known is removed.
+  void begin(const std::vector<Known>& known);
+
+  void expect(CheckpointRef checkpoint, bool is_best) override;
+  void committed(CheckpointRef checkpoint) override;
+  void dropped(TrialId trial, const std::vector<int>& indices) override;
+  bool needs(CheckpointRef checkpoint) const override;
+  News take_news() override;
+
+  /// Nothing is added any more: waits until all is up, at most `limit_s`, and `patience_s` for a
+  /// store that cannot be reached; gives the lease back. Answers with what is not up, as a
+  /// sentence; empty: nothing.
+  std::string finish(Seconds limit_s, Seconds patience_s = 1e9);
+  /// What `finish` has to wait for by now: "2 more checkpoints are"; empty: nothing that is known.
+  std::string waiting() const;
+
+ private:
+  class Session;
+  struct Shared {
+    std::set<CheckpointRef> expected;  ///< recorded, perhaps not on disk
+    std::set<CheckpointRef> queue;     ///< to be put up
+    std::optional<CheckpointRef> under_way;
+    std::map<CheckpointRef, std::string> up;
+    std::vector<std::string> removals;  ///< directories whose records of removal are on disk
+    News news;
+    bool is_open = false;        ///< the constructor need not wait any more
+    bool is_waiting = false;     ///< for another driver
+    std::exception_ptr refusal;  ///< for the constructor
+    bool has_begun = false;
+    bool is_finishing = false;
+    bool is_done = false;    ///< all is up, and nothing more comes
+    bool has_ended = false;  ///< the thread
+    std::uint64_t failures = 0;
+    std::string last_error;
+    Seconds unreachable_since = 0;  ///< Unix; 0: it is reached
+    Seconds state_time = 0;         ///< Unix; of the state that is up; 0: none
+    std::uint64_t uploaded = 0;     ///< checkpoints in this session
+  };
+
+  // The thread's.
+  void run();
+  bool is_open() const;
+  bool is_wanted(CheckpointRef checkpoint) const;
+  std::optional<CheckpointRef> next_checkpoint();
+  void note_nothing_under_way();
+  void note_up(CheckpointRef checkpoint, const std::string& directory);
+  void note_lost(CheckpointRef checkpoint);
+  void note_failure(const Error& error);
+  void give_up(const Error& error);
+  void note_success();
+  void write_status() noexcept;
+  static std::string left_now(const Shared& shared);
+
+  FileSystem& files_;
+  const Options options_;
+  const std::string root_;
+  TrialId last_trial_{};  ///< the thread's: of the last upload
+  std::atomic<bool> stop_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Shared shared_;
+  std::thread thread_;
+};
+
+}  // namespace tune

@@ -1,0 +1,48 @@
+// An experiment from its remote into a directory of this machine, and the check of what is there.
+// Takes nothing for whole that its marker does not vouch for, byte by byte.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/remote/markers.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+struct Pulled {
+  std::size_t checkpoints = 0;
+  std::uint64_t bytes = 0;  ///< of checkpoints
+  Seconds time = 0;         ///< Unix: when the state was put up, by the clock of whoever did
+  std::vector<std::string> problems;  ///< checkpoints that could not be taken, as sentences
+};
+
+struct PullOptions {
+  std::string root;                 ///< of the experiment on the remote
+  std::filesystem::path directory;  ///< empty or absent, or left by a pull that was interrupted
+  /// Takes the lease, so that a driver can go on from here; without it the copy is to look at.
+  bool takes_over = false;
+  double lease_s = 60;
+  std::function<void(const std::string& sentence)> on_wait = {};
+};
+
+/// Error (user) if there is no experiment on the remote, or one in the directory. RemoteError.
+/// After an error there is no experiment in the directory, and another pull into it goes on.
+Pulled pull(FileSystem& files, const PullOptions& options);
+
+struct RemoteCheck {
+  std::optional<StateMarker> state;   ///< the one that a pull would take
+  std::size_t checkpoints = 0;        ///< whole ones
+  std::uint64_t bytes = 0;            ///< of those
+  std::vector<std::string> unmarked;  ///< directories without a marker: being put up, or garbage
+  std::vector<std::string> damage;    ///< sentences
+};
+/// Compares sizes; with `reads`, every byte, by way of `scratch`, a directory that is removed.
+RemoteCheck check_remote(FileSystem& files, const std::string& root,
+                         const std::filesystem::path& scratch, bool reads);
+
+}  // namespace tune

@@ -1,0 +1,237 @@
+#include "tuner/remote/rcd.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "tuner/core/clean_text.h"
+#include "tuner/exec/process_wide.h"
+#include "tuner/exec/spawn.h"
+#include "tuner/remote/http.h"
+#include "tuner/remote/markers.h"
+
+namespace tune {
+
+namespace {
+
+using Kind = RemoteError::Kind;
+using Steady = std::chrono::steady_clock;
+
+constexpr const char* user = "tune";
+constexpr Seconds start_limit_s = 20;
+/// Of a request to the server itself, which only starts jobs and tells of them.
+constexpr Seconds call_limit_s = 20;
+constexpr off_t most_log_bytes = 1 << 20;
+constexpr int oldest_minor = 60;  ///< of rclone 1: what was tried
+
+bool has(const std::string& words, std::initializer_list<const char*> any) {
+  return std::any_of(any.begin(), any.end(),
+                     [&](const char* one) { return words.find(one) != words.npos; });
+}
+
+Kind kind_of(const std::string& words) {
+  if (has(words, {"didn't find section in config file", "unknown fs type", "didn't find backend"}))
+    return Kind::misnamed;
+  if (has(words, {"object not found", "directory not found", "NoSuchKey"})) return Kind::missing;
+  if (has(words, {"no space left", "disk quota exceeded", "status code: 507", "507 ",
+                  "QuotaExceeded", "insufficient storage", "Insufficient Storage"}))
+    return Kind::full;
+  if (has(words, {"status code: 401", "status code: 403", "AccessDenied", "SignatureDoesNotMatch",
+                  "permission denied", "401 Unauthorized", "403 Forbidden"}))
+    return Kind::denied;
+  if (has(words, {"connection refused", "no such host", "timeout", "timed out", "deadline exceeded",
+                  "connection reset", "EOF", "status code: 5", "no route to host",
+                  "network is unreachable", "500 ", "502 ", "503 ", "504 ", "SlowDown",
+                  "TooManyRequests", "status code: 429"}))
+    return Kind::unreachable;
+  if (has(words, {"corrupted on transfer", "hash differ", "sizes differ"})) return Kind::damaged;
+  return Kind::other;
+}
+
+const char* sentence_of(Kind kind) {
+  switch (kind) {
+    case Kind::unreachable:
+      return "the store cannot be reached, or is overloaded";
+    case Kind::denied:
+      return "the store refuses, look at the keys and at what they may do";
+    case Kind::full:
+      return "the store is full";
+    case Kind::missing:
+      return "it is not there";
+    case Kind::misnamed:
+      return "rclone knows no such remote (rclone config, or variables like RCLONE_CONFIG_S3_TYPE)";
+    case Kind::damaged:
+      return "what has arrived is not what was sent";
+    case Kind::abandoned:
+      return "it is not waited for any more";
+    case Kind::other:
+      return "rclone failed";
+  }
+  return "";
+}
+
+}  // namespace
+
+RemoteError explain_remote(const std::string& while_doing, const std::string& words) {
+  const Kind kind = kind_of(words);
+  constexpr std::size_t shown = 300;
+  std::string own = clean_text(words.substr(0, shown));
+  const bool is_clock = has(words, {"RequestTimeTooSkewed", "RequestExpired"});
+  return {kind, while_doing + ": " +
+                    (is_clock ? "the clock of this machine and that of the store differ too much"
+                              : sentence_of(kind)) +
+                    (own.empty() ? "" : " (" + own + ")")};
+}
+
+Rcd::Rcd(std::optional<std::uint64_t> bytes_per_s, const std::atomic<bool>& stop)
+    : stop_(stop),
+      credentials_(std::string(user) + ":" + random_name() + random_name() + random_name()) {
+  start(bytes_per_s);
+  const Json version = call("core/version", Json::object());
+  const Json numbers = version.value("decomposed", Json::array());
+  const bool is_known =
+      numbers.is_array() && numbers.size() >= 2 && numbers[0].is_number() && numbers[1].is_number();
+  if (is_known && (numbers[0].get<int>() > 1 ||
+                   (numbers[0].get<int>() == 1 && numbers[1].get<int>() >= oldest_minor))) {
+    return;
+  }
+  throw user_error("a remote needs rclone 1." + std::to_string(oldest_minor) +
+                   " or newer, and this one is " + clean_text(version.value("version", "unknown")));
+}
+
+Rcd::~Rcd() = default;
+
+void Rcd::start(std::optional<std::uint64_t> bytes_per_s) {
+  std::string log = (std::filesystem::temp_directory_path() / "tune-rclone-XXXXXX").string();
+  log_ = FileDescriptor(::mkostemp(log.data(), O_CLOEXEC));
+  if (!log_) throw file_error("cannot make a file in", "the temporary directory", errno);
+  LaunchSpec spec;
+  spec.argv = {"rclone", "rcd", "--rc-addr=127.0.0.1:0", "--rc-job-expire-duration=24h",
+               // Names are new, and what is at them was looked up when that matters.
+               "--no-check-dest", "--no-traverse", "--s3-no-check-bucket",
+               // Logs grow while they are read; links are in the manifest.
+               "--local-no-check-updated", "--skip-links",
+               // Who retries is the caller, who can tell somebody.
+               "--retries=1", "--low-level-retries=2", "--timeout=30s", "--contimeout=10s",
+               "--transfers=4", "--checkers=8", "--use-json-log=false", "--log-level=NOTICE"};
+  if (bytes_per_s) spec.argv.push_back("--bwlimit=" + std::to_string(*bytes_per_s) + "B:off");
+  // With a bundle of its own, rclone 1.60 fails at each request to S3.
+  spec.environment = {"AWS_CA_BUNDLE=", std::string("RCLONE_RC_USER=") + user,
+                      "RCLONE_RC_PASS=" + credentials_.substr(credentials_.find(':') + 1)};
+  spec.directory = "/";
+  spec.stdout_path = log;
+  spec.stderr_path = log;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::optional<Error> error;
+  try {
+    const ProcessWide process_wide;
+    Spawned spawned = Spawner(process_wide.descriptors_before()).spawn(spec);
+    process_.emplace(std::move(spawned.process));
+    socket_ = std::move(spawned.socket);
+  } catch (const Error& thrown) {
+    error = thrown;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::unlink(log.c_str());
+  if (error) {
+    throw user_error(
+        std::string("a remote needs the program rclone (Debian: apt install rclone): ") +
+        error->what());
+  }
+  const auto until = Steady::now() + std::chrono::duration<double>(start_limit_s);
+  constexpr std::string_view said = "Serving remote control on http://127.0.0.1:";
+  while (Steady::now() < until && is_alive()) {
+    const std::string text = log_text(1 << 16);
+    const std::size_t at = text.find(said);
+    if (at != text.npos && text.find('\n', at) != text.npos) {
+      const char* const digits = text.data() + at + said.size();
+      std::from_chars(digits, text.data() + text.size(), port_);
+      return;
+    }
+    if (stop_) throw RemoteError(Kind::abandoned, "rclone is not waited for any more");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::string words = clean_text(log_text(1000));
+  throw user_error("rclone does not start" + (words.empty() ? "" : ": " + words));
+}
+
+std::string Rcd::log_text(std::size_t most) const {
+  std::string text(most, '\0');
+  const ssize_t count = ::pread(log_.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
+  return text;
+}
+
+bool Rcd::is_alive() const { return process_ && !process_->ended(); }
+
+Json Rcd::call(const std::string& method, const Json& parameters) {
+  // It appends, so that what is cut off leaves no hole.
+  if (::lseek(log_.get(), 0, SEEK_END) > most_log_bytes) (void)!::ftruncate(log_.get(), 0);
+  HttpAnswer answer;
+  try {
+    answer = post_to_loopback(port_, method, credentials_, parameters.dump(), call_limit_s);
+  } catch (const Error& error) {
+    throw RemoteError(Kind::unreachable, error.what());
+  }
+  Json json = Json::parse(answer.body, nullptr, false);
+  if (!json.is_object()) {
+    throw RemoteError(Kind::other, "rclone's server answers what is no JSON (" +
+                                       std::to_string(answer.status) + ")");
+  }
+  if (answer.status != 200) {
+    throw explain_remote(method, json.value("error", "status " + std::to_string(answer.status)));
+  }
+  return json;
+}
+
+Rcd::Job Rcd::begin(const std::string& method, Json parameters) {
+  parameters["_async"] = true;
+  return call(method, parameters).value("jobid", Job{-1});
+}
+
+std::optional<Json> Rcd::look(const std::string& doing, Job job) {
+  const Json status = call("job/status", {{"jobid", job}});
+  if (!status.value("finished", false)) return std::nullopt;
+  if (!status.value("success", false)) throw explain_remote(doing, status.value("error", ""));
+  return status.value("output", Json::object());
+}
+
+void Rcd::stop(Job job) noexcept {
+  try {
+    call("job/stop", {{"jobid", job}});
+  } catch (const std::exception&) {
+  }
+}
+
+std::uint64_t Rcd::moved_bytes(Job job) {
+  return call("core/stats", {{"group", "job/" + std::to_string(job)}})
+      .value("bytes", std::uint64_t{0});
+}
+
+Json Rcd::run(const std::string& doing, const std::string& method, Json parameters,
+              Seconds limit_s) {
+  const Job job = begin(method, std::move(parameters));
+  const auto until = Steady::now() + std::chrono::duration<double>(limit_s);
+  for (auto pause = std::chrono::milliseconds(1);;
+       pause = std::min(pause * 2, std::chrono::milliseconds(50))) {
+    if (auto output = look(doing, job)) return *std::move(output);
+    if (stop_ || Steady::now() >= until) {
+      stop(job);
+      if (stop_) throw RemoteError(Kind::abandoned, doing + ": " + sentence_of(Kind::abandoned));
+      throw RemoteError(Kind::unreachable, doing + ": the store has not answered within " +
+                                               std::to_string(static_cast<long>(limit_s)) + " s");
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace tune

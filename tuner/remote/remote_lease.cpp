@@ -1,0 +1,138 @@
+#include "tuner/remote/remote_lease.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "tuner/core/clean_text.h"
+#include "tuner/store/lease.h"
+
+namespace tune {
+
+namespace {
+
+std::string name_of(const RemoteLease& lease) {
+  return "pid " + std::to_string(lease.pid) + " on host " + clean_text(lease.host);
+}
+
+}  // namespace
+
+RemoteLeaseHolder::RemoteLeaseHolder(RemoteStore& store, UploadMemory& memory, Seconds lease_s)
+    : store_(store), memory_(memory), lease_s_(lease_s) {}
+
+std::optional<StateMarkerName> RemoteLeaseHolder::newest_state() {
+  std::optional<StateMarkerName> newest;
+  for (const auto& [name, bytes] : store_.list("state", false)) {
+    const auto parsed = parse_state_marker_name(name);
+    if (parsed && (!newest || *newest < *parsed)) newest = parsed;
+  }
+  return newest;
+}
+
+/// If what is on the remote is not what this directory goes on from.
+void RemoteLeaseHolder::refuse_other_state(const std::optional<StateMarkerName>& newest) {
+  if (!newest) return;
+  const auto& identity = memory_.identity();
+  const auto text = store_.get_text(state_marker_name(newest->session, newest->number));
+  const auto marker = text ? parse_state_marker(*text) : std::nullopt;
+  const std::string& root = store_.root();
+  if (marker && identity.experiment != marker->experiment) {
+    throw RemoteTakenOver(root + " holds another experiment of this name: go on with that (tune " +
+                          "resume --remote " + root + "), or use another name or remote");
+  }
+  const auto& state = memory_.state();
+  if (state && *newest > StateMarkerName{state->session, state->number}) {
+    throw RemoteTakenOver(
+        "the experiment on " + root + " has gone on elsewhere since it was put " +
+        "there from this directory, or taken from there: go on where it was, or " +
+        "with tune resume --remote " + root + " in a new directory");
+  }
+}
+
+void RemoteLeaseHolder::refuse(const RemoteLease& other) {
+  is_held_ = false;
+  throw RemoteTakenOver("the experiment on " + store_.root() + " was taken over by " +
+                        name_of(other) + ": go on with it there; what this directory has since " +
+                        "then is not on the remote");
+}
+
+void RemoteLeaseHolder::acquire(bool takes_state) {
+  const auto identity = memory_.identity();
+  // First: whoever lists is told why that is refused, and who asks for one object is not.
+  const auto newest = newest_state();
+  const auto text = store_.get_text(lease_name);
+  const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
+  const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
+  if (!is_own && !takes_state) refuse_other_state(newest);
+  if (text && !is_own && !(lease && lease->is_released)) {
+    const Seconds now = seconds_since_boot();
+    if (*text != watched_) {
+      watched_ = *text;
+      watched_since_ = now;
+    }
+    const Seconds silent_s = now - watched_since_;
+    const Seconds whole_s = lease ? lease->lease_s : lease_s_;
+    if (silent_s < whole_s) {
+      throw RemoteLeaseHeld(
+          (lease ? name_of(*lease) : "somebody whose lease cannot be read") + " drives the " +
+              "experiment on " + store_.root() + ", or has died: silent for " +
+              std::to_string(static_cast<long>(silent_s)) + " s of the " +
+              std::to_string(static_cast<long>(whole_s)) + " s after which it counts as dead",
+          silent_s);
+    }
+  }
+  own_ = {.experiment = identity.experiment.empty() ? random_name() : identity.experiment,
+          .owner = random_name(),
+          .session = std::max({newest ? newest->session : 0, identity.session,
+                               lease ? lease->session : 0}) +
+                     1,
+          .host = this_identity().host,
+          .pid = this_identity().pid,
+          .lease_s = lease_s_};
+  write(false);
+  if (text && !is_own) {
+    // Somebody who looked at the same time has written by now, or sees this.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  }
+  const auto again = store_.get_text(lease_name);
+  const auto now_there = again ? parse_remote_lease(*again) : std::nullopt;
+  if (!now_there || now_there->owner != own_.owner) {
+    watched_.clear();
+    throw RemoteLeaseHeld("somebody else has taken the experiment on " + store_.root() +
+                              " at this moment" +
+                              (now_there ? ": " + name_of(*now_there) : std::string()),
+                          0);
+  }
+  memory_.set_identity({own_.experiment, own_.owner, own_.session});
+  is_held_ = true;
+}
+
+void RemoteLeaseHolder::write(bool is_released) {
+  own_.time = unix_now();
+  own_.is_released = is_released;
+  ++own_.renewals;
+  store_.put_text(to_text(own_), lease_name);
+  renewed_at_ = seconds_since_boot();
+}
+
+void RemoteLeaseHolder::renew() {
+  if (!is_held_ || seconds_since_boot() - renewed_at_ < lease_s_ / renewals_in_lease) return;
+  const auto text = store_.get_text(lease_name);
+  const auto there = text ? parse_remote_lease(*text) : std::nullopt;
+  if (there && there->owner != own_.owner) refuse(*there);
+  write(false);
+}
+
+void RemoteLeaseHolder::release() noexcept {
+  if (!std::exchange(is_held_, false)) return;
+  try {
+    const auto text = store_.get_text(lease_name);
+    const auto there = text ? parse_remote_lease(*text) : std::nullopt;
+    if (there && there->owner == own_.owner) write(true);
+  } catch (const std::exception&) {
+    // Whoever comes next waits for the whole lease.
+  }
+}
+
+}  // namespace tune

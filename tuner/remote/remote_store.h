@@ -1,0 +1,65 @@
+// The directory of one experiment on a remote store: named objects that are put, got, listed and
+// removed. Knows no journal and no checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/core/clock.h"
+#include "tuner/remote/rcd.h"
+#include "tuner/store/file_system.h"
+
+namespace tune {
+
+/// One thread, that of its Rcd. All members throw RemoteError, and Error (machine) for the disk.
+class RemoteStore {
+ public:
+  /// `root` as rclone understands it. `staging`: a directory for small files on their way, made
+  /// when it is needed.
+  RemoteStore(Rcd& rcd, FileSystem& files, std::string root, std::filesystem::path staging);
+
+  const std::string& root() const { return root_; }
+  /// RemoteError (misnamed) if rclone knows no such remote, or it means a relative path. Asks
+  /// nobody else.
+  void check_name();
+
+  void put(const std::filesystem::path& file, const std::string& name);
+  void put_text(std::string_view text, const std::string& name);
+  void get(const std::string& name, const std::filesystem::path& file);
+  /// Nothing if there is no such object.
+  std::optional<std::string> get_text(const std::string& name);
+  /// The sizes of all objects in `directory` by their names in it; with `recursive`, below it too.
+  /// A directory that is not there is empty.
+  std::map<std::string, std::uint64_t> list(const std::string& directory, bool recursive);
+  /// Absent is fine.
+  void remove(const std::string& name);
+  void remove_tree(const std::string& directory);
+  /// Copies those `names` of the local directory to the root. What is gone meanwhile is left out.
+  void put_files(const std::filesystem::path& from, const std::vector<std::string>& names);
+  void get_tree(const std::string& directory, const std::filesystem::path& to);
+  /// Of what lies below `from`, those names.
+  void get_files(const std::vector<std::string>& names, const std::filesystem::path& to);
+
+  // In steps: see Rcd.
+  Rcd::Job begin_put_tree(const std::filesystem::path& from, const std::string& directory);
+  Rcd& rcd() { return rcd_; }
+
+ private:
+  std::string at(const std::string& name) const;
+  std::filesystem::path stage(std::string_view text);
+  void copy_named(const std::string& from, const std::string& to,
+                  const std::vector<std::string>& names, const std::string& doing);
+
+  Rcd& rcd_;
+  FileSystem& files_;
+  const std::string root_;
+  const std::filesystem::path staging_;
+  std::uint64_t staged_ = 0;
+};
+
+}  // namespace tune

@@ -1,0 +1,64 @@
+#include "tuner/remote/small_files.h"
+
+#include <unistd.h>
+
+#include "tuner/core/trial.h"
+#include "tuner/store/paths.h"
+
+namespace tune {
+
+namespace {
+
+using std::filesystem::path;
+
+bool is_of_state(const std::string& name) {
+  return name == "CURRENT" || name == "LOCK" || name == "control.sock" || name == "history.jsonl" ||
+         name.starts_with("LOCK.") || name.starts_with("journal-") ||
+         name.starts_with("snapshot-") || name.starts_with("trials-");
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, UploadMemory::FileSeen>> small_files(FileSystem& files,
+                                                                        const path& experiment) {
+  std::vector<std::pair<std::string, UploadMemory::FileSeen>> found;
+  const auto add = [&](const std::string& name, const DirectoryEntry& entry) {
+    const path file = experiment / name;
+    // rclone reads a list of names, a line each; it fails as a whole at what it may not read.
+    if (!entry.is_regular || entry.name.starts_with('.') || name.find('\n') != name.npos) return;
+    if (::access(file.c_str(), R_OK) != 0) return;
+    const auto modified_ns = files.modified_ns(file);
+    if (modified_ns) found.push_back({name, {entry.bytes, *modified_ns}});
+  };
+  for (const DirectoryEntry& entry : files.list(experiment)) {
+    if (!entry.is_directory) {
+      if (!is_of_state(entry.name)) add(entry.name, entry);
+      continue;
+    }
+    const auto trial = parse_trial_id(entry.name);
+    if (!trial || entry.name != to_string(*trial)) continue;
+    try {
+      for (const DirectoryEntry& file : files.list(experiment / entry.name)) {
+        add(entry.name + "/" + file.name, file);
+      }
+    } catch (const Error&) {
+      // A trial's directory that cannot be read is that trial's trouble.
+    }
+  }
+  return found;
+}
+
+std::size_t upload_small_files(FileSystem& files, const path& experiment, RemoteStore& store,
+                               UploadMemory& memory) {
+  auto changed = small_files(files, experiment);
+  std::erase_if(changed, [&](const auto& file) { return memory.has(file.first, file.second); });
+  if (changed.empty()) return 0;
+  std::vector<std::string> names;
+  names.reserve(changed.size());
+  for (const auto& [name, seen] : changed) names.push_back(name);
+  store.put_files(experiment, names);
+  for (const auto& [name, seen] : changed) memory.add_file(name, seen);
+  return changed.size();
+}
+
+}  // namespace tune
