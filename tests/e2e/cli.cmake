@@ -15,13 +15,14 @@ target_compile_definitions(outdated_plugin PRIVATE PLUGIN_ABI=0)
 add_executable(featured_trainable featured_trainable.cpp)
 target_link_libraries(featured_trainable PRIVATE tune_trainable tune_options)
 
-# Not under the sanitizers: a run of it did not end there once, and it is not known why.
+# Not under the sanitizers: a run of preload did not end there once, and it is not known why; the
+# others are about what is written in Python, and have the driver do what it does in those below.
 if(NOT TUNE_SANITIZE)
-  set(forked preload python_sklearn)
+  set(in_python preload python_sklearn callback features notebook ported python python_libraries python_restore tensorboard)
 endif()
-foreach(name ${forked} ask blobs check cli constraints features look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
-        plain_examples policy ported protocol python python_libraries python_restore remote resume control events callback
-        schedulers simulate tensorboard texts workers lineage machine notebook snapshot_period)
+foreach(name ${in_python} ask blobs check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
+        plain_examples policy protocol remote resume control events
+        schedulers simulate texts workers lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(
     "e2e ${name}"
@@ -33,4 +34,7 @@ foreach(name ${forked} ask blobs check cli constraints features look meanings ob
   )
 endforeach()
 # They run several of their tests at once, which mostly wait.
-set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e tensorboard" PROPERTIES PROCESSORS 2)
+set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e remote" PROPERTIES PROCESSORS 2)
+if(NOT TUNE_SANITIZE)
+  set_tests_properties("e2e tensorboard" PROPERTIES PROCESSORS 2)
+endif()

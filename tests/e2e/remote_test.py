@@ -336,4 +336,4 @@ class TwoMachines(RemoteCase):
 
 
 if __name__ == "__main__":
-    main()
+    main(at_once=4)
