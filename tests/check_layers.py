@@ -35,7 +35,7 @@ ROOMS = [
     (r"tuner/loop/", [r"tuner/loop/", SPEC, PLAIN, SPACE, CORE, r"tuner/store/",
                       r"tuner/exec/(doings|executor|interrupts)\.h", WIRE]),
     (r"tuner/check/", [r"tuner/check/", r"tuner/loop/(launch|take_in)\.h", SPEC, SPACE, CORE, r"tuner/store/",
-                       r"tuner/exec/(adopted|executor|message_parser|process_wide|spawn)\.h", WIRE]),
+                       r"tuner/exec/(adopted|executor|message_parser|process_wide|reserved_port|spawn)\.h", WIRE]),
     (r"tuner/simulation/", [r"tuner/", r"searchers/", r"callbacks/csv_text\.h", VALUES]),
     (r"tuner/plugin\.h", [CORE, SPACE]),
     (r"tuner/version\.(h|cpp)", [r"tuner/version\.h"]),
@@ -55,7 +55,7 @@ LIBRARIES = [
     (r"nlohmann/", r"trainable/values\.h"),
     (r"boost/random/sobol\.hpp", r"searchers/sobol\.cpp"),
     (r"boost/", r"tuner/exec/"),
-    (r"(arpa|netinet)/", r"(tuner|tests)/remote/http[^/]*\.cpp"),
+    (r"(arpa|netinet)/", r"(tuner|tests)/(remote/http|exec/reserved_port)[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),

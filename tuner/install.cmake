@@ -57,6 +57,7 @@ set(tune_public_headers
     tuner/core/options.h
     tuner/core/problem.h
     tuner/math/random.h
+    tuner/core/remote_config.h
     tuner/core/resources.h
     tuner/core/result.h
     tuner/core/retention.h

@@ -44,7 +44,7 @@ class Protocol(Case):
             "type": "start", "trial_id": "trial_00000", "trial_dir": trial + "/work",
             "checkpoint": None, "iteration": 0, "attempt": 1, "resources": {"cpu": 1.0},
             "devices": [], "stdout": trial + "/stdout.log", "stderr": trial + "/stderr.log",
-            "rank": 0, "world_size": 1})
+            "rank": 0, "world_size": 1, "local_rank": 0})
         self.assertEqual([(c["type"], c.get("iteration")) for c in rest],
                          [("step", 1), ("step", 2), ("save", 2), ("stop", None)])
 

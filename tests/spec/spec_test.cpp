@@ -272,6 +272,7 @@ Json draw_spec(Random& random) {
     return pick({Json::array(), {"out_of_memory"}, {"lost_device", {{"stderr", "a|b"}}}});
   };
   const auto some = [&random] { return static_cast<std::int64_t>(random.below(1000)) + 1; };
+  const bool is_ranked = flip();
   return {
       {"name", pick({"a", "A-1_2.3", std::string(100, 'z')})},
       {"storage_path", pick({"r", "/tmp/r", "a/b c"})},
@@ -288,8 +289,9 @@ Json draw_spec(Random& random) {
       {"num_samples", flip() ? Json(-1) : Json(some())},
       {"max_concurrent_trials", maybe(some())},
       {"resources_per_trial", pick({{{"cpu", 0.5}}, {{"cpu", 2.0}, {"gpu", 3.0}, {"x", 0.25}}})},
-      {"num_workers", maybe(2)},
-      {"placement", Json()},
+      {"num_workers", is_ranked ? Json(2) : Json()},
+      {"resources_per_worker", Json()},
+      {"placement", is_ranked ? pick({"pack", "spread"}) : Json()},
       {"resources", pick({Json::object(), {{"cpu", 2.0}, {"gpu", 4.0}, {"x", 1.0}}})},
       {"time_budget_s", maybe(seconds())},
       {"stop", pick({nullptr,

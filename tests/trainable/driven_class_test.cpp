@@ -60,7 +60,7 @@ TEST_CASE("A saved trainable goes on in another process as if it had never stopp
     first.send(step);
     first.receive();
     first.send(save_to(checkpoint));
-    CHECK(first.receive_line() == "{\"type\":\"saved\",\"iteration\":1}");
+    CHECK(first.receive_line() == "{\"type\":\"saved\",\"iteration\":1,\"bytes\":2}");
     first.send(step);
     CHECK(first.receive()["metrics"]["count"] == 3);
   }

@@ -47,7 +47,7 @@ TEST_CASE("Each command has one text, which is the documented one", "[unit][prot
         R"("checkpoint":"/storage/run/trial_00003/checkpoint_000002",)"
         R"("iteration":8,"attempt":2,"resources":{"cpu":2.0,"gpu":1.0},"devices":["3"],)"
         R"("stdout":"/storage/run/trial_00003/stdout.log",)"
-        R"("stderr":"/storage/run/trial_00003/stderr.log","rank":1,"world_size":2})"
+        R"("stderr":"/storage/run/trial_00003/stderr.log","rank":1,"world_size":2,"local_rank":0})"
         "\n");
   CHECK(format(Command(Step{9})) == "{\"type\":\"step\",\"iteration\":9}\n");
   CHECK(format(Command(Save{"/a/b", 8})) ==

@@ -248,6 +248,12 @@ void Mirror::expect(CheckpointRef checkpoint, bool is_best) {
 void Mirror::committed(CheckpointRef checkpoint) {
   const std::lock_guard lock(mutex_);
   if (shared_.expected.erase(checkpoint) == 0) return;
+  if (options_.config.checkpoints == RemoteConfig::Checkpoints::best) {
+    // The best until now, which is not wanted any more: were it put up later, it would replace
+    // this.
+    std::erase_if(shared_.queue,
+                  [&](const CheckpointRef& other) { return other.trial == checkpoint.trial; });
+  }
   shared_.queue.insert(checkpoint);
   changed_.notify_all();
 }
