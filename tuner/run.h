@@ -39,7 +39,8 @@ struct RunOutcome {
   LoopEnd end;
   ResultGrid results;
   StateCost cost;  ///< of keeping the state, in this session
-  std::string not_on_remote;  ///< a sentence: what is not there, and why; empty: all is, or no remote
+  std::string
+      not_on_remote;  ///< a sentence: what is not there, and why; empty: all is, or no remote
 };
 
 /// The experiment's directory: storage_path / name, absolute.

@@ -18,9 +18,9 @@ inline constexpr int exit_trials_failed = 1;
 inline constexpr int exit_differ = 1;  ///< two checkpoints
 inline constexpr int exit_bad_input = 2;
 inline constexpr int exit_damaged = 3;
-inline constexpr int exit_raised = 4;       ///< by a failed trial, since fail_fast is "raise"
-inline constexpr int exit_exhausted = 5;    ///< there is nothing to suggest any more
-inline constexpr int exit_nothing_now = 6;  ///< nor before a trial has been told
+inline constexpr int exit_raised = 4;         ///< by a failed trial, since fail_fast is "raise"
+inline constexpr int exit_exhausted = 5;      ///< there is nothing to suggest any more
+inline constexpr int exit_nothing_now = 6;    ///< nor before a trial has been told
 inline constexpr int exit_not_on_remote = 7;  ///< all is well here, and not everything is there
 inline constexpr int exit_interrupted = 130;
 

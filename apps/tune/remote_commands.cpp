@@ -107,8 +107,9 @@ int verify_remote_command(const RemoteRequest& request) {
 void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s) {
   const std::string remote = checked(request.remote);
   // It is no field of the spec here.
-  std::erase_if(changes.options,
-                [](const auto& given) { return std::string_view(given.option->pointer) == "/remote/path"; });
+  std::erase_if(changes.options, [](const auto& given) {
+    return std::string_view(given.option->pointer) == "/remote/path";
+  });
   const auto place = place_of(remote, request.directory);
   request.directory = place.native();
   if (!ExperimentStore::exists(*make_posix_file_system(), place)) {

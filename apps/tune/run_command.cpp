@@ -172,7 +172,8 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   OutputPump(STDOUT_FILENO).write("\n" + pairs_text(lines));
   OutputPump(STDERR_FILENO).write(failures_text(results));
   if (!outcome.not_on_remote.empty()) {
-    OutputPump(STDERR_FILENO).write("tune: " + clean_text(outcome.not_on_remote, Lines::keep) + "\n");
+    OutputPump(STDERR_FILENO)
+        .write("tune: " + clean_text(outcome.not_on_remote, Lines::keep) + "\n");
   }
   if (is_interrupted) return exit_interrupted;
   if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;

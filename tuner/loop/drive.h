@@ -36,7 +36,7 @@ struct Surroundings {
   const Clock& clock;
   CheckpointKeeper& checkpoints;
   Workers::Threads threads = Workers::Threads::own;
-  Doings* doings = nullptr;  ///< where the threads say what they are at; null: nowhere
+  Doings* doings = nullptr;            ///< where the threads say what they are at; null: nowhere
   CheckpointMirror* mirror = nullptr;  ///< where checkpoints go besides; null: nowhere
 };
 

@@ -279,7 +279,8 @@ class SpecParser {
     fields->read("flush_s", "a positive number of seconds up to 1e9", to_seconds, remote.flush_s);
     if (fields->find("path") == nullptr) fields->complain("path", "remote needs a path");
     if (remote.path.empty()) return;
-    if (const auto wrong = wrong_remote_path(remote.path)) fields->complain("path", "path " + *wrong);
+    if (const auto wrong = wrong_remote_path(remote.path))
+      fields->complain("path", "path " + *wrong);
   }
 
   void parse_checkpoint_config() {

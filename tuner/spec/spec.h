@@ -78,7 +78,7 @@ struct ExperimentSpec {
   Json scheduler = Json::object({{"type", "fifo"}});  ///< the same
   CheckpointConfig checkpoint_config;
   FailureConfig failure_config;
-  RemoteConfig remote;  ///< its path is empty: none
+  RemoteConfig remote;          ///< its path is empty: none
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
   /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
   std::vector<std::filesystem::path> plugins;
