@@ -36,6 +36,7 @@ std::vector<EventBody> one_of_each() {
   checkpoint.bytes = std::uint64_t{1} << 40;
   checkpoint.save_s = 0.25;
   checkpoint.commit_s = 1.5;
+  checkpoint.slowest_rank = 3;
   return {
       SessionStarted{"host \"a\"", 12, "0.1"},
       TrialAdded{TrialId{1}, R"({"config":{"x":"}"},"y":[1,2]})", "x=\xc3\xa4", "/a b"},

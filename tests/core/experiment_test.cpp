@@ -415,6 +415,7 @@ TEST_CASE("Saves are counted and measured over all trials", "[experiment]") {
     checkpoint.bytes = bytes;
     checkpoint.save_s = save_s;
     checkpoint.commit_s = commit_s;
+    checkpoint.slowest_rank = 3;
     story.report(index).then(CheckpointCommitted{TrialId{0}, checkpoint});
   };
   save(1, 100, 0.5, 0.25);
@@ -428,6 +429,13 @@ TEST_CASE("Saves are counted and measured over all trials", "[experiment]") {
   CHECK(saves.commit_s == 2.25);
   CHECK(saves.max_save_s == 0.5);
   CHECK(saves.max_commit_s == 2);
+  CHECK(saves.slowest == std::map<int, std::uint64_t>{{3, 2}});
+  Experiment read;
+  std::string line;
+  story.experiment.append_trial(line, TrialId{0});
+  read.load_trial(line);
+  read.load_totals(Json::parse(story.experiment.save_totals({}).dump()));
+  CHECK(read.saves().slowest == saves.slowest);
 }
 
 TEST_CASE("Totals are refused without the line of one of their trials", "[experiment]") {

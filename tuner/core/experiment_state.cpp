@@ -418,8 +418,9 @@ void Experiment::load_totals(const Json& totals) {
               .max_save_s = saves.at("max_save_s").get<double>(),
               .max_commit_s = saves.at("max_commit_s").get<double>(),
               .slowest = {}};
-    for (const auto& [rank, count] : saves.value("slowest", Json::object()).items()) {
-      saves_.slowest[std::stoi(rank)] = load_whole<std::uint64_t>(count);
+    const Json slowest = saves.value("slowest", Json::object());
+    for (const auto& [rank, count] : slowest.items()) {
+      saves_.slowest[load_whole<int>(Json::parse(rank))] = load_whole<std::uint64_t>(count);
     }
     cost_ = parse_state_cost(totals.at("cost"));
     session_cost_ = parse_state_cost(totals.at("session_cost"));
