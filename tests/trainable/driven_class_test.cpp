@@ -60,7 +60,10 @@ TEST_CASE("A saved trainable goes on in another process as if it had never stopp
     first.send(step);
     first.receive();
     first.send(save_to(checkpoint));
-    CHECK(first.receive_line() == "{\"type\":\"saved\",\"iteration\":1,\"bytes\":2}");
+    Json saved = first.receive();
+    CHECK(saved["bytes"] >= 2);  // whatever else the process writes meanwhile is in it, too
+    saved.erase("bytes");
+    CHECK(saved == Json{{"type", "saved"}, {"iteration", 1}});
     first.send(step);
     CHECK(first.receive()["metrics"]["count"] == 3);
   }
