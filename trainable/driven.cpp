@@ -207,6 +207,7 @@ protocol::Hello class_hello() {
   protocol::Hello hello;
   hello.api = protocol::Api::class_api;
   hello.can_reset = true;
+  hello.can_save_at_start = true;
   return hello;
 }
 
@@ -214,7 +215,7 @@ void reset(Connection& connection, TrainableRunner& runner, const protocol::Star
   move_to(start);
   if (runner.reset(start)) return;
   connection.send(protocol::Refused{});
-  // The step that came with the reset is for its successor.
+  // The step or save that came with the reset is for its successor.
   while (!std::holds_alternative<protocol::Stop>(connection.receive())) {
   }
   throw End{exit_stopped, ""};

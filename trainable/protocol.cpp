@@ -106,6 +106,7 @@ std::string line_of(const Hello& hello) {
       .add("api", hello.api == Api::class_api ? "class" : "function")
       .add("can_reset", hello.can_reset);
   if (hello.can_save) line.add("can_save", true);
+  if (hello.can_save_at_start) line.add("can_save_at_start", true);
   return line.finish();
 }
 

@@ -68,6 +68,7 @@ struct Hello {
   Api api = Api::class_api;
   bool can_reset = false;
   bool can_save = false;  ///< function API: it saves when told to, after results that say so
+  bool can_save_at_start = false;  ///< it may be told to save before its first step
 };
 struct Result {
   Json metrics;  ///< null: nothing new, only `done`

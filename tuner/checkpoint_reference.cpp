@@ -89,6 +89,24 @@ fs::path checkpoint_in(const ResultGrid& grid, const std::string& which) {
   return paths::checkpoint(grid.directory(), {*id, found.index});
 }
 
+/// What a path leads to that is no checkpoint and mostly taken for one, and what to write instead.
+std::optional<std::string> what_else(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored)) {
+    return path.string() + " is a file: name the directory of its checkpoint";
+  }
+  const auto files = make_posix_file_system();
+  const fs::path whole = path.has_filename() ? path : path.parent_path();
+  if (ExperimentStore::exists(*files, whole)) {
+    return whole.string() + " is an experiment: name a checkpoint of it, as " + whole.string() +
+           ":best or " + whole.string() + ":3";
+  }
+  const auto trial = parse_trial_id(whole.filename().string());
+  if (!trial || !ExperimentStore::exists(*files, whole.parent_path())) return std::nullopt;
+  return whole.string() + " is a trial: its latest checkpoint is named by " +
+         whole.parent_path().string() + ":" + std::to_string(index_of(*trial));
+}
+
 }  // namespace
 
 bool is_reference(const std::string& text, const fs::path& base) {
@@ -101,6 +119,7 @@ fs::path find_checkpoint(const std::string& text, const fs::path& base, const fs
   std::error_code ignored;
   if (!is_reference(text, base)) {
     const fs::path directory = path_in_spec(base, text);
+    if (const auto other = what_else(directory)) throw user_error(*other);
     if (!text.empty() && fs::exists(directory, ignored)) return directory;
     throw user_error("there is no '" + text +
                      "': a checkpoint is named by its directory, or like digits:3, digits:3@10 or "
@@ -119,7 +138,13 @@ Json with_checkpoint_found(Json spec, const fs::path& base, std::vector<Problem>
   constexpr const char* field = "resume_from_checkpoint";
   if (!spec.is_object() || !spec.contains(field) || !spec[field].is_string()) return spec;
   const auto text = spec[field].get<std::string>();
-  if (!is_reference(text, base)) return spec;
+  if (!is_reference(text, base)) {
+    if (const auto other = what_else(path_in_spec(base, text))) {
+      problems.push_back({std::string("/") + field, *other});
+      spec.erase(field);
+    }
+    return spec;
+  }
   std::string storage = ExperimentSpec().storage_path.string();
   if (const auto given = spec.find("storage_path"); given != spec.end() && given->is_string()) {
     storage = given->get<std::string>();

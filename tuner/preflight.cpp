@@ -82,7 +82,13 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
   }
   const ResourcePool pool(total_resources(spec, detected));
   if (const auto reason = pool.impossible(spec.resources_per_trial)) {
-    problems.push_back({"/resources_per_trial", *reason});
+    if (spec.workers) {
+      problems.push_back({"/num_workers", *reason + " (" + std::to_string(spec.workers->count) +
+                                              " workers): give each less in resources_per_worker, "
+                                              "or say in resources what there is"});
+    } else {
+      problems.push_back({"/resources_per_trial", *reason});
+    }
   }
   return problems;
 }

@@ -368,6 +368,10 @@ void add_look_commands(CLI::App& app, Line& line) {
   add_directory(*logs, line.logs.directory);
   add_trial(*logs, line.logs.trial, "Which one: 3 or trial_00003")->required();
   logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
+  logs->add_option("--rank", line.logs.rank, "Of several workers, which one's")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
 
   CLI::App* const events =

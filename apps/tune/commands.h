@@ -120,6 +120,7 @@ struct LogsRequest {
   std::string directory;
   std::string trial;
   bool is_stderr = false;
+  int rank = 0;         ///< of several workers, which one's
   bool follow = false;  ///< until the trial has ended, or nobody drives the experiment
 };
 /// What the trial's program has printed.

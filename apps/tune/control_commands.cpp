@@ -33,6 +33,8 @@ const char* verb(ControlRequest::Kind kind) {
       return "change";
     case ControlRequest::Kind::add:
       return "add to";
+    case ControlRequest::Kind::waits:
+      return "ask about";
   }
   return "";
 }

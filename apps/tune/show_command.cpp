@@ -16,9 +16,11 @@
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
 #include "callbacks/result_rows.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
 #include "tuner/core/metrics.h"
+#include "tuner/exec/control_client.h"
 #include "tuner/files/file_descriptor.h"
 #include "tuner/files/regular_file.h"
 #include "tuner/store/paths.h"
@@ -123,7 +125,22 @@ std::vector<std::string> metrics_of(const ResultGrid& grid, const Trial& trial) 
   return names;
 }
 
-void print_show_json(const ResultGrid& grid, const Trial& trial) {
+/// What its driver waits for, as a phrase; empty if it does not say.
+std::string awaited_of(const Look& look, const Trial& trial) {
+  constexpr Seconds patience_s = 2;
+  if (!look.driver || trial.state != TrialState::running) return "";
+  try {
+    auto client = ControlClient::connect(look.grid.directory(), patience_s);
+    if (!client) return "";
+    const ControlAnswer answer =
+        client->ask({.kind = ControlRequest::Kind::waits, .trial = trial.id}, patience_s);
+    return answer.accepted ? clean_text(answer.sentence) : "";
+  } catch (const Error&) {
+    return "";  // it is on another host, or busy, or gone by now
+  }
+}
+
+void print_show_json(const ResultGrid& grid, const Trial& trial, const std::string& awaited) {
   const auto own = paths::trial(grid.directory(), trial.id);
   Json metrics = Json::object();
   const auto curves = curves_of(own, metrics_of(grid, trial));
@@ -143,6 +160,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial) {
   print_json(
       {{"trial_id", to_string(trial.id)},
        {"state", to_string(trial.state)},
+       {"waits_for", awaited.empty() ? Json() : Json(awaited)},
        {"ended_by", to_string(trial.ended_by)},
        {"why", trial.why},
        {"paused_by", paused_by(trial)},
@@ -218,8 +236,9 @@ int show_command(const ShowRequest& request) {
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   const Trial& trial = find_trial(grid, request.trial);
+  const std::string awaited = awaited_of(look, trial);
   if (request.json) {
-    print_show_json(grid, trial);
+    print_show_json(grid, trial, awaited);
     return exit_ok;
   }
   const auto own = paths::trial(grid.directory(), trial.id);
@@ -230,6 +249,7 @@ int show_command(const ShowRequest& request) {
       {"attempts", std::to_string(trial.attempt) + ", " +
                        count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
   };
+  if (!awaited.empty()) lines.emplace_back("waits for", awaited);
   if (trial.started != 0) lines.emplace_back("started", format_time(trial.started));
   if (trial.ended != 0) lines.emplace_back("ended", format_time(trial.ended));
   if (!trial.error.empty()) lines.emplace_back("error", *trial.error);
@@ -271,9 +291,16 @@ int logs_command(const LogsRequest& request) {
   std::optional<Look> look = look_at(request.directory);
   const TrialId id = find_trial(look->grid, request.trial).id;
   const auto own = paths::trial(look->grid.directory(), id);
-  const bool is_merged = look->grid.spec().merge_output;
-  const auto file =
-      request.is_stderr && !is_merged ? paths::standard_error(own) : paths::standard_output(own);
+  const ExperimentSpec& spec = look->grid.spec();
+  const int ranks = spec.workers ? spec.workers->count : 1;
+  if (request.rank >= ranks) {
+    throw user_error("a trial of " + spec.name + " has " +
+                     count_of(static_cast<std::size_t>(ranks), "process", "processes") +
+                     ", counted from 0: there is no rank " + std::to_string(request.rank));
+  }
+  const auto file = request.is_stderr && !spec.merge_output
+                        ? paths::standard_error(own, request.rank)
+                        : paths::standard_output(own, request.rank);
   LogPrinter log(file);
   for (int looks = 0;; ++looks) {
     const bool is_over = !request.follow || !has_reader() || !look->driver ||

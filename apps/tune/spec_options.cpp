@@ -53,6 +53,8 @@ constexpr SpecOption options[] = {
      "A checkpoint every N iterations [0: none]"},
     {"--checkpoint-at-end", "/checkpoint_config/checkpoint_at_end", ValueKind::flag, "",
      "A checkpoint when a trial ends"},
+    {"--checkpoint-at-start", "/checkpoint_config/checkpoint_at_start", ValueKind::flag, "",
+     "A checkpoint before a trial's first step"},
     {"--num-to-keep", "/checkpoint_config/num_to_keep", ValueKind::json, "K",
      "Checkpoints to keep of a trial: the best K and the latest [all]"},
     {"--checkpoint-score-attribute", "/checkpoint_config/checkpoint_score_attribute",

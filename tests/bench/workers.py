@@ -47,7 +47,8 @@ def events(spec, ok=(0,)):
 def answers_a_second(ranks, steps, as_workers):
     group = {"num_workers": ranks} if as_workers else {"num_samples": ranks}
     seen, _ = events({"trainable": {"command": [os.environ["BENCH_TRAINABLE"]]},
-                      "param_space": {"steps": steps}, "resources": {"cpu": ranks}, **group})
+                      "param_space": {"steps": steps, "period_s": 0, "duration_s": 0, "measure": False, "cpu": -1},
+                      "resources": {"cpu": ranks}, **group})
     times = [event["t"] for event in seen if event["e"] == "result"]
     return ranks * steps / (max(times) - min(times))
 

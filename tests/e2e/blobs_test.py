@@ -356,6 +356,11 @@ class Commands(Case):
                 ("digits:1@3", f"trial_00001 in {results}/digits has no checkpoint of iteration 3: those it has are of "
                                "iteration 2, 4 and 6"),
                 ("digits:1@x", "an iteration is a whole number from 0 on, got 'x'"),
+                ("results/digits", f"{results}/digits is an experiment: name a checkpoint of it, as {results}/digits:best "
+                                   f"or {results}/digits:3"),
+                ("results/digits/trial_00001", f"{results}/digits/trial_00001 is a trial: its latest checkpoint is named "
+                                               f"by {results}/digits:1"),
+                ("spec.json", f"{self.dir}/spec.json is a file: name the directory of its checkpoint"),
                 ("unsaved:1", f"trial_00001 in {results}/unsaved has no checkpoint"),
                 ("unsaved:best", f"the best trial in {results}/unsaved, trial_00001, has no checkpoint"),
                 ("several:best", f"the experiment in {results}/several has several metrics by which one of its trials "

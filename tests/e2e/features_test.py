@@ -131,6 +131,20 @@ class Features(DriverCase):
         self.run_spec({"iterations": 1000, "done_at": 3}, checkpoint_config={"checkpoint_at_end": True})
         self.assertEqual(self.saved(), [3])
 
+    @row("`checkpoint_at_start`", CLASSES)
+    def test_a_checkpoint_is_made_at_the_start_and_gone_back_to(self):
+        self.run_spec({"iterations": 3, "crash_at": 1}, checkpoint_config={"checkpoint_at_start": True},
+                      failure_config={"max_failures": 1})
+        self.assertEqual(self.saved(), [0])
+        self.assertEqual(self.trials()[0]["attempt"], 2)
+        self.assertEqual([each["x"] for each in self.results()], [0.5, 1.0, 1.5])
+
+    def test_a_function_has_no_start_to_save(self):
+        for self.who in FUNCTIONS:
+            with self.subTest(self.who):
+                done = self.run_spec({}, checkpoint_config={"checkpoint_at_start": True}, expect=2)
+                self.assertIn("can_save_at_start", done.err)
+
     def test_a_function_that_has_returned_is_saved_at_the_end_or_told_how(self):
         for self.who, saved, notice in (("Python function", [3], False), ("C++ function", [], True)):
             with self.subTest(self.who):

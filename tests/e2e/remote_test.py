@@ -220,7 +220,7 @@ class Troubled(RemoteCase):
         self.assertEqual(len(self.store.objects["bucket/spec/notes.txt"][0]), 3_000_000)
 
     def test_keys_are_nowhere(self):
-        self.run_with("", 0)
+        self.run_with("", 0, flush_s=60)
         secret = self.store.environment["RCLONE_CONFIG_HOSTILE_SECRET_ACCESS_KEY"].encode()
         for folder, _, files in os.walk(self.dir):
             for name in files:

@@ -146,6 +146,29 @@ class WorkersTest(Case):
         self.run_spec(self.spec({"hangs": 1}, num_samples=1, trial_timeout_s=1), 1)
         self.assertIn("rank 1 said nothing for 1 s", self.trial()["error"])
 
+    def test_each_rank_has_a_log_and_more_of_them_than_there_are_is_refused(self):
+        self.run_spec(self.spec({"iterations": 1}, num_samples=1))
+        for rank in (0, 3):
+            out = self.tune("logs", "results/ranked", "0", "--rank", str(rank)).out
+            self.assertIn(f"environment {rank} 4", out)
+        refused = self.tune("logs", "results/ranked", "0", "--rank", "4", expect=2).err
+        self.assertIn("has 4 processes, counted from 0: there is no rank 4", refused)
+
+    def test_more_workers_than_fit_are_refused_with_what_to_write(self):
+        self.write("spec.json", self.spec(num_workers=9))
+        refused = self.tune("validate", "spec.json", expect=2).err
+        self.assertIn("/num_workers: a trial takes 9 of 'cpu', but there are 8 in all (9 workers)", refused)
+
+    def test_who_is_late_now_is_shown(self):
+        self.write("spec.json", self.spec({"hangs": 1}, num_samples=1))
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_until(lambda: len(self.iterations(0, "results/ranked")) == 2, "iteration 2")
+        late = "the result of iteration 3 from rank 1, for "
+        self.wait_until(lambda: late in self.tune("show", "results/ranked", "0").out, "who is late")
+        self.assertIn(late, self.json("show", "results/ranked", "0")["waits_for"])
+        self.tune("stop", "results/ranked")
+        driver.communicate(timeout=60)
+
     def test_a_save_that_one_rank_fails_is_void(self):
         done = self.run_spec(self.spec({"cannot_save": 1, "iterations": 4}, num_samples=1))
         self.assertIn("rank 1: OSError: no room", done.err + done.out)

@@ -36,11 +36,15 @@ Kind read_as(const std::string& line) {
 }  // namespace
 
 TEST_CASE("Every answer that a trainable formats is read as it was meant", "[unit][protocol]") {
-  const auto hello = read_as<Greeted>(protocol::format(
-      protocol::Hello{.api = protocol::Api::function_api, .can_reset = true, .can_save = true}));
+  const auto hello =
+      read_as<Greeted>(protocol::format(protocol::Hello{.api = protocol::Api::function_api,
+                                                        .can_reset = true,
+                                                        .can_save = true,
+                                                        .can_save_at_start = true}));
   CHECK(hello.hello.api == protocol::Api::function_api);
   CHECK(hello.hello.can_reset);
   CHECK(hello.hello.can_save);
+  CHECK(hello.hello.can_save_at_start);
   CHECK(read_as<Refused>(protocol::format(protocol::Refused{})).launch == launch);
 
   protocol::Result result{{{"loss", 0.5}}, false, true, "a \"b\"\n\xC3\xA9", 7, true};

@@ -18,7 +18,7 @@ TEST_CASE("Every message in every state has one meaning", "[conversation]") {
   for (const Row& row : conversation_table()) {
     for (std::size_t i = 0; i < messages; ++i) {
       World world;
-      row.is_reset ? world.go_to_reset() : world.go_to(row.state);
+      row.is_reset ? world.go_to_reset(row.state) : world.go_to(row.state);
       const auto heard = say(world.talk, static_cast<Message>(i), world.only());
       CAPTURE(to_string(row.state), i);
       CHECK(word(heard) + ">" + to_string(world.talk.state()) == row.comes_to[i]);
@@ -140,7 +140,7 @@ TEST_CASE("Who has named what it answers names it always", "[conversation]") {
 
 TEST_CASE("A reset can be refused until its first result, and not after it", "[conversation]") {
   World world;
-  world.go_to_reset();
+  world.go_to_reset(State::stepping);
   Reported reported{.launch = world.only()};
   CHECK(word(world.talk.hear(reported)) == "stepped");
   world.talk.step(8);
@@ -149,7 +149,7 @@ TEST_CASE("A reset can be refused until its first result, and not after it", "[c
 
 TEST_CASE("What one of several has reported is forgotten when another refuses", "[conversation]") {
   World world(2);
-  world.go_to_reset();
+  world.go_to_reset(State::stepping);
   const LaunchId first{*world.notes.live.begin()};
   const LaunchId second{*world.notes.live.rbegin()};
   Reported reported{.launch = first, .iteration = 7};

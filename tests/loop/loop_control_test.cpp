@@ -66,6 +66,15 @@ TEST_CASE("A stopped trial ends with its next result, and the others go on", "[l
   CHECK(folded.save() == harness.experiment.save());
 }
 
+TEST_CASE("What a trial's driver waits for is told, and since when", "[loop][control]") {
+  SlowHarness harness;
+  harness.wishes = {{27, ask(Kind::waits, 1)}, {28, ask(Kind::waits, 99)}};
+  (void)harness.run();
+  CHECK(harness.answers[0].accepted);
+  CHECK(harness.answers[0].sentence == "the result of iteration 3, for 6 s");
+  CHECK_FALSE(harness.answers[1].accepted);
+}
+
 TEST_CASE("A stopped trial that does not come to a result is ended after its grace",
           "[loop][control]") {
   SlowHarness harness;

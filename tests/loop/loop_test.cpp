@@ -145,6 +145,12 @@ TEST_CASE("Each trigger saves, and several at one iteration make one save", "[lo
     CHECK(count(harness.told, "checkpoint 0 at") == 1);
     CHECK(has(harness.told, "checkpoint 0 at 4"));
   }
+  SECTION("at the start") {
+    config.checkpoint_at_start = true;
+    (void)harness.run();
+    CHECK(count(harness.told, "checkpoint 0 at") == 1);
+    CHECK(has(harness.told, "checkpoint 0 at 0"));
+  }
   SECTION("should_checkpoint in a result") {
     harness.program.step = [](const Json&, std::int64_t iteration) {
       FakeStep step{.metrics = R"({"loss":1})"};
@@ -296,6 +302,67 @@ TEST_CASE("Reused processes run one trial after another", "[loop][reuse]") {
   }
   CHECK(harness.experiment.count(TrialState::terminated) == 6);
   for (const auto& trial : harness.experiment.trials()) CHECK(trial.failures == 0);
+}
+
+TEST_CASE("A trial that fails before its first result goes on from the checkpoint of its start",
+          "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.spec.checkpoint_config.checkpoint_at_start = true;
+  harness.spec.failure_config.max_failures = 1;
+  int steps = 0;
+  harness.program.step = [&steps](const Json&, std::int64_t) {
+    FakeStep step{.metrics = R"({"loss":1})"};
+    if (steps++ == 0) step.exits = 1;
+    return step;
+  };
+  (void)harness.run();
+  CHECK(harness.trial(0).state == TrialState::terminated);
+  CHECK(has(harness.told, "restore 0 from 0"));
+  CHECK(harness.trial(0).saves == 1);
+}
+
+TEST_CASE("A save at the start that fails costs no trial", "[loop][checkpoint]") {
+  Harness harness;
+  harness.trials = 2;
+  harness.spec.checkpoint_config.checkpoint_at_start = true;
+  harness.program.save_error = [] { return "no room"; };
+  (void)harness.run();
+  CHECK(harness.experiment.count(TrialState::terminated) == 2);
+  for (const auto& trial : harness.experiment.trials()) CHECK(trial.failed_saves == 1);
+}
+
+TEST_CASE("A process that is used again saves the start of each of its trials",
+          "[loop][checkpoint][reuse]") {
+  Harness harness;
+  harness.trials = 6;
+  harness.spec.reuse_processes = true;
+  harness.spec.checkpoint_config.checkpoint_at_start = true;
+  harness.program.can_reset = true;
+  harness.program.refuses_reset = GENERATE(false, true);
+  (void)harness.run();
+  CHECK(harness.launches == (harness.program.refuses_reset ? 6 : 2));
+  CHECK(harness.experiment.count(TrialState::terminated) == 6);
+  for (const auto& trial : harness.experiment.trials()) {
+    CHECK(trial.failures == 0);
+    CHECK(trial.failed_saves == 0);
+    REQUIRE(trial.checkpoints.size() == 1);
+    CHECK(trial.checkpoints.front().iteration == 0);
+  }
+}
+
+TEST_CASE("Who cannot be saved at its start ends a run that wants that", "[loop][checkpoint]") {
+  Harness harness;
+  harness.spec.checkpoint_config.checkpoint_at_start = true;
+  harness.program.is_function = true;
+  harness.program.can_save = true;
+  std::string said;
+  try {
+    (void)harness.run();
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  CHECK(said.find("can_save_at_start") != std::string::npos);
 }
 
 TEST_CASE("An interrupt saves every running trial, and a resume goes on from there",

@@ -45,6 +45,7 @@ const std::map<std::string, Json> other_values = {
     {"/checkpoint_config/checkpoint_score_order", "max"},
     {"/checkpoint_config/checkpoint_frequency", 3},
     {"/checkpoint_config/checkpoint_at_end", true},
+    {"/checkpoint_config/checkpoint_at_start", true},
     {"/checkpoint_config/max_checkpoint_bytes", "1GB"},
     {"/failure_config/max_failures", 2},
     {"/failure_config/fail_fast", true},

@@ -67,6 +67,16 @@ TEST_CASE("Domains as other tools write them are answered with ours", "[spec][do
         R"({"uniform":[0,9223372036854775807]})");
 }
 
+TEST_CASE("A launcher of ranks under num_workers is doubted", "[spec][doubts]") {
+  const auto found = doubts({{"param_space", {{"lr", {{"uniform", {0, 1}}}}}},
+                             {"num_workers", 2},
+                             {"trainable", {{"command", {"/bin/torchrun", "train.py"}}}}});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].sentence ==
+        "each of the 2 workers would run torchrun, which starts several itself: give the command "
+        "that torchrun is given, without torchrun");
+}
+
 TEST_CASE("Domains that are written as calls are answered with ours", "[spec][doubts]") {
   CHECK(meant("uniform(0, 1)") == R"({"uniform":[0,1]})");
   CHECK(meant("tune.loguniform(1e-4, 0.1)") == R"({"loguniform":[0.0001,0.1]})");

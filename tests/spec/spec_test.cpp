@@ -308,6 +308,7 @@ Json draw_spec(Random& random) {
         {"checkpoint_score_order", pick({"min", "max"})},
         {"checkpoint_frequency", some() - 1},
         {"checkpoint_at_end", flip()},
+        {"checkpoint_at_start", flip()},
         {"max_checkpoint_bytes", maybe(some() << 32)}}},
       {"max_log_bytes", maybe(some() << 20)},
       {"min_free_bytes", some() - 1},

@@ -84,12 +84,13 @@ void World::go_to(State state) {
 void World::reset() {
   talk.park();
   talk.begin(specs(), {});
-  talk.step(7);
 }
 
-void World::go_to_reset() {
+void World::go_to_reset(State state) {
   go_to(State::ready);
   reset();
+  if (state == State::stepping) talk.step(7);
+  if (state == State::saving) talk.save("/aside", 0);
   notes.did.clear();
 }
 
@@ -136,6 +137,10 @@ const std::vector<Row>& conversation_table() {
        false,
        {"failed>ready", "failed>ready", "failed>ready", "failed>ready", "failed>ready", ">ready",
         "gone>none", "overdue>ready"}},
+      {State::ready,
+       true,
+       {"replaced>replacing", "replaced>replacing", "replaced>replacing", "replaced>replacing",
+        "replaced>replacing", ">ready", "replaced>launching", "replaced>replacing"}},
       {State::stepping,
        false,
        {"failed>stepping", "failed>stepping", "stepped>ready", "failed>stepping", "failed>stepping",
@@ -148,6 +153,10 @@ const std::vector<Row>& conversation_table() {
        false,
        {"failed>saving", "failed>saving", "failed>saving", "saved>ready", "failed>saving",
         ">saving", "gone>none", "overdue>saving"}},
+      {State::saving,
+       true,
+       {"replaced>replacing", "replaced>replacing", "replaced>replacing", "saved>ready",
+        "replaced>replacing", ">saving", "replaced>launching", "replaced>replacing"}},
       {State::idle,
        false,
        {">leaving", ">leaving", ">leaving", ">leaving", ">leaving", ">idle", "gone>none",
@@ -171,7 +180,9 @@ std::string expected(const World& world, Message message, LaunchId who,
   const State state = world.talk.state();
   const std::string name = to_string(state);
   const bool is_last = world.notes.live.size() == 1;
-  if (is_reset && state == State::stepping) {
+  const bool is_new =
+      is_reset && (state == State::ready || state == State::stepping || state == State::saving);
+  if (is_new) {
     if (message == Message::exited && !is_last) return ">replacing";
     const bool is_said_again = message <= Message::faulted && answered.count(who) != 0;
     if (is_said_again) return "replaced>replacing";
@@ -184,7 +195,7 @@ std::string expected(const World& world, Message message, LaunchId who,
   }
   const auto& table = conversation_table();
   const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) {
-    return r.state == state && r.is_reset == (is_reset && state == State::stepping);
+    return r.state == state && r.is_reset == is_new;
   });
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
   // What befalls the others when one has gone is not why the attempt ends.
@@ -203,7 +214,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
   World world(1 + bytes[0] % 3);
   Conversation& talk = world.talk;
   std::set<LaunchId> answered;  // to what the state waits for
-  bool is_reset = false;        // and has not reported since
+  bool is_reset = false;        // and has not answered since
   LaunchId culprit{};           // none
   std::uint64_t launched = 0;
   const auto is_spoken_to = [&talk] {
@@ -230,7 +241,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       const std::string heard = word(say(talk, message, who));
       const std::string is = heard + ">" + to_string(talk.state());
       if (is != should) return faulty("comes to " + is + ", and not to " + should);
-      if (heard == "stepped" || heard == "replaced") is_reset = false;
+      if (heard == "stepped" || heard == "saved" || heard == "replaced") is_reset = false;
       const bool counts = (before == State::launching && message == Message::greeted) ||
                           (before == State::stepping && message == Message::reported) ||
                           (before == State::saving && message == Message::saved);

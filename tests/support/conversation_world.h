@@ -44,8 +44,8 @@ struct World {
   void all_greet();
   /// Brings it there by what is said on the way. State none.
   void go_to(Conversation::State state);
-  /// To the first step after a reset, which may be refused. State none.
-  void go_to_reset();
+  /// To where a reset may still be refused. State none.
+  void go_to_reset(State state);
   void reset();  ///< state ready
 
   std::size_t n;
@@ -65,7 +65,7 @@ std::string word(const Conversation::Heard& heard);
 /// then State::ready. In the order of Message, of one process.
 struct Row {
   Conversation::State state;
-  bool is_reset;  ///< in the first step after a reset
+  bool is_reset;  ///< since which nothing was answered
   std::string comes_to[messages];
 };
 const std::vector<Row>& conversation_table();

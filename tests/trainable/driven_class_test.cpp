@@ -33,6 +33,7 @@ TEST_CASE("A class trainable says hello unasked, then is silent until it is told
   CHECK(hello["protocol"] == 1);
   CHECK(hello["api"] == "class");
   CHECK(hello["can_reset"] == true);
+  CHECK(hello["can_save_at_start"] == true);
 
   toy.process.send(toy.process.start({{"report", {{"loss", 0.25}}}}) + step + step + stop);
   Json result = toy.process.receive();

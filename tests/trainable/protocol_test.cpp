@@ -63,6 +63,10 @@ TEST_CASE("Each answer has one text, in which what is not so is left out", "[uni
   hello.can_reset = true;
   CHECK(format(Answer(hello)) ==
         "{\"type\":\"hello\",\"protocol\":1,\"api\":\"function\",\"can_reset\":true}\n");
+  hello.can_save_at_start = true;
+  CHECK(format(Answer(hello)) ==
+        "{\"type\":\"hello\",\"protocol\":1,\"api\":\"function\",\"can_reset\":true,"
+        "\"can_save_at_start\":true}\n");
   CHECK(format(Answer(Refused{})) == "{\"type\":\"refused\"}\n");
 
   Result result;

@@ -62,6 +62,7 @@ class Check {
   Answer talks();
   Answer repeats();
   Answer saving_changes_nothing();
+  Answer saves_at_start();
   Answer restores();
   Answer survives_a_kill();
   Answer heeds_other_configs();
@@ -85,6 +86,7 @@ class Check {
   const Seconds leave_s_;
 
   bool saves_ = true;  ///< when it is told to; otherwise it hands over what it saves
+  bool saves_at_start_ = false;
   bool can_reset_ = false;
   bool echoes_ = true;
   Seconds step_s_ = 0;
@@ -122,6 +124,9 @@ void Check::run() {
   if (saves_) {
     look("It saves, and that changes nothing of the training", &Check::saving_changes_nothing);
   }
+  if (saves_at_start_) {
+    look("It saves before its first step, as its hello says", &Check::saves_at_start);
+  }
   look("A trial that a new process restores comes to the same", &Check::restores);
   look("A trial that is killed in a step or a save, and restored, comes to the same",
        &Check::survives_a_kill);
@@ -139,6 +144,7 @@ void Check::run() {
 Answer Check::talks() {
   Actor actor(stage_);
   can_reset_ = actor.hello().can_reset;
+  saves_at_start_ = actor.hello().can_save_at_start;
   require_quiet(actor, "its hello");
   actor.start(options_.config);
   require_quiet(actor, "start");
@@ -254,6 +260,19 @@ void Check::go_on(const Kept& from, std::optional<TrialId> trial, const std::str
     throw Trouble(what + ", it changed the checkpoint that it was to load");
   }
   if (actor.can_save()) require_same_files(actor.save(), what);
+}
+
+Answer Check::saves_at_start() {
+  Actor actor(stage_);
+  actor.start(options_.config);
+  const Kept start = actor.save();
+  require_quiet(actor, "its save before the first step");
+  require_equal(whole_, actor.train_until(options_.iterations), "saved before the first step");
+  Actor restored(stage_);
+  restored.start(options_.config, start);
+  require_equal(whole_, restored.train_until(options_.iterations),
+                "started from what it had saved before the first step");
+  return {};
 }
 
 Answer Check::restores() {

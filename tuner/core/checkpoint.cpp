@@ -10,6 +10,7 @@ constexpr std::pair<Trigger, std::string_view> trigger_names[] = {
     {Trigger::result, "result"},       {Trigger::callback, "callback"},
     {Trigger::scheduler, "scheduler"}, {Trigger::pause, "pause"},
     {Trigger::interrupt, "interrupt"}, {Trigger::user, "user"},
+    {Trigger::at_start, "at_start"},
 };
 }  // namespace
 

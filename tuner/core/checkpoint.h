@@ -18,7 +18,8 @@ enum class Trigger {
   scheduler,  ///< the scheduler's wish
   pause,
   interrupt,
-  user,  ///< asked for by hand
+  user,      ///< asked for by hand
+  at_start,  ///< checkpoint_at_start
 };
 
 /// The triggers that met in one save.

@@ -10,8 +10,11 @@ namespace tune {
 
 namespace {
 
-/// Whether it has a checkpoint of what it is now: not of what it was before it became a clone.
-bool has_saved_itself(const Trial& trial) { return !trial.donor && !trial.checkpoints.empty(); }
+/// Whether it has a checkpoint of what it is now: not of what it was before it became a clone, nor
+/// of what it was before it had trained.
+bool has_saved_itself(const Trial& trial) {
+  return !trial.donor && !trial.checkpoints.empty() && trial.latest_checkpoint()->iteration > 0;
+}
 
 /// Whether it became a clone, and no attempt of what it is now runs: none has begun, or the last
 /// one of what it was has not ended yet.

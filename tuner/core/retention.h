@@ -37,6 +37,7 @@ struct CheckpointConfig {
   std::optional<Mode> checkpoint_score_order;  ///< none: the mode of that metric, or max
   std::int64_t checkpoint_frequency = 0;       ///< every so many iterations; 0: off
   bool checkpoint_at_end = false;
+  bool checkpoint_at_start = false;                   ///< before the first step, as iteration 0
   std::optional<std::uint64_t> max_checkpoint_bytes;  ///< of all trials together; none: no limit
 };
 

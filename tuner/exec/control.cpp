@@ -14,7 +14,8 @@ using Kind = ControlRequest::Kind;
 constexpr std::pair<Kind, std::string_view> kind_names[] = {
     {Kind::stop, "stop"},       {Kind::pause, "pause"},
     {Kind::unpause, "unpause"}, {Kind::checkpoint, "checkpoint"},
-    {Kind::set, "set"},         {Kind::add, "add"}};
+    {Kind::set, "set"},         {Kind::add, "add"},
+    {Kind::waits, "waits"}};
 
 /// What holds the object that comes with such a wish; null: it has none.
 const char* object_of(Kind kind) {
@@ -81,6 +82,9 @@ ControlRequest parse_control_request(std::string_view line) {
   if (const auto trial = json.find("trial"); trial != json.end()) request.trial = to_trial(*trial);
   if (request.kind == Kind::unpause && !request.trial) {
     throw std::invalid_argument(R"(expected "trial": it is one trial that goes on)");
+  }
+  if (request.kind == Kind::waits && !request.trial) {
+    throw std::invalid_argument(R"(expected "trial": one is asked about)");
   }
   if (const char* const name = object_of(request.kind)) {
     request.fields = json.value(name, Json());

@@ -24,6 +24,7 @@ struct ControlRequest {
     checkpoint,  ///< save at the next result
     set,         ///< change fields of the spec
     add,         ///< a trial with a config that is given
+    waits,       ///< changes nothing: what a trial's driver waits for
   };
   Kind kind = Kind::stop;
   std::optional<TrialId> trial;  ///< this one only

@@ -139,6 +139,7 @@ Wakeup greeted(LaunchId launch, ondemand::object& message) {
     if (field.name() == "protocol") spoken = field.integer();
     if (field.name() == "can_reset") hello.can_reset = field.boolean();
     if (field.name() == "can_save") hello.can_save = field.boolean();
+    if (field.name() == "can_save_at_start") hello.can_save_at_start = field.boolean();
     if (field.name() == "api") {
       const auto api = field.text().value_or("class");
       if (api != "class" && api != "function") {

@@ -74,10 +74,31 @@ void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
         "so "
         "each trial gets a process of its own");
   }
-  if (!attempt.ending) step(attempt);
+  if (spec_.checkpoint_config.checkpoint_at_start && !attempt.conversation->can_save_at_start()) {
+    throw user_error(
+        "checkpoint_at_start needs a trainable that can save before its first step; this one does "
+        "not say can_save_at_start in its hello (docs/protocol.md): remove it from "
+        "checkpoint_config");
+  }
+  if (!attempt.ending) set_out(attempt);
+}
+
+/// To its first step; of a trial that has nothing to go on from, by way of a checkpoint of that.
+void Attempts::set_out(Attempt& attempt) {
+  if (!spec_.checkpoint_config.checkpoint_at_start || attempt.source.checkpoint.index != 0) {
+    step(attempt);
+    return;
+  }
+  attempt.save.checkpoint = Checkpoint{};
+  attempt.save.checkpoint.triggers.add(Trigger::at_start);
+  begin_save(attempt);
 }
 
 void Attempts::on(Attempt& attempt, const Conversation::Replaced&) {
+  if (!attempt.save.directory.empty()) {
+    saver_.discard({attempt.trial, attempt.save.checkpoint.index}, attempt.number);
+    attempt.save.directory.clear();
+  }
   if (winding_) end(attempt, Outcome::interrupted, winding_.why_attempts_end());
 }
 
@@ -168,7 +189,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
     attempt.save_failed = true;
     saver_.fail(save, *saved.error);
   } else {
-    save.metrics = trial(attempt.trial).last_metrics.text();
+    save.metrics = attempt.has_result ? trial(attempt.trial).last_metrics.text() : "{}";
     save.parts = saved.parts;
     save.checkpoint.slowest_rank = slowest_rank(saved.parts);
     commit_save(attempt, save);
@@ -339,7 +360,11 @@ void Attempts::begin_save(Attempt& attempt) {
       id, attempt.number, index,
       [this, id, number = attempt.number, index](std::optional<std::filesystem::path> directory) {
         Attempt* const saving = find(id);
-        if (saving == nullptr || saving->number != number || saving->ending) {
+        const bool is_wanted = saving != nullptr && saving->number == number && !saving->ending &&
+                               saving->save.checkpoint.index == index &&
+                               saving->conversation->state() != Conversation::State::replacing &&
+                               saving->conversation->state() != Conversation::State::launching;
+        if (!is_wanted) {
           if (directory) saver_.discard({id, index}, number);
         } else if (!directory) {
           saving->save_failed = true;

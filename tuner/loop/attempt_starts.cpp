@@ -217,7 +217,7 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
   }
   attempt->has_begun = true;
   conversation.begin(std::move(processes), std::move(start));
-  if (conversation.state() == Conversation::State::ready) step(*attempt);
+  if (conversation.state() == Conversation::State::ready) set_out(*attempt);
 }
 
 }  // namespace tune

@@ -126,6 +126,7 @@ class Attempts {
   bool tell_result(const Trial& before, const Result& result);
   void take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
   void take_over(Attempt& attempt, std::vector<std::string> reported);
+  void set_out(Attempt& attempt);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
   void note_for_checkpoints(Attempt& attempt);

@@ -28,6 +28,7 @@ ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
 ControlAnswer ByHand::obey(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
   if (request.kind == Kind::pause && !request.trial) return pause();
+  if (request.kind == Kind::waits) return waits(*request.trial);
   const Winding& winding = run_.winding();
   if (winding.kind == Winding::Kind::interrupted) {
     return refused("the driver is leaving already (" + winding.reason +
@@ -142,6 +143,34 @@ ControlAnswer ByHand::set(const Json& fields) {
   } catch (const Error& error) {
     return refused(error.what());
   }
+}
+
+ControlAnswer ByHand::waits(TrialId id) const {
+  const auto found = run_.attempts().find(id);
+  if (found == run_.attempts().end()) return refused(to_string(id) + " does not run");
+  const Attempt& attempt = found->second;
+  const Conversation& conversation = *attempt.conversation;
+  Seconds since = conversation.told_at();
+  std::string what;
+  switch (conversation.state()) {
+    case Conversation::State::launching:
+      what = "a hello";
+      since = attempt.began_at;
+      break;
+    case Conversation::State::stepping:
+      what = "the result of iteration " + std::to_string(run_.experiment().trial(id).iteration + 1);
+      break;
+    case Conversation::State::saving:
+      what = "a save";
+      break;
+    default:
+      return {true, "", {id}};
+  }
+  const std::string late = conversation.late();
+  return {true,
+          what + (late.empty() ? "" : " from " + late) + ", for " +
+              std::to_string(static_cast<std::int64_t>(run_.steady() - since)) + " s",
+          {id}};
 }
 
 ControlAnswer ByHand::save(std::optional<TrialId> only) {

@@ -36,6 +36,7 @@ class Steering {
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;
   virtual const ExperimentSpec& spec() const = 0;
+  virtual Seconds steady() const = 0;
 };
 
 class ByHand {
@@ -56,6 +57,7 @@ class ByHand {
   ControlAnswer add(const Json& config);
   ControlAnswer set(const Json& fields);
   ControlAnswer save(std::optional<TrialId> only);
+  ControlAnswer waits(TrialId trial) const;
   std::vector<TrialId> running() const;
 
   Steering& run_;

@@ -47,6 +47,7 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
   }
   is_function_ = is_function;
   can_save_ = hello.can_save && (is_first || can_save_);
+  can_save_at_start_ = hello.can_save_at_start && (is_first || can_save_at_start_);
   can_reset_ = hello.can_reset && (is_first || can_reset_);
   speaker.has_answered = true;
   if (!all_have_answered()) return {};
@@ -158,6 +159,8 @@ Conversation::Heard Conversation::end_of_save() {
   for (const Member& each : members_) {
     if (each.rank && !each.is_mute) saved.parts.push_back(each.saved);
   }
+  start_.reset();
+  specs_.clear();
   wait_for(State::ready, never_s);
   return saved;
 }
@@ -323,6 +326,8 @@ void Conversation::ask(State state, std::int64_t iteration, const protocol::Comm
 
 void Conversation::park() {
   ensure(state_ == State::ready, "who is kept has answered");
+  start_.reset();
+  specs_.clear();
   wait_for(State::idle, never_s);
 }
 

@@ -148,6 +148,7 @@ class Conversation {
   bool is_function() const { return is_function_; }
   /// After some results at least.
   bool can_save() const { return !is_function_ || can_save_; }
+  bool can_save_at_start() const { return can_save_at_start_; }
   bool can_reset() const { return can_reset_; }
   Seconds deadline() const { return deadline_; }  ///< steady
   Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
@@ -195,7 +196,11 @@ class Conversation {
   Heard go_on_without(const Member& left);
   std::string disagreement() const;
   void blame(const Member& member);
-  bool is_being_reset() const { return state_ == State::stepping && start_.has_value(); }
+  /// Told to become another trial's, and has not answered what was asked of it as that.
+  bool is_being_reset() const {
+    return (state_ == State::ready || state_ == State::stepping || state_ == State::saving) &&
+           start_.has_value();
+  }
   Heard replace(Urge urge);
   std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
   bool all_have_answered() const;
@@ -228,6 +233,7 @@ class Conversation {
   bool is_done_ = false;           ///< by its last result
   bool is_function_ = false;
   bool can_save_ = false;
+  bool can_save_at_start_ = false;
   bool can_reset_ = false;
   bool has_greeting_ = false;
   bool was_told_ = false;

@@ -84,6 +84,7 @@ class Loop final : private Steering {
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
   const Experiment& experiment() const override { return ledger_.experiment(); }
   const ExperimentSpec& spec() const override { return spec_; }
+  Seconds steady() const override { return ledger_.steady(); }
 
   ExperimentSpec spec_;  ///< in force; Attempts look at it
   const LoopOptions options_;

@@ -43,6 +43,7 @@ void SimulatedExecutor::launch(LaunchId launch, LaunchSpec) {
   hello.api = program_.is_function ? protocol::Api::function_api : protocol::Api::class_api;
   hello.can_reset = program_.can_reset;
   hello.can_save = program_.can_save;
+  hello.can_save_at_start = !program_.is_function;
   after(program_.launch_s, Greeted{launch, hello});
 }
 
@@ -102,6 +103,7 @@ void SimulatedExecutor::step(LaunchId launch) {
 }
 
 void SimulatedExecutor::save(LaunchId launch, const std::string& directory) {
+  if (children_.at(launch).trial_id.empty()) return after(0, Refused{launch});
   std::optional<std::string> error;
   if (program_.save_error) error = program_.save_error();
   if (!error) {

@@ -65,6 +65,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/checkpoint_config/checkpoint_score_order", ""},
     {"/checkpoint_config/checkpoint_frequency", ""},
     {"/checkpoint_config/checkpoint_at_end", ""},
+    {"/checkpoint_config/checkpoint_at_start", ""},
     {"/checkpoint_config/max_checkpoint_bytes", ""},
     {"/failure_config/max_failures", ""},
     {"/failure_config/fail_fast", ""},

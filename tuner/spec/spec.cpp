@@ -308,6 +308,7 @@ class SpecParser {
     fields.read("checkpoint_frequency", "an integer from 0", to_frequency,
                 config.checkpoint_frequency);
     fields.read("checkpoint_at_end", "true or false", to_flag, config.checkpoint_at_end);
+    fields.read("checkpoint_at_start", "true or false", to_flag, config.checkpoint_at_start);
     fields.read("max_checkpoint_bytes", "a number of bytes from 0 like 1000000 or \"10GB\"",
                 to_bytes, config.max_checkpoint_bytes);
   }
@@ -495,6 +496,7 @@ Json to_json(const ExperimentSpec& spec) {
                                        : Json()},
         {"checkpoint_frequency", checkpoints.checkpoint_frequency},
         {"checkpoint_at_end", checkpoints.checkpoint_at_end},
+        {"checkpoint_at_start", checkpoints.checkpoint_at_start},
         {"max_checkpoint_bytes", or_null(checkpoints.max_checkpoint_bytes)}}},
       {"failure_config", failures_to_json(spec.failure_config)},
       {"remote", remote_to_json(spec.remote)},

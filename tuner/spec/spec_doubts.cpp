@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
@@ -159,6 +161,24 @@ void look_at_param_space(const ExperimentSpec& spec, std::vector<Problem>& doubt
   if (!is_drawn && spec.num_samples != 1) looker.nothing_is_drawn();
 }
 
+/// What starts the processes of one program, as num_workers does.
+void look_at_launchers(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  static constexpr const char* launchers[] = {
+      "torchrun", "torch.distributed.run", "accelerate", "deepspeed", "mpirun", "mpiexec"};
+  if (!spec.workers) return;
+  for (const std::string& word : spec.command) {
+    const std::string name = std::filesystem::path(word).filename();
+    if (std::find(std::begin(launchers), std::end(launchers), name) == std::end(launchers)) {
+      continue;
+    }
+    doubts.push_back({"/num_workers", "each of the " + std::to_string(spec.workers->count) +
+                                          " workers would run " + name +
+                                          ", which starts several itself: give the command that " +
+                                          name + " is given, without " + name});
+    return;
+  }
+}
+
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
                     std::vector<Problem>& doubts) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
@@ -273,6 +293,7 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   look_at_checkpoints(spec, doubts);
   look_at_rungs(spec, doubts);
   look_at_scheduler(spec, doubts);
+  look_at_launchers(spec, doubts);
   return doubts;
 }
 

@@ -202,6 +202,11 @@ void check_plain_words(const ExperimentSpec& spec, std::vector<Problem>& problem
     const std::string wrong = complaint_about_words(value, false);
     if (!wrong.empty()) problems.push_back({append_pointer("/trainable/env", name), wrong});
   }
+  if (!spec.resume_from_checkpoint.empty() && !spec.plain->checkpoints) {
+    problems.push_back({"/resume_from_checkpoint",
+                        "this plain program would not see resume_from_checkpoint: have it load "
+                        "from ${checkpoint_dir}, a word for its command or env"});
+  }
 }
 
 void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentSpec& spec,
@@ -271,10 +276,12 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
     top.complain("keep_paused",
                  "keep_paused is not for a plain program, which trains on whoever waits for it");
   }
-  if (spec.checkpoint_config.checkpoint_frequency > 0 || spec.checkpoint_config.checkpoint_at_end) {
+  const CheckpointConfig& checkpoints = spec.checkpoint_config;
+  if (checkpoints.checkpoint_frequency > 0 || checkpoints.checkpoint_at_end ||
+      checkpoints.checkpoint_at_start) {
     top.complain("checkpoint_config",
-                 "a plain program saves when it likes: remove checkpoint_frequency and "
-                 "checkpoint_at_end");
+                 "a plain program saves when it likes: remove checkpoint_frequency, "
+                 "checkpoint_at_end and checkpoint_at_start");
   }
   const std::string scheduler = spec.scheduler.is_object() && spec.scheduler.contains("type") &&
                                         spec.scheduler["type"].is_string()

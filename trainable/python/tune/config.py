@@ -75,6 +75,7 @@ class CheckpointConfig:
     checkpoint_score_order: str | None = None
     checkpoint_frequency: int | None = None
     checkpoint_at_end: bool | None = None
+    checkpoint_at_start: bool | None = None  #: before the first step, as iteration 0
 
 
 @dataclass

@@ -75,7 +75,7 @@ def _is_class(target: Any) -> bool:
 def _hello(connection: Connection, is_class: bool) -> None:
     if is_class:
         # Only asking shows whether it can be reset: reset_config answers.
-        connection.send("hello", protocol=1, api="class", can_reset=True)
+        connection.send("hello", protocol=1, api="class", can_reset=True, can_save_at_start=True)
     else:
         connection.send("hello", protocol=1, api="function", can_reset=False, can_save=True)
 
