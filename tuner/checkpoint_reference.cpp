@@ -8,6 +8,7 @@
 #include "tuner/core/error.h"
 #include "tuner/result_grid.h"
 #include "tuner/spec/spec.h"
+#include "tuner/store/evicted.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 
@@ -72,6 +73,12 @@ fs::path best_checkpoint(const ResultGrid& grid) {
   throw user_error("the best trial in " + directory + ", " + best.trial_id + ", has no checkpoint");
 }
 
+void refuse_if_evicted(const fs::path& checkpoint) {
+  const fs::path place = fs::absolute(checkpoint / "").lexically_normal().parent_path();
+  const auto evicted = find_evicted(*make_posix_file_system(), place);
+  if (evicted) throw user_error(evicted_sentence(place, *evicted));
+}
+
 fs::path checkpoint_in(const ResultGrid& grid, const std::string& which) {
   if (which == "best") return best_checkpoint(grid);
   const auto at = which.find('@');
@@ -121,6 +128,7 @@ fs::path find_checkpoint(const std::string& text, const fs::path& base, const fs
     const fs::path directory = path_in_spec(base, text);
     if (const auto other = what_else(directory)) throw user_error(*other);
     if (!text.empty() && fs::exists(directory, ignored)) return directory;
+    refuse_if_evicted(directory);
     throw user_error("there is no '" + text +
                      "': a checkpoint is named by its directory, or like digits:3, digits:3@10 or "
                      "digits:best, the experiment first");
@@ -131,6 +139,7 @@ fs::path find_checkpoint(const std::string& text, const fs::path& base, const fs
   const fs::path found = checkpoint_in(grid, which);
   // Its driver may have deleted it since its journal was read.
   if (fs::is_directory(found, ignored)) return found;
+  refuse_if_evicted(found);
   throw user_error(found.string() + ", which is what " + text + " names, is not there any more");
 }
 
@@ -138,18 +147,17 @@ Json with_checkpoint_found(Json spec, const fs::path& base, std::vector<Problem>
   constexpr const char* field = "resume_from_checkpoint";
   if (!spec.is_object() || !spec.contains(field) || !spec[field].is_string()) return spec;
   const auto text = spec[field].get<std::string>();
-  if (!is_reference(text, base)) {
-    if (const auto other = what_else(path_in_spec(base, text))) {
-      problems.push_back({std::string("/") + field, *other});
-      spec.erase(field);
-    }
-    return spec;
-  }
   std::string storage = ExperimentSpec().storage_path.string();
   if (const auto given = spec.find("storage_path"); given != spec.end() && given->is_string()) {
     storage = given->get<std::string>();
   }
   try {
+    if (!is_reference(text, base)) {
+      const fs::path directory = path_in_spec(base, text);
+      if (const auto other = what_else(directory)) throw user_error(*other);
+      refuse_if_evicted(directory);
+      return spec;
+    }
     // It is of the working directory, wherever the spec lies.
     spec[field] = find_checkpoint(text, base, path_in_spec(fs::current_path(), storage)).string();
   } catch (const Error& error) {

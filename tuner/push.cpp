@@ -7,14 +7,38 @@
 
 namespace tune {
 
-std::vector<Mirror::Known> known_checkpoints(const Experiment& experiment,
+namespace {
+
+/// Where it is on the remote of this run; empty if it is not evicted.
+std::string evicted_to(FileSystem& files, const std::filesystem::path& checkpoint,
+                       const RemoteConfig& remote, const std::string& name) {
+  const auto evicted = find_evicted(files, checkpoint);
+  if (!evicted) return "";
+  using Which = RemoteConfig::Checkpoints;
+  const bool stays = remote.checkpoints == Which::kept || remote.checkpoints == Which::all;
+  const bool is_there =
+      !remote.path.empty() && evicted->place.remote == remote_below(remote.path, name);
+  if (is_there && stays) return evicted->place.directory;
+  throw user_error(evicted_sentence(checkpoint, *evicted) +
+                   (is_there ? "; until then remote.checkpoints must be \"kept\" or \"all\""
+                             : "; until then remote.path must name that remote"));
+}
+
+}  // namespace
+
+std::vector<Mirror::Known> known_checkpoints(FileSystem& files,
+                                             const std::filesystem::path& directory,
+                                             const RemoteConfig& remote, const std::string& name,
+                                             const Experiment& experiment,
                                              const CheckpointConfig& config) {
   std::vector<Mirror::Known> known;
   for (const Trial& trial : experiment.trials()) {
     const auto order = rank_checkpoints(trial.checkpoints, config);
     for (const auto& checkpoint : trial.checkpoints) {
       const bool is_best = checkpoint.index == trial.checkpoints[order.front()].index;
-      known.push_back({{trial.id, checkpoint.index}, is_best});
+      const CheckpointRef ref{trial.id, checkpoint.index};
+      known.push_back(
+          {ref, is_best, evicted_to(files, paths::checkpoint(directory, ref), remote, name)});
     }
   }
   return known;
@@ -32,12 +56,14 @@ void push_experiment(const ResultGrid& grid, const PushOptions& options) {
   self.lease_s = options.lease_s;
   std::vector<std::string> notices;
   const DirectoryLock lock(*files, paths::lock(grid.directory()), self, notices);
+  const auto known = known_checkpoints(*files, grid.directory(), config, grid.spec().name,
+                                       grid.experiment(), grid.spec().checkpoint_config);
   Mirror mirror(*files, {.directory = grid.directory(),
                          .name = grid.spec().name,
                          .config = config,
                          .lease_s = options.lease_s,
                          .on_wait = options.on_wait});
-  mirror.begin(known_checkpoints(grid.experiment(), grid.spec().checkpoint_config));
+  mirror.begin(known);
   const std::string left = mirror.finish(1e9, options.patience_s);
   if (!left.empty()) throw machine_error(left);
 }

@@ -12,7 +12,12 @@
 namespace tune {
 
 /// The checkpoints that `experiment` has, as a mirror wants to know them.
-std::vector<Mirror::Known> known_checkpoints(const Experiment& experiment,
+/// Error (user) if one that is not here is on another remote than `remote`, or if such a one
+/// would not stay there.
+std::vector<Mirror::Known> known_checkpoints(FileSystem& files,
+                                             const std::filesystem::path& directory,
+                                             const RemoteConfig& remote, const std::string& name,
+                                             const Experiment& experiment,
                                              const CheckpointConfig& config);
 
 struct PushOptions {

@@ -175,7 +175,7 @@ struct Engine {
     for (const auto& notice : plan.notices) callbacks.notice(notice);
     drive.ledger().write();
     listen(executor);
-    if (mirror) mirror->begin(known_checkpoints(experiment, spec.checkpoint_config));
+    if (mirror) mirror->begin(known_on_remote());
     DiskGuard disk_guard(*files, drive.workers(), drive.ledger(), callbacks, directory,
                          spec.min_free_bytes);
     LoopEnd end = run(
@@ -201,8 +201,14 @@ struct Engine {
                       return complete_config(given, trial, spec, space);
                     }});
     std::string not_on_remote = finish_remote();
+    if (watchdog) watchdog->only_lingers();
     return {std::move(end), ResultGrid(std::move(experiment), spec, directory), store.cost(),
             std::move(not_on_remote)};
+  }
+
+  std::vector<Mirror::Known> known_on_remote() {
+    return known_checkpoints(*files, directory, spec.remote, spec.name, experiment,
+                             spec.checkpoint_config);
   }
 
   /// From before the experiment is made or changed: what is wrong with the remote is wrong at once.
@@ -221,14 +227,41 @@ struct Engine {
       options.on_wait("waiting until " + waiting + " on the remote, at most " +
                       std::to_string(static_cast<long>(spec.remote.flush_s)) + " s");
     }
-    return mirror->finish(spec.remote.flush_s);
+    // One more interrupt ends the wait; then nothing else may hang either.
+    const int heard = watchdog ? watchdog->interrupts() : 0;
+    std::string left = mirror->finish(spec.remote.flush_s, 1e9, [this, heard] {
+      if (!watchdog || (watchdog->interrupts() == heard && heard < 2)) return false;
+      watchdog->only_lingers();
+      return true;
+    });
+    evict_rest();
+    return left;
+  }
+
+  /// What came up after the last trial had ended, and what the loop did not come to.
+  void evict_rest() {
+    if (!spec.remote.keep_local) return;
+    const auto keep = static_cast<std::size_t>(*spec.remote.keep_local);
+    for (const Trial& trial : experiment.trials()) {
+      for (std::size_t i = 0; i + keep < trial.checkpoints.size(); ++i) {
+        const CheckpointRef checkpoint{trial.id, trial.checkpoints[i].index};
+        const auto place = mirror->place(checkpoint);
+        if (!place || experiment.is_donated(checkpoint.trial, checkpoint.index)) continue;
+        try {
+          checkpoints.evict(checkpoint, *place);
+        } catch (const Error&) {
+          return;  // the next driver tries again
+        }
+      }
+    }
   }
 
   /// What comes after it waits for threads and files, which may take for ever.
   LoopEnd run(Drive& drive, LoopOptions loop_options) {
     try {
       LoopEnd end = drive.run(std::move(loop_options));
-      if (watchdog) watchdog->only_lingers();
+      // The remote is waited for as long as the spec says.
+      if (watchdog && !mirror) watchdog->only_lingers();
       return end;
     } catch (const std::exception& error) {
       if (watchdog) watchdog->only_lingers(error.what());
@@ -435,6 +468,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   bool salvaged = false;
   auto store = ExperimentStore::open(*engine.own_files, absolute, engine.owner(), recovery, notices,
                                      options.salvage ? &salvaged : nullptr, &watch);
+  (void)engine.known_on_remote();
   engine.open_remote();
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();

@@ -5,6 +5,7 @@
 #include "apps/tune/output.h"
 #include "callbacks/result_rows.h"
 #include "tuner/ask_session.h"
+#include "tuner/store/evicted.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -60,7 +61,11 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
     text += best ? "; the best result is of iteration " + std::to_string(*best)
                  : "; this is not the best result";
   }
-  return text + ")";
+  text += ")";
+  const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
+  const auto evicted = find_evicted(*make_posix_file_system(), place);
+  if (evicted) text += "; it is only on the remote: tune fetch " + place.string();
+  return text;
 }
 
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {

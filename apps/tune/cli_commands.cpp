@@ -202,6 +202,12 @@ void add_remote_commands(CLI::App& app, Line& line) {
   push->add_option("--remote", request.remote, "Instead of the one in its spec")
       ->type_name("REMOTE");
 
+  CLI::App* const fetch =
+      add_command(app, "fetch", "Bring a checkpoint back that is only on the remote",
+                  "  tune fetch results/digits/trial_00003/checkpoint_000001\n");
+  fetch->add_option("CHECKPOINT", request.directory, "Its directory, as tune checkpoints names it")
+      ->required();
+
   CLI::App* const remote = add_command(app, "remote", "Look at an experiment on its remote",
                                        "  tune remote verify s3:bucket/prefix/digits\n"
                                        "  tune remote verify s3:bucket/prefix/digits --read\n");

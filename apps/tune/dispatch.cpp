@@ -27,6 +27,7 @@ int carry_out(const std::string& name, Line& line) {
   }
   if (name == "resume") return resume_command(line.resume, line.spec, line.style);
   if (name == "pull") return pull_command(line.remote);
+  if (name == "fetch") return fetch_command(line.remote);
   if (name == "push") return push_command(line.remote);
   if (name == "remote") return verify_remote_command(line.remote);
   if (name == "init") {

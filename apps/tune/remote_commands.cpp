@@ -1,4 +1,4 @@
-// `tune pull`, `tune push` and `tune remote verify`. Knows no object on a store.
+// `tune pull`, `tune push`, `tune fetch` and `tune remote verify`. Knows no object on a store.
 #include <unistd.h>
 
 #include "apps/tune/commands.h"
@@ -6,9 +6,13 @@
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
 #include "tuner/core/remote_config.h"
+#include "tuner/exec/system_clock.h"
 #include "tuner/push.h"
+#include "tuner/remote/fetch.h"
 #include "tuner/remote/pull.h"
 #include "tuner/store/experiment_store.h"
+#include "tuner/store/lock.h"
+#include "tuner/store/paths.h"
 
 namespace tune {
 
@@ -50,9 +54,13 @@ std::filesystem::path pull_into(const std::string& remote, const std::filesystem
                                       .lease_s = lease_s,
                                       .on_wait = seldom()});
   for (const auto& problem : pulled.problems) complain(problem);
-  complain("took " + count_of(pulled.checkpoints, "checkpoint") + " (" +
-           format_bytes(static_cast<double>(pulled.bytes)) + ") and the state of " +
-           format_time(pulled.time) + " from " + remote + " into " + place.native());
+  const std::string checkpoints = count_of(pulled.checkpoints, "checkpoint") + " (" +
+                                  format_bytes(static_cast<double>(pulled.bytes)) + ")";
+  const std::string state =
+      "the state of " + format_time(pulled.time) + " from " + remote + " into " + place.native();
+  complain(pulled.is_whole
+               ? "took " + checkpoints + " and " + state
+               : "took " + state + "; " + checkpoints + " come from there when they are needed");
   return place;
 }
 
@@ -61,6 +69,20 @@ std::filesystem::path pull_into(const std::string& remote, const std::filesystem
 int pull_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
   pull_into(remote, place_of(remote, request.directory), false, 60);
+  return exit_ok;
+}
+
+int fetch_command(const RemoteRequest& request) {
+  const auto files = make_posix_file_system(Access::owner);
+  auto place = std::filesystem::absolute(request.directory).lexically_normal();
+  if (!place.has_filename()) place = place.parent_path();
+  const auto experiment = place.parent_path().parent_path();
+  require_experiment(experiment);
+  std::vector<std::string> notices;
+  const DirectoryLock lock(*files, paths::lock(experiment),
+                           this_process(make_system_clock()->now()), notices);
+  const bool came = fetch(*files, place);
+  print(place.native() + (came ? " is back\n" : " is here already\n"));
   return exit_ok;
 }
 

@@ -21,18 +21,20 @@ struct Listed {
   const Trial* trial = nullptr;
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path path;
-  std::size_t rank = 0;  ///< 1: the best of its trial
-  std::string verified;  ///< "ok" or what is wrong; empty: not looked at
+  std::optional<Evicted> evicted;  ///< it is not here
+  std::size_t rank = 0;            ///< 1: the best of its trial
+  std::string verified;            ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
   Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
 };
 
 void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
+  const auto files = make_posix_file_system();
   const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
   for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
     const auto rank = std::find(order.begin(), order.end(), i) - order.begin();
-    listed.push_back({&trial, &trial.checkpoints[i],
-                      paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index}),
+    const auto place = paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index});
+    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place),
                       static_cast<std::size_t>(rank) + 1, "", false, nullptr});
   }
 }
@@ -41,6 +43,10 @@ void verify(const Look& look, std::vector<Listed>& listed) {
   const auto files = make_posix_file_system();
   CheckpointStore store(*files, look.grid.directory());
   for (auto& one : listed) {
+    if (one.evicted) {
+      one.verified = "not here";
+      continue;
+    }
     const auto damage = store.verify({one.trial->id, one.checkpoint->index});
     // A driver that runs may have deleted it since its journal was read.
     const bool is_gone = look.driver && !files->exists(one.path);
@@ -52,6 +58,10 @@ void verify(const Look& look, std::vector<Listed>& listed) {
 /// Says what cannot be read, and goes on.
 void read_blobs(const Look& look, std::vector<Listed>& listed) {
   for (auto& one : listed) {
+    if (one.evicted) {
+      complain(evicted_sentence(one.path, *one.evicted));
+      continue;
+    }
     try {
       one.blobs = blobs_json(one.path);
     } catch (const blobs::Error& error) {
@@ -90,6 +100,7 @@ Json to_json(const Listed& one, const CheckpointsRequest& request) {
                {"save_s", checkpoint.save_s},
                {"commit_s", checkpoint.commit_s},
                {"slowest_rank", checkpoint.slowest_rank ? Json(*checkpoint.slowest_rank) : Json()},
+               {"where", one.evicted ? "remote" : "here"},
                {"path", one.path.string()}};
   if (request.verify) {
     json["is_damaged"] = one.is_damaged;
@@ -107,6 +118,9 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
   std::vector<TableColumn> columns = {{"trial"},       {"checkpoint"},   {"iteration", true},
                                       {"score", true}, {"rank", true},   {"size", true},
                                       {"save", true},  {"commit", true}, {"why"}};
+  const bool is_one_evicted = std::any_of(
+      listed.begin(), listed.end(), [](const Listed& one) { return one.evicted.has_value(); });
+  if (is_one_evicted) columns.push_back({"where"});
   if (was_verified) columns.push_back({"verified"});
   std::vector<std::vector<std::string>> rows;
   for (const auto& one : listed) {
@@ -118,6 +132,7 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
         std::to_string(one.rank), format_bytes(static_cast<double>(checkpoint.bytes)),
         format_seconds(checkpoint.save_s) + of_rank(checkpoint),
         format_seconds(checkpoint.commit_s), checkpoint.triggers.to_string()});
+    if (is_one_evicted) row.push_back(one.evicted ? "remote" : "here");
     if (was_verified) row.push_back(one.verified);
   }
   print_table(columns, rows);

@@ -337,6 +337,11 @@ int status_command(const std::string& directory, bool json) {
   }
   if (const Json remote = remote_json(look); remote.is_object()) {
     lines.emplace_back("remote", remote_text(remote));
+    std::string fetching;
+    for (const Json& name : remote.value("fetching", Json::array())) {
+      fetching += (fetching.empty() ? "" : ", ") + name.get<std::string>();
+    }
+    if (!fetching.empty()) lines.emplace_back("  waited for", fetching);
     const Json since = remote.value("unreachable_since", Json());
     const auto failures = remote.value("failures", std::uint64_t{0});
     if (failures > 0) {

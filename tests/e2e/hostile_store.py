@@ -75,6 +75,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "/" not in name:
             self.list(name, query)
             return
+        if self.server.store.held and self.server.store.held in name:
+            self.server.store.holding.set()
+            self.server.store.released.wait()
+            self.close_connection = True
+            return
         with self.server.store.lock:
             found = self.server.store.objects.get(name)
         if found is None:
@@ -130,7 +135,9 @@ class Store:
     def __init__(self):
         self.objects, self.lock, self.fault, self.requests = {}, threading.Lock(), "", 0
         self.slow_bytes_per_s = 50_000
-        self.released = threading.Event()
+        #: Who gets an object with that in its name waits for `released`, and is told by `holding`.
+        self.held = ""
+        self.holding, self.released = threading.Event(), threading.Event()
 
     def __enter__(self):
         self.server = Server(("127.0.0.1", 0), Handler)

@@ -16,6 +16,9 @@ struct RemoteConfig {
   };
   std::string path;  ///< "s3:bucket/prefix" or an absolute path; the experiment's name comes below
   Checkpoints checkpoints = Checkpoints::kept;
+  /// So many of a trial's newest checkpoints stay on this disk, and older ones until they are up;
+  /// none: all stay.
+  std::optional<int> keep_local;
   std::optional<std::uint64_t> bytes_per_s;  ///< of uploads; none: no limit
   double flush_s = 300;  ///< at the end of a run: so long it waits for what is not up yet
 };

@@ -135,6 +135,7 @@ class Watchdog::Watch {
   Doings doings;
   ProcessGroups groups;
   std::atomic<int> first_signal = 0;
+  std::atomic<int> interrupts = 0;
 
  private:
   /// One that waits for the calling thread; -1 if there is none.
@@ -147,7 +148,9 @@ class Watchdog::Watch {
     signals_.async_wait([this](boost::system::error_code error, int signal) {
       if (error) return;
       const Seconds now = std::chrono::duration<double>(Steady::now().time_since_epoch()).count();
-      const bool is_second = rule_.feed(signal, now) == Interrupt::second;
+      const Interrupt meant = rule_.feed(signal, now);
+      const bool is_second = meant == Interrupt::second;
+      if (meant != Interrupt::ignored) ++interrupts;
       int none = 0;
       first_signal.compare_exchange_strong(none, signal);
       was_interrupted_ = true;
@@ -210,6 +213,7 @@ void Watchdog::pass_on() { watch_->pass_on(); }
 
 void Watchdog::only_lingers(std::string error) { watch_->only_lingers(std::move(error)); }
 int Watchdog::first_signal() const { return watch_->first_signal; }
+int Watchdog::interrupts() const { return watch_->interrupts; }
 Doings& Watchdog::doings() { return watch_->doings; }
 ProcessGroups& Watchdog::groups() { return watch_->groups; }
 

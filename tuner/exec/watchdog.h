@@ -58,6 +58,8 @@ class Watchdog {
 
   /// The first that it has heard; 0: none yet. From any thread.
   int first_signal() const;
+  /// How many it has heard, without echoes. From any thread.
+  int interrupts() const;
 
   /// From now on only lingering work is left, and one interrupt is enough, also if it has been.
   /// `error`: what ended the run, if it has failed: said, if it comes to that.

@@ -25,6 +25,7 @@ Saver::Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackLis
       store_(store),
       callbacks_(callbacks),
       mirror_(mirror),
+      evictions_(pool, store, callbacks, mirror),
       config_(config),
       retention_(make_retention(config)) {
   if (config_.max_checkpoint_bytes) budget_.emplace(config_, ledger_.experiment().trials());
@@ -289,13 +290,18 @@ void Saver::apply_retention(TrialId id) {
     remove_when_durable(id, std::move(dropped.indices));
   }
   keep_to_budget(id);
+  evictions_.apply(ledger_.experiment().trial(id),
+                   [this, id](int index) { return is_in_use(id, index); });
+}
+
+bool Saver::is_in_use(TrialId trial, int index) const {
+  const auto pins = pins_.find(trial);
+  return (pins != pins_.end() && pins->second.contains(index)) ||
+         ledger_.experiment().is_donated(trial, index);
 }
 
 bool Saver::is_pinned(TrialId trial, int index) const {
-  const auto pins = pins_.find(trial);
-  return (pins != pins_.end() && pins->second.contains(index)) ||
-         ledger_.experiment().is_donated(trial, index) ||
-         (mirror_ != nullptr && mirror_->needs({trial, index}));
+  return is_in_use(trial, index) || (mirror_ != nullptr && mirror_->needs({trial, index}));
 }
 
 void Saver::release(TrialId clone, const std::optional<DonorCheckpoint>& before) {
@@ -362,6 +368,7 @@ std::string Saver::look_at_mirror() {
   CheckpointMirror::News news = mirror_->take_news();
   for (const auto& notice : news.notices) callbacks_.notice(notice);
   for (const TrialId trial : news.settled) apply_retention(trial);
+  evictions_.take(news.fetched);
   return std::move(news.taken_over);
 }
 
@@ -382,16 +389,23 @@ PlainSource Saver::put_back(TrialId trial, const Source& source, const std::stri
   return put;
 }
 
-void Saver::prepare(TrialId id, const Needs& needs,
-                    std::function<void(Source, const std::string&)> then) {
+void Saver::prepare(TrialId id, const Needs& needs, Prepare then) {
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const CheckpointRef wanted{owner, checkpoint != nullptr ? checkpoint->index : 0};
+  if (wanted.index != 0) pin(wanted.trial, wanted.index);
+  evictions_.when_settled(
+      wanted, [this, id, needs, wanted, then = std::move(then)] { look(id, needs, wanted, then); });
+}
+
+/// `wanted` is pinned.
+void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare then) {
   struct Prepared {
     Source source;
     std::string error;
     std::optional<Damage> damage;
+    bool is_evicted = false;
   };
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
-  const CheckpointRef wanted{owner, checkpoint != nullptr ? checkpoint->index : 0};
-  if (wanted.index != 0) pin(wanted.trial, wanted.index);
+  const Checkpoint* const checkpoint = ledger_.experiment().restore_point(id).second;
   // What is large may have to be read as a whole, and nothing small is to wait for that.
   const std::string start = ledger_.experiment().trial(id).start_checkpoint;
   const bool is_large =
@@ -402,7 +416,7 @@ void Saver::prepare(TrialId id, const Needs& needs,
       [this, id, wanted, start, needs,
        config = needs.config_file ? ledger_.experiment().trial(id).config.text()
                                   : std::string()]() -> Prepared {
-        Prepared prepared{{wanted, {}, {}, {}}, "", std::nullopt};
+        Prepared prepared{{wanted, {}, {}, {}}, "", std::nullopt, false};
         try {
           prepared.source.work = store_.make_working_directory(id);
           if (needs.config_file) {
@@ -411,6 +425,10 @@ void Saver::prepare(TrialId id, const Needs& needs,
           if (wanted.index == 0 && !start.empty()) {
             const auto damage = store_.verify_foreign(start);
             if (damage) prepared.error = start + " cannot be trusted: " + *damage;
+          }
+          if (wanted.index != 0 && store_.is_evicted(wanted)) {
+            prepared.is_evicted = true;
+            return prepared;
           }
           const auto damage = wanted.index == 0 ? std::nullopt : store_.verify(wanted);
           if (damage) {
@@ -427,6 +445,10 @@ void Saver::prepare(TrialId id, const Needs& needs,
         return prepared;
       },
       [this, id, needs, then = std::move(then)](Prepared prepared) {
+        if (prepared.is_evicted) {
+          fetch(id, needs, std::move(prepared.source), then);
+          return;
+        }
         if (!prepared.damage) {
           then(std::move(prepared.source), prepared.error);
           return;
@@ -434,6 +456,34 @@ void Saver::prepare(TrialId id, const Needs& needs,
         record_damage(id, prepared.source.checkpoint, *prepared.damage);
         prepare(id, needs, then);
       });
+}
+
+/// Its checkpoint is evicted. What the remote does not have any more is as good as damaged here.
+void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
+  const CheckpointRef wanted = source.checkpoint;
+  if (!evictions_.can_fetch()) {
+    then(std::move(source), "checkpoint " + std::to_string(wanted.index) + " of " +
+                                to_string(wanted.trial) +
+                                " is only on a remote, and the spec names none: tune fetch " +
+                                store_.locate(wanted).native() + " brings it back");
+    return;
+  }
+  evictions_.fetch(wanted, [this, id, needs, source = std::move(source),
+                            then = std::move(then)](const Evictions::Fetch& fetched) {
+    const CheckpointRef checkpoint = source.checkpoint;
+    if (!fetched.error.empty()) {
+      then(source, fetched.error);
+    } else if (fetched.lost.empty()) {
+      look(id, needs, checkpoint, then);
+    } else {
+      pool_.post(
+          Lane::prompt, [this, checkpoint] { return store_.set_aside(checkpoint); },
+          [this, id, needs, checkpoint, then, lost = fetched.lost](const path&) {
+            record_damage(id, checkpoint, {lost, {}});
+            prepare(id, needs, then);
+          });
+    }
+  });
 }
 
 void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage) {
@@ -453,8 +503,9 @@ void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage
     instead = "NO OTHER IS LEFT, it starts from " + start;
   }
   callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(owner) +
-                    " cannot be trusted and is kept as " + damage.kept_as.native() + "; " +
-                    instead + ": " + damage.reason);
+                    " cannot be trusted" +
+                    (damage.kept_as.empty() ? "" : " and is kept as " + damage.kept_as.native()) +
+                    "; " + instead + ": " + damage.reason);
 }
 
 }  // namespace tune

@@ -20,6 +20,7 @@
 #include "tuner/core/checkpoint_budget.h"
 #include "tuner/core/retention.h"
 #include "tuner/loop/callback_list.h"
+#include "tuner/loop/evictions.h"
 #include "tuner/loop/ledger.h"
 #include "tuner/loop/workers.h"
 #include "tuner/plain/plain_program.h"
@@ -99,8 +100,8 @@ class Saver {
     PlainSource plain;                ///< of a program that saves by itself
   };
   /// Before a launch: makes the trial's directories and finds the newest checkpoint that it may
-  /// start from and that is whole; damaged ones are recorded and set aside. `then` gets it, and why
-  /// the directories cannot be made, which is empty if they can.
+  /// start from and that is whole; damaged ones are recorded and set aside, and evicted ones waited
+  /// for. `then` gets it, and why the directories cannot be made, which is empty if they can.
   struct Needs {
     /// It saves by itself: the files are put back to where it had them, others of the kind removed.
     std::optional<PlainCheckpoints> checkpoints;
@@ -118,16 +119,20 @@ class Saver {
     Save save;
     std::function<void(bool)> then;
   };
+  using Prepare = std::function<void(Source, const std::string&)>;
+  void look(TrialId trial, const Needs& needs, CheckpointRef wanted, Prepare then);
+  void fetch(TrialId trial, const Needs& needs, Source source, Prepare then);
   PlainSource put_back(TrialId trial, const Source& source, const std::string& start,
                        const PlainCheckpoints& plain);
   void begin_commit(TrialId trial);
   void end_commit(Commit commit, const std::string& error);
+  bool is_in_use(TrialId trial, int index) const;
   bool is_pinned(TrialId trial, int index) const;
   void keep_to_budget(TrialId changed);
   void remove_when_durable(TrialId trial, std::vector<int> indices);
   struct Damage {
     std::string reason;
-    std::filesystem::path kept_as;
+    std::filesystem::path kept_as;  ///< empty: there is nothing to keep
   };
   void record_damage(TrialId trial, CheckpointRef source, const Damage& damage);
   std::uint64_t count_of(const std::string& reason);
@@ -138,6 +143,7 @@ class Saver {
   CheckpointKeeper& store_;
   CallbackList& callbacks_;
   CheckpointMirror* const mirror_;
+  Evictions evictions_;
   CheckpointConfig config_;
   std::unique_ptr<Retention> retention_;
   std::map<TrialId, int> indices_;  ///< the last one taken, for trials with saves under way

@@ -2,17 +2,9 @@
 
 #include <utility>
 
-#include "tuner/store/liveness.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
-
-namespace {
-
-/// Longer than rclone waits for a store that is silent.
-constexpr Seconds stalled_s = 120;
-
-}  // namespace
 
 std::optional<std::string> wrong_sizes(const CheckpointMarker& marker,
                                        const std::map<std::string, std::uint64_t>& there) {
@@ -41,7 +33,7 @@ void CheckpointUploads::begin(CheckpointRef checkpoint) {
   CheckpointMarker marker = marker_of(checkpoint, name, files_.read(paths::manifest(local)));
   memory_.begin(name);
   const Rcd::Job job = store_.begin_put_tree(local, name);
-  current_ = Current{std::move(marker), job, 0, seconds_since_boot()};
+  current_ = Current{std::move(marker), job, {}};
 }
 
 std::optional<CheckpointRef> CheckpointUploads::under_way() const {
@@ -56,16 +48,7 @@ bool CheckpointUploads::look() {
       current_.reset();
       return true;
     }
-    const std::uint64_t moved = store_.rcd().moved_bytes(current_->job);
-    const Seconds now = seconds_since_boot();
-    if (moved != current_->moved_bytes) {
-      current_->moved_bytes = moved;
-      current_->moved_at = now;
-    } else if (now - current_->moved_at > stalled_s) {
-      throw RemoteError(
-          RemoteError::Kind::unreachable,
-          doing + ": nothing has moved for " + std::to_string(static_cast<int>(stalled_s)) + " s");
-    }
+    current_->progress.require(doing, store_.rcd().moved_bytes(current_->job));
     return false;
   } catch (const Error&) {
     abandon();

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tuner/remote/markers.h"
+#include "tuner/remote/progress.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
 
@@ -41,8 +42,7 @@ class CheckpointUploads {
   struct Current {
     CheckpointMarker marker;
     Rcd::Job job{};
-    std::uint64_t moved_bytes = 0;
-    double moved_at = 0;  ///< seconds since boot: when that was last more
+    Progress progress;
   };
   std::optional<Current> current_;
 };

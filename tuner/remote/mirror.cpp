@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <utility>
 
-#include "trainable/values.h"
 #include "tuner/core/count_of.h"
+#include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
 #include "tuner/remote/rcd.h"
 #include "tuner/remote/remote_lease.h"
@@ -43,6 +42,10 @@ constexpr Seconds held_wait_s = 0.5;
 /// Faults of this machine's disk pass where a snapshot took over meanwhile: said when they stay.
 constexpr int faults_until_said = 3;
 
+Seconds backoff_s(int failures_in_a_row) {
+  return std::min(most_backoff_s, 0.5 * static_cast<double>(1 << std::min(failures_in_a_row, 6)));
+}
+
 std::chrono::duration<double> seconds(Seconds s) { return std::chrono::duration<double>(s); }
 
 }  // namespace
@@ -57,12 +60,16 @@ class Mirror::Session {
         store_(rcd_, mirror.files_, mirror.root_, remote_directory(mirror.options_.directory)),
         lease_(store_, memory_, mirror.options_.lease_s),
         state_(mirror.files_, mirror.options_.directory, store_, memory_),
-        checkpoints_(mirror.files_, mirror.options_.directory, store_, memory_) {
+        checkpoints_(mirror.files_, mirror.options_.directory, store_, memory_),
+        fetches_(mirror.files_, mirror.options_.directory, store_) {
     store_.check_name();
     const std::lock_guard lock(mirror_.mutex_);
     mirror_.shared_.up = memory_.checkpoints();
   }
-  ~Session() { checkpoints_.abandon(); }
+  ~Session() {
+    checkpoints_.abandon();
+    fetches_.abandon();
+  }
 
   bool is_alive() const { return rcd_.is_alive(); }
   bool has_lease() const { return lease_.is_held(); }
@@ -87,10 +94,12 @@ class Mirror::Session {
       is_finishing = mirror_.shared_.is_finishing;
     }
     if (!has_begun) return 0.05;
+    remember_evicted();
     while (!left_.empty()) {
       checkpoints_.remove(left_.back());
       left_.pop_back();
     }
+    const bool is_fetching = fetch_checkpoints();
     const bool is_busy = upload_checkpoints();
     const Seconds now = seconds_since_boot();
     // Last, so that it holds all that comes before it.
@@ -101,11 +110,52 @@ class Mirror::Session {
       Shared& shared = mirror_.shared_;
       shared.is_done = shared.queue.empty() && shared.expected.empty() && shared.removals.empty();
     }
-    if (is_busy) return 0.02;
+    if (is_busy || is_fetching) return 0.02;
     return std::clamp(state_due_ - seconds_since_boot(), 0.05, 1.0);
   }
 
  private:
+  /// A power cut may have taken the end of what is remembered. Of what is nowhere else nothing may
+  /// be removed for that.
+  void remember_evicted() {
+    if (std::exchange(has_remembered_, true)) return;
+    const std::lock_guard lock(mirror_.mutex_);
+    for (const auto& [checkpoint, directory] : mirror_.shared_.evicted) {
+      std::erase(left_, directory);
+      const auto known = memory_.checkpoints().find(checkpoint);
+      const bool is_known = known != memory_.checkpoints().end() && known->second == directory;
+      if (is_known && !memory_.begun().contains(directory)) continue;
+      memory_.commit(checkpoint, directory);
+      mirror_.shared_.up[checkpoint] = directory;
+    }
+  }
+
+  /// Whether more of that is to be done at once. What the remote does not give holds up no upload.
+  bool fetch_checkpoints() {
+    const auto next = mirror_.next_fetch();
+    if (!next) {
+      fetches_.abandon();
+      return false;
+    }
+    if (seconds_since_boot() < fetch_due_) return false;
+    const CheckpointRef checkpoint = fetches_.under_way().value_or(*next);
+    try {
+      if (!fetches_.under_way()) fetches_.begin(checkpoint);
+      const auto look = fetches_.under_way() ? fetches_.look() : CheckpointFetches::Look::came;
+      if (look == CheckpointFetches::Look::coming) return true;
+      const bool is_lost = look == CheckpointFetches::Look::lost;
+      mirror_.note_fetched(checkpoint,
+                           is_lost ? "it is not on " + mirror_.root_ + " any more" : "");
+      failed_fetches_ = 0;
+      return true;
+    } catch (const Error& error) {
+      if (mirror_.stop_) throw;
+      mirror_.note_fetch_failure(checkpoint, error);
+      fetch_due_ = seconds_since_boot() + backoff_s(++failed_fetches_);
+      return false;
+    }
+  }
+
   /// Whether more of that is to be done at once.
   bool upload_checkpoints() {
     if (const auto current = checkpoints_.under_way()) {
@@ -182,6 +232,10 @@ class Mirror::Session {
   RemoteLeaseHolder lease_;
   StateMirror state_;
   CheckpointUploads checkpoints_;
+  CheckpointFetches fetches_;
+  bool has_remembered_ = false;
+  Seconds fetch_due_ = 0;
+  int failed_fetches_ = 0;
   bool has_begun_state_ = false;
   std::vector<std::string> left_;  ///< directories that no marker makes whole
   Seconds state_began_ = 0;
@@ -219,158 +273,6 @@ Mirror::~Mirror() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Mirror::begin(const std::vector<Known>& known) {
-  std::set<CheckpointRef> all;
-  for (const Known& one : known) {
-    all.insert(one.checkpoint);
-    expect(one.checkpoint, one.is_best);
-    committed(one.checkpoint);
-  }
-  const std::lock_guard lock(mutex_);
-  const bool keeps_all = options_.config.checkpoints == RemoteConfig::Checkpoints::all;
-  for (const auto& [checkpoint, directory] : shared_.up) {
-    const bool is_known = all.contains(checkpoint);
-    if (!is_known && !keeps_all) shared_.removals.push_back(directory);
-  }
-  std::erase_if(shared_.up, [&](const auto& each) { return !all.contains(each.first); });
-  shared_.has_begun = true;
-  changed_.notify_all();
-}
-
-void Mirror::expect(CheckpointRef checkpoint, bool is_best) {
-  using Which = RemoteConfig::Checkpoints;
-  const Which which = options_.config.checkpoints;
-  if (which == Which::none || (which == Which::best && !is_best)) return;
-  const std::lock_guard lock(mutex_);
-  if (!shared_.up.contains(checkpoint)) shared_.expected.insert(checkpoint);
-}
-
-void Mirror::committed(CheckpointRef checkpoint) {
-  const std::lock_guard lock(mutex_);
-  if (shared_.expected.erase(checkpoint) == 0) return;
-  if (options_.config.checkpoints == RemoteConfig::Checkpoints::best) {
-    // The best until now, which is not wanted any more: were it put up later, it would replace
-    // this.
-    std::erase_if(shared_.queue,
-                  [&](const CheckpointRef& other) { return other.trial == checkpoint.trial; });
-  }
-  shared_.queue.insert(checkpoint);
-  changed_.notify_all();
-}
-
-void Mirror::dropped(TrialId trial, const std::vector<int>& indices) {
-  const bool keeps_all = options_.config.checkpoints == RemoteConfig::Checkpoints::all;
-  const std::lock_guard lock(mutex_);
-  for (const int index : indices) {
-    const CheckpointRef checkpoint{trial, index};
-    shared_.expected.erase(checkpoint);
-    shared_.queue.erase(checkpoint);
-    const auto up = shared_.up.find(checkpoint);
-    if (up == shared_.up.end()) continue;
-    if (!keeps_all) shared_.removals.push_back(up->second);
-    shared_.up.erase(up);
-  }
-  changed_.notify_all();
-}
-
-bool Mirror::needs(CheckpointRef checkpoint) const {
-  const std::lock_guard lock(mutex_);
-  const bool waits = shared_.expected.contains(checkpoint) || shared_.queue.contains(checkpoint);
-  if (waits && options_.config.checkpoints == RemoteConfig::Checkpoints::all) return true;
-  // Of a trial that saves faster than that goes up, there would never be one.
-  if (shared_.under_way == checkpoint && waits) return true;
-  const auto up = shared_.up.find(checkpoint);
-  if (up == shared_.up.end()) return false;
-  const auto next_up = std::next(up);
-  const bool is_newest = next_up == shared_.up.end() || next_up->first.trial != checkpoint.trial;
-  const auto is_newer = [&](const std::set<CheckpointRef>& coming) {
-    const auto next = coming.upper_bound(checkpoint);
-    return next != coming.end() && next->trial == checkpoint.trial;
-  };
-  return is_newest && (is_newer(shared_.expected) || is_newer(shared_.queue));
-}
-
-CheckpointMirror::News Mirror::take_news() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(shared_.news, {});
-}
-
-bool Mirror::is_wanted(CheckpointRef checkpoint) const {
-  const std::lock_guard lock(mutex_);
-  return shared_.queue.contains(checkpoint);
-}
-
-/// The newest of a trial, which is what a resume wants; the trials take turns.
-std::optional<CheckpointRef> Mirror::next_checkpoint() {
-  const std::lock_guard lock(mutex_);
-  const auto& queue = shared_.queue;
-  if (queue.empty()) return std::nullopt;
-  constexpr int no_more = std::numeric_limits<int>::max();
-  auto next = queue.upper_bound({last_trial_, no_more});
-  if (next == queue.end()) next = queue.begin();
-  last_trial_ = next->trial;
-  shared_.under_way = *std::prev(queue.upper_bound({last_trial_, no_more}));
-  return shared_.under_way;
-}
-
-void Mirror::note_nothing_under_way() {
-  const std::lock_guard lock(mutex_);
-  if (!shared_.under_way) return;
-  shared_.news.settled.push_back(shared_.under_way->trial);
-  shared_.under_way.reset();
-}
-
-void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
-  const std::lock_guard lock(mutex_);
-  ++shared_.uploaded;
-  shared_.under_way.reset();
-  if (shared_.queue.erase(checkpoint) == 0) {
-    shared_.removals.push_back(directory);  // dropped meanwhile
-    return;
-  }
-  shared_.up[checkpoint] = directory;
-  shared_.news.settled.push_back(checkpoint.trial);
-  if (options_.config.checkpoints != RemoteConfig::Checkpoints::best) return;
-  for (auto other = shared_.up.lower_bound({checkpoint.trial, 0});
-       other != shared_.up.end() && other->first.trial == checkpoint.trial;) {
-    if (other->first == checkpoint) {
-      ++other;
-    } else {
-      shared_.removals.push_back(other->second);
-      other = shared_.up.erase(other);
-    }
-  }
-}
-
-void Mirror::note_lost(CheckpointRef checkpoint) {
-  const std::lock_guard lock(mutex_);
-  shared_.queue.erase(checkpoint);
-  shared_.under_way.reset();
-  shared_.news.settled.push_back(checkpoint.trial);
-}
-
-/// Said once, until it is well again.
-void Mirror::note_failure(const Error& error) {
-  const std::lock_guard lock(mutex_);
-  ++shared_.failures;
-  shared_.last_error = error.what();
-  if (shared_.unreachable_since == 0) {
-    shared_.unreachable_since = unix_now();
-    shared_.news.notices.push_back(shared_.last_error +
-                                   "; training goes on, and what is to be on the remote waits");
-  }
-}
-
-void Mirror::note_success() {
-  const std::lock_guard lock(mutex_);
-  if (shared_.unreachable_since == 0) return;
-  shared_.news.notices.push_back(
-      "the remote is well again after " +
-      std::to_string(std::max(0L, static_cast<long>(unix_now() - shared_.unreachable_since))) +
-      " s, and what waited goes up");
-  shared_.unreachable_since = 0;
-}
-
 bool Mirror::is_open() const {
   const std::lock_guard lock(mutex_);
   return shared_.is_open;
@@ -380,9 +282,6 @@ void Mirror::run() {
   std::unique_ptr<Session> session;
   int failures_in_a_row = 0;
   Seconds status_due = 0;
-  const auto backoff_s = [&] {
-    return std::min(most_backoff_s, 0.5 * static_cast<double>(1 << std::min(failures_in_a_row, 6)));
-  };
   while (!stop_) {
     Seconds wait_s = 0;
     bool is_held = false;
@@ -407,11 +306,11 @@ void Mirror::run() {
         break;
       }
       if (is_remote || failures_in_a_row >= faults_until_said) note_failure(error);
-      wait_s = backoff_s();
+      wait_s = backoff_s(failures_in_a_row);
     } catch (const std::exception& error) {
       ++failures_in_a_row;
       note_failure(machine_error(std::string("an upload has failed: ") + error.what()));
-      wait_s = backoff_s();
+      wait_s = backoff_s(failures_in_a_row);
     }
     if (seconds_since_boot() >= status_due && is_open()) {
       write_status();
@@ -447,44 +346,8 @@ void Mirror::give_up(const Error& error) {
   changed_.notify_all();
 }
 
-void Mirror::write_status() noexcept {
-  Json json;
-  {
-    const std::lock_guard lock(mutex_);
-    json = {{"remote", root_},
-            {"time", unix_now()},
-            {"checkpoints_up", shared_.up.size()},
-            {"checkpoints_waiting", shared_.queue.size() + shared_.expected.size()},
-            {"uploaded", shared_.uploaded},
-            {"state_time", shared_.state_time == 0 ? Json() : Json(shared_.state_time)},
-            {"failures", shared_.failures},
-            {"last_error", shared_.last_error},
-            {"unreachable_since",
-             shared_.unreachable_since == 0 ? Json() : Json(shared_.unreachable_since)},
-            {"all_up", shared_.is_done}};
-  }
-  try {
-    files_.make_directories(remote_directory(options_.directory));
-    files_.replace(remote_directory(options_.directory) / "status.json",
-                   json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-  } catch (const std::exception&) {
-    // A status that cannot be written is shown as an old one.
-  }
-}
-
-std::string Mirror::left_now(const Shared& shared) {
-  const std::size_t checkpoints = shared.queue.size() + shared.expected.size();
-  return checkpoints > 0 ? count_of(checkpoints, "checkpoint") : "the last part of the state";
-}
-
-std::string Mirror::waiting() const {
-  const std::lock_guard lock(mutex_);
-  const std::size_t count = shared_.queue.size() + shared_.expected.size();
-  if (count == 0) return "";
-  return std::to_string(count) + (count == 1 ? " more checkpoint is" : " more checkpoints are");
-}
-
-std::string Mirror::finish(Seconds limit_s, Seconds patience_s) {
+std::string Mirror::finish(Seconds limit_s, Seconds patience_s,
+                           const std::function<bool()>& is_over) {
   std::unique_lock lock(mutex_);
   shared_.is_finishing = true;
   // What was recorded is on disk by now, or never will be.
@@ -496,7 +359,7 @@ std::string Mirror::finish(Seconds limit_s, Seconds patience_s) {
   while (!shared_.has_ended) {
     const Seconds now = seconds_since_boot();
     if (shared_.unreachable_since == 0) well_at = now;
-    if (now - began >= limit_s || now - well_at >= patience_s) break;
+    if (now - began >= limit_s || now - well_at >= patience_s || (is_over && is_over())) break;
     changed_.wait_for(lock, seconds(0.1));
   }
   const std::string left = shared_.is_done

@@ -45,7 +45,8 @@ class Mirror final : public CheckpointMirror {
   /// A checkpoint that the experiment knows as it begins.
   struct Known {
     CheckpointRef checkpoint;
-    bool is_best = false;  ///< of its trial
+    bool is_best = false;    ///< of its trial
+    std::string evicted_to;  ///< its directory on this remote; empty: it is here
   };
   /// Begins with the uploads, of what is known and not up. What is up and not known is removed.
   void begin(const std::vector<Known>& known);
@@ -54,12 +55,16 @@ class Mirror final : public CheckpointMirror {
   void committed(CheckpointRef checkpoint) override;
   void dropped(TrialId trial, const std::vector<int>& indices) override;
   bool needs(CheckpointRef checkpoint) const override;
+  std::optional<int> keep_local() const override { return options_.config.keep_local; }
+  std::optional<RemotePlace> place(CheckpointRef checkpoint) const override;
+  void fetch(CheckpointRef checkpoint) override;
   News take_news() override;
 
-  /// Nothing is added any more: waits until all is up, at most `limit_s`, and `patience_s` for a
-  /// store that cannot be reached; gives the lease back. Answers with what is not up, as a
-  /// sentence; empty: nothing.
-  std::string finish(Seconds limit_s, Seconds patience_s = 1e9);
+  /// Nothing is added any more: waits until all is up, at most `limit_s`, `patience_s` for a store
+  /// that cannot be reached, and until `is_over` says so; gives the lease back. Answers with what
+  /// is not up, as a sentence; empty: nothing.
+  std::string finish(Seconds limit_s, Seconds patience_s = 1e9,
+                     const std::function<bool()>& is_over = {});
   /// What `finish` has to wait for by now: "2 more checkpoints are"; empty: nothing that is known.
   std::string waiting() const;
 
@@ -70,6 +75,9 @@ class Mirror final : public CheckpointMirror {
     std::set<CheckpointRef> queue;     ///< to be put up
     std::optional<CheckpointRef> under_way;
     std::map<CheckpointRef, std::string> up;
+    std::map<CheckpointRef, std::string> evicted;  ///< as the session begins: nowhere else
+    std::set<CheckpointRef> fetches;               ///< to be brought back
+    std::set<CheckpointRef> said;                  ///< of those: that they cannot be
     std::vector<std::string> removals;  ///< directories whose records of removal are on disk
     News news;
     bool is_open = false;        ///< the constructor need not wait any more
@@ -94,6 +102,10 @@ class Mirror final : public CheckpointMirror {
   void note_nothing_under_way();
   void note_up(CheckpointRef checkpoint, const std::string& directory);
   void note_lost(CheckpointRef checkpoint);
+  std::optional<CheckpointRef> next_fetch() const;
+  void note_fetched(CheckpointRef checkpoint, const std::string& lost);
+  void note_fetch_failure(CheckpointRef checkpoint, const Error& error);
+  static void say_it_waits(Shared& shared, CheckpointRef checkpoint, const std::string& why);
   void note_failure(const Error& error);
   void give_up(const Error& error);
   void note_success();

@@ -16,6 +16,7 @@
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/checkpoint_tree.h"
 #include "tuner/store/checksum.h"
+#include "tuner/store/evicted.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 
@@ -217,20 +218,52 @@ void wait_for_lease(RemoteLeaseHolder& lease, const PullOptions& options) {
   }
 }
 
-/// All but the state.
+/// The names of the manifests of those checkpoints.
+std::vector<std::string> manifests_of(const std::map<CheckpointRef, CheckpointMarker>& markers) {
+  std::vector<std::string> names;
+  names.reserve(markers.size());
+  for (const auto& [checkpoint, marker] : markers)
+    names.push_back(marker.directory + "/manifest.json");
+  return names;
+}
+
+/// Leaves the checkpoint where it is, and says so here; what is wrong, as a sentence. `manifest`:
+/// the one from there.
+std::optional<std::string> note_evicted(FileSystem& files, const std::string& root,
+                                        const CheckpointMarker& marker, const path& manifest,
+                                        const path& place) {
+  if (!files.exists(manifest) || checksum_of(files, manifest) != marker.manifest_xxh3) {
+    return marker.directory + "/manifest.json is missing, or has changed";
+  }
+  files.make_directories(place.parent_path());
+  files.remove_tree(place);
+  write_evicted(files, place, {{root, marker.directory}, files.read(manifest)});
+  return std::nullopt;
+}
+
+/// All but the state. `with_content`: of checkpoints not only where they are.
 Pulled get_rest(FileSystem& files, RemoteStore& store, UploadMemory& memory,
-                RemoteLeaseHolder& lease, const path& directory, const path& scratch) {
+                RemoteLeaseHolder& lease, const path& directory, const path& scratch,
+                bool with_content) {
   Pulled pulled;
+  pulled.is_whole = with_content;
   const Listing all = store.list("", true);
   const auto markers = get_markers(files, store, all, scratch / "markers", pulled.problems);
   store.get_files(other_files(all), directory);
+  if (!with_content) store.get_files(manifests_of(markers), scratch / "manifests");
   std::set<std::string> whole;
   for (const auto& [checkpoint, marker] : markers) {
     lease.renew();
     const path trial = paths::trial(directory, checkpoint.trial);
     const path place = paths::checkpoint(trial, checkpoint.index);
     const bool is_here = files.exists(place) && !damage_of(files, marker, place);
-    if (!is_here) {
+    if (!is_here && !with_content) {
+      const path manifest = scratch / "manifests" / marker.directory / "manifest.json";
+      if (const auto wrong = note_evicted(files, store.root(), marker, manifest, place)) {
+        pulled.problems.push_back(*wrong + ": the checkpoint does not count");
+        continue;
+      }
+    } else if (!is_here) {
       const path aside = paths::checkpoint_aside(trial, checkpoint.index, 0);
       if (const auto wrong = get_checkpoint(files, store, marker, aside)) {
         pulled.problems.push_back(*wrong + ": the checkpoint does not count");
@@ -305,7 +338,7 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
       state = get_state(files, store, scratch / "state");
       memory.set_state(state);
     }
-    Pulled pulled = get_rest(files, store, memory, lease, directory, scratch);
+    Pulled pulled = get_rest(files, store, memory, lease, directory, scratch, !options.takes_over);
     pulled.time = state.time;
     put_together(files, state, scratch / "state", directory);
     files.remove_tree(scratch);

@@ -17,6 +17,7 @@ namespace tune {
 struct Pulled {
   std::size_t checkpoints = 0;
   std::uint64_t bytes = 0;  ///< of checkpoints
+  bool is_whole = true;     ///< false: of the checkpoints only where they are
   Seconds time = 0;         ///< Unix: when the state was put up, by the clock of whoever did
   std::vector<std::string> problems;  ///< checkpoints that could not be taken, as sentences
 };
@@ -24,7 +25,8 @@ struct Pulled {
 struct PullOptions {
   std::string root;                 ///< of the experiment on the remote
   std::filesystem::path directory;  ///< empty or absent, or left by a pull that was interrupted
-  /// Takes the lease, so that a driver can go on from here; without it the copy is to look at.
+  /// Takes the lease, so that a driver can go on from here, which fetches the checkpoints that it
+  /// needs; without it the copy is to look at, with all of them.
   bool takes_over = false;
   double lease_s = 60;
   std::function<void(const std::string& sentence)> on_wait = {};

@@ -190,6 +190,10 @@ void RemoteStore::get_tree(const std::string& directory, const path& to) {
            {{"srcFs", at(directory)}, {"dstFs", to.native()}}, tree_limit_s);
 }
 
+Rcd::Job RemoteStore::begin_get_tree(const std::string& directory, const path& to) {
+  return rcd_.begin("sync/copy", {{"srcFs", at(directory)}, {"dstFs", to.native()}});
+}
+
 Rcd::Job RemoteStore::begin_put_tree(const path& from, const std::string& directory) {
   return rcd_.begin("sync/copy", {{"srcFs", from.native()}, {"dstFs", at(directory)}});
 }

@@ -46,6 +46,7 @@ class RemoteStore {
   void get_files(const std::vector<std::string>& names, const std::filesystem::path& to);
 
   // In steps: see Rcd.
+  Rcd::Job begin_get_tree(const std::string& directory, const std::filesystem::path& to);
   Rcd::Job begin_put_tree(const std::filesystem::path& from, const std::string& directory);
   Rcd& rcd() { return rcd_; }
 

@@ -25,7 +25,9 @@ std::vector<std::pair<std::string, UploadMemory::FileSeen>> small_files(FileSyst
   const auto add = [&](const std::string& name, const DirectoryEntry& entry) {
     const path file = experiment / name;
     // rclone reads a list of names, a line each; it fails as a whole at what it may not read.
-    if (!entry.is_regular || entry.name.starts_with('.') || name.find('\n') != name.npos) return;
+    if (!entry.is_regular || paths::parse_evicted(entry.name) || entry.name.starts_with('.') ||
+        name.find('\n') != name.npos)
+      return;
     if (::access(file.c_str(), R_OK) != 0) return;
     const auto modified_ns = files.modified_ns(file);
     if (modified_ns) found.push_back({name, {entry.bytes, *modified_ns}});

@@ -56,6 +56,10 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
   path locate(CheckpointRef checkpoint) override {
     return paths::checkpoint(experiment_, checkpoint);
   }
+  // No simulated disk is too small.
+  bool is_evicted(CheckpointRef) override { return false; }
+  void evict(CheckpointRef, const RemotePlace&) override {}
+  std::optional<std::string> accept(CheckpointRef) override { return std::nullopt; }
   path set_aside(CheckpointRef checkpoint) override {
     remove(checkpoint);
     return paths::checkpoint_corrupt(paths::trial(experiment_, checkpoint.trial), checkpoint.index);

@@ -74,6 +74,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/failure_config/never_retry_on", ""},
     {"/remote/path", ""},
     {"/remote/checkpoints", ""},
+    {"/remote/keep_local", ""},
     {"/remote/bytes_per_s", ""},
     {"/remote/flush_s", ""},
     {"/callbacks", ""},

@@ -277,6 +277,16 @@ class SpecParser {
     fields->read("bytes_per_s", "a number of bytes from 1024 like \"10MB\"", to_rate,
                  remote.bytes_per_s);
     fields->read("flush_s", "a positive number of seconds up to 1e9", to_seconds, remote.flush_s);
+    const auto to_count = [](const Json& count) { return to_int(count, 1); };
+    fields->read("keep_local", "an integer from 1", to_count, remote.keep_local);
+    using Which = RemoteConfig::Checkpoints;
+    if (remote.keep_local && remote.checkpoints != Which::kept &&
+        remote.checkpoints != Which::all) {
+      fields->complain("keep_local",
+                       "keep_local needs all that is kept on the remote: checkpoints must be "
+                       "\"kept\" or \"all\", not \"" +
+                           to_string(remote.checkpoints) + "\"");
+    }
     if (fields->find("path") == nullptr) fields->complain("path", "remote needs a path");
     if (remote.path.empty()) return;
     if (const auto wrong = wrong_remote_path(remote.path))
@@ -409,6 +419,7 @@ Json keep_to_json(const std::optional<KeepPaused>& keep) {
 Json remote_to_json(const RemoteConfig& remote) {
   return {{"path", remote.path.empty() ? Json() : Json(remote.path)},
           {"checkpoints", to_string(remote.checkpoints)},
+          {"keep_local", or_null(remote.keep_local)},
           {"bytes_per_s", or_null(remote.bytes_per_s)},
           {"flush_s", remote.flush_s}};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tuner/core/checkpoint_ref.h"
+#include "tuner/store/evicted.h"
 
 namespace tune {
 
@@ -94,7 +95,18 @@ class CheckpointKeeper {
   /// Where it can be read, on this machine. Only what `verify` found whole can be relied on.
   virtual std::filesystem::path locate(CheckpointRef checkpoint) = 0;
 
-  /// Renames a damaged one, for its owner to look at; answers the new place. Absent is fine.
+  /// Whether it is not here but on a remote.
+  virtual bool is_evicted(CheckpointRef checkpoint) = 0;
+  /// Takes it off this disk, which it need not be on any more; `place`: where it is, whole. A crash
+  /// at any instant leaves it whole, or evicted.
+  virtual void evict(CheckpointRef checkpoint, const RemotePlace& place) = 0;
+  /// Takes in what was downloaded of an evicted one to the directory that `begin` makes for attempt
+  /// 0, if that is the checkpoint, byte for byte; else that is removed, and what is wrong with it
+  /// is answered, as a sentence. One that is here already is fine.
+  virtual std::optional<std::string> accept(CheckpointRef checkpoint) = 0;
+
+  /// Renames a damaged one, for its owner to look at; answers the new place. Absent is fine. Of an
+  /// evicted one nothing is left here, and nothing is answered.
   virtual std::filesystem::path set_aside(CheckpointRef checkpoint) = 0;
   virtual void remove(CheckpointRef checkpoint) = 0;
 };

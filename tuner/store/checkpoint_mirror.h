@@ -2,10 +2,12 @@
 // still needs. Implementation: tuner/remote. Knows no store.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tuner/core/checkpoint_ref.h"
+#include "tuner/store/evicted.h"
 
 namespace tune {
 
@@ -24,7 +26,20 @@ class CheckpointMirror {
   /// Whether it may not be dropped yet: a trial's last one that is there, until a newer one is.
   virtual bool needs(CheckpointRef checkpoint) const = 0;
 
+  /// How many of a trial's newest checkpoints stay on this disk; nothing: all.
+  virtual std::optional<int> keep_local() const = 0;
+  /// Where it is, whole; nothing if it is not there.
+  virtual std::optional<RemotePlace> place(CheckpointRef checkpoint) const = 0;
+  /// Downloads an evicted one to where the keeper accepts it. Asked for again while that is under
+  /// way, it is the same.
+  virtual void fetch(CheckpointRef checkpoint) = 0;
+
+  struct Fetched {
+    CheckpointRef checkpoint;
+    std::string lost;  ///< why the remote cannot give it any more, as a sentence; empty: it came
+  };
   struct News {
+    std::vector<Fetched> fetched;
     std::vector<std::string> notices;
     std::vector<TrialId> settled;  ///< trials of which `needs` may answer otherwise now
     std::string taken_over;        ///< why this driver must end; empty: it need not

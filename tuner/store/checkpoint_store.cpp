@@ -351,6 +351,9 @@ std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
 }
 
 std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoint) {
+  if (const auto evicted = find_evicted(files_, checkpoint)) {
+    return evicted_sentence(checkpoint, *evicted);
+  }
   if (!files_.exists(checkpoint)) return "it is not there any more";
   if (!files_.exists(paths::manifest(checkpoint))) return std::nullopt;
   return verify_in(checkpoint);
@@ -451,7 +454,11 @@ Json CheckpointStore::read_manifest(const path& checkpoint) {
 path CheckpointStore::set_aside(CheckpointRef ref) {
   const path checkpoint = locate(ref);
   const path corrupt = paths::checkpoint_corrupt(own_dir(ref.trial), ref.index);
-  if (!files_.exists(checkpoint)) return corrupt;
+  if (!files_.exists(checkpoint)) {
+    const bool was_evicted = files_.exists(paths::evicted(checkpoint));
+    if (was_evicted) files_.remove_file(paths::evicted(checkpoint));
+    return was_evicted ? path() : corrupt;
+  }
   files_.remove_tree(corrupt);
   files_.rename(checkpoint, corrupt);
   files_.sync_directory(trial_dir(ref.trial));
@@ -461,6 +468,7 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
 void CheckpointStore::remove(CheckpointRef checkpoint) {
   own_dir(checkpoint.trial);
   files_.remove_tree(locate(checkpoint));
+  files_.remove_file(paths::evicted(locate(checkpoint)));
 }
 
 void CheckpointStore::discard(CheckpointRef checkpoint, int attempt) {
@@ -485,7 +493,8 @@ void CheckpointStore::sweep(const path& directory, Swept& swept,
     swept.problems.emplace_back(error.what());
   }
   for (const DirectoryEntry& entry : entries) {
-    if (!entry.is_directory || !is_unknown(entry)) continue;
+    const bool is_ours = entry.is_directory || paths::parse_evicted(entry.name);
+    if (!is_ours || !is_unknown(entry)) continue;
     try {
       files_.remove_tree(directory / entry.name);
       swept.removed.push_back(entry.name);
@@ -504,7 +513,8 @@ CheckpointStore::Swept CheckpointStore::sweep(TrialId trial, const std::set<int>
     return {{}, {error.what()}};
   }
   sweep(own, swept, [&](const DirectoryEntry& entry) {
-    const std::optional<int> index = paths::parse_checkpoint(entry.name);
+    const std::optional<int> index =
+        entry.is_directory ? paths::parse_checkpoint(entry.name) : paths::parse_evicted(entry.name);
     return (index && !known.contains(*index)) || paths::is_checkpoint_aside(entry.name);
   });
   const auto is_reported = [](const DirectoryEntry& entry) {

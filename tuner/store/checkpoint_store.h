@@ -69,6 +69,10 @@ class CheckpointStore final : public CheckpointKeeper {
 
   std::filesystem::path locate(CheckpointRef checkpoint) override;
 
+  bool is_evicted(CheckpointRef checkpoint) override;
+  void evict(CheckpointRef checkpoint, const RemotePlace& place) override;
+  std::optional<std::string> accept(CheckpointRef checkpoint) override;
+
   /// The manifest's whole JSON.
   Json read_manifest(CheckpointRef checkpoint);
 
@@ -93,6 +97,8 @@ class CheckpointStore final : public CheckpointKeeper {
   void require_own(TrialId trial, const std::filesystem::path& directory);
   std::optional<std::string> verify_in(const std::filesystem::path& checkpoint);
   Json read_manifest(const std::filesystem::path& checkpoint);
+  std::optional<std::string> damage_of_arrived(const std::filesystem::path& arrived,
+                                               const std::string& manifest);
   std::filesystem::path working_directory(TrialId trial);
   std::filesystem::path aside(CheckpointRef checkpoint, int attempt) const;
   CommittedCheckpoint publish(const ManifestHeader& header);

@@ -13,6 +13,7 @@ constexpr std::string_view checkpoint_prefix = "checkpoint_";
 constexpr std::string_view aside_mark = ".tmp-";
 constexpr std::string_view damaged_mark = ".damaged-";  // what `tune resume --salvage` keeps
 constexpr std::string_view corrupt_mark = ".corrupt";
+constexpr std::string_view evicted_mark = ".remote.json";
 
 /// `directory / name`. Made as one text, as each piece that is added to a path copies its parts.
 path in(const path& directory, std::string_view name) {
@@ -102,6 +103,10 @@ path checkpoint_corrupt(const path& trial, int index) {
 
 path manifest(const path& checkpoint) { return in(checkpoint, "manifest.json"); }
 
+path evicted(const path& checkpoint) {
+  return in(checkpoint.parent_path(), checkpoint.filename().native() + std::string(evicted_mark));
+}
+
 std::optional<int> parse_journal(std::string_view name) {
   return number_in(name, "journal-", ".jsonl");
 }
@@ -131,6 +136,11 @@ std::optional<int> parse_checkpoint(std::string_view name) {
   // Only what `checkpoint` writes: neither "checkpoint_7" nor "checkpoint_000007.corrupt".
   if (!index || *index < 1 || name != checkpoint_name(*index)) return std::nullopt;
   return index;
+}
+
+std::optional<int> parse_evicted(std::string_view name) {
+  if (!name.ends_with(evicted_mark)) return std::nullopt;
+  return parse_checkpoint(name.substr(0, name.size() - evicted_mark.size()));
 }
 
 bool is_checkpoint_aside(std::string_view name) {

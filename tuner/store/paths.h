@@ -33,6 +33,8 @@ path checkpoint(const path& experiment, const CheckpointRef& checkpoint);
 path checkpoint_aside(const path& trial, int index, int attempt);  ///< .checkpoint_000001.tmp-2
 path checkpoint_corrupt(const path& trial, int index);             ///< checkpoint_000001.corrupt
 path manifest(const path& checkpoint);                             ///< manifest.json
+/// Beside the directory: checkpoint_000001.remote.json, see store/evicted.h.
+path evicted(const path& checkpoint);
 
 /// The number if `name` is such a file's.
 std::optional<int> parse_journal(std::string_view name);
@@ -44,6 +46,8 @@ bool is_written_aside(std::string_view name);
 
 /// The index if `name` is a committed checkpoint's directory name.
 std::optional<int> parse_checkpoint(std::string_view name);
+/// The index if `name` is that of the file which says where an evicted checkpoint is.
+std::optional<int> parse_evicted(std::string_view name);
 /// Whether `name` is that of a checkpoint being written on our behalf (`checkpoint_aside`).
 bool is_checkpoint_aside(std::string_view name);
 /// Whether `name` is reserved for what a function trainable writes to hand it over:

@@ -20,12 +20,15 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def as_directory(self) -> Iterator[str]:
-        """The directory to read from, within a ``with``."""
+        """The directory to read from, within a ``with``. FileNotFoundError if it is only on a
+        remote."""
+        self._require_here()
         yield self.path
 
     def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
         """Copies it to `path`, or to a new temporary directory, and answers where it is. The file
         ``manifest.json``, which is the driver's, is left out."""
+        self._require_here()
         import shutil
         import tempfile
 
@@ -40,6 +43,13 @@ class Checkpoint:
             ),
         )
         return to
+
+    def _require_here(self) -> None:
+        if not os.path.exists(self.path) and os.path.exists(self.path + ".remote.json"):
+            raise FileNotFoundError(
+                f"{self.path} is only on the experiment's remote: "
+                f"`tune fetch {self.path}` brings it back"
+            )
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.path!r})"

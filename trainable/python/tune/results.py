@@ -56,8 +56,7 @@ class Result:
         rows = ask("checkpoints", os.path.dirname(self.path), self.trial_id)
         found = []
         for row in sorted(rows, key=lambda row: row["rank"]):
-            with open(os.path.join(row["path"], "manifest.json"), encoding="utf-8") as file:
-                metrics = named_numbers(json.load(file)["metrics"])
+            metrics = named_numbers(_manifest(row["path"])["metrics"])
             found.append((Checkpoint(row["path"]), metrics))
         return found
 
@@ -79,6 +78,16 @@ class Result:
         if not scored:
             return None
         return (min if mode == "min" else max)(scored, key=lambda each: each[0])[1]
+
+
+def _manifest(checkpoint: str) -> Any:
+    """Also of one that is only on a remote."""
+    try:
+        with open(os.path.join(checkpoint, "manifest.json"), encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        with open(checkpoint + ".remote.json", encoding="utf-8") as file:
+            return json.loads(json.loads(file.read().split(" ", 1)[1])["manifest"])
 
 
 def ask(*arguments: str) -> Any:

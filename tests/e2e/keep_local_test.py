@@ -1,0 +1,292 @@
+"""`keep_local`: older checkpoints leave this disk once the remote has them, and come back for whoever starts
+from them. Real rclone; stores are a directory and a server that misbehaves."""
+import glob
+import json
+import os
+import shutil
+import signal
+import unittest
+
+from cli_support import main
+from remote_test import RemoteCase
+from hostile_store import Store
+
+
+class KeptCase(RemoteCase):
+    """One trial that has saved at 2, 4, 6 and 8 as checkpoints 1 to 4, and blocks at 9."""
+
+    def remote(self, **fields):
+        return {"path": self.far, "keep_local": 1, **fields}
+
+    def begin(self, samples=1, **fields):
+        self.spec({"iterations": 12, "block_at": 9}, num_samples=samples,
+                  **{"checkpoint_config": {"checkpoint_frequency": 2}, "remote": self.remote(), **fields})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "3")
+        self.wait_until(lambda: self.evicted() == [1, 2, 3] * samples, "the older ones are evicted")
+        return driver
+
+    def killed(self, **fields):
+        driver = self.begin(**fields)
+        driver.kill()
+        driver.wait()
+
+    def where(self, directory="results/spec"):
+        if not os.path.exists(self.path(directory, "CURRENT")):
+            return {}
+        return {(c["trial_id"], c["index"]): c["where"] for c in self.json("checkpoints", directory)}
+
+    def evicted(self, directory="results/spec"):
+        found = glob.glob(self.path(directory, "trial_*", "checkpoint_*.remote.json"))
+        return sorted(int(os.path.basename(name)[11:17]) for name in found
+                      if not os.path.exists(name.removesuffix(".remote.json")))
+
+    def checkpoint(self, index, trial=0):
+        return self.path("results", "spec", f"trial_{trial:05}", f"checkpoint_{index:06}")
+
+    def on_remote(self, index, trial=0):
+        found = glob.glob(f"{self.far}/spec/trial_{trial:05}/checkpoint_{index:06}.*/")
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def damage(self, directory):
+        with open(os.path.join(directory, "state"), "w", encoding="ascii") as file:
+            file.write("7777")
+
+    def let_go(self):
+        with open(self.go, "w", encoding="ascii"):
+            pass
+
+    def resume(self, **options):
+        self.let_go()
+        return self.tune("resume", "results/spec", "--progress", "none", "--lease-s", "3", **options)
+
+    def assert_whole(self, trials=1):
+        self.assertEqual([trial["state"] for trial in self.json("ls", "results/spec")],
+                         ["TERMINATED"] * trials)
+        for trial in range(trials):
+            self.assertEqual(self.iterations(trial), list(range(1, 13)))
+        self.assertEqual(self.verified()["damage"], [])
+        self.assertEqual(glob.glob(self.path("results", "spec", "trial_*", ".checkpoint_*")), [])
+
+
+class Kept(KeptCase):
+    def test_the_newest_stay_here_and_the_others_are_on_the_remote(self):
+        driver = self.begin()
+        self.let_go()
+        self.finish(driver, 0)
+        self.assertEqual(self.where(), {("trial_00000", index): "here" if index == 6 else "remote"
+                                        for index in range(1, 7)})
+        self.assert_whole()
+
+    def test_what_retention_drops_goes_from_the_remote_though_it_is_not_here(self):
+        self.spec({"iterations": 12}, num_samples=1, remote=self.remote(),
+                  checkpoint_config={"checkpoint_frequency": 2, "num_to_keep": 2})
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertEqual(self.where(), {("trial_00000", 5): "remote", ("trial_00000", 6): "here"})
+        self.assertEqual(self.evicted(), [5])
+        self.assertEqual(self.verified()["checkpoints"], 2)
+        self.assertEqual(self.verified()["without_marker"], [])
+
+    def test_a_trial_whose_newest_is_damaged_goes_back_to_one_that_is_fetched(self):
+        self.killed()
+        self.damage(self.checkpoint(4))
+        done = self.resume()
+        self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
+        self.assert_whole()
+
+    def test_a_checkpoint_that_is_damaged_on_the_remote_is_not_used(self):
+        self.killed()
+        self.damage(self.checkpoint(4))
+        self.damage(self.on_remote(3))
+        done = self.resume()
+        self.assertIn("checkpoint 3 of trial_00000 cannot be trusted; checkpoint 2 of iteration 4 is used instead",
+                      done.err)
+        self.assertEqual(self.iterations(0), list(range(1, 13)))
+
+    def test_a_checkpoint_that_the_remote_has_lost_is_not_waited_for(self):
+        self.killed()
+        self.damage(self.checkpoint(4))
+        shutil.rmtree(self.on_remote(3))
+        done = self.resume()
+        self.assertIn("is not on " + self.far + "/spec any more", done.err)
+        self.assertIn("checkpoint 2 of iteration 4 is used instead", done.err)
+        self.assert_whole()
+
+    def test_a_pull_takes_them_all(self):
+        driver = self.begin()
+        self.let_go()
+        self.finish(driver, 0)
+        self.tune("pull", self.far + "/spec", "copy")
+        self.assertEqual(set(self.where("copy").values()), {"here"})
+        self.assertEqual({c["verified"] for c in self.json("checkpoints", "copy", "--verify")}, {"ok"})
+
+    def test_a_resume_on_an_empty_machine_fetches_what_it_starts_from(self):
+        self.killed(samples=2, num_samples=2)
+        os.rename(self.path("results"), self.path("gone"))
+        self.let_go()
+        done = self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "3")
+        self.assertIn("come from there when they are needed", done.err)
+        self.assert_whole(2)
+        self.assertEqual(self.where()[("trial_00000", 1)], "remote")
+
+    def test_clones_start_from_a_donor_that_is_fetched(self):
+        with open(os.path.join(os.environ["EXAMPLES"], "pbt_toy", "pbt.json"), encoding="utf-8") as file:
+            spec = json.load(file)
+        spec.update({"name": "spec", "trainable": {"command": [os.environ["PBT_TOY"]]}, "remote": self.remote(),
+                     "stop": {"training_iteration": 400}, "checkpoint_config": {}})
+        self.write("spec.json", spec)
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "3")
+
+        def has_a_clone_that_is_up():
+            self.assertIsNone(driver.poll())
+            return len(self.evicted()) > 5 and glob.glob(self.far + "/spec/state/COMMIT*")
+
+        self.wait_until(has_a_clone_that_is_up, "evictions")
+        driver.kill()
+        driver.wait()
+        os.rename(self.path("results"), self.path("gone"))
+        self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "3")
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+        self.assertEqual([self.iterations(trial)[-1] for trial in (0, 1)], [400] * 2)
+        self.assertTrue([event for event in self.lines("events", "results/spec") if event["e"] == "exploit"])
+
+    def test_a_remote_that_is_another_is_refused_while_it_has_the_only_copy(self):
+        self.killed()
+        other = self.path("other")
+        os.mkdir(other)
+        for change in (["--set", "remote/path=" + json.dumps(other)], ["--set", "remote=null"],
+                       ["--set", 'remote/checkpoints="best"', "--set", "remote/keep_local=null"]):
+            said = self.refused("resume", "results/spec", "--progress", "none", "--lease-s", "3", *change)
+            self.assertIn("is only on " + self.far + "/spec", said)
+        self.assertIn("is only on", self.refused("push", "results/spec", "--remote", other))
+
+
+class ByHand(KeptCase):
+    def setUp(self):
+        super().setUp()
+        driver = self.begin()
+        self.let_go()
+        self.finish(driver, 0)
+        self.sentence = (f"{self.checkpoint(2)} is only on {self.far}/spec: "
+                         f"tune fetch {self.checkpoint(2)} brings it back")
+
+    def test_who_reads_one_that_is_not_here_is_told_what_to_type(self):
+        self.assertIn("remote", self.tune("checkpoints", "results/spec").out)
+        verified = self.json("checkpoints", "results/spec", "--verify")
+        self.assertEqual([c["verified"] for c in verified], ["not here"] * 5 + ["ok"])
+        self.assertIn(self.sentence, self.tune("checkpoints", "results/spec", "--blobs").err)
+        self.assertIn(self.sentence, self.refused("diff", self.checkpoint(2), self.checkpoint(6)))
+        self.assertIn(self.sentence, self.refused("diff", "spec:0@4", self.checkpoint(6)))
+        self.write("next.json", {"trainable": {"command": ["true"]}, "param_space": {},
+                                 "resume_from_checkpoint": self.checkpoint(2)})
+        self.assertIn(self.sentence, self.tune("validate", "next.json", expect=2).err)
+
+    def test_one_is_fetched_by_hand(self):
+        self.assertIn("is back", self.tune("fetch", self.checkpoint(2)).out)
+        self.assertEqual(self.where()[("trial_00000", 2)], "here")
+        with open(os.path.join(self.checkpoint(2), "state"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "4")
+        self.assertIn("is here already", self.tune("fetch", self.checkpoint(2)).out)
+        self.assertIn("nothing says where it is", self.refused("fetch", self.checkpoint(9)))
+        self.assertIn("is no checkpoint's place", self.refused("fetch", self.path("results", "spec", "a", "b")))
+
+    def test_one_that_is_damaged_on_the_remote_is_not_taken_by_hand(self):
+        self.damage(self.on_remote(2))
+        self.assertIn("state has", self.refused("fetch", self.checkpoint(2), expect=3))
+        self.assertEqual(self.evicted(), [1, 2, 3, 4, 5])
+
+
+class Troubled(KeptCase):
+    """A store that misbehaves while somebody waits for a checkpoint."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = Store()
+        self.store.__enter__()
+        self.addCleanup(self.store.__exit__)
+        for name, value in self.store.environment.items():
+            self.environ(name, value)
+
+    def remote(self, **fields):
+        return super().remote(path="hostile:bucket", **fields)
+
+    def verified(self, remote="hostile:bucket/spec", read=True):
+        return super().verified(remote, read)
+
+    def waiting(self):
+        """Trial 0 waits for a checkpoint that the store does not give; trial 1 needs none."""
+        self.killed(samples=2, num_samples=2)
+        self.damage(self.checkpoint(4))
+        self.let_go()
+        driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "3")
+        self.wait_until(lambda: (self.status() or {}).get("fetching") == ["trial_00000/checkpoint_000003"],
+                        "a trial waits")
+        return driver
+
+    def test_who_needs_it_waits_and_the_others_go_on(self):
+        self.store.held = "checkpoint_000003"
+        driver = self.waiting()
+        self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
+        self.assertEqual(self.states()[0], "RUNNING")
+        self.assertIn("waited for", self.tune("status", "results/spec").out)
+        self.store.held = ""
+        self.store.released.set()
+        self.finish(driver, 0)
+        self.assert_whole(2)
+
+    def test_a_store_that_is_down_is_waited_for_and_that_is_said_once(self):
+        self.killed(samples=2, num_samples=2)
+        self.damage(self.checkpoint(4))
+        self.let_go()
+        self.store.fault = "busy"
+        driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "3")
+        self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
+        self.wait_until(lambda: (self.status() or {}).get("fetching"), "a trial waits")
+        self.store.fault = ""
+        out = self.finish(driver, 0)
+        self.assertEqual(out.count("checkpoint 3 of trial_00000 is only on the remote and cannot be fetched"), 1,
+                         out)
+        self.assert_whole(2)
+
+    def test_an_interrupt_ends_a_driver_in_which_a_trial_waits(self):
+        self.store.held = "checkpoint_000003"
+        driver = self.waiting()
+        self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
+        driver.send_signal(signal.SIGINT)
+        self.finish(driver, 130)
+        self.assertEqual(self.states(), ["PENDING", "TERMINATED"])
+
+    def test_a_driver_that_is_killed_while_it_fetches_leaves_nothing_half(self):
+        self.store.held = "checkpoint_000003"
+        driver = self.waiting()
+        self.wait_until(self.store.holding.is_set, "a download")
+        driver.kill()
+        driver.wait()
+        self.assertTrue(glob.glob(self.path("results", "spec", "trial_*", ".checkpoint_*")))
+        self.store.held = ""
+        self.store.released.set()
+        self.resume()
+        self.assert_whole(2)
+
+
+class Flushing(KeptCase):
+    def test_an_interrupt_ends_the_wait_for_the_store_at_the_end_of_a_run(self):
+        store = Store()
+        store.__enter__()
+        self.addCleanup(store.__exit__)
+        for name, value in store.environment.items():
+            self.environ(name, value)
+        store.fault = "busy"
+        self.spec({"iterations": 4}, num_samples=1, remote={"path": "hostile:bucket", "flush_s": 1000})
+        with open(self.path("said"), "wb") as said:
+            driver = self.start("run", "spec.json", "--progress", "none", stderr=said)
+        self.wait_until(lambda: "waiting until" in self.read("said"), "the end of the run")
+        driver.send_signal(signal.SIGINT)
+        out = self.finish(driver, 7)
+        self.assertIn("tune push", out)
+        self.assertIn("could not be put on hostile:bucket/spec", self.read("said"))
+        self.assertNotIn("left by force", self.read("said"))
+
+
+if __name__ == "__main__":
+    main(at_once=4)

@@ -1,0 +1,95 @@
+#include "tuner/loop/evictions.h"
+
+#include <optional>
+#include <utility>
+
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+/// What came wrong may have become so on the way.
+constexpr int most_downloads = 3;
+
+}  // namespace
+
+void Evictions::apply(const Trial& trial, const std::function<bool(int index)>& is_in_use) {
+  const auto limit = mirror_ != nullptr ? mirror_->keep_local() : std::nullopt;
+  if (!limit) return;
+  const auto keep = static_cast<std::size_t>(*limit);
+  for (std::size_t i = 0; i + keep < trial.checkpoints.size(); ++i) {
+    const CheckpointRef checkpoint{trial.id, trial.checkpoints[i].index};
+    if (evicted_.contains(checkpoint) || is_in_use(checkpoint.index)) continue;
+    const auto place = mirror_->place(checkpoint);
+    if (!place) continue;
+    evicted_.insert(checkpoint);
+    leaving_[checkpoint];
+    pool_.post(
+        Lane::deletions,
+        [this, checkpoint, place = *place]() -> std::string {
+          try {
+            store_.evict(checkpoint, place);
+            return {};
+          } catch (const Error& error) {
+            return error.what();
+          }
+        },
+        [this, checkpoint](const std::string& error) {
+          if (!error.empty()) callbacks_.notice("a checkpoint stays on this disk: " + error);
+          const auto waiting = leaving_.extract(checkpoint);
+          for (const auto& then : waiting.mapped()) then();
+        });
+  }
+}
+
+void Evictions::when_settled(CheckpointRef checkpoint, std::function<void()> then) {
+  const auto leaving = leaving_.find(checkpoint);
+  if (leaving == leaving_.end()) {
+    then();
+  } else {
+    leaving->second.push_back(std::move(then));
+  }
+}
+
+void Evictions::fetch(CheckpointRef checkpoint, std::function<void(const Fetch&)> then) {
+  const auto [coming, is_new] = coming_.try_emplace(checkpoint);
+  coming->second.waiting.push_back(std::move(then));
+  if (is_new) mirror_->fetch(checkpoint);
+}
+
+void Evictions::take(const std::vector<CheckpointMirror::Fetched>& fetched) {
+  for (const auto& [checkpoint, lost] : fetched) {
+    lost.empty() ? accept(checkpoint) : finish(checkpoint, {lost, ""});
+  }
+}
+
+void Evictions::accept(CheckpointRef checkpoint) {
+  pool_.post(
+      Lane::restores,
+      [this, checkpoint]() -> Fetch {
+        try {
+          return {store_.accept(checkpoint).value_or(""), ""};
+        } catch (const Error& error) {
+          return {"", error.what()};
+        }
+      },
+      [this, checkpoint](const Fetch& fetch) {
+        Coming& coming = coming_.at(checkpoint);
+        const bool is_another_try = !fetch.lost.empty() && coming.downloads < most_downloads;
+        if (!is_another_try) {
+          finish(checkpoint, fetch);
+          return;
+        }
+        ++coming.downloads;
+        mirror_->fetch(checkpoint);
+      });
+}
+
+void Evictions::finish(CheckpointRef checkpoint, const Fetch& fetch) {
+  evicted_.erase(checkpoint);
+  const auto coming = coming_.extract(checkpoint);
+  for (const auto& then : coming.mapped().waiting) then(fetch);
+}
+
+}  // namespace tune
