@@ -11,7 +11,7 @@ import time
 
 PACKAGES = ("swift-proxy", "swift-account", "swift-container", "swift-object")
 PARTS = ("account", "container", "object", "proxy")
-START_LIMIT_S = 60
+START_LIMIT_S = 240
 
 STORAGE = """
 [DEFAULT]

@@ -1,5 +1,6 @@
 """A search with its remote on a real S3 server, OpenStack Swift, which is killed, hung and filled, before its
 driver is killed, too. Knows nothing of what is on a remote."""
+import glob
 import json
 import os
 import shutil
@@ -37,7 +38,8 @@ class OnSwift(DriverCase):
             return {}
 
     def results(self):
-        return sum(len(self.iterations(trial, "results/disturbed")) for trial in range(TRIALS))
+        files = glob.glob(self.path("results/disturbed/trial_*/result.json"))
+        return sum(self.read(file).count("\n") for file in files)
 
     def wait_until_said(self, words):
         """The remote is not well, for a reason with these words; training goes on."""
