@@ -1,7 +1,8 @@
 """Kills drivers with SIGKILL while they upload, and goes on from the remote alone in an empty directory.
 
-    remote_torture.py --runs 50 --seed 1 [--remote REMOTE]
-        so many kills; --remote: instead of a directory, whose files rclone leaves torn when it dies
+    remote_torture.py --runs 50 --seed 1 [--first 0] [--remote REMOTE]
+        so many kills, from the run of that number on; --remote: instead of a directory, whose files
+        rclone leaves torn when it dies
     environment: TUNE names what was built
 
 Each run: two trials report 50 results a second and save every 5th; the driver dies at a random moment
@@ -114,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--remote")
     options = parser.parse_args()
     if shutil.which("rclone") is None:
@@ -121,7 +123,7 @@ def main():
         return
     os.environ.setdefault("RCLONE_CONFIG", "/dev/null")
     all_behind, taken = [], 0
-    for number in range(options.runs):
+    for number in range(options.first, options.first + options.runs):
         try:
             behind, checkpoints = run(number, options.seed, options.remote)
         except AssertionError as failure:
