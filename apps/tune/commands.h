@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/tune/spec_options.h"
 #include "tuner/exec/control.h"
+#include "tuner/spec/spec.h"
 
 namespace tune {
 
@@ -53,6 +55,11 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
 int validate_command(const SpecSource& source);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
+
+/// Takes the experiment of that spec into `directory`, where that has none, from the spec's remote,
+/// if it is there.
+void take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& directory,
+                       double lease_s);
 
 /// Takes the experiment from the request's remote, if the directory has none, and says the rest of
 /// what follows in `request` and `changes`.

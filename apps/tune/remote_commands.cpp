@@ -126,6 +126,18 @@ int verify_remote_command(const RemoteRequest& request) {
   return check.damage.empty() ? exit_ok : exit_damaged;
 }
 
+void take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& directory,
+                       double lease_s) {
+  if (spec.remote.path.empty()) return;
+  const auto files = make_posix_file_system(Access::owner);
+  if (ExperimentStore::exists(*files, directory)) return;
+  const std::string remote = remote_below(spec.remote.path, spec.name);
+  const auto scratch = std::filesystem::temp_directory_path();
+  if (is_experiment_there(*files, remote, scratch)) {
+    pull_into(remote, std::filesystem::absolute(directory).lexically_normal(), true, lease_s);
+  }
+}
+
 void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s) {
   const std::string remote = checked(request.remote);
   // It is no field of the spec here.

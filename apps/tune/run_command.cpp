@@ -307,6 +307,7 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
   auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const auto directory = experiment_directory(*spec);
+  if (resume != "never") take_if_on_remote(*spec, directory, style.lease_s);
   if (ExperimentStore::exists(*make_posix_file_system(), directory)) {
     if (resume == "never") refuse_existing(directory);
     return resume_existing(directory, document, *spec, catalogue, style,

@@ -118,6 +118,29 @@ class Mirrored(RemoteCase):
         self.assertEqual(self.verified()["damage"], [])
 
 
+    def test_one_line_starts_an_experiment_and_goes_on_with_it_on_an_empty_machine(self):
+        self.spec({"iterations": 40, "step_s": 0.05}, remote={"path": self.far})
+        line = ("run", "spec.json", "--resume", "auto", "--progress", "none", "--lease-s", "5")
+        driver = self.start(*line)
+        self.wait_until(lambda: any("state/COMMIT" in name for name in self.objects("spec")), "a state")
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        shutil.rmtree(self.path("results"))
+        self.tune(*line)
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+        for trial in (0, 1):
+            self.assertEqual(self.iterations(trial), list(range(1, 41)))
+
+    def test_a_run_that_was_refused_leaves_room_for_what_it_says(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        shutil.rmtree(self.path("results"))
+        refused = self.tune("run", "spec.json", "--progress", "none", expect=2).err
+        self.assertIn(f"tune resume --remote {self.far}/spec", refused)
+        self.tune("resume", "--remote", self.far + "/spec", "--progress", "none")
+        self.assertEqual(self.states(), ["TERMINATED"] * 4)
+
+
 class Troubled(RemoteCase):
     """A store that misbehaves: said once, trained on, and caught up with."""
 

@@ -201,7 +201,12 @@ void require_room(FileSystem& files, const path& directory) {
   }
   if (!files.exists(directory)) return;
   const bool is_interrupted_pull = files.exists(remote_directory(directory) / "pulling");
-  if (!is_interrupted_pull && !files.list(directory).empty()) {
+  const auto entries = files.list(directory);
+  // What a run that was refused has remembered of the remote.
+  const bool is_refused_run =
+      entries.size() == 1 && directory / entries.front().name == remote_directory(directory);
+  if (is_refused_run) files.remove_tree(remote_directory(directory));
+  if (!is_interrupted_pull && !is_refused_run && !entries.empty()) {
     throw user_error(directory.native() + " is not empty: name another directory");
   }
 }
@@ -347,6 +352,14 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     lease.release();
     throw;
   }
+}
+
+bool is_experiment_there(FileSystem& files, const std::string& root, const path& scratch) {
+  const std::atomic<bool> stop = false;
+  Rcd rcd(std::nullopt, stop);
+  RemoteStore store(rcd, files, root, scratch);
+  store.check_name();
+  return !state_markers(store.list("state", false)).empty();
 }
 
 RemoteCheck check_remote(FileSystem& files, const std::string& root, const path& scratch,

@@ -36,6 +36,11 @@ struct PullOptions {
 /// After an error there is no experiment in the directory, and another pull into it goes on.
 Pulled pull(FileSystem& files, const PullOptions& options);
 
+/// Whether there is an experiment's state on the remote, whole or not. `scratch`: a directory.
+/// RemoteError if that cannot be told.
+bool is_experiment_there(FileSystem& files, const std::string& root,
+                         const std::filesystem::path& scratch);
+
 struct RemoteCheck {
   std::optional<StateMarker> state;   ///< the one that a pull would take
   std::size_t checkpoints = 0;        ///< whole ones

@@ -105,8 +105,8 @@ class CheckpointKeeper {
   /// is answered, as a sentence. One that is here already is fine.
   virtual std::optional<std::string> accept(CheckpointRef checkpoint) = 0;
 
-  /// Renames a damaged one, for its owner to look at; answers the new place. Absent is fine. Of an
-  /// evicted one nothing is left here, and nothing is answered.
+  /// Renames a damaged one, for its owner to look at; answers the new place. Of one that is
+  /// absent or evicted nothing is left here, and nothing is answered.
   virtual std::filesystem::path set_aside(CheckpointRef checkpoint) = 0;
   virtual void remove(CheckpointRef checkpoint) = 0;
 };

@@ -360,6 +360,9 @@ std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoin
 }
 
 std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint) {
+  if (!files_.exists(checkpoint)) {
+    return "it is not there; a copy from a remote lacks what was not up yet";
+  }
   try {
     const Json manifest = read_manifest(checkpoint);
     for (const Json& entry : manifest.at("files")) {
@@ -455,9 +458,8 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
   const path checkpoint = locate(ref);
   const path corrupt = paths::checkpoint_corrupt(own_dir(ref.trial), ref.index);
   if (!files_.exists(checkpoint)) {
-    const bool was_evicted = files_.exists(paths::evicted(checkpoint));
-    if (was_evicted) files_.remove_file(paths::evicted(checkpoint));
-    return was_evicted ? path() : corrupt;
+    files_.remove_file(paths::evicted(checkpoint));
+    return files_.exists(corrupt) ? corrupt : path();
   }
   files_.remove_tree(corrupt);
   files_.rename(checkpoint, corrupt);
