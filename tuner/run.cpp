@@ -223,12 +223,12 @@ struct Engine {
 
   std::string finish_remote() {
     if (!mirror) return {};
+    // One more interrupt ends the wait; then nothing else may hang either.
+    const int heard = watchdog ? watchdog->interrupts() : 0;
     if (const std::string waiting = mirror->waiting(); !waiting.empty() && options.on_wait) {
       options.on_wait("waiting until " + waiting + " on the remote, at most " +
                       std::to_string(static_cast<long>(spec.remote.flush_s)) + " s");
     }
-    // One more interrupt ends the wait; then nothing else may hang either.
-    const int heard = watchdog ? watchdog->interrupts() : 0;
     std::string left = mirror->finish(spec.remote.flush_s, 1e9, [this, heard] {
       if (!watchdog || (watchdog->interrupts() == heard && heard < 2)) return false;
       watchdog->only_lingers();

@@ -22,6 +22,7 @@ if(NOT TUNE_SANITIZE)
 endif()
 foreach(name ${in_python} ask blobs check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy protocol remote swift resume control events
+        plain_examples policy protocol remote keep_local resume control events
         schedulers simulate texts workers lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(
@@ -34,7 +35,7 @@ foreach(name ${in_python} ask blobs check cli constraints look meanings objectiv
   )
 endforeach()
 # They run several of their tests at once, which mostly wait.
-set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e remote" PROPERTIES PROCESSORS 2)
+set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e remote" "e2e keep_local" PROPERTIES PROCESSORS 2)
 if(NOT TUNE_SANITIZE)
   set_tests_properties("e2e tensorboard" PROPERTIES PROCESSORS 2)
 endif()

@@ -21,8 +21,13 @@ class KeptCase(RemoteCase):
     def begin(self, samples=1, **fields):
         self.spec({"iterations": 12, "block_at": 9}, num_samples=samples,
                   **{"checkpoint_config": {"checkpoint_frequency": 2}, "remote": self.remote(), **fields})
-        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "3")
-        self.wait_until(lambda: self.evicted() == [1, 2, 3] * samples, "the older ones are evicted")
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
+
+        def is_there():
+            self.assertIsNone(driver.poll())
+            return self.evicted() == sorted([1, 2, 3] * samples)
+
+        self.wait_until(is_there, "the older ones are evicted")
         return driver
 
     def killed(self, **fields):
@@ -58,7 +63,7 @@ class KeptCase(RemoteCase):
 
     def resume(self, **options):
         self.let_go()
-        return self.tune("resume", "results/spec", "--progress", "none", "--lease-s", "3", **options)
+        return self.tune("resume", "results/spec", "--progress", "none", "--lease-s", "5", **options)
 
     def assert_whole(self, trials=1):
         self.assertEqual([trial["state"] for trial in self.json("ls", "results/spec")],
@@ -121,10 +126,10 @@ class Kept(KeptCase):
         self.assertEqual({c["verified"] for c in self.json("checkpoints", "copy", "--verify")}, {"ok"})
 
     def test_a_resume_on_an_empty_machine_fetches_what_it_starts_from(self):
-        self.killed(samples=2, num_samples=2)
+        self.killed(samples=2)
         os.rename(self.path("results"), self.path("gone"))
         self.let_go()
-        done = self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "3")
+        done = self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "5")
         self.assertIn("come from there when they are needed", done.err)
         self.assert_whole(2)
         self.assertEqual(self.where()[("trial_00000", 1)], "remote")
@@ -135,7 +140,7 @@ class Kept(KeptCase):
         spec.update({"name": "spec", "trainable": {"command": [os.environ["PBT_TOY"]]}, "remote": self.remote(),
                      "stop": {"training_iteration": 400}, "checkpoint_config": {}})
         self.write("spec.json", spec)
-        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "3")
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
 
         def has_a_clone_that_is_up():
             self.assertIsNone(driver.poll())
@@ -145,7 +150,7 @@ class Kept(KeptCase):
         driver.kill()
         driver.wait()
         os.rename(self.path("results"), self.path("gone"))
-        self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "3")
+        self.tune("resume", "--remote", self.far + "/spec", "--progress", "none", "--lease-s", "5")
         self.assertEqual(self.states(), ["TERMINATED"] * 2)
         self.assertEqual([self.iterations(trial)[-1] for trial in (0, 1)], [400] * 2)
         self.assertTrue([event for event in self.lines("events", "results/spec") if event["e"] == "exploit"])
@@ -156,7 +161,7 @@ class Kept(KeptCase):
         os.mkdir(other)
         for change in (["--set", "remote/path=" + json.dumps(other)], ["--set", "remote=null"],
                        ["--set", 'remote/checkpoints="best"', "--set", "remote/keep_local=null"]):
-            said = self.refused("resume", "results/spec", "--progress", "none", "--lease-s", "3", *change)
+            said = self.refused("resume", "results/spec", "--progress", "none", "--lease-s", "5", *change)
             self.assertIn("is only on " + self.far + "/spec", said)
         self.assertIn("is only on", self.refused("push", "results/spec", "--remote", other))
 
@@ -215,10 +220,10 @@ class Troubled(KeptCase):
 
     def waiting(self):
         """Trial 0 waits for a checkpoint that the store does not give; trial 1 needs none."""
-        self.killed(samples=2, num_samples=2)
+        self.killed(samples=2)
         self.damage(self.checkpoint(4))
         self.let_go()
-        driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "3")
+        driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "5")
         self.wait_until(lambda: (self.status() or {}).get("fetching") == ["trial_00000/checkpoint_000003"],
                         "a trial waits")
         return driver
@@ -235,11 +240,11 @@ class Troubled(KeptCase):
         self.assert_whole(2)
 
     def test_a_store_that_is_down_is_waited_for_and_that_is_said_once(self):
-        self.killed(samples=2, num_samples=2)
+        self.killed(samples=2)
         self.damage(self.checkpoint(4))
         self.let_go()
         self.store.fault = "busy"
-        driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "3")
+        driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "5")
         self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
         self.wait_until(lambda: (self.status() or {}).get("fetching"), "a trial waits")
         self.store.fault = ""
@@ -282,7 +287,8 @@ class Flushing(KeptCase):
             driver = self.start("run", "spec.json", "--progress", "none", stderr=said)
         self.wait_until(lambda: "waiting until" in self.read("said"), "the end of the run")
         driver.send_signal(signal.SIGINT)
-        out = self.finish(driver, 7)
+        out = driver.communicate(timeout=240)[0].decode()
+        self.assertEqual(driver.returncode, 7, out + self.read("said"))
         self.assertIn("tune push", out)
         self.assertIn("could not be put on hostile:bucket/spec", self.read("said"))
         self.assertNotIn("left by force", self.read("said"))

@@ -61,6 +61,7 @@ const std::map<std::string, Json> other_values = {
     {"/placement", "spread"},
     {"/remote/path", "s3:other"},
     {"/remote/checkpoints", "all"},
+    {"/remote/keep_local", 3},
     {"/remote/bytes_per_s", 2048},
     {"/remote/flush_s", 7},
     {"/max_log_bytes", "5MB"},

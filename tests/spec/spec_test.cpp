@@ -321,6 +321,7 @@ Json draw_spec(Random& random) {
       {"remote",
        {{"path", maybe("s3:bucket/sweeps")},
         {"checkpoints", "kept"},
+        {"keep_local", Json()},
         {"bytes_per_s", Json()},
         {"flush_s", 300.0}}},
       {"callbacks", pick({Json::array(), Json::array({{{"type", "csv"}, {"flush_s", 2}}})})},
