@@ -21,8 +21,7 @@ if(NOT TUNE_SANITIZE)
   set(in_python preload python_sklearn callback features notebook ported python python_libraries python_restore tensorboard)
 endif()
 foreach(name ${in_python} ask blobs check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
-        plain_examples policy protocol remote swift resume control events
-        plain_examples policy protocol remote keep_local resume control events
+        plain_examples policy protocol remote swift keep_local resume control events
         schedulers simulate texts workers lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
   set_tests_properties(

@@ -55,6 +55,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.misbehaves():
             return
         store = self.server.store
+        if store.fault == "cramped" and len(body) > store.room_bytes:
+            self.fail(*ERRORS["full"])
+            self.close_connection = True
+            return
         if store.fault == "slow":
             time.sleep(len(body) / store.slow_bytes_per_s)
         if store.fault == "truncating":
@@ -135,6 +139,7 @@ class Store:
     def __init__(self):
         self.objects, self.lock, self.fault, self.requests = {}, threading.Lock(), "", 0
         self.slow_bytes_per_s = 50_000
+        self.room_bytes = 100_000  # of a store that is cramped: for one object
         #: Who gets an object with that in its name waits for `released`, and is told by `holding`.
         self.held = ""
         self.holding, self.released = threading.Event(), threading.Event()

@@ -195,6 +195,17 @@ class Troubled(RemoteCase):
     def test_a_full_store_is_called_full(self):
         self.assert_said(self.run_with("full", 7), "the store is full")
 
+    def test_a_store_with_room_for_the_state_alone_is_called_full_once_and_has_the_state(self):
+        self.store.fault = "cramped"
+        self.spec({"iterations": 60, "step_s": 0.1, "weights": 300_000},
+                  remote={"path": "hostile:bucket", "flush_s": 1})
+        driver = self.start("run", "spec.json", "--progress", "none")
+        out = self.finish(driver, 7)
+        self.assertEqual(out.count("the store is full"), 2, out)  # when it begins, and at the end
+        self.assertNotIn("the remote is well again", out)
+        check = self.verified("hostile:bucket/spec")
+        self.assertEqual((check["damage"], check["checkpoints"]), ([], 0))
+
     def test_what_a_store_cuts_off_never_counts(self):
         done = self.run_with("truncating", 7)
         self.assertIn("could not be put on", done.err)

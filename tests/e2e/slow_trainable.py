@@ -48,6 +48,9 @@ class Trial:
                 "should_checkpoint": self.state == self.config.get("checkpoint_at")}
 
     def save(self, directory):
+        if self.config.get("weights"):
+            with open(os.path.join(directory, "some"), "wb") as file:
+                file.write(bytes(self.config["weights"]))
         gibibytes = self.config.get("sparse_gib", 0)
         if gibibytes and not os.path.exists(os.environ["GO"]):
             with open(os.path.join(directory, "weights"), "wb") as file:

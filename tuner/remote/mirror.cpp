@@ -35,6 +35,9 @@ constexpr Seconds state_after_checkpoint_s = 2;
 constexpr Seconds files_period_s = 60;
 constexpr double files_cost_factor = 19;
 constexpr Seconds most_backoff_s = 30;
+constexpr int most_doublings = 6;
+/// In one round.
+constexpr Seconds most_removing_s = 3;
 constexpr Seconds status_period_s = 1;
 /// A run does not wait longer for its remote before it begins.
 constexpr Seconds open_limit_s = 15;
@@ -42,11 +45,12 @@ constexpr Seconds held_wait_s = 0.5;
 /// Faults of this machine's disk pass where a snapshot took over meanwhile: said when they stay.
 constexpr int faults_until_said = 3;
 
-Seconds backoff_s(int failures_in_a_row) {
-  return std::min(most_backoff_s, 0.5 * static_cast<double>(1 << std::min(failures_in_a_row, 6)));
-}
-
 std::chrono::duration<double> seconds(Seconds s) { return std::chrono::duration<double>(s); }
+
+Seconds backoff_s(int failures) {
+  return std::min(most_backoff_s,
+                  0.5 * static_cast<double>(1 << std::min(failures, most_doublings)));
+}
 
 }  // namespace
 
@@ -73,6 +77,8 @@ class Mirror::Session {
 
   bool is_alive() const { return rcd_.is_alive(); }
   bool has_lease() const { return lease_.is_held(); }
+  /// Whether all that was tried last was put up.
+  bool is_well() const { return failed_checkpoints_ == 0; }
   void release() { lease_.release(); }
 
   /// Error (user) if that is refused for good, or for now.
@@ -95,7 +101,9 @@ class Mirror::Session {
     }
     if (!has_begun) return 0.05;
     remember_evicted();
-    while (!left_.empty()) {
+    // What is to be put up does not wait for ever for what is to go.
+    const Seconds began = seconds_since_boot();
+    while (!left_.empty() && seconds_since_boot() < began + most_removing_s) {
       checkpoints_.remove(left_.back());
       left_.pop_back();
     }
@@ -103,7 +111,7 @@ class Mirror::Session {
     const bool is_busy = upload_checkpoints();
     const Seconds now = seconds_since_boot();
     // Last, so that it holds all that comes before it.
-    const bool is_last = is_finishing && !is_busy;
+    const bool is_last = is_finishing && !is_busy && is_well();
     if (is_last || now >= state_due_) upload_state(is_last);
     if (is_last) {
       const std::lock_guard lock(mirror_.mutex_);
@@ -164,14 +172,19 @@ class Mirror::Session {
         mirror_.note_nothing_under_way();
         note_begun();
       } else if (look_at(*current)) {
+        failed_checkpoints_ = 0;
         mirror_.note_up(*current, memory_.checkpoints().at(*current));
         // A checkpoint that no state knows is of no use.
         state_due_ = std::min(state_due_, state_began_ + state_after_checkpoint_s);
       }
       return true;
     }
+    if (seconds_since_boot() < checkpoint_due_) return false;
     const auto next = mirror_.next_checkpoint();
-    if (!next) return false;
+    if (!next) {
+      failed_checkpoints_ = 0;
+      return false;
+    }
     try {
       checkpoints_.begin(*next);
     } catch (const RemoteError&) {
@@ -186,11 +199,16 @@ class Mirror::Session {
   bool look_at(CheckpointRef current) {
     try {
       return checkpoints_.look();
-    } catch (const Error&) {
+    } catch (const Error& error) {
       mirror_.note_nothing_under_way();
       note_begun();
       if (!mirror_.is_wanted(current)) return false;  // its files were removed while they went up
-      throw;
+      const auto* remote = dynamic_cast<const RemoteError*>(&error);
+      if (remote == nullptr || remote->kind() == Kind::abandoned) throw;
+      // A store may have no room for this, and room for the state.
+      mirror_.note_failure(error);
+      checkpoint_due_ = seconds_since_boot() + backoff_s(++failed_checkpoints_);
+      return false;
     }
   }
 
@@ -209,19 +227,25 @@ class Mirror::Session {
       removals = mirror_.shared_.removals;
     }
     const bool rebase = state_.wants_base() || is_last || began >= files_due_;
+    state_.upload(rebase, unix_now());
+    const Seconds state_is_up = seconds_since_boot();
     if (rebase) {
       upload_small_files(mirror_.files_, mirror_.options_.directory, store_, memory_);
-      const Seconds took = seconds_since_boot() - began;
+      const Seconds took = seconds_since_boot() - state_is_up;
       files_due_ = began + std::max(files_period_s, files_cost_factor * took);
     }
-    state_.upload(rebase, unix_now());
-    for (const auto& directory : removals) checkpoints_.remove(directory);
+    const Seconds files_are_up = seconds_since_boot();
+    std::size_t removed = 0;
+    while (removed < removals.size() &&
+           (is_last || seconds_since_boot() < files_are_up + most_removing_s)) {
+      checkpoints_.remove(removals[removed++]);
+    }
     state_.remove_replaced();
     state_due_ = began + state_period_s;
     const std::lock_guard lock(mirror_.mutex_);
     Shared& shared = mirror_.shared_;
     shared.removals.erase(shared.removals.begin(),
-                          shared.removals.begin() + static_cast<std::ptrdiff_t>(removals.size()));
+                          shared.removals.begin() + static_cast<std::ptrdiff_t>(removed));
     if (memory_.state()) shared.state_time = memory_.state()->time;
   }
 
@@ -238,6 +262,8 @@ class Mirror::Session {
   int failed_fetches_ = 0;
   bool has_begun_state_ = false;
   std::vector<std::string> left_;  ///< directories that no marker makes whole
+  int failed_checkpoints_ = 0;     ///< in a row
+  Seconds checkpoint_due_ = 0;     ///< the next one, after one that failed
   Seconds state_began_ = 0;
   Seconds state_due_ = 0;
   Seconds files_due_ = 0;
@@ -289,7 +315,7 @@ void Mirror::run() {
       if (session && !session->is_alive()) session.reset();
       if (!session) session = std::make_unique<Session>(*this);
       wait_s = session->round();
-      note_success();
+      if (session->is_well()) note_success();
       failures_in_a_row = 0;
     } catch (const RemoteLeaseHeld& held) {
       // Nothing was begun yet: it is known soon whether that driver lives.
