@@ -45,7 +45,7 @@ struct World {
   /// Brings it there by what is said on the way. State none.
   void go_to(Conversation::State state);
   /// To where a reset may still be refused. State none.
-  void go_to_reset(State state);
+  void go_to_reset(Conversation::State state);
   void reset();  ///< state ready
 
   std::size_t n;
