@@ -5,9 +5,10 @@ import json
 import os
 import shutil
 import signal
-import unittest
+import subprocess
+import sys
 
-from cli_support import main
+from cli_support import LIMIT_S, TUNE, main
 from remote_test import RemoteCase
 from hostile_store import Store
 
@@ -185,6 +186,19 @@ class ByHand(KeptCase):
         self.write("next.json", {"trainable": {"command": ["true"]}, "param_space": {},
                                  "resume_from_checkpoint": self.checkpoint(2)})
         self.assertIn(self.sentence, self.tune("validate", "next.json", expect=2).err)
+
+    def test_python_says_it_too_and_knows_its_metrics(self):
+        script = ("import tune\n"
+                  "result = tune.ResultGrid('results/spec')[0]\n"
+                  "kept = [checkpoint for checkpoint, metrics in result.best_checkpoints if metrics['count'] == 4]\n"
+                  "try:\n"
+                  "    kept[0].to_directory()\n"
+                  "except FileNotFoundError as error:\n"
+                  "    print(error)\n")
+        done = subprocess.run([sys.executable, "-c", script], cwd=self.dir, capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": os.environ["PYTHON_PACKAGE"], "TUNE_BINARY": TUNE},
+                              timeout=LIMIT_S, check=False)
+        self.assertIn(f"tune fetch {self.checkpoint(2)}", done.stdout, done.stderr)
 
     def test_one_is_fetched_by_hand(self):
         self.assertIn("is back", self.tune("fetch", self.checkpoint(2)).out)

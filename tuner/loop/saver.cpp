@@ -491,7 +491,8 @@ void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage
   const auto clone = owner == id ? std::nullopt : std::optional(id);
   ledger_.commit(CheckpointDamaged{owner, index, damage.reason, clone});
   if (damage.kept_as.empty() && mirror_ != nullptr) {
-    ledger_.when_durable([this, owner = owner, index = index] { mirror_->dropped(owner, {index}); });
+    ledger_.when_durable(
+        [this, owner = owner, index = index] { mirror_->dropped(owner, {index}); });
   }
   unpin(owner, index);
   keep_to_budget(owner);
