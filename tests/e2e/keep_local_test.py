@@ -236,6 +236,7 @@ class Troubled(KeptCase):
         """Trial 0 waits for a checkpoint that the store does not give; trial 1 needs none."""
         self.killed(samples=2)
         self.damage(self.checkpoint(4))
+        self.store.held = "checkpoint_000003"
         self.let_go()
         driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "5")
         self.wait_until(lambda: (self.status() or {}).get("fetching") == ["trial_00000/checkpoint_000003"],
@@ -243,7 +244,6 @@ class Troubled(KeptCase):
         return driver
 
     def test_who_needs_it_waits_and_the_others_go_on(self):
-        self.store.held = "checkpoint_000003"
         driver = self.waiting()
         self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
         self.assertEqual(self.states()[0], "RUNNING")
@@ -268,7 +268,6 @@ class Troubled(KeptCase):
         self.assert_whole(2)
 
     def test_an_interrupt_ends_a_driver_in_which_a_trial_waits(self):
-        self.store.held = "checkpoint_000003"
         driver = self.waiting()
         self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
         driver.send_signal(signal.SIGINT)
@@ -276,7 +275,6 @@ class Troubled(KeptCase):
         self.assertEqual(self.states(), ["PENDING", "TERMINATED"])
 
     def test_a_driver_that_is_killed_while_it_fetches_leaves_nothing_half(self):
-        self.store.held = "checkpoint_000003"
         driver = self.waiting()
         self.wait_until(self.store.holding.is_set, "a download")
         driver.kill()
