@@ -477,7 +477,11 @@ void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
       look(id, needs, checkpoint, then);
     } else {
       pool_.post(
-          Lane::prompt, [this, checkpoint] { return store_.set_aside(checkpoint); },
+          Lane::prompt,
+          [this, checkpoint] {
+            store_.discard(checkpoint, 0);  // what has come of it
+            return store_.set_aside(checkpoint);
+          },
           [this, id, needs, checkpoint, then, lost = fetched.lost](const path&) {
             record_damage(id, checkpoint, {lost, {}});
             prepare(id, needs, then);
