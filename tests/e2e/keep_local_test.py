@@ -5,9 +5,10 @@ import json
 import os
 import shutil
 import signal
-import unittest
+import subprocess
+import sys
 
-from cli_support import main
+from cli_support import LIMIT_S, TUNE, main
 from remote_test import RemoteCase
 from hostile_store import Store
 
@@ -186,6 +187,19 @@ class ByHand(KeptCase):
                                  "resume_from_checkpoint": self.checkpoint(2)})
         self.assertIn(self.sentence, self.tune("validate", "next.json", expect=2).err)
 
+    def test_python_says_it_too_and_knows_its_metrics(self):
+        script = ("import tune\n"
+                  "result = tune.ResultGrid('results/spec')[0]\n"
+                  "kept = [checkpoint for checkpoint, metrics in result.best_checkpoints if metrics['count'] == 4]\n"
+                  "try:\n"
+                  "    kept[0].to_directory()\n"
+                  "except FileNotFoundError as error:\n"
+                  "    print(error)\n")
+        done = subprocess.run([sys.executable, "-c", script], cwd=self.dir, capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": os.environ["PYTHON_PACKAGE"], "TUNE_BINARY": TUNE},
+                              timeout=LIMIT_S, check=False)
+        self.assertIn(f"tune fetch {self.checkpoint(2)}", done.stdout, done.stderr)
+
     def test_one_is_fetched_by_hand(self):
         self.assertIn("is back", self.tune("fetch", self.checkpoint(2)).out)
         self.assertEqual(self.where()[("trial_00000", 2)], "here")
@@ -222,6 +236,7 @@ class Troubled(KeptCase):
         """Trial 0 waits for a checkpoint that the store does not give; trial 1 needs none."""
         self.killed(samples=2)
         self.damage(self.checkpoint(4))
+        self.store.held = "checkpoint_000003"
         self.let_go()
         driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "5")
         self.wait_until(lambda: (self.status() or {}).get("fetching") == ["trial_00000/checkpoint_000003"],
@@ -229,7 +244,6 @@ class Troubled(KeptCase):
         return driver
 
     def test_who_needs_it_waits_and_the_others_go_on(self):
-        self.store.held = "checkpoint_000003"
         driver = self.waiting()
         self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
         self.assertEqual(self.states()[0], "RUNNING")
@@ -254,7 +268,6 @@ class Troubled(KeptCase):
         self.assert_whole(2)
 
     def test_an_interrupt_ends_a_driver_in_which_a_trial_waits(self):
-        self.store.held = "checkpoint_000003"
         driver = self.waiting()
         self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
         driver.send_signal(signal.SIGINT)
@@ -262,7 +275,6 @@ class Troubled(KeptCase):
         self.assertEqual(self.states(), ["PENDING", "TERMINATED"])
 
     def test_a_driver_that_is_killed_while_it_fetches_leaves_nothing_half(self):
-        self.store.held = "checkpoint_000003"
         driver = self.waiting()
         self.wait_until(self.store.holding.is_set, "a download")
         driver.kill()

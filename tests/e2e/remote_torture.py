@@ -1,8 +1,9 @@
 """Kills drivers with SIGKILL while they upload, and goes on from the remote alone in an empty directory.
 
-    remote_torture.py --runs 50 --seed 1 [--first 0] [--remote REMOTE]
+    remote_torture.py --runs 50 --seed 1 [--first 0] [--remote REMOTE] [--keep-local K]
         so many kills, from the run of that number on; --remote: instead of a directory, whose files
-        rclone leaves torn when it dies
+        rclone leaves torn when it dies; --keep-local: with so many checkpoints of each trial on this disk, and the
+        older ones on the remote alone
     environment: TUNE names what was built
 
 Each run: two trials report 50 results a second and save every 5th; the driver dies at a random moment
@@ -11,7 +12,8 @@ between its first upload and 12 s later. Then
 1. what is pulled is whole, every byte, and every checkpoint that had a marker when the driver died and
    is known to the state is there;
 2. the state is at most 10 s behind the last result that the dead driver has recorded;
-3. a resume from the remote alone ends with each iteration once, and all that is there then is whole.
+3. with --keep-local, each checkpoint that the dead driver knew is whole on its disk, or whole on the remote;
+4. a resume from the remote alone ends with each iteration once, and all that is there then is whole.
 
 Prints how far behind each was.
 """
@@ -50,7 +52,24 @@ def seconds_behind(work, lost, copy):
     return max([0.0, *(t - last_known for t in results[-1:])])
 
 
-def run(number, seed, remote):
+def check_kept(work):
+    """Of the lost directory: what is not on its disk is where its file says, by the manifest in that."""
+    evicted = 0
+    for one in json.loads(tune(work, "checkpoints", "lost/spec", "--json")):
+        if one["where"] == "here":
+            verify_whole(one["path"])
+            continue
+        with open(one["path"] + ".remote.json", encoding="utf-8") as file:
+            place = json.loads(file.read()[17:])
+        far = os.path.join(place["remote"], place["directory"])
+        with open(os.path.join(far, "manifest.json"), encoding="utf-8") as file:
+            assert file.read() == place["manifest"], f"{far} is another checkpoint"
+        verify_whole(far)
+        evicted += 1
+    return evicted
+
+
+def run(number, seed, remote, keep_local):
     rng = random.Random(f"{seed}/{number}")
     with tempfile.TemporaryDirectory(prefix="tune-remote-torture-") as work:
         far = os.path.join(work, "far") if remote is None else f"{remote}/run-{seed}-{number}"
@@ -60,7 +79,7 @@ def run(number, seed, remote):
                 "param_space": {"iterations": ITERATIONS, "step_s": 0.02}, "num_samples": 2,
                 "max_concurrent_trials": 2, "snapshot_period_s": rng.choice([0.5, 3, 1000]),
                 "checkpoint_config": {"checkpoint_frequency": 5, "num_to_keep": rng.choice([1, 2, None])},
-                "remote": {"path": far}}
+                "remote": {"path": far, "keep_local": keep_local}}
         with open(os.path.join(work, "spec.json"), "w", encoding="utf-8") as file:
             json.dump(spec, file)
         driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none", "--lease-s", "5"], cwd=work,
@@ -76,6 +95,8 @@ def run(number, seed, remote):
             driver.send_signal(signal.SIGKILL)
             driver.wait()
         os.rename(os.path.join(work, "results"), os.path.join(work, "lost"))
+        if keep_local is not None and remote is None:
+            print(f"run {number}: {check_kept(work)} checkpoints on the remote alone", flush=True)
         tune(work, "pull", far + "/spec", "copy")
         behind = seconds_behind(work, "lost/spec", "copy")
         listed = json.loads(tune(work, "checkpoints", "copy", "--json"))
@@ -117,6 +138,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--remote")
+    parser.add_argument("--keep-local", type=int)
     options = parser.parse_args()
     if shutil.which("rclone") is None:
         print("skipped: there is no rclone here")
@@ -125,7 +147,7 @@ def main():
     all_behind, taken = [], 0
     for number in range(options.first, options.first + options.runs):
         try:
-            behind, checkpoints = run(number, options.seed, options.remote)
+            behind, checkpoints = run(number, options.seed, options.remote, options.keep_local)
         except AssertionError as failure:
             sys.exit(f"run {number} of seed {options.seed}: {failure}")
         all_behind.append(behind)

@@ -47,6 +47,9 @@ set_tests_properties("e2e python torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${
 add_test(NAME "e2e remote torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/remote_torture.py
                                            --runs 1 --seed 1)
 set_tests_properties("e2e remote torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
+add_test(NAME "e2e keep_local torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/remote_torture.py
+                                               --runs 1 --seed 2 --keep-local 1)
+set_tests_properties("e2e keep_local torture" PROPERTIES TIMEOUT 900 ENVIRONMENT "${torture_environment}")
 
 add_test(NAME "e2e plain torture" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/plain_torture.py
                                           --runs 12 --seed 1)

@@ -55,8 +55,7 @@ TEST_CASE("A checkpoint that was evicted and has come back is the same", "[evict
   CHECK_FALSE(store.is_evicted(ref));
   store.evict(ref, there);
   CHECK(store.is_evicted(ref));
-  CHECK(files.names(trial) ==
-        std::vector<std::string>{"/e/trial_00003/checkpoint_000001.remote.json"});
+  CHECK(files.names(trial) == std::vector<std::string>{"checkpoint_000001.remote.json"});
   CHECK_THAT(*store.verify_foreign(place), Contains("is only on s3:bucket/e: tune fetch"));
   download(files);
   REQUIRE_FALSE(store.accept(ref));

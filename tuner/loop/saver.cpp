@@ -477,7 +477,11 @@ void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
       look(id, needs, checkpoint, then);
     } else {
       pool_.post(
-          Lane::prompt, [this, checkpoint] { return store_.set_aside(checkpoint); },
+          Lane::prompt,
+          [this, checkpoint] {
+            store_.discard(checkpoint, 0);  // what has come of it
+            return store_.set_aside(checkpoint);
+          },
           [this, id, needs, checkpoint, then, lost = fetched.lost](const path&) {
             record_damage(id, checkpoint, {lost, {}});
             prepare(id, needs, then);
@@ -491,7 +495,8 @@ void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage
   const auto clone = owner == id ? std::nullopt : std::optional(id);
   ledger_.commit(CheckpointDamaged{owner, index, damage.reason, clone});
   if (damage.kept_as.empty() && mirror_ != nullptr) {
-    ledger_.when_durable([this, owner = owner, index = index] { mirror_->dropped(owner, {index}); });
+    ledger_.when_durable(
+        [this, owner = owner, index = index] { mirror_->dropped(owner, {index}); });
   }
   unpin(owner, index);
   keep_to_budget(owner);
