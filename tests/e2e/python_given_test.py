@@ -157,6 +157,16 @@ if __name__ == "__main__":
                                            ("trial", {"plain": {"working_directory": "trial"}}))]))
 """)
         here = os.path.basename(self.path().rstrip("/"))
+        warnings = self.answer(SAID + """
+import warnings
+
+if __name__ == "__main__":
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tune.Tuner.restore("results/implied", [sys.executable, "here.py", "${args}"])
+    print(json.dumps([str(each.message) for each in caught]))
+""")
+        self.assertEqual(warnings, [])
         self.assertEqual(found, [f"{each} loss: 1\n" for each in (here, here, "sub", "work")])
 
     def test_a_policy_of_ones_own_and_a_schedule_are_files_seen_from_there(self):

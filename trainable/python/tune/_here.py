@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 #: Words by which a command is one of a plain program: the driver's `brings_config`.
@@ -16,7 +17,7 @@ _OF_CONFIG = re.compile(r"(?<!\$)\$\{(args|config\.)")
 def seen_from_here(spec: dict[str, Any]) -> dict[str, Any]:
     """`spec` with absolute names in place of relative ones."""
     program = dict(spec["trainable"])
-    command = [str(each) for each in program["command"]]
+    command = command_from_here(program["command"])
     texts = [*command, *map(str, (program.get("env") or {}).values())]
     if program.get("plain") is not None or any(map(_OF_CONFIG.search, texts)):
         plain = {"working_directory": "spec", **(program.get("plain") or {})}
@@ -24,7 +25,7 @@ def seen_from_here(spec: dict[str, Any]) -> dict[str, Any]:
         if isinstance(place, (str, os.PathLike)) and place != "trial":
             plain["working_directory"] = os.getcwd() if place == "spec" else absolute(place)
         program["plain"] = plain
-    program["command"] = _command(command)
+    program["command"] = command
     seen = {**spec, "trainable": program}
     if isinstance(spec.get("plugins"), (list, tuple)):
         seen["plugins"] = [absolute(each) for each in spec["plugins"]]
@@ -38,8 +39,9 @@ def absolute(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
-def _command(command: list[str]) -> list[str]:
-    """Of the program a name with a slash; of its arguments those that are files."""
+def command_from_here(words: Sequence[Any]) -> list[str]:
+    """Absolute are of the program a name with a slash, of its arguments those that are files."""
+    command = [str(each) for each in words]
     is_path = [
         "/" in word if i == 0 else os.path.isfile(os.path.expanduser(word))
         for i, word in enumerate(command)
@@ -57,7 +59,7 @@ def _policy(policy: Any) -> Any:
         seen["policy_file"] = absolute(seen["policy_file"])
     if seen.get("type") == "program" and isinstance(seen.get("command"), (list, tuple)):
         first, *others = map(str, seen["command"])
-        seen["command"] = [*_command([first]), *map(_of_file, others)]
+        seen["command"] = [*command_from_here([first]), *map(_of_file, others)]
     return seen
 
 
