@@ -276,7 +276,7 @@ print(json.dumps(said))
 """)
         for text, expected in zip(said, (
                 "TensorBoard's files are written anyway", "TensorBoard's", "TensorBoard's", "AttributeError: .*TensorB",
-                "there is no tune.utils.*stands in tune itself", "search_alg='tpe'", "search_alg='gp'", "one program",
+                "there is no tune.utils.*stands in tune itself", "search_alg='tpe'", "search_alg='gp'", "num_workers=2",
                 "write from tune.schedulers import", "write from tune.stopper import", "write tune.Trainable",
                 "tune.policy", "tune.policy", "No module named 'tune.no_such_thing'", "cannot import name")):
             self.assertRegex(text, expected)

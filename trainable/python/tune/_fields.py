@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from tune import policy
+from tune._given import take_resources
 from tune._target import Asides, asked, importable
 from tune.callback import Callback
-from tune.results import TuneError
+from tune.checkpoint import Checkpoint
+from tune.config import refuse
+from tune.results import Result, ResultGrid, TuneError
 from tune.stopper import Stopper
 
 
@@ -24,20 +28,85 @@ def json_default(value: Any) -> Any:
     )
 
 
-def directory(path: str | os.PathLike[str]) -> str:
-    """An absolute path. ValueError for an address of somewhere else."""
+def _address(path: str | os.PathLike[str]) -> str | None:
+    """The path of a remote, as rclone writes it, if `path` is one: of ``s3://bucket/runs`` and
+    ``s3:bucket/runs``. None: it is one of this machine. Such a directory that is there is meant."""
     text = os.fspath(path)
-    if "://" in text:
-        raise ValueError(f"results lie in a directory of this machine, and '{text}' is an address")
-    return os.path.abspath(os.path.expanduser(text))
+    named = re.match(r"([A-Za-z0-9_.+@-]+):(//)?", text)
+    if named is None or os.path.exists(text.partition("/")[0]):
+        return None
+    return f"{named[1]}:{text[named.end() :]}"
 
 
-def checkpoint_name(checkpoint: Any) -> str:
-    """A path made absolute, or what names one of an experiment in ``storage_path``."""
-    text: str = os.path.expanduser(os.fspath(getattr(checkpoint, "path", checkpoint)))
-    experiment = text.rpartition(":")[0]
-    is_here = not experiment or os.path.exists(text) or os.path.exists(experiment)
-    return os.path.abspath(text) if is_here else text
+def storage(path: str | os.PathLike[str]) -> str:
+    """An absolute path of ``storage_path``. ValueError for an address of somewhere else."""
+    remote = _address(path)
+    if remote is not None:
+        raise ValueError(
+            f"storage_path is a directory of this machine, and '{os.fspath(path)}' is an address: "
+            f"say remote={{'path': '{remote}'}}, which has a copy there; docs/remote.md"
+        )
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def directory(path: str | os.PathLike[str]) -> str:
+    """An absolute path of an experiment. ValueError for an address of somewhere else."""
+    remote = _address(path)
+    if remote is not None:
+        raise ValueError(
+            f"a search goes on in a directory of this machine, and '{os.fspath(path)}' is an "
+            f"address: `tune resume --remote {remote}` goes on with what is there, `tune pull "
+            f"{remote}` fetches it"
+        )
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def checkpoint_name(checkpoint: Any, storage_path: str) -> str:
+    """A path made absolute, or what names one of an experiment there or in ``storage_path``.
+
+    TypeError, ValueError: nothing names a checkpoint so.
+    """
+    if isinstance(checkpoint, ResultGrid):
+        raise TypeError(
+            "resume_from_checkpoint is one checkpoint, and a ResultGrid has those of many trials: "
+            "give one of its results, such as results.get_best_result()"
+        )
+    if isinstance(checkpoint, Result):
+        if checkpoint.checkpoint is None:
+            raise ValueError(f"{checkpoint.trial_id} in {checkpoint.path} has no checkpoint")
+        checkpoint = checkpoint.checkpoint
+    if isinstance(checkpoint, Checkpoint):
+        checkpoint = checkpoint.path
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        raise TypeError(
+            "resume_from_checkpoint is a Checkpoint, a Result, a path, or a name such as "
+            f"'digits:best', and no {type(checkpoint).__name__}"
+        )
+    text: str = os.path.expanduser(os.fspath(checkpoint))
+    experiment, _, trial = text.rpartition(":")
+    if not experiment or os.path.exists(text) or os.path.exists(experiment):
+        return os.path.abspath(text)
+    if "/" in trial:
+        raise ValueError(
+            f"a checkpoint is a directory of this machine, and there is no '{text}': if that is an "
+            "address, fetch the experiment by `tune pull` first"
+        )
+    return os.path.join(storage(storage_path), text)
+
+
+def settle(said: dict[str, Any]) -> None:
+    """Puts fields of a spec in place of what may be written otherwise in Python.
+
+    TypeError, ValueError: it cannot be one.
+    """
+    refuse("Tuner", said)
+    take_resources(said)
+    if isinstance(said.get("remote"), (str, os.PathLike)):
+        said["remote"] = {"path": os.fspath(said["remote"])}
+    if said.get("resume_from_checkpoint") is not None:
+        said["resume_from_checkpoint"] = checkpoint_name(
+            said["resume_from_checkpoint"], said.get("storage_path") or "results"
+        )
 
 
 def policy_value(value: Any) -> Any:

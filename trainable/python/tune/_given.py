@@ -53,19 +53,71 @@ def with_resources(trainable: Any, resources: dict[str, float]) -> Any:
 
     TypeError: `resources` is no dict, as where they depend on the config.
     """
+    return WithResources(trainable, amounts(resources))
+
+
+class PlacementGroupFactory(dict[str, float]):
+    """What these bundles are together: all that a trial has is on one machine. ``placement`` is
+    the spec's: None if nothing is said of it.
+
+    TypeError: the strategy is one that nothing here can keep.
+    """
+
+    def __init__(
+        self, bundles: list[dict[str, float]], strategy: str | None = None, **_: Any
+    ) -> None:
+        super().__init__()
+        for bundle in bundles:
+            for name, amount in amounts(bundle).items():
+                self[name] = self.get(name, 0) + amount
+        if strategy not in _PLACEMENTS:
+            raise TypeError(
+                f"strategy={strategy!r} cannot be kept: 'PACK' and 'STRICT_PACK' put the workers "
+                "of a trial on as few machines as they fit on, 'SPREAD' on as many as there are"
+            )
+        self.placement = _PLACEMENTS[strategy]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        strategy = next(name for name, each in _PLACEMENTS.items() if each == self.placement)
+        return PlacementGroupFactory, ([dict(self)], strategy)
+
+
+_PLACEMENTS: dict[str | None, str | None] = {
+    None: None,
+    "PACK": "pack",
+    "STRICT_PACK": "pack",
+    "SPREAD": "spread",
+}
+_NAMES: dict[str, str] = {"CPU": "cpu", "GPU": "gpu"}
+
+
+def amounts(resources: Any) -> dict[str, float]:
+    """Resources by the driver's names, ``cpu`` and ``gpu``. TypeError: they are no dict."""
+    if isinstance(resources, PlacementGroupFactory):
+        return resources
     if not isinstance(resources, dict):
         raise TypeError(
             "the resources of a trial are a dict, such as {'cpu': 2, 'gpu': 0.5}, the same for all "
             f"trials, and no {type(resources).__name__}"
         )
-    names = {"CPU": "cpu", "GPU": "gpu"}
-    return WithResources(trainable, {names.get(name, name): n for name, n in resources.items()})
+    named: dict[str, float] = resources
+    return {_NAMES.get(name, name): amount for name, amount in named.items()}
 
 
-def PlacementGroupFactory(bundles: list[dict[str, float]], **_: Any) -> dict[str, float]:
-    """What these bundles are together: all that a trial has is on one machine."""
-    total: dict[str, float] = {}
-    for bundle in bundles:
-        for name, amount in bundle.items():
-            total[name] = total.get(name, 0) + amount
-    return total
+def take_resources(said: dict[str, Any]) -> None:
+    """Puts them into the fields of a spec, with the placement that goes with them. TypeError: no
+    trial could be placed so."""
+    for field in ("resources_per_trial", "resources_per_worker", "resources"):
+        if said.get(field) is None:
+            continue
+        said[field] = given = amounts(said[field])
+        placement = getattr(given, "placement", None)
+        if placement is None or said.get("placement") is not None:
+            continue
+        if said.get("num_workers") is not None:
+            said["placement"] = placement
+        elif placement == "spread":
+            raise TypeError(
+                "strategy='SPREAD' is for a trial of several processes, and without num_workers it "
+                "is one: docs/workers.md"
+            )

@@ -9,6 +9,12 @@ from typing import Any, NoReturn
 _TUNER = "write tune.Tuner(train, param_space=..., tune_config=tune.TuneConfig(...)).fit()"
 _PRINTS = "the driver shows how it is doing; tune.RunConfig(verbose=0) silences it"
 _ITSELF = "give the function or the class itself to tune.Tuner"
+#: Of Ray Train, whose workers are started by a trainer.
+WORKERS = (
+    "write tune.Tuner(train, ..., num_workers=2, resources_per_worker={'cpu': 1}); "
+    "docs/workers.md shows how"
+)
+REMOTE = "write remote={'path': 's3:bucket/sweeps'}, which has a copy there; docs/remote.md"
 _LATEST = "report it: tune.report(metrics, checkpoint=tune.Checkpoint.from_directory(path))"
 
 #: What to do instead.
@@ -19,10 +25,21 @@ INSTEAD = {
     "JupyterNotebookReporter": _PRINTS,
     "ProgressReporter": _PRINTS,
     "ResumeConfig": "say tune.Tuner.restore(path, resume_errored=True)",
-    "SyncConfig": "a search runs on one machine, and there is nothing to synchronise",
+    **{
+        name: WORKERS
+        for name in (
+            *("DataParallelTrainer", "HorovodTrainer", "JaxTrainer", "LightGBMTrainer"),
+            *("LightningTrainer", "ScalingConfig", "TensorflowTrainer", "TorchConfig"),
+            *("TorchTrainer", "TransformersTrainer", "XGBoostTrainer"),
+        )
+    },
+    "SyncConfig": REMOTE,
     "checkpoint_dir": _LATEST,
     "create_scheduler": "name it: tune.TuneConfig(scheduler='asha')",
     "create_searcher": "name it: tune.TuneConfig(search_alg='tpe')",
+    "get_dataset_shard": (
+        "read the part that tune.get_context().get_world_rank() and get_world_size() say"
+    ),
     "get_trial_dir": "ask tune.get_context().get_trial_dir()",
     "get_trial_id": "ask tune.get_context().get_trial_id()",
     "get_trial_name": "ask tune.get_context().get_trial_name()",
@@ -51,6 +68,17 @@ INSTEAD_IN = {
         "create_searcher": INSTEAD["create_searcher"],
         "sample_from": "write tune.expr('2 * hidden')",
     },
+    "torch": {
+        "TorchConfig": WORKERS,
+        "TorchTrainer": WORKERS,
+        "get_device": "write torch.device('cuda', tune.get_context().get_local_rank())",
+        "get_devices": "write torch.device('cuda', tune.get_context().get_local_rank())",
+        "prepare_data_loader": "give the DataLoader a torch.utils.data.DistributedSampler",
+        "prepare_model": (
+            "write torch.nn.parallel.DistributedDataParallel(model) after "
+            "torch.distributed.init_process_group(); docs/workers.md shows how"
+        ),
+    },
 }
 
 
@@ -60,10 +88,13 @@ class Missing:
     def __init__(self, name: str, module: str = "") -> None:
         instead = INSTEAD_IN[module][name] if module else INSTEAD[name]
         place = f"tune.{module}." if module else "tune."
-        self._sentence = f"there is no {place}{name}: {instead}"
+        self._sentence: str = f"there is no {place}{name}: {instead}"
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(self._sentence)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(name if name.startswith("__") else self._sentence)
 
     def __mro_entries__(self, _: tuple[Any, ...]) -> NoReturn:
         raise TypeError(self._sentence)
@@ -82,6 +113,7 @@ _PLAIN = "write import tune; what is public stands there"
 
 #: Modules of Ray's, and what to do instead. What is below one of them is meant, too.
 MODULES = {
+    "air": f"what is public stands in tune itself; for several workers {WORKERS}",
     "analysis": INSTEAD["ExperimentAnalysis"],
     "automl": _TUNER,
     "cli": "the program tune has commands: tune ls, tune best, tune status",
@@ -94,13 +126,13 @@ MODULES = {
     "impl": _PLAIN,
     "integration.aim": _LOGS,
     "integration.comet": _LOGS,
-    "integration.docker": INSTEAD["SyncConfig"],
-    "integration.horovod": "a trial is one program, which may start others",
-    "integration.kubernetes": INSTEAD["SyncConfig"],
+    "integration.docker": REMOTE,
+    "integration.horovod": WORKERS,
+    "integration.kubernetes": REMOTE,
     "integration.mxnet": "call tune.report(metrics) from a callback of the library",
     "integration.ray_train": "call tune.report in the function; tune.integration has callbacks",
     "integration.tensorflow": "write from tune.integration.keras import ...",
-    "integration.torch": "a trial is one program, which may start others",
+    "integration.torch": WORKERS,
     "logger": _LOGS,
     "progress_reporter": _PRINTS,
     "registry": _ITSELF,
@@ -125,7 +157,8 @@ MODULES = {
     "search.variant_generator": "a trial's config is drawn by the driver",
     "search.zoopt": "name the driver's own: tune.TuneConfig(search_alg='cma_es')",
     "suggest": "it is called tune.search, as in Ray since 2.0",
-    "syncer": INSTEAD["SyncConfig"],
+    "syncer": REMOTE,
+    "train": f"what is public stands in tune itself; for several workers {WORKERS}",
     "tune": _TUNER,
     "tune_config": "write tune.TuneConfig",
     "utils": "wait_for_gpu and its like are not needed; what is public stands in tune itself",

@@ -13,6 +13,7 @@ from typing import Any
 
 from tune import _pickled
 from tune._given import Bound
+from tune._here import command_from_here
 from tune.results import TuneError
 
 #: Tells later sessions whether trials ran other code.
@@ -147,7 +148,7 @@ class Asides:
 def program_of(trainable: Any, given: dict[str, Any], asides: Asides) -> dict[str, Any]:
     """The ``trainable`` of a spec: what runs, and beside it what is `given`."""
     if isinstance(trainable, (list, tuple)):
-        return {**given, "command": [str(each) for each in trainable]}
+        return {**given, "command": command_from_here(trainable)}
     kind = trainable.function if isinstance(trainable, Bound) else trainable
     target = asides.target(trainable, "trainable")
     api = "class" if inspect.isclass(kind) else "function"

@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from tune._ray import REMOTE, WORKERS
 
 #: Ray's fields that have no counterpart: what to do instead.
 _INSTEAD = {
     "trial_name_creator": "trials are numbered; report what tells them apart, or look at config",
     "trial_dirname_creator": "a trial's directory is named by its number; Result.path says where",
-    "storage_filesystem": "results lie in a directory: say storage_path, and copy that elsewhere",
-    "sync_config": "a search runs on one machine, and there is nothing to synchronise",
+    "storage_filesystem": REMOTE,
+    "sync_config": REMOTE,
     "progress_reporter": "the driver shows how it is doing; verbose=0 silences it",
     "local_dir": "say storage_path",
+    "placement_group": "write resources_per_trial={'cpu': 2}",
+    "scaling_config": WORKERS,
+    "train_loop_config": "write what is in it into param_space itself",
+    "train_loop_per_worker": WORKERS,
+    "use_gpu": "write resources_per_trial={'gpu': 1}, or resources_per_worker={'gpu': 1}",
 }
+#: What the Tuner takes, and a config class does not.
+_OF_TUNER = {"num_workers": WORKERS, "resources_per_worker": WORKERS}
+
+
+def refuse(who: str, said: Mapping[str, Any], instead: Mapping[str, str] = _INSTEAD) -> None:
+    """TypeError, if something is said by a name of Ray's that has no counterpart."""
+    for name, sentence in instead.items():
+        if said.get(name) is not None:
+            raise TypeError(f"{who} takes no {name}: {sentence}")
+
+
+def refuse_in_space(param_space: Mapping[str, Any]) -> None:
+    """TypeError: the space is one for a trainer of Ray Train, and would go unused."""
+    names = ("scaling_config", "train_loop_config")
+    refuse("param_space", param_space, {name: _INSTEAD[name] for name in names})
 
 
 def _refuse(config: Any) -> None:
-    for name, instead in _INSTEAD.items():
-        if getattr(config, name, None) is not None:
-            raise TypeError(f"{type(config).__name__} takes no {name}: {instead}")
+    refuse(type(config).__name__, vars(config), {**_INSTEAD, **_OF_TUNER})
 
 
 def _seconds(value: Any) -> Any:
@@ -44,6 +64,9 @@ class TuneConfig:
     trial_name_creator: Any = None  #: refused
     trial_dirname_creator: Any = None  #: refused
     chdir_to_trial_dir: bool | None = None  #: always so; False is refused
+    num_workers: Any = None  #: refused: it is the Tuner's
+    resources_per_worker: Any = None  #: refused: it is the Tuner's
+    scaling_config: Any = None  #: refused
 
     def __post_init__(self) -> None:
         _refuse(self)
@@ -103,6 +126,10 @@ class RunConfig:
     progress_reporter: Any = None  #: refused
     log_to_file: bool | None = None  #: always so: ``stdout.log`` and ``stderr.log`` of a trial
     local_dir: Any = None  #: refused
+    remote: dict[str, Any] | str | None = None  #: the spec's; a text is its ``path``
+    num_workers: Any = None  #: refused: it is the Tuner's
+    resources_per_worker: Any = None  #: refused: it is the Tuner's
+    scaling_config: Any = None  #: refused
 
     def __post_init__(self) -> None:
         _refuse(self)
@@ -116,6 +143,7 @@ class RunConfig:
         return {
             "name": self.name,
             "storage_path": self.storage_path,
+            "remote": self.remote,
             "failure_config": self.failure_config,
             "checkpoint_config": self.checkpoint_config,
             "stop": self.stop,

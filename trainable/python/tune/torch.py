@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tune._blob_format import DTYPES, Blob, BlobError
+from tune._ray import INSTEAD_IN, Missing
 from tune.blobs import Blobs, Loaded
 
 
@@ -48,3 +49,9 @@ def _tensor(blob: Blob, buffer: bytearray) -> Any:
     if not blob.nbytes:
         return torch.empty(blob.shape, dtype=dtype)
     return torch.frombuffer(buffer, dtype=dtype).reshape(blob.shape)
+
+
+def __getattr__(name: str) -> Any:
+    if name in INSTEAD_IN["torch"]:
+        return Missing(name, "torch")
+    raise AttributeError(f"module 'tune.torch' has no attribute '{name}'")

@@ -17,19 +17,21 @@ from typing import Any
 
 from tune import _notebook, _restoring, _running, trial
 from tune._binary import find_binary
+from tune._fields import directory as absolute
 from tune._fields import (
-    checkpoint_name,
     json_default,
     policy_value,
     rules,
     said_stop,
+    settle,
+    storage,
     take_callbacks,
 )
-from tune._fields import directory as absolute
 from tune._given import Bound, PlacementGroupFactory, WithResources, with_parameters, with_resources
+from tune._here import seen_from_here
 from tune._target import Asides, program_of
 from tune.callback import Teller
-from tune.config import RunConfig, TuneConfig, spec_value
+from tune.config import RunConfig, TuneConfig, refuse_in_space, spec_value
 from tune.results import ResultGrid, TuneError
 from tune.search import ConcurrencyLimiter
 from tune.trainable import Trainable
@@ -100,6 +102,8 @@ class Tuner:
         **fields: Any,
     ) -> None:
         said: dict[str, Any] = {}
+        if not isinstance(trainable, (list, tuple)):
+            refuse_in_space(param_space or {})
         if isinstance(trainable, WithResources):
             said["resources_per_trial"] = trainable.resources
             trainable = trainable.trainable
@@ -107,8 +111,7 @@ class Tuner:
             if config is not None:
                 said.update(config.fields())
         said.update(fields)
-        if said.get("resume_from_checkpoint") is not None:
-            said["resume_from_checkpoint"] = checkpoint_name(said["resume_from_checkpoint"])
+        settle(said)
         limit = said.get("searcher")
         if isinstance(limit, ConcurrencyLimiter):
             said["searcher"] = limit.searcher
@@ -180,6 +183,7 @@ class Tuner:
         if isinstance(trainable, WithResources):
             said = {"resources_per_trial": trainable.resources, **said}
             trainable = trainable.trainable
+        settle(said)
         tuner = cls.__new__(cls)
         tuner._trainable = trainable
         tuner._quiet = False
@@ -258,9 +262,8 @@ class Tuner:
                 f"name is a directory's in storage_path, and {self._spec['name']!r} has a slash: "
                 f"say storage_path={place!r}, name={name!r}"
             )
-        storage = absolute(self._spec.setdefault("storage_path", "results"))
-        self._spec["storage_path"] = storage
-        directory = os.path.join(storage, name)
+        self._spec["storage_path"] = storage(self._spec.get("storage_path", "results"))
+        directory = os.path.join(self._spec["storage_path"], name)
         taken, driven = (
             os.path.exists(os.path.join(directory, each)) for each in ("CURRENT", "LOCK")
         )
@@ -279,7 +282,7 @@ class Tuner:
             spec["stop"] = said_stop(spec["stop"], asides)
         # Without a name: so nothing is left of it, however this process ends.
         with tempfile.TemporaryFile("w", encoding="utf-8") as file:
-            json.dump(spec, file, default=json_default)
+            json.dump(seen_from_here(spec), file, default=json_default)
             file.flush()
             self._validate(file.fileno())
             asides.write()

@@ -1,0 +1,185 @@
+"""What searches in Python are given by other names: Ray Train's, resources, remotes, relative names."""
+import json
+import os
+
+from cli_support import main
+from python_support import HEAD, PythonCase
+
+SAID = HEAD + """
+def train(config):
+    def save(directory):
+        open(os.path.join(directory, "state"), "w").close()
+    tune.report({"loss": 1}, save=save)
+
+def search(what=train, space=None, **fields):
+    return tune.Tuner(what, space or {}, metric="loss", mode="min", **fields).fit()
+
+def said(*acts):
+    for act in acts:
+        try:
+            act()
+            yield ""
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"
+"""
+
+
+class Given(PythonCase):
+    def refuses(self, setup, expected):
+        # Of each act its sentence, which the pattern beside it fits.
+        acts = "".join(f"    lambda: {act},\n" for act, _ in expected)
+        sentences = self.answer(f"{SAID}{setup}\nif __name__ == '__main__':\n"
+                                f"    print(json.dumps(list(said(\n{acts}    ))))\n")
+        for (act, pattern), sentence in zip(expected, sentences):
+            with self.subTest(act):
+                self.assertRegex(sentence, r"^\w+: .*" + pattern)
+                self.assertNotIn("\n", sentence)
+
+    def test_ray_trains_names_say_what_stands_in_their_place(self):
+        workers = r"write tune\.Tuner\(train, \.\.\., num_workers=2, resources_per_worker=\{'cpu': 1\}\); docs/workers"
+        self.refuses("import tune as train_of_ray", [
+            ("tune.ScalingConfig(num_workers=2)", workers), ("tune.TorchTrainer(train)", workers),
+            ("tune.TorchTrainer.restore('x')", workers), ("tune.train.torch.TorchTrainer", workers),
+            ("tune.air.ScalingConfig", workers), ("train_of_ray.torch.TorchTrainer(train)", workers),
+            ("exec('from tune.train import ScalingConfig')", workers),
+            ("exec('from tune.train.torch import TorchTrainer')", workers),
+            ("exec('from tune.integration.torch import x')", workers),
+            ("exec('import tune.air.config')", workers),
+            ("tune.torch.prepare_model(1)", r"DistributedDataParallel\(model\)"),
+            ("tune.torch.no_such_thing", "no attribute 'no_such_thing'"),
+            ("tune.RunConfig(num_workers=2)", "RunConfig takes no num_workers: " + workers),
+            ("tune.RunConfig(scaling_config={})", "RunConfig takes no scaling_config: " + workers),
+            ("tune.TuneConfig(num_workers=2)", "TuneConfig takes no num_workers: " + workers),
+            ("search(scaling_config={})", "Tuner takes no scaling_config: " + workers),
+            ("search(placement_group={})", r"Tuner takes no placement_group: write resources_per_trial"),
+            ("search(use_gpu=True)", r"Tuner takes no use_gpu: write resources_per_trial=\{'gpu': 1\}"),
+            ("search(space={'scaling_config': {}})", "param_space takes no scaling_config: " + workers),
+            ("search(space={'train_loop_config': {}})", "param_space takes no train_loop_config: .*param_space itself"),
+            ("tune.Tuner.restore('results', use_gpu=True)", "Tuner takes no use_gpu"),
+        ])
+
+    def test_a_space_may_have_the_number_of_a_data_loaders_workers(self):
+        found = self.answer(SAID + """
+if __name__ == "__main__":
+    print(json.dumps(search(space={"num_workers": 4})[0].config))
+""")
+        self.assertEqual(found, {"num_workers": 4})
+
+    def test_resources_by_rays_names_are_taken_everywhere_and_a_strategy_where_there_are_workers(self):
+        self.run_script(SAID + """
+P = tune.PlacementGroupFactory
+if __name__ == "__main__":
+    search(name="trial", resources_per_trial={"CPU": 0.5})
+    search(name="worker", num_workers=2, resources_per_worker={"CPU": 0.5}, resources={"CPU": 2, "GPU": 0})
+    search(name="bundles", resources_per_trial=P([{"CPU": 0.25}, {"CPU": 0.5}], strategy="PACK"))
+    search(tune.with_resources(train, P([{"CPU": 0.25}] * 2, strategy="SPREAD")), name="spread", num_workers=2)
+    search(name="own", num_workers=2, placement="pack", resources_per_worker=P([{"CPU": 0.5}], strategy="SPREAD"))
+""")
+
+        def spec(name):
+            return json.loads(self.read("results", name, "experiment.json"))
+
+        self.assertEqual(spec("trial")["resources_per_trial"], {"cpu": 0.5})
+        self.assertEqual(spec("worker")["resources_per_worker"], {"cpu": 0.5})
+        self.assertEqual(spec("worker")["resources"]["cpu"], 2)
+        self.assertEqual(spec("bundles")["resources_per_trial"], {"cpu": 0.75})
+        self.assertEqual(spec("spread")["placement"], "spread")
+        self.assertEqual(spec("spread")["resources_per_trial"], {"cpu": 0.5})
+        self.assertEqual(spec("own")["placement"], "pack")
+        self.refuses("P = tune.PlacementGroupFactory", [
+            ("search(resources_per_trial=P([{'CPU': 1}], strategy='SPREAD'))", "without num_workers it is one"),
+            ("P([{'CPU': 1}], strategy='STRICT_SPREAD')", "'STRICT_SPREAD' cannot be kept: .*'SPREAD' on as many"),
+            ("search(resources_per_worker=3)", "are a dict, such as .* and no int"),
+            ("search(resources_per_trial=lambda config: {})", "are a dict, such as .* and no function"),
+        ])
+
+    def test_an_address_is_a_remote_and_no_directory(self):
+        self.refuses("", [
+            *((f"search(storage_path={given!r})", rf"is an address: say remote=\{{'path': '{remote}'\}}")
+              for given, remote in (("s3:bucket/x", "s3:bucket/x"), ("s3://bucket/x", "s3:bucket/x"),
+                                    ("dav:sweeps", "dav:sweeps"))),
+            *((f"tune.Tuner.{act}('s3://bucket/x')", "`tune resume --remote s3:bucket/x`.*`tune pull s3:bucket/x`")
+              for act in ("restore", "can_restore")),
+        ])
+
+    def test_a_directory_may_have_a_colon_in_its_name(self):
+        os.mkdir(self.path("runs:2024"))
+        found = self.answer(SAID + """
+if __name__ == "__main__":
+    search(name="one", storage_path="runs:2024/all")
+    search(name="one", storage_path="./other:2024")
+    print(json.dumps([tune.Tuner.can_restore(each) for each in ("runs:2024/all/one", "./other:2024/one")]))
+""")
+        self.assertEqual(found, [True, True])
+
+    def test_a_remote_may_be_a_text_and_stand_in_the_run_config(self):
+        os.mkdir(self.path("store"))
+        self.run_script(SAID + """
+if __name__ == "__main__":
+    search(name="text", remote=os.path.abspath("store"))
+    search(name="config", run_config=tune.RunConfig(remote={"path": os.path.abspath("store")}))
+""")
+        for name in ("text", "config"):
+            self.assertTrue(os.listdir(self.path("store", name)))
+
+    def test_trials_start_from_a_result_a_checkpoint_a_path_or_a_name_in_the_storage_path(self):
+        found = self.answer(SAID + """
+import pathlib
+
+def go_on(config):
+    tune.report({"loss": os.path.exists(os.path.join(tune.get_checkpoint().path, "state"))})
+
+if __name__ == "__main__":
+    kept = search(name="old", storage_path="kept", checkpoint_config={"checkpoint_at_end": True})[0]
+    given = (kept, kept.checkpoint, kept.checkpoint.path, os.path.relpath(kept.checkpoint.path),
+             pathlib.Path(kept.checkpoint.path), "old:0", "old:best", "kept/old:0")
+    print(json.dumps([search(go_on, name=f"from_{i}", storage_path="kept", resume_from_checkpoint=each)[0]
+                      .metrics["loss"] for i, each in enumerate(given)]))
+""")
+        self.assertEqual(found, [True] * 8)
+        self.refuses("", [
+            ("search(resume_from_checkpoint=tune.ResultGrid('kept/old'))", "one checkpoint, and a ResultGrid has"),
+            ("search(resume_from_checkpoint=tune.ResultGrid('kept/from_0')[0])", "trial_00000 in .* has no checkpoint"),
+            ("search(resume_from_checkpoint=3)", "a Checkpoint, a Result, a path, or a name .* and no int"),
+            ("search(resume_from_checkpoint='s3:bucket/x/checkpoint_000001')", "fetch the experiment by `tune pull`"),
+            ("search(resume_from_checkpoint='lost:best')", "no experiment in " + self.path("results", "lost")),
+        ])
+
+    def test_relative_names_are_seen_from_where_the_search_begins(self):
+        self.write("here.py", "import os\nprint(os.path.basename(os.getcwd()), 'loss: 1')\n")
+        os.mkdir(self.path("sub"))
+        found = self.answer(SAID + """
+if __name__ == "__main__":
+    command = [sys.executable, "here.py", "${args}"]
+    print(json.dumps([open(os.path.join(search(command, {"x": 1}, name=name, **fields)[0].path, "stdout.log")).read()
+                      for name, fields in (("implied", {}), ("plain", {"plain": {}}),
+                                           ("sub", {"plain": {"working_directory": "sub"}}),
+                                           ("trial", {"plain": {"working_directory": "trial"}}))]))
+""")
+        here = os.path.basename(self.path().rstrip("/"))
+        warnings = self.answer(SAID + """
+import warnings
+
+if __name__ == "__main__":
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tune.Tuner.restore("results/implied", [sys.executable, "here.py", "${args}"])
+    print(json.dumps([str(each.message) for each in caught]))
+""")
+        self.assertEqual(warnings, [])
+        self.assertEqual(found, [f"{each} loss: 1\n" for each in (here, here, "sub", "work")])
+
+    def test_a_policy_of_ones_own_and_a_schedule_are_files_seen_from_there(self):
+        self.write("own.py", "from tune import policy\n\nclass Fixed(policy.Searcher):\n"
+                             "    def suggest(self, trial):\n        return {'x': 7}\n")
+        found = self.answer(SAID + """
+if __name__ == "__main__":
+    command = [sys.executable, "-m", "tune.policy", "own.py:Fixed"]
+    searcher = {"type": "program", "command": command}
+    print(json.dumps(search(space={"x": tune.uniform(0, 9)}, searcher=searcher)[0].config))
+""")
+        self.assertEqual(found, {"x": 7})
+
+
+if __name__ == "__main__":
+    main()
