@@ -126,7 +126,9 @@ fs::path find_checkpoint(const std::string& text, const fs::path& base, const fs
   std::error_code ignored;
   if (!is_reference(text, base)) {
     const fs::path directory = path_in_spec(base, text);
-    if (const auto other = what_else(directory)) throw user_error(*other);
+    const bool is_file = fs::exists(directory, ignored) && !fs::is_directory(directory, ignored);
+    const auto other = is_file ? std::nullopt : what_else(directory);
+    if (other) throw user_error(*other);
     if (!text.empty() && fs::exists(directory, ignored)) return directory;
     refuse_if_evicted(directory);
     throw user_error("there is no '" + text +

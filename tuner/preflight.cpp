@@ -11,6 +11,7 @@
 #include "tuner/core/error.h"
 #include "tuner/exec/program.h"
 #include "tuner/exec/spawn.h"
+#include "tuner/remote/overlap.h"
 #include "tuner/run.h"
 
 namespace tune {
@@ -72,6 +73,10 @@ std::vector<Problem> preflight(const ExperimentSpec& spec, const DetectedResourc
   if (const auto reason = cannot_run(spec)) problems.push_back({"/trainable/command/0", *reason});
   if (const auto script = missing_script(spec.command)) {
     problems.push_back({"/trainable/command", "there is no file '" + *script + "'"});
+  }
+  if (!spec.remote.path.empty()) {
+    const auto why = overlap(remote_below(spec.remote.path, spec.name), experiment_directory(spec));
+    if (why) problems.push_back({"/remote/path", *why});
   }
   const auto gpus = spec.resources.find("gpu");
   const std::size_t found = detected.gpus.size();

@@ -208,7 +208,7 @@ class Check(Case):
             with self.subTest(example=name):
                 done = self.tune("check", "--json", *words, TMPDIR=self.dir)
                 verdicts = [json.loads(line) for line in done.out.splitlines()]
-                self.assertEqual(len(verdicts), 10)
+                self.assertEqual(len(verdicts), 11)
                 self.assertEqual([v for v in verdicts if v["verdict"] == "fails"], [])
                 told = {v["claim"] for v in verdicts if v["verdict"] == "holds"}
                 self.assertGreaterEqual(told, {TALKS, REPEATS, SAVES, RESTORES, KILLED, LEAVES, ENDS})

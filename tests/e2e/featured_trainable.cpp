@@ -27,7 +27,7 @@ struct Training {
   double x = 0;
   int started_at = 0;  ///< the n that was loaded; 0: nothing was
 
-  bool is_at(const char* name) const { return config.value(name, 0) == n; }
+  bool is_at(const char* name) const { return config.value(name, -1) == n; }
 
   bool is_over() const { return n >= config.value("iterations", 3); }
 

@@ -289,6 +289,24 @@ class Refused(RemoteCase):
         self.assertIn("without options", said)
         self.assertNotIn("sesame", said)
 
+    def test_a_remote_that_is_the_experiments_own_directory(self):
+        os.mkdir(self.path("disk"))
+        os.symlink("disk", self.path("results"))
+        os.symlink("disk", self.path("other"))
+        for remote in ("results", "disk", "other", "far/../disk", "disk/spec", "disk/spec/deeper"):
+            with self.subTest(remote):
+                self.assertIn("would lie in the experiment's own directory", self.refusal(self.path(remote)))
+        self.assertEqual(os.listdir(self.path("disk")), [])
+
+    def test_a_push_into_the_experiments_own_directory(self):
+        self.write("spec.json", self.quadratic())
+        self.tune("run", "spec.json", "--progress", "none")
+        before = self.tune("checkpoints", "results/spec", "--verify").out
+        os.symlink("results", self.path("other"))
+        refused = self.tune("push", "results/spec", "--remote", self.path("other"), expect=2).err
+        self.assertIn("would lie in the experiment's own directory", refused)
+        self.assertEqual(self.tune("checkpoints", "results/spec", "--verify").out, before)
+
     def test_no_rclone(self):
         tools = self.path("tools")
         os.mkdir(tools)

@@ -156,15 +156,25 @@ class WorkersTest(Case):
 
     def test_more_workers_than_fit_are_refused_with_what_to_write(self):
         self.write("spec.json", self.spec(num_workers=9))
-        refused = self.tune("validate", "spec.json", expect=2).err
-        self.assertIn("/num_workers: a trial takes 9 of 'cpu', but there are 8 in all (9 workers)", refused)
+        self.assertIn("a trial can never take more 'cpu' than the 8.0 in resources, got 9.0 for 9 workers",
+                      self.tune("validate", "spec.json", expect=2).err)
+        self.write("spec.json", self.spec(num_workers=999, resources={}))
+        self.assertRegex(self.tune("validate", "spec.json", expect=2).err,
+                         r"/num_workers: a trial takes 999 of 'cpu', but there are \d+ in all \(999 workers\): give each "
+                         "less in resources_per_worker")
 
     def test_who_is_late_now_is_shown(self):
         self.write("spec.json", self.spec({"hangs": 1}, num_samples=1))
-        driver = self.start("run", "spec.json", "--progress", "none")
-        self.wait_until(lambda: len(self.iterations(0, "results/ranked")) == 2, "iteration 2")
+        driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none"], cwd=self.dir,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
         late = "the result of iteration 3 from rank 1, for "
-        self.wait_until(lambda: late in self.tune("show", "results/ranked", "0").out, "who is late")
+        until = time.monotonic() + 120
+        while not os.path.exists(self.path("results", "ranked", "CURRENT")) or \
+                late not in self.tune("show", "results/ranked", "0").out:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
         self.assertIn(late, self.json("show", "results/ranked", "0")["waits_for"])
         self.tune("stop", "results/ranked")
         driver.communicate(timeout=60)

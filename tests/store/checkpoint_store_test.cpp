@@ -286,7 +286,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore tells damage by file and kind",
   }
   SECTION("all of it is gone") {
     files.remove_tree(first);
-    expected = "No such file";
+    expected = "it is not there";
   }
   const auto damage = store.verify(ref);
   REQUIRE(damage);

@@ -179,6 +179,7 @@ Wakeup save_answered(LaunchId launch, ondemand::object& message) {
     if (field.name() == "iteration") answer.iteration = field.integer();
     if (field.name() == "error") answer.error = field.text();
     if (field.name() == "bytes") answer.bytes = field.integer();
+    if (answer.bytes && *answer.bytes < 0) throw Violation("\"bytes\" must not be negative");
   });
   if (answer.error && answer.error->empty()) answer.error = "it gave no reason";
   if (answer.error) answer.error = shortened(std::move(*answer.error));

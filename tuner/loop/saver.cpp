@@ -16,6 +16,18 @@ namespace {
 /// A disk reads that in a blink.
 constexpr std::uint64_t most_prompt_bytes = 16 << 20;
 
+/// What ranks have handed over for a save that failed; of one rank alone it stays, for its owner.
+void discard_parts(CheckpointKeeper& store, const Save& save,
+                   const std::vector<std::string>& reported) {
+  if (reported.size() < 2) return;
+  try {
+    store.discard({save.trial, save.checkpoint.index}, save.attempt);
+    for (const std::string& each : reported) store.discard(save.trial, each);
+  } catch (const Error&) {
+    // Recovery sweeps what stays behind.
+  }
+}
+
 }  // namespace
 
 Saver::Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
@@ -80,6 +92,7 @@ void Saver::take_over(Save save, std::vector<std::string> reported,
           }
         } catch (const Error& error) {
           taken.error = error.what();
+          discard_parts(store_, taken.save, reported);
         }
         return taken;
       },

@@ -11,6 +11,7 @@
 #include "tuner/core/count_of.h"
 #include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
+#include "tuner/remote/overlap.h"
 #include "tuner/remote/rcd.h"
 #include "tuner/remote/remote_lease.h"
 #include "tuner/remote/remote_store.h"
@@ -273,6 +274,7 @@ Mirror::Mirror(FileSystem& files, Options options)
     : files_(files),
       options_(std::move(options)),
       root_(remote_below(options_.config.path, options_.name)) {
+  if (const auto why = overlap(root_, options_.directory)) throw user_error(*why);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -10,6 +10,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/remote/checkpoint_uploads.h"
+#include "tuner/remote/overlap.h"
 #include "tuner/remote/remote_lease.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
@@ -317,6 +318,7 @@ void put_together(FileSystem& files, const StateMarker& marker, const path& part
 
 Pulled pull(FileSystem& files, const PullOptions& options) {
   const path& directory = options.directory;
+  if (const auto why = overlap(options.root, directory)) throw user_error(*why);
   require_room(files, directory);
   const std::atomic<bool> stop = false;
   const bool was_there = files.exists(directory);

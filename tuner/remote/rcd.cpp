@@ -39,8 +39,9 @@ Kind kind_of(const std::string& words) {
   if (has(words, {"didn't find section in config file", "unknown fs type", "didn't find backend"}))
     return Kind::misnamed;
   if (has(words, {"object not found", "directory not found", "NoSuchKey"})) return Kind::missing;
-  if (has(words, {"no space left", "disk quota exceeded", "status code: 507", "507 ",
-                  "QuotaExceeded", "insufficient storage", "Insufficient Storage"}))
+  if (has(words, {"no space left", "file too big for remaining disk space", "disk quota exceeded",
+                  "status code: 507", "507 ", "QuotaExceeded", "insufficient storage",
+                  "Insufficient Storage"}))
     return Kind::full;
   if (has(words, {"status code: 401", "status code: 403", "AccessDenied", "SignatureDoesNotMatch",
                   "permission denied", "401 Unauthorized", "403 Forbidden"}))

@@ -67,8 +67,8 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   if (!is_own && !takes_state) refuse_other_state(newest);
   if (text && !is_own && !(lease && lease->is_released)) {
     const Seconds now = seconds_since_boot();
-    if (*text != watched_) {
-      watched_ = *text;
+    if (text != watched_) {
+      watched_ = text;
       watched_since_ = now;
     }
     const Seconds silent_s = now - watched_since_;
@@ -98,7 +98,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto again = store_.get_text(lease_name);
   const auto now_there = again ? parse_remote_lease(*again) : std::nullopt;
   if (!now_there || now_there->owner != own_.owner) {
-    watched_.clear();
+    watched_.reset();
     throw RemoteLeaseHeld("somebody else has taken the experiment on " + store_.root() +
                               " at this moment" +
                               (now_there ? ": " + name_of(*now_there) : std::string()),

@@ -59,7 +59,7 @@ class RemoteLeaseHolder {
   RemoteLease own_;
   bool is_held_ = false;
   Seconds renewed_at_ = 0;
-  std::string watched_;  ///< what the object held at the first look
+  std::optional<std::string> watched_;  ///< what the object held at the first look
   Seconds watched_since_ = 0;
 };
 
