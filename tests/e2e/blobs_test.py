@@ -360,7 +360,6 @@ class Commands(Case):
                                    f"or {results}/digits:3"),
                 ("results/digits/trial_00001", f"{results}/digits/trial_00001 is a trial: its latest checkpoint is named "
                                                f"by {results}/digits:1"),
-                ("spec.json", f"{self.dir}/spec.json is a file: name the directory of its checkpoint"),
                 ("unsaved:1", f"trial_00001 in {results}/unsaved has no checkpoint"),
                 ("unsaved:best", f"the best trial in {results}/unsaved, trial_00001, has no checkpoint"),
                 ("several:best", f"the experiment in {results}/several has several metrics by which one of its trials "
@@ -370,6 +369,8 @@ class Commands(Case):
                                  f"--resume-from-checkpoint: {sentence}")
                 self.assertEqual(self.refused("diff", name, "digits:1"), f"tune: {sentence}")
         self.assertIn("a checkpoint is named by its directory, or like digits:3", self.refused("diff", "x", "digits:1"))
+        self.assertIn(f"{self.dir}/spec.json is a file: name the directory of its checkpoint",
+                      self.refused("validate", "spec.json", "--resume-from-checkpoint", "spec.json"))
 
     def test_a_checkpoint_that_was_deleted_since_starts_no_trial(self):
         self.search("digits")

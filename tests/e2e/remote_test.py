@@ -206,6 +206,22 @@ class Troubled(RemoteCase):
         check = self.verified("hostile:bucket/spec")
         self.assertEqual((check["damage"], check["checkpoints"]), ([], 0))
 
+    def test_a_lease_that_is_empty_is_waited_for_as_one_that_cannot_be_read(self):
+        self.spec({"iterations": 40, "block_at": 20}, remote={"path": "hostile:bucket"})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "30")
+        self.wait_for_iteration(19)
+        self.wait_until(lambda: (self.status() or {}).get("state_time"), "a state")
+        with self.store.lock:
+            (_, *others) = self.store.objects["bucket/spec/LEASE.json"]
+            self.store.objects["bucket/spec/LEASE.json"] = (b"", *others)
+        second = self.start("resume", "--remote", "hostile:bucket/spec", "elsewhere", "--lease-s", "5")
+        said = second.stdout.readline().decode()
+        self.assertIn("somebody whose lease cannot be read drives the experiment", said)
+        second.kill()
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        self.finish(driver, 0)
+
     def test_what_a_store_cuts_off_never_counts(self):
         done = self.run_with("truncating", 7)
         self.assertIn("could not be put on", done.err)
@@ -222,6 +238,22 @@ class Troubled(RemoteCase):
         driver = self.start("run", "spec.json", "--progress", "none")
         self.wait_for_iteration(30)
         self.assertIn("could not be put on hostile:bucket/spec", self.finish(driver, 7))
+        self.assertEqual(self.states(), ["TERMINATED"] * 2)
+
+    def test_an_rclone_that_comes_to_nothing_is_said_and_holds_up_no_trial(self):
+        tools = self.path("tools")
+        os.mkdir(tools)
+        with open(os.path.join(tools, "rclone"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(file.name, 0o755)
+        self.environ("PATH", tools + ":" + os.environ["PATH"])
+        self.spec({"iterations": 30, "block_at": 20}, remote={"path": self.far, "flush_s": 1})
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_until(lambda: "rclone does not start" in ((self.status() or {}).get("last_error") or ""), "the failure")
+        with open(self.go, "w", encoding="ascii"):
+            pass
+        out = self.finish(driver, 7)
+        self.assertIn("rclone does not start; training goes on", out)
         self.assertEqual(self.states(), ["TERMINATED"] * 2)
 
     def test_a_slow_store_is_waited_for_at_the_end(self):

@@ -235,6 +235,7 @@ TEST_CASE("Ranks that disagree on the end are a failure that names both", "[conv
   CHECK(std::get<Conversation::Failed>(heard).reason ==
         std::string(has_left ? "rank 1 has left with code 0" : "rank 1 says that it is done") +
             ", and rank 0 goes on: all ranks of a trial end with the same iteration");
+  CHECK(world.talk.log() == "/log_1");
 }
 
 TEST_CASE("Ranks that all leave with code 0 have ended well", "[conversation]") {

@@ -89,8 +89,8 @@ Conversation::Heard Conversation::hear(Reported& wakeup) {
 
 /// What they have reported, as one result: the first one's, with what the others add to it.
 Conversation::Heard Conversation::end_of_step() {
-  if (const std::string why = disagreement(); !why.empty()) {
-    return out_of_turn(members_.front(), why);
+  if (const auto disagrees = disagreement()) {
+    return out_of_turn(*disagrees->who, disagrees->sentence);
   }
   Member& first = members_.front();
   Reported whole =
@@ -124,7 +124,7 @@ Conversation::Heard Conversation::end_of_step() {
 }
 
 /// All end with the same iteration, or one would wait for the others for ever.
-std::string Conversation::disagreement() const {
+std::optional<Conversation::Disagreement> Conversation::disagreement() const {
   const Member* done = nullptr;
   const Member* goes_on = nullptr;
   for (const Member& each : members_) {
@@ -132,10 +132,14 @@ std::string Conversation::disagreement() const {
     const Member*& first = each.reported->done ? done : goes_on;
     if (first == nullptr) first = &each;
   }
-  if (goes_on == nullptr || (done == nullptr && ended_.empty())) return "";
-  return (done != nullptr ? done->name() + " says that it is done"
-                          : name_of(ended_.front()) + " has left with code 0") +
-         ", and " + goes_on->name() + " goes on: all ranks of a trial end with the same iteration";
+  if (goes_on == nullptr || (done == nullptr && ended_.empty())) {
+    return std::nullopt;
+  }
+  const Member& who = done != nullptr ? *done : ended_.front();
+  return Disagreement{
+      &who, who.name() + (done != nullptr ? " says that it is done" : " has left with code 0") +
+                ", and " + goes_on->name() +
+                " goes on: all ranks of a trial end with the same iteration"};
 }
 
 Conversation::Heard Conversation::hear(const SaveAnswered& wakeup) {
@@ -469,7 +473,7 @@ void Conversation::set_deadline(Seconds deadline) {
 
 /// One has left in good order, and the others go on: they have not come so far yet.
 Conversation::Heard Conversation::go_on_without(const Member& left) {
-  if (!left.is_mute) ended_.push_back(left.number());
+  if (!left.is_mute) ended_.push_back(left);
   const bool waits = state_ == State::stepping || state_ == State::saving;
   set_deadline(waits ? told_at_ + patience_.answer_s.value_or(never_s) : never_s);
   if (state_ == State::stepping && all_have_answered()) return end_of_step();

@@ -194,7 +194,11 @@ class Conversation {
   Heard end_of_step();
   Heard end_of_save();
   Heard go_on_without(const Member& left);
-  std::string disagreement() const;
+  struct Disagreement {
+    const Member* who = nullptr;
+    std::string sentence;
+  };
+  std::optional<Disagreement> disagreement() const;
   void blame(const Member& member);
   /// Told to become another trial's, and has not answered what was asked of it as that.
   bool is_being_reset() const {
@@ -222,7 +226,7 @@ class Conversation {
   std::optional<protocol::Start> start_;   ///< until it is said, and not refused
   std::int64_t asked_ = 0;                 ///< the iteration of the last step or save
   std::optional<std::string> save_error_;  ///< the first one
-  std::vector<int> ended_;                 ///< ranks that have left by themselves, with code 0
+  std::vector<Member> ended_;              ///< that have left by themselves, with code 0
   /// The first that was gone, or closed its connection, without having been asked to: it is to
   /// blame for what the others say from then on, which is kept in case that its end was in order.
   std::optional<LaunchId> culprit_;

@@ -333,7 +333,9 @@ void Mirror::run() {
         give_up(error);
         break;
       }
-      if (is_remote || failures_in_a_row >= faults_until_said) note_failure(error);
+      // What is wrong with rclone itself is not wrong by chance.
+      const bool is_plain = is_remote || error.fault() == Fault::user;
+      if (is_plain || failures_in_a_row >= faults_until_said) note_failure(error);
       wait_s = backoff_s(failures_in_a_row);
     } catch (const std::exception& error) {
       ++failures_in_a_row;

@@ -95,13 +95,13 @@ void read_workers(const FieldReader& top, bool has_trials_own, ExperimentSpec& s
     const auto count = to_int(json, 1);
     return count && *count <= most_workers ? count : std::nullopt;
   };
+  const std::size_t before = problems.size();
   std::optional<int> count;
   top.read("num_workers", "an integer from 1 to " + std::to_string(most_workers), to_count, count);
   TrialWorkers workers{.count = count.value_or(1)};
   std::optional<Placement> placement;
   top.read("placement", "\"pack\" or \"spread\"", to_placement, placement);
   workers.placement = placement.value_or(Placement::pack);
-  const std::size_t before = problems.size();
   const Json* const each = top.find("resources_per_worker");
   if (each != nullptr && !each->is_null()) {
     read_amounts(top, "resources_per_worker", workers.each, problems);
