@@ -122,7 +122,8 @@ class Mirrored(RemoteCase):
         self.spec({"iterations": 40, "step_s": 0.05}, remote={"path": self.far})
         line = ("run", "spec.json", "--resume", "auto", "--progress", "none", "--lease-s", "5")
         driver = self.start(*line)
-        self.wait_until(lambda: any("state/COMMIT" in name for name in self.objects("spec")), "a state")
+        self.wait_for_iteration(1)
+        self.wait_until(lambda: (self.status() or {}).get("state_time"), "a state")
         driver.send_signal(signal.SIGKILL)
         driver.wait()
         shutil.rmtree(self.path("results"))
@@ -249,6 +250,7 @@ class Troubled(RemoteCase):
         self.environ("PATH", tools + ":" + os.environ["PATH"])
         self.spec({"iterations": 30, "block_at": 20}, remote={"path": self.far, "flush_s": 1})
         driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_for_iteration(19)
         self.wait_until(lambda: "rclone does not start" in ((self.status() or {}).get("last_error") or ""), "the failure")
         with open(self.go, "w", encoding="ascii"):
             pass

@@ -361,7 +361,12 @@ bool is_experiment_there(FileSystem& files, const std::string& root, const path&
   Rcd rcd(std::nullopt, stop);
   RemoteStore store(rcd, files, root, scratch);
   store.check_name();
-  return !state_markers(store.list("state", false)).empty();
+  const auto markers = state_markers(store.list("state", false));
+  // One that died as it put up its first state has not begun.
+  const bool is_first_alone = markers.size() == 1 && markers.front() == StateMarkerName{1, 1};
+  if (!is_first_alone) return !markers.empty();
+  const auto text = store.get_text(state_marker_name(1, 1));
+  return text && parse_state_marker(*text).has_value();
 }
 
 RemoteCheck check_remote(FileSystem& files, const std::string& root, const path& scratch,
