@@ -36,8 +36,8 @@ struct PullOptions {
 /// After an error there is no experiment in the directory, and another pull into it goes on.
 Pulled pull(FileSystem& files, const PullOptions& options);
 
-/// Whether an experiment's state was ever put on the remote; whether one is whole is not looked at. `scratch`: a directory.
-/// RemoteError if that cannot be told.
+/// Whether an experiment's state was ever put on the remote; whether one is whole is not looked at.
+/// `scratch`: a directory. RemoteError if that cannot be told.
 bool is_experiment_there(FileSystem& files, const std::string& root,
                          const std::filesystem::path& scratch);
 
