@@ -9,7 +9,6 @@ and forked, in turns, without the load of the server; the pages that are a forke
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys

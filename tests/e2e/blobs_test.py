@@ -8,7 +8,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import unittest
 
 from cli_support import LIMIT_S, Case, main
 

@@ -267,7 +267,7 @@ if __name__ == "__main__":
 """)
         self.assertEqual([" ".join(each.split()[:3]) for each in posts],
                          ["trial_00000 is the", "trial_00002 has failed:", "The search is"])
-        out = self.run_script(SEARCH + f"""
+        out = self.run_script(SEARCH + """
 from tune.integration.webhook import WebhookCallback
 if __name__ == "__main__":
     gone = WebhookCallback("http://127.0.0.1:1/", metric="loss")

@@ -4,7 +4,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import time
 
 from cli_support import CLIENT, main
