@@ -468,7 +468,7 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   bool salvaged = false;
   auto store = ExperimentStore::open(*engine.own_files, absolute, engine.owner(), recovery, notices,
                                      options.salvage ? &salvaged : nullptr, &watch);
-  (void)engine.known_on_remote();
+  (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.
   if (engine.experiment.session_end().empty()) store.fence();

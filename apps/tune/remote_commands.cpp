@@ -35,6 +35,11 @@ std::string checked(std::string remote) {
   return remote;
 }
 
+/// Of this process alone; not made.
+std::filesystem::path scratch_directory() {
+  return std::filesystem::temp_directory_path() / ("tune-remote-" + std::to_string(::getpid()));
+}
+
 /// The last part of it, which is the experiment's name.
 std::string name_in(const std::string& remote) {
   return remote.substr(remote.find_last_of("/:") + 1);
@@ -99,9 +104,7 @@ int push_command(const RemoteRequest& request) {
 int verify_remote_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
   const auto files = make_posix_file_system(Access::owner);
-  const auto scratch =
-      std::filesystem::temp_directory_path() / ("tune-verify-" + std::to_string(::getpid()));
-  const RemoteCheck check = check_remote(*files, remote, scratch, request.reads);
+  const RemoteCheck check = check_remote(*files, remote, scratch_directory(), request.reads);
   if (request.json) {
     print_json({{"remote", remote},
                 {"state_time", check.state ? Json(check.state->time) : Json()},
@@ -132,8 +135,7 @@ void take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& 
   const auto files = make_posix_file_system(Access::owner);
   if (ExperimentStore::exists(*files, directory)) return;
   const std::string remote = remote_below(spec.remote.path, spec.name);
-  const auto scratch = std::filesystem::temp_directory_path();
-  if (is_experiment_there(*files, remote, scratch)) {
+  if (is_experiment_there(*files, remote, scratch_directory())) {
     pull_into(remote, std::filesystem::absolute(directory).lexically_normal(), true, lease_s);
   }
 }

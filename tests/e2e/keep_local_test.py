@@ -10,7 +10,6 @@ import sys
 
 from cli_support import LIMIT_S, TUNE, main
 from remote_test import RemoteCase
-from hostile_store import Store
 
 
 class KeptCase(RemoteCase):
@@ -99,6 +98,13 @@ class Kept(KeptCase):
         done = self.resume()
         self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
         self.assert_whole()
+
+    def test_one_that_is_lost_here_is_not_taken_from_the_remote_for_that(self):
+        self.killed()
+        shutil.rmtree(self.checkpoint(4))
+        self.let_go()
+        self.assertIn("it is not there", self.tune("resume", "results/spec", "--progress", "none", "--lease-s", "5").err)
+        self.assertTrue(os.listdir(self.on_remote(4)))
 
     def test_a_checkpoint_that_is_damaged_on_the_remote_is_not_used(self):
         self.killed()
@@ -220,11 +226,7 @@ class Troubled(KeptCase):
 
     def setUp(self):
         super().setUp()
-        self.store = Store()
-        self.store.__enter__()
-        self.addCleanup(self.store.__exit__)
-        for name, value in self.store.environment.items():
-            self.environ(name, value)
+        self.start_store()
 
     def remote(self, **fields):
         return super().remote(path="hostile:bucket", **fields)

@@ -30,6 +30,14 @@ class RemoteCase(DriverCase):
         self.addCleanup(lambda: os.environ.pop(name) if before is None
                         else os.environ.__setitem__(name, before))
 
+    def start_store(self):
+        """A store that can misbehave, `hostile:` for rclone."""
+        self.store = Store()
+        self.store.__enter__()
+        self.addCleanup(self.store.__exit__)
+        for name, value in self.store.environment.items():
+            self.environ(name, value)
+
     def objects(self, *parts):
         found = []
         for folder, _, files in os.walk(os.path.join(self.far, *parts)):
@@ -140,6 +148,10 @@ class Mirrored(RemoteCase):
         self.assertIn(f"tune resume --remote {self.far}/spec", refused)
         self.tune("resume", "--remote", self.far + "/spec", "--progress", "none")
         self.assertEqual(self.states(), ["TERMINATED"] * 4)
+        os.makedirs(self.path("mine", "remote"))
+        self.write("mine/remote/notes.txt", "of somebody")
+        self.assertIn("is not empty", self.tune("pull", self.far + "/spec", "mine", expect=2).err)
+        self.assertEqual(self.read("mine/remote/notes.txt"), "of somebody")
 
 
 class Troubled(RemoteCase):
@@ -147,11 +159,7 @@ class Troubled(RemoteCase):
 
     def setUp(self):
         super().setUp()
-        self.store = Store()
-        self.store.__enter__()
-        self.addCleanup(self.store.__exit__)
-        for name, value in self.store.environment.items():
-            self.environ(name, value)
+        self.start_store()
 
     def run_with(self, fault, expect, flush_s=1, **fields):
         self.store.fault = fault

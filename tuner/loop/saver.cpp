@@ -492,11 +492,15 @@ void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
       pool_.post(
           Lane::prompt,
           [this, checkpoint] {
-            store_.discard(checkpoint, 0);  // what has come of it
-            return store_.set_aside(checkpoint);
+            try {
+              store_.discard(checkpoint, 0);  // what has come of it
+              store_.set_aside(checkpoint);
+            } catch (const Error&) {
+              // Recovery sweeps what stays behind.
+            }
           },
-          [this, id, needs, checkpoint, then, lost = fetched.lost](const path&) {
-            record_damage(id, checkpoint, {lost, {}});
+          [this, id, needs, checkpoint, then, lost = fetched.lost] {
+            record_damage(id, checkpoint, {lost, {}, /*is_lost_there=*/true});
             prepare(id, needs, then);
           });
     }
@@ -507,7 +511,7 @@ void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage
   const auto [owner, index] = source;
   const auto clone = owner == id ? std::nullopt : std::optional(id);
   ledger_.commit(CheckpointDamaged{owner, index, damage.reason, clone});
-  if (damage.kept_as.empty() && mirror_ != nullptr) {
+  if (damage.is_lost_there && mirror_ != nullptr) {
     ledger_.when_durable(
         [this, owner = owner, index = index] { mirror_->dropped(owner, {index}); });
   }

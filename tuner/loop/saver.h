@@ -133,6 +133,7 @@ class Saver {
   struct Damage {
     std::string reason;
     std::filesystem::path kept_as;  ///< empty: there is nothing to keep
+    bool is_lost_there = false;     ///< it was evicted, and the remote does not have it any more
   };
   void record_damage(TrialId trial, CheckpointRef source, const Damage& damage);
   std::uint64_t count_of(const std::string& reason);

@@ -203,10 +203,10 @@ void require_room(FileSystem& files, const path& directory) {
   if (!files.exists(directory)) return;
   const bool is_interrupted_pull = files.exists(remote_directory(directory) / "pulling");
   const auto entries = files.list(directory);
-  // What a run that was refused has remembered of the remote.
+  // A run that was refused leaves that much.
   const bool is_refused_run =
-      entries.size() == 1 && directory / entries.front().name == remote_directory(directory);
-  if (is_refused_run) files.remove_tree(remote_directory(directory));
+      entries.size() == 1 && directory / entries.front().name == remote_directory(directory) &&
+      entries.front().is_directory && files.list(remote_directory(directory)).empty();
   if (!is_interrupted_pull && !is_refused_run && !entries.empty()) {
     throw user_error(directory.native() + " is not empty: name another directory");
   }
@@ -366,6 +366,7 @@ bool is_experiment_there(FileSystem& files, const std::string& root, const path&
   const bool is_first_alone = markers.size() == 1 && markers.front() == StateMarkerName{1, 1};
   if (!is_first_alone) return !markers.empty();
   const auto text = store.get_text(state_marker_name(1, 1));
+  files.remove_tree(scratch);
   return text && parse_state_marker(*text).has_value();
 }
 

@@ -37,7 +37,7 @@ struct PullOptions {
 Pulled pull(FileSystem& files, const PullOptions& options);
 
 /// Whether an experiment's state was ever put on the remote; whether one is whole is not looked at.
-/// `scratch`: a directory. RemoteError if that cannot be told.
+/// `scratch`: a directory that is removed. RemoteError if that cannot be told.
 bool is_experiment_there(FileSystem& files, const std::string& root,
                          const std::filesystem::path& scratch);
 
