@@ -100,7 +100,10 @@ class Kept(KeptCase):
         self.assert_whole()
 
     def test_one_that_is_lost_here_is_not_taken_from_the_remote_for_that(self):
-        self.killed()
+        driver = self.begin()
+        self.wait_until(lambda: (self.status() or {}).get("checkpoints_up") == 4, "the last one is up")
+        driver.kill()
+        driver.wait()
         shutil.rmtree(self.checkpoint(4))
         self.let_go()
         self.assertIn("it is not there", self.tune("resume", "results/spec", "--progress", "none", "--lease-s", "5").err)
@@ -290,12 +293,8 @@ class Troubled(KeptCase):
 
 class Flushing(KeptCase):
     def test_an_interrupt_ends_the_wait_for_the_store_at_the_end_of_a_run(self):
-        store = Store()
-        store.__enter__()
-        self.addCleanup(store.__exit__)
-        for name, value in store.environment.items():
-            self.environ(name, value)
-        store.fault = "busy"
+        self.start_store()
+        self.store.fault = "busy"
         self.spec({"iterations": 4}, num_samples=1, remote={"path": "hostile:bucket", "flush_s": 1000})
         with open(self.path("said"), "wb") as said:
             driver = self.start("run", "spec.json", "--progress", "none", stderr=said)

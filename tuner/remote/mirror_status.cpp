@@ -53,6 +53,7 @@ void Mirror::write_status() noexcept {
   Json json;
   {
     const std::lock_guard lock(mutex_);
+    if (shared_.refusal) return;  // nothing was made yet, and nothing stays behind
     Json fetches = Json::array();
     for (const auto& [trial, index] : shared_.fetches) {
       fetches.push_back(paths::checkpoint(to_string(trial), index).native());
