@@ -27,6 +27,7 @@
 #include "tuner/exec/watchdog.h"
 #include "tuner/host/program_policies.h"
 #include "tuner/loop/drive.h"
+#include "tuner/loop/evictions.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/preflight.h"
@@ -241,10 +242,8 @@ struct Engine {
   /// What came up after the last trial had ended, and what the loop did not come to.
   void evict_rest() {
     if (!spec.remote.keep_local) return;
-    const auto keep = static_cast<std::size_t>(*spec.remote.keep_local);
     for (const Trial& trial : experiment.trials()) {
-      for (std::size_t i = 0; i + keep < trial.checkpoints.size(); ++i) {
-        const CheckpointRef checkpoint{trial.id, trial.checkpoints[i].index};
+      for (const CheckpointRef checkpoint : all_but_newest(trial, *spec.remote.keep_local)) {
         const auto place = mirror->place(checkpoint);
         if (!place || experiment.is_donated(checkpoint.trial, checkpoint.index)) continue;
         try {

@@ -13,15 +13,17 @@ PACKAGES = ("swift-proxy", "swift-account", "swift-container", "swift-object")
 PARTS = ("account", "container", "object", "proxy")
 START_LIMIT_S = 240
 
-STORAGE = """
+DEFAULT = """
 [DEFAULT]
-devices = {directory}/devices
-mount_check = false
 bind_ip = 127.0.0.1
 bind_port = {port}
 workers = 0
 user = root
 swift_dir = {directory}
+"""
+STORAGE = DEFAULT + """\
+devices = {directory}/devices
+mount_check = false
 [pipeline:main]
 pipeline = {part}-server
 [app:{part}-server]
@@ -29,13 +31,7 @@ use = egg:swift#{part}
 """
 # A server that has failed is asked again after a second, and not after a minute. tempauth insists on a cache;
 # nobody listens where that is said to be.
-PROXY = """
-[DEFAULT]
-bind_ip = 127.0.0.1
-bind_port = {port}
-workers = 0
-user = root
-swift_dir = {directory}
+PROXY = DEFAULT + """\
 [pipeline:main]
 pipeline = catch_errors cache s3api tempauth proxy-server
 [app:proxy-server]

@@ -14,12 +14,18 @@ constexpr int most_downloads = 3;
 
 }  // namespace
 
+std::vector<CheckpointRef> all_but_newest(const Trial& trial, int keep) {
+  std::vector<CheckpointRef> older;
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < trial.checkpoints.size(); ++i) {
+    older.push_back({trial.id, trial.checkpoints[i].index});
+  }
+  return older;
+}
+
 void Evictions::apply(const Trial& trial, const std::function<bool(int index)>& is_in_use) {
   const auto limit = mirror_ != nullptr ? mirror_->keep_local() : std::nullopt;
   if (!limit) return;
-  const auto keep = static_cast<std::size_t>(*limit);
-  for (std::size_t i = 0; i + keep < trial.checkpoints.size(); ++i) {
-    const CheckpointRef checkpoint{trial.id, trial.checkpoints[i].index};
+  for (const CheckpointRef checkpoint : all_but_newest(trial, *limit)) {
     if (evicted_.contains(checkpoint) || is_in_use(checkpoint.index)) continue;
     const auto place = mirror_->place(checkpoint);
     if (!place) continue;

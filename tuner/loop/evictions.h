@@ -17,6 +17,9 @@
 
 namespace tune {
 
+/// Of a trial's checkpoints those that are not among its `keep` newest, oldest first.
+std::vector<CheckpointRef> all_but_newest(const Trial& trial, int keep);
+
 class Evictions {
  public:
   /// All parts outlive it. `mirror` null: nothing is evicted, and nothing comes back.

@@ -38,27 +38,32 @@ def _address(path: str | os.PathLike[str]) -> str | None:
     return f"{named[1]}:{text[named.end() :]}"
 
 
-def storage(path: str | os.PathLike[str]) -> str:
-    """An absolute path of ``storage_path``. ValueError for an address of somewhere else."""
+def _here(path: str | os.PathLike[str], otherwise: str) -> str:
+    """An absolute path. ValueError, `otherwise` with the remote in it, for an address of somewhere
+    else."""
     remote = _address(path)
     if remote is not None:
-        raise ValueError(
-            f"storage_path is a directory of this machine, and '{os.fspath(path)}' is an address: "
-            f"say remote={{'path': '{remote}'}}, which has a copy there; docs/remote.md"
-        )
+        raise ValueError(otherwise.format(path=os.fspath(path), remote=remote))
     return os.path.abspath(os.path.expanduser(path))
+
+
+def storage(path: str | os.PathLike[str]) -> str:
+    """An absolute path of ``storage_path``. ValueError for an address of somewhere else."""
+    return _here(
+        path,
+        "storage_path is a directory of this machine, and '{path}' is an address: say "
+        "remote={{'path': '{remote}'}}, which has a copy there; docs/remote.md",
+    )
 
 
 def directory(path: str | os.PathLike[str]) -> str:
     """An absolute path of an experiment. ValueError for an address of somewhere else."""
-    remote = _address(path)
-    if remote is not None:
-        raise ValueError(
-            f"a search goes on in a directory of this machine, and '{os.fspath(path)}' is an "
-            f"address: `tune resume --remote {remote}` goes on with what is there, `tune pull "
-            f"{remote}` fetches it"
-        )
-    return os.path.abspath(os.path.expanduser(path))
+    return _here(
+        path,
+        "a search goes on in a directory of this machine, and '{path}' is an address: "
+        "`tune resume --remote {remote}` goes on with what is there, `tune pull {remote}` "
+        "fetches it",
+    )
 
 
 def checkpoint_name(checkpoint: Any, storage_path: str) -> str:
