@@ -70,8 +70,9 @@ class Ported(Case):
 
     def test_a_class_under_pbt_that_is_cloned_and_reset(self):
         out = self.runs("class_trainable", "pandas")
-        self.assertIn("3 trials, 0 errors\niterations: [8, 8, 8]\nsaved what was reported: True\nnested: True\n"
-                      "least losses: True\n", out)
+        # A clone that gets its donor's last checkpoint trains for one iteration more (docs/schedulers.md).
+        self.assertRegex(out, r"3 trials, 0 errors\niterations: \[8, [89], [89]\]\nsaved what was reported: True\n"
+                              r"nested: True\nleast losses: True\n")
         self.assertTrue(os.path.exists(self.path("ray_results/slope/pbt_global.txt")), out)
 
     def test_resources_data_stop_rules_and_optuna(self):
