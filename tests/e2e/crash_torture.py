@@ -327,9 +327,10 @@ class Experiment:
         with open(self.dir / trial / "progress.csv", newline="", encoding="utf-8") as file:
             table = list(csv.DictReader(file))
         if self.scheduler in ("coin_pauses", "pbt"):
-            # A clone may find its donor at the end already, and has to train once to see that.
-            is_late = record.cloned_at == self.iterations
-            require(reached == self.iterations + is_late, trial, "has ended at iteration",
+            # A clone may find its donor at the end already, and has to train once to see that; so may a clone of it.
+            is_late = record.cloned_at is not None and record.cloned_at >= self.iterations
+            end = record.cloned_at + 1 if is_late else self.iterations
+            require(reached == end, trial, "has ended at iteration",
                     reached)
         expected = sorted(record.reported) if record.clones else list(range(1, reached + 1))
         require(expected[-1] == reached, trial, "has reported", expected, "and is said to have",
