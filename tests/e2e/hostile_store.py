@@ -79,7 +79,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "/" not in name:
             self.list(name, query)
             return
-        if self.server.store.held and self.server.store.held in name:
+        held = self.server.store.held
+        if held and held in name and not name.endswith("COMMIT.json"):
             self.server.store.holding.set()
             self.server.store.released.wait()
             self.close_connection = True

@@ -30,8 +30,10 @@ class KeptCase(RemoteCase):
         self.wait_until(is_there, "the older ones are evicted")
         return driver
 
-    def killed(self, **fields):
-        driver = self.begin(**fields)
+    def killed(self, samples=1, **fields):
+        """All four are up, and the driver is dead."""
+        driver = self.begin(samples, **fields)
+        self.wait_until(lambda: (self.status() or {}).get("checkpoints_up") == 4 * samples, "all are up")
         driver.kill()
         driver.wait()
 
@@ -52,6 +54,10 @@ class KeptCase(RemoteCase):
         found = glob.glob(f"{self.far}/spec/trial_{trial:05}/checkpoint_{index:06}.*/")
         self.assertEqual(len(found), 1, found)
         return found[0]
+
+    def damage_both(self, index):
+        self.damage(self.checkpoint(index))
+        self.damage(self.on_remote(index))
 
     def damage(self, directory):
         with open(os.path.join(directory, "state"), "w", encoding="ascii") as file:
@@ -92,26 +98,35 @@ class Kept(KeptCase):
         self.assertEqual(self.verified()["checkpoints"], 2)
         self.assertEqual(self.verified()["without_marker"], [])
 
-    def test_a_trial_whose_newest_is_damaged_goes_back_to_one_that_is_fetched(self):
+    def test_a_trial_whose_newest_is_damaged_here_and_there_goes_back_to_one_that_is_fetched(self):
         self.killed()
-        self.damage(self.checkpoint(4))
+        self.damage_both(4)
         done = self.resume()
         self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
         self.assert_whole()
 
-    def test_one_that_is_lost_here_is_not_taken_from_the_remote_for_that(self):
-        driver = self.begin()
-        self.wait_until(lambda: (self.status() or {}).get("checkpoints_up") == 4, "the last one is up")
-        driver.kill()
-        driver.wait()
-        shutil.rmtree(self.checkpoint(4))
-        self.let_go()
-        self.assertIn("it is not there", self.tune("resume", "results/spec", "--progress", "none", "--lease-s", "5").err)
-        self.assertTrue(os.listdir(self.on_remote(4)))
+    def test_one_that_is_lost_or_damaged_here_and_whole_on_the_remote_comes_back(self):
+        file = self.checkpoint(4) + ".remote.json"
+        for loss in (lambda: shutil.rmtree(self.checkpoint(4)), lambda: self.damage(self.checkpoint(4)),
+                     lambda: (shutil.rmtree(self.checkpoint(4)), self.write(file, "garbage"))):
+            with self.subTest():
+                self.killed()
+                loss()
+                done = self.resume()
+                self.assertIn("checkpoint 4 of trial_00000 cannot be trusted", done.err)
+                self.assertIn("it is fetched from the remote", done.err)
+                self.assertNotIn("used instead", done.err)
+                self.assert_whole()
+                self.assertEqual([e for e in self.lines("events", "results/spec") if e["e"] == "checkpoint_damaged"],
+                                 [])
+                shutil.rmtree(self.path("results"))
+                shutil.rmtree(self.far)
+                os.mkdir(self.far)
+                os.remove(self.go)
 
     def test_a_checkpoint_that_is_damaged_on_the_remote_is_not_used(self):
         self.killed()
-        self.damage(self.checkpoint(4))
+        self.damage_both(4)
         self.damage(self.on_remote(3))
         done = self.resume()
         self.assertIn("checkpoint 3 of trial_00000 cannot be trusted; checkpoint 2 of iteration 4 is used instead",
@@ -120,10 +135,10 @@ class Kept(KeptCase):
 
     def test_a_checkpoint_that_the_remote_has_lost_is_not_waited_for(self):
         self.killed()
-        self.damage(self.checkpoint(4))
+        self.damage_both(4)
         shutil.rmtree(self.on_remote(3))
         done = self.resume()
-        self.assertIn("is not on " + self.far + "/spec any more", done.err)
+        self.assertIn("it is not whole on " + self.far + "/spec any more", done.err)
         self.assertIn("checkpoint 2 of iteration 4 is used instead", done.err)
         self.assert_whole()
 
@@ -241,10 +256,10 @@ class Troubled(KeptCase):
         """Trial 0 waits for a checkpoint that the store does not give; trial 1 needs none."""
         self.killed(samples=2)
         self.damage(self.checkpoint(4))
-        self.store.held = "checkpoint_000003"
+        self.store.held = "checkpoint_000004"
         self.let_go()
         driver = self.start("resume", "results/spec", "--progress", "none", "--lease-s", "5")
-        self.wait_until(lambda: (self.status() or {}).get("fetching") == ["trial_00000/checkpoint_000003"],
+        self.wait_until(lambda: (self.status() or {}).get("fetching") == ["trial_00000/checkpoint_000004"],
                         "a trial waits")
         return driver
 
@@ -268,7 +283,7 @@ class Troubled(KeptCase):
         self.wait_until(lambda: (self.status() or {}).get("fetching"), "a trial waits")
         self.store.fault = ""
         out = self.finish(driver, 0)
-        self.assertEqual(out.count("checkpoint 3 of trial_00000 is only on the remote and cannot be fetched"), 1,
+        self.assertEqual(out.count("checkpoint 4 of trial_00000 is only on the remote and cannot be fetched"), 1,
                          out)
         self.assert_whole(2)
 

@@ -202,7 +202,7 @@ class Troubled(RemoteCase):
         self.assert_pushed_later()
 
     def test_a_full_store_is_called_full(self):
-        self.assert_said(self.run_with("full", 7), "the store is full")
+        self.assert_said(self.run_with("full", 7), "no space is left where that goes")
 
     def test_a_store_with_room_for_the_state_alone_is_called_full_once_and_has_the_state(self):
         self.store.fault = "cramped"
@@ -210,7 +210,7 @@ class Troubled(RemoteCase):
                   remote={"path": "hostile:bucket", "flush_s": 1})
         driver = self.start("run", "spec.json", "--progress", "none")
         out = self.finish(driver, 7)
-        self.assertEqual(out.count("the store is full"), 2, out)  # when it begins, and at the end
+        self.assertEqual(out.count("no space is left where that goes"), 2, out)  # when it begins, and at the end
         self.assertNotIn("the remote is well again", out)
         check = self.verified("hostile:bucket/spec")
         self.assertEqual((check["damage"], check["checkpoints"]), ([], 0))

@@ -45,6 +45,8 @@ class Evictions {
   /// What the mirror has fetched.
   void take(const std::vector<CheckpointMirror::Fetched>& fetched);
 
+  /// Whether a fetch of it is under way.
+  bool is_coming(CheckpointRef checkpoint) const { return coming_.contains(checkpoint); }
   bool can_fetch() const { return mirror_ != nullptr; }
 
  private:

@@ -28,6 +28,11 @@ void discard_parts(CheckpointKeeper& store, const Save& save,
   }
 }
 
+std::string cannot_be_trusted(CheckpointRef checkpoint, const path& kept_as) {
+  return "checkpoint " + std::to_string(checkpoint.index) + " of " + to_string(checkpoint.trial) +
+         " cannot be trusted" + (kept_as.empty() ? "" : " and is kept as " + kept_as.native());
+}
+
 }  // namespace
 
 Saver::Saver(Ledger& ledger, Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
@@ -466,12 +471,17 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
           then(std::move(prepared.source), prepared.error);
           return;
         }
+        if (can_refetch(prepared.source.checkpoint, *prepared.damage)) {
+          fetch(id, needs, std::move(prepared.source), then);
+          return;
+        }
         record_damage(id, prepared.source.checkpoint, *prepared.damage);
         prepare(id, needs, then);
       });
 }
 
-/// Its checkpoint is evicted. What the remote does not have any more is as good as damaged here.
+/// Its checkpoint is evicted, or lost here. What the remote does not have any more is as good as
+/// damaged here.
 void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
   const CheckpointRef wanted = source.checkpoint;
   if (!evictions_.can_fetch()) {
@@ -507,6 +517,17 @@ void Saver::fetch(TrialId id, const Needs& needs, Source source, Prepare then) {
   });
 }
 
+/// Whether the remote has what is damaged here. Once: a disk that damages it again would do so for
+/// ever.
+bool Saver::can_refetch(CheckpointRef checkpoint, const Damage& damage) {
+  if (evictions_.is_coming(checkpoint)) return true;
+  if (mirror_ == nullptr || !mirror_->place(checkpoint)) return false;
+  if (!refetched_.insert(checkpoint).second) return false;
+  callbacks_.notice(cannot_be_trusted(checkpoint, damage.kept_as) +
+                    "; it is fetched from the remote: " + damage.reason);
+  return true;
+}
+
 void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage) {
   const auto [owner, index] = source;
   const auto clone = owner == id ? std::nullopt : std::optional(id);
@@ -527,10 +548,8 @@ void Saver::record_damage(TrialId id, CheckpointRef source, const Damage& damage
   } else if (!start.empty()) {
     instead = "NO OTHER IS LEFT, it starts from " + start;
   }
-  callbacks_.notice("checkpoint " + std::to_string(index) + " of " + to_string(owner) +
-                    " cannot be trusted" +
-                    (damage.kept_as.empty() ? "" : " and is kept as " + damage.kept_as.native()) +
-                    "; " + instead + ": " + damage.reason);
+  callbacks_.notice(cannot_be_trusted(source, damage.kept_as) + "; " + instead + ": " +
+                    damage.reason);
 }
 
 }  // namespace tune

@@ -100,8 +100,9 @@ class Saver {
     PlainSource plain;                ///< of a program that saves by itself
   };
   /// Before a launch: makes the trial's directories and finds the newest checkpoint that it may
-  /// start from and that is whole; damaged ones are recorded and set aside, and evicted ones waited
-  /// for. `then` gets it, and why the directories cannot be made, which is empty if they can.
+  /// start from and that is whole; evicted ones are waited for, and so are damaged ones that the
+  /// remote has; others that are damaged are recorded and set aside. `then` gets it, and why the
+  /// directories cannot be made, which is empty if they can.
   struct Needs {
     /// It saves by itself: the files are put back to where it had them, others of the kind removed.
     std::optional<PlainCheckpoints> checkpoints;
@@ -135,6 +136,7 @@ class Saver {
     std::filesystem::path kept_as;  ///< empty: there is nothing to keep
     bool is_lost_there = false;     ///< it was evicted, and the remote does not have it any more
   };
+  bool can_refetch(CheckpointRef checkpoint, const Damage& damage);
   void record_damage(TrialId trial, CheckpointRef source, const Damage& damage);
   std::uint64_t count_of(const std::string& reason);
   void record_failure(TrialId trial, int index, const std::string& reason);
@@ -150,6 +152,7 @@ class Saver {
   std::map<TrialId, int> indices_;  ///< the last one taken, for trials with saves under way
   std::map<TrialId, std::deque<Commit>> commits_;  ///< the first of each is under way
   std::map<TrialId, std::multiset<int>> pins_;
+  std::set<CheckpointRef> refetched_;  ///< damaged here, and whole on the remote
   std::optional<CheckpointBudget> budget_;
   bool said_over_budget_ = false;
   /// Of saves, in this session, by kind: how many, and how many have to be for it to be said again.

@@ -1,5 +1,5 @@
-// Evicted checkpoints on their way back from the remote, one at a time, to a directory aside. That
-// what came is the checkpoint is for the keeper to say.
+// Checkpoints on their way back from the remote, one at a time, to a directory aside: evicted ones,
+// and those that this disk has lost. That what came is the checkpoint is for the keeper to say.
 // Knows no journal.
 #pragma once
 
@@ -10,35 +10,56 @@
 #include "tuner/core/checkpoint_ref.h"
 #include "tuner/remote/progress.h"
 #include "tuner/remote/remote_store.h"
+#include "tuner/remote/upload_memory.h"
 
 namespace tune {
+
+/// Leaves the checkpoint where it is, and says so in its `place` here; what is wrong, as a
+/// sentence. `manifest`: the file from there. Error (machine).
+std::optional<std::string> note_evicted(FileSystem& files, const std::string& root,
+                                        const CheckpointMarker& marker,
+                                        const std::filesystem::path& manifest,
+                                        const std::filesystem::path& place);
 
 /// One thread, that of the store.
 class CheckpointFetches {
  public:
-  CheckpointFetches(FileSystem& files, std::filesystem::path directory, RemoteStore& store);
+  CheckpointFetches(FileSystem& files, std::filesystem::path directory, RemoteStore& store,
+                    const UploadMemory& memory);
 
-  /// Begins with it; none may be under way. Nothing is under way afterwards if it is here already.
-  void begin(CheckpointRef checkpoint);
+  /// Lost: the remote answers, and has the experiment, and not this, whole.
+  enum class Look { coming, came, lost };
+  /// Begins with it; none may be under way. It came if it is here already. Error: nothing is
+  /// under way.
+  Look begin(CheckpointRef checkpoint);
   std::optional<CheckpointRef> under_way() const;
 
-  enum class Look { coming, came, lost };
   /// Takes the one under way further without waiting for its bytes. RemoteError, and none is under
-  /// way any more: the remote does not answer. Lost: it answers, and has the experiment, and not
-  /// this.
+  /// way any more: the remote does not answer.
   Look look();
   void abandon() noexcept;
 
  private:
-  FileSystem& files_;
-  const std::filesystem::path directory_;
-  RemoteStore& store_;
+  enum class Stage { marker, tree };
   struct Current {
     CheckpointRef checkpoint;
     std::string directory;  ///< on the remote
+    Stage stage = Stage::tree;
     Rcd::Job job{};
-    Progress progress;
+    Progress progress = {};
+    std::optional<CheckpointMarker> marker = {};  ///< of one that this disk has lost
   };
+  void begin_tree(Current current);
+  bool go_on(Current current);
+  bool note(const Current& current);
+  Look lost(const std::string& doing);
+  std::filesystem::path found_marker() const;
+  std::filesystem::path aside(CheckpointRef checkpoint) const;
+
+  FileSystem& files_;
+  const std::filesystem::path directory_;
+  RemoteStore& store_;
+  const UploadMemory& memory_;
   std::optional<Current> current_;
 };
 

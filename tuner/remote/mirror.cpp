@@ -66,7 +66,7 @@ class Mirror::Session {
         lease_(store_, memory_, mirror.options_.lease_s),
         state_(mirror.files_, mirror.options_.directory, store_, memory_),
         checkpoints_(mirror.files_, mirror.options_.directory, store_, memory_),
-        fetches_(mirror.files_, mirror.options_.directory, store_) {
+        fetches_(mirror.files_, mirror.options_.directory, store_, memory_) {
     store_.check_name();
     const std::lock_guard lock(mirror_.mutex_);
     mirror_.shared_.up = memory_.checkpoints();
@@ -149,12 +149,11 @@ class Mirror::Session {
     if (seconds_since_boot() < fetch_due_) return false;
     const CheckpointRef checkpoint = fetches_.under_way().value_or(*next);
     try {
-      if (!fetches_.under_way()) fetches_.begin(checkpoint);
-      const auto look = fetches_.under_way() ? fetches_.look() : CheckpointFetches::Look::came;
+      const auto look = fetches_.under_way() ? fetches_.look() : fetches_.begin(checkpoint);
       if (look == CheckpointFetches::Look::coming) return true;
       const bool is_lost = look == CheckpointFetches::Look::lost;
       mirror_.note_fetched(checkpoint,
-                           is_lost ? "it is not on " + mirror_.root_ + " any more" : "");
+                           is_lost ? "it is not whole on " + mirror_.root_ + " any more" : "");
       failed_fetches_ = 0;
       return true;
     } catch (const Error& error) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
 #include "tuner/remote/overlap.h"
 #include "tuner/remote/remote_lease.h"
@@ -17,7 +18,6 @@
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/checkpoint_tree.h"
 #include "tuner/store/checksum.h"
-#include "tuner/store/evicted.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 
@@ -231,20 +231,6 @@ std::vector<std::string> manifests_of(const std::map<CheckpointRef, CheckpointMa
   for (const auto& [checkpoint, marker] : markers)
     names.push_back(marker.directory + "/manifest.json");
   return names;
-}
-
-/// Leaves the checkpoint where it is, and says so here; what is wrong, as a sentence. `manifest`:
-/// the one from there.
-std::optional<std::string> note_evicted(FileSystem& files, const std::string& root,
-                                        const CheckpointMarker& marker, const path& manifest,
-                                        const path& place) {
-  if (!files.exists(manifest) || checksum_of(files, manifest) != marker.manifest_xxh3) {
-    return marker.directory + "/manifest.json is missing, or has changed";
-  }
-  files.make_directories(place.parent_path());
-  files.remove_tree(place);
-  write_evicted(files, place, {{root, marker.directory}, files.read(manifest)});
-  return std::nullopt;
 }
 
 /// All but the state. `with_content`: of checkpoints not only where they are.

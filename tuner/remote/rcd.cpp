@@ -62,7 +62,7 @@ const char* sentence_of(Kind kind) {
     case Kind::denied:
       return "the store refuses, look at the keys and at what they may do";
     case Kind::full:
-      return "the store is full";
+      return "no space is left where that goes";
     case Kind::missing:
       return "it is not there";
     case Kind::misnamed:

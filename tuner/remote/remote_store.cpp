@@ -76,14 +76,20 @@ void RemoteStore::put_text(std::string_view text, const std::string& name) {
   files_.remove_file(file);
 }
 
+Json RemoteStore::copying(const std::string& name, const path& file) const {
+  return {{"srcFs", root_},
+          {"srcRemote", name},
+          {"dstFs", file.parent_path().native()},
+          {"dstRemote", file.filename().native()}};
+}
+
+Rcd::Job RemoteStore::begin_get(const std::string& name, const path& file) {
+  return rcd_.begin("operations/copyfile", copying(name, file));
+}
+
 void RemoteStore::get(const std::string& name, const path& file) {
   files_.make_directories(file.parent_path());
-  rcd_.run("downloading " + name, "operations/copyfile",
-           {{"srcFs", root_},
-            {"srcRemote", name},
-            {"dstFs", file.parent_path().native()},
-            {"dstRemote", file.filename().native()}},
-           batch_limit_s);
+  rcd_.run("downloading " + name, "operations/copyfile", copying(name, file), batch_limit_s);
   if (!files_.exists(file)) {
     throw RemoteError(Kind::missing, "downloading " + name + ": it is not there");
   }

@@ -46,6 +46,7 @@ class RemoteStore {
   void get_files(const std::vector<std::string>& names, const std::filesystem::path& to);
 
   // In steps: see Rcd.
+  Rcd::Job begin_get(const std::string& name, const std::filesystem::path& file);
   Rcd::Job begin_get_tree(const std::string& directory, const std::filesystem::path& to);
   Rcd::Job begin_put_tree(const std::filesystem::path& from, const std::string& directory);
   Rcd& rcd() { return rcd_; }
@@ -53,6 +54,7 @@ class RemoteStore {
  private:
   std::string at(const std::string& name) const;
   std::filesystem::path stage(std::string_view text);
+  Json copying(const std::string& name, const std::filesystem::path& file) const;
   void copy_named(const std::string& from, const std::string& to,
                   const std::vector<std::string>& names, const std::string& doing);
 
