@@ -3,6 +3,7 @@
 #include "tuner/loop/evictions.h"
 
 #include "tests/loop/harness.h"
+#include "tests/loop/map_mirror.h"
 #include "tests/support/catch.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
@@ -10,25 +11,6 @@
 using namespace tune;
 
 namespace {
-
-class MapMirror final : public CheckpointMirror {
- public:
-  void expect(CheckpointRef, bool) override {}
-  void committed(CheckpointRef) override {}
-  void dropped(TrialId, const std::vector<int>&) override {}
-  bool needs(CheckpointRef) const override { return false; }
-  News take_news() override { return {}; }
-  std::optional<int> keep_local() const override { return limit; }
-  std::optional<RemotePlace> place(CheckpointRef checkpoint) const override {
-    if (!up.contains(checkpoint.index)) return std::nullopt;
-    return RemotePlace{"far:", "place-" + std::to_string(checkpoint.index)};
-  }
-  void fetch(CheckpointRef checkpoint) override { fetches.push_back(checkpoint.index); }
-
-  std::optional<int> limit = 2;
-  std::set<int> up;
-  std::vector<int> fetches;
-};
 
 /// A trial with checkpoints 1 to 5 on a disk in memory.
 struct Shelf {

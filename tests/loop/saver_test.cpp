@@ -2,9 +2,12 @@
 #include "tuner/loop/saver.h"
 
 #include "tests/loop/harness.h"
+#include "tests/loop/map_mirror.h"
 #include "tests/support/catch.h"
 #include "tuner/core/stopper_catalogue.h"
 #include "tuner/store/checkpoint_store.h"
+#include "tuner/store/evicted.h"
+#include "tuner/store/paths.h"
 
 using namespace tune;
 
@@ -64,7 +67,8 @@ struct Desk {
     all.push_back(std::make_unique<Recorder>(told));
     return all;
   }()};
-  Saver saver{ledger, workers, checkpoints, callbacks, config};
+  MapMirror mirror;
+  Saver saver{ledger, workers, checkpoints, callbacks, config, &mirror};
   int committed = 0;
 };
 
@@ -144,4 +148,69 @@ TEST_CASE("What is refused of a hand-over is a save that failed, and a number us
   CHECK(desk.experiment.trials()[0].failed_saves == 1);
   CHECK(desk.saver.take_index(one) == 2);
   CHECK(desk.files.exists("/exp/trial_00000/work/note"));
+}
+
+TEST_CASE("What is damaged here and whole on the remote is fetched, once for all who want it",
+          "[saver][checkpoint]") {
+  Desk desk;
+  const auto settle = [&] {
+    while (desk.workers.run_completions() > 0) {
+    }
+  };
+  for (int i = 0; i < 2; ++i) {
+    desk.commit(desk.written(one));
+    settle();
+  }
+  const std::string manifest = desk.files.read(paths::manifest(desk.checkpoints.locate({one, 2})));
+  desk.files.put(desk.checkpoints.locate({one, 2}) / "state", "y");
+  std::vector<std::string> starts;
+  const auto prepare = [&](TrialId trial) {
+    desk.saver.prepare(trial, {}, [&](const Saver::Source& source, const std::string& error) {
+      starts.push_back(std::to_string(source.checkpoint.index) + error);
+    });
+  };
+  const auto arrive = [&](const std::string& content) {
+    const auto aside = desk.checkpoints.begin({one, 2}, 0);
+    desk.files.put(aside / "state", content);
+    desk.files.put(paths::manifest(aside), manifest);
+    write_evicted(desk.files, desk.checkpoints.locate({one, 2}), {{"far:", "place-2"}, manifest});
+    desk.mirror.news.fetched.push_back({{one, 2}, ""});
+    desk.saver.look_at_mirror();
+    settle();
+  };
+  SECTION("it is on the remote") {
+    desk.mirror.up = {1, 2};
+    prepare(one);
+    prepare(one);
+    settle();
+    CHECK(desk.mirror.fetches == std::vector{2});
+    CHECK(starts.empty());
+    arrive("x");
+    CHECK(starts == std::vector<std::string>{"2", "2"});
+    CHECK(desk.recorded(0) == std::vector{1, 2});
+    SECTION("and is damaged here once more") {
+      desk.files.put(desk.checkpoints.locate({one, 2}) / "state", "y");
+      prepare(one);
+      settle();
+      CHECK(starts.back() == "1");
+      CHECK(desk.recorded(0) == std::vector{1});
+    }
+  }
+  SECTION("it is not on the remote") {
+    desk.mirror.up = {1};
+    prepare(one);
+    settle();
+    CHECK(desk.mirror.fetches.empty());
+    CHECK(starts == std::vector<std::string>{"1"});
+  }
+  SECTION("the remote has lost it, too") {
+    desk.mirror.up = {1, 2};
+    prepare(one);
+    settle();
+    desk.mirror.news.fetched.push_back({{one, 2}, "it is gone"});
+    desk.saver.look_at_mirror();
+    settle();
+    CHECK(starts == std::vector<std::string>{"1"});
+    CHECK(desk.recorded(0) == std::vector{1});
+  }
 }

@@ -1,0 +1,34 @@
+// A remote that is a set of indices: says what is up, and remembers what is to be fetched.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/store/checkpoint_mirror.h"
+
+namespace tune {
+
+class MapMirror final : public CheckpointMirror {
+ public:
+  void expect(CheckpointRef, bool) override {}
+  void committed(CheckpointRef) override {}
+  void dropped(TrialId, const std::vector<int>&) override {}
+  bool needs(CheckpointRef) const override { return false; }
+  News take_news() override { return std::exchange(news, {}); }
+  std::optional<int> keep_local() const override { return limit; }
+  std::optional<RemotePlace> place(CheckpointRef checkpoint) const override {
+    if (!up.contains(checkpoint.index)) return std::nullopt;
+    return RemotePlace{"far:", "place-" + std::to_string(checkpoint.index)};
+  }
+  void fetch(CheckpointRef checkpoint) override { fetches.push_back(checkpoint.index); }
+
+  std::optional<int> limit = 2;
+  std::set<int> up;
+  std::vector<int> fetches;
+  News news;
+};
+
+}  // namespace tune
