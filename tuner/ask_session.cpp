@@ -85,8 +85,7 @@ struct AskSession::State {
   void open_it(const Catalogue& catalogue) {
     notices.clear();
     Recovery recovery(experiment, policies, [&] { return make(catalogue); });
-    store.emplace(
-        ExperimentStore::open(files, directory, owner(), recovery, notices, nullptr, &watch));
+    store.emplace(ExperimentStore::open(files, directory, owner(), recovery, notices, {}, &watch));
     changes = recovery.take_changes();
     if (const auto& difference = recovery.difference()) {
       notices.push_back(

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "schedulers/schedulers.h"
 #include "searchers/searchers.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
 #include "tuner/exec/memory_use.h"
@@ -371,18 +373,48 @@ void wait_for_lease(FileSystem& files, const std::filesystem::path& directory, L
   });
 }
 
+/// Of each trial that has a directory, which the damaged journal may not know, the checkpoints that
+/// are known.
+std::map<TrialId, std::set<int>> known_by_directory(Engine& engine) {
+  std::map<TrialId, std::set<int>> known;
+  const auto& trials = engine.experiment.trials();
+  for (const auto& entry : engine.files->list(engine.directory)) {
+    const auto id = parse_trial_id(entry.name);
+    if (!entry.is_directory || !id || entry.name != to_string(*id)) continue;
+    const bool is_known = index_of(*id) < trials.size();
+    known[*id] = is_known ? indices_of(trials[index_of(*id)]) : std::set<int>();
+  }
+  return known;
+}
+
+/// What is only on the remote, and only the damaged part of a journal knows, would be removed from
+/// there as what nobody needs.
+void require_no_unknown_remote(Engine& engine) {
+  std::vector<std::string> unknown;
+  for (const auto& [id, known] : known_by_directory(engine)) {
+    for (const int index : engine.checkpoints.evicted_but(id, known)) {
+      unknown.push_back(engine.checkpoints.locate({id, index}).native());
+    }
+  }
+  if (unknown.empty()) return;
+  std::string command = "tune fetch";
+  for (const std::string& checkpoint : unknown) command += " " + checkpoint;
+  throw user_error(
+      count_of(unknown.size(),
+               "checkpoint that only the damaged part of the journal "
+               "knows is only on the remote",
+               "checkpoints that only the damaged part of the journal knows are only "
+               "on the remote") +
+      " and would be lost: bring back what is to be kept, and salvage then: " + command);
+}
+
 /// Checkpoints that only the damaged part of a journal knew are somebody's work: out of the way of
 /// new ones, and kept.
 void set_aside_unknown(Engine& engine) {
   std::size_t count = 0;
   std::vector<std::string> problems;
-  for (const auto& entry : engine.files->list(engine.directory)) {
-    const auto id = parse_trial_id(entry.name);
-    if (!entry.is_directory || !id || entry.name != to_string(*id)) continue;
-    const auto& trials = engine.experiment.trials();
-    const bool is_known = index_of(*id) < trials.size();
-    count += engine.checkpoints.set_aside_unknown(
-        *id, is_known ? indices_of(trials[index_of(*id)]) : std::set<int>(), problems);
+  for (const auto& [id, known] : known_by_directory(engine)) {
+    count += engine.checkpoints.set_aside_unknown(id, known, problems);
   }
   for (const auto& problem : problems) engine.callbacks.notice(problem);
   if (count == 0) return;
@@ -465,8 +497,12 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   Recovery recovery(engine.experiment, replayed, make_recorded);
   std::vector<std::string> notices;
   bool salvaged = false;
+  const auto salvage = [&] {
+    require_no_unknown_remote(engine);
+    salvaged = true;
+  };
   auto store = ExperimentStore::open(*engine.own_files, absolute, engine.owner(), recovery, notices,
-                                     options.salvage ? &salvaged : nullptr, &watch);
+                                     options.salvage ? salvage : std::function<void()>(), &watch);
   (void)engine.known_on_remote();  // Error if what is only on a remote would be out of reach
   engine.open_remote();
   // The driver before may not be dead but frozen, or on a host of which nothing is heard.

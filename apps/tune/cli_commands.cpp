@@ -203,9 +203,11 @@ void add_remote_commands(CLI::App& app, Line& line) {
       ->type_name("REMOTE");
 
   CLI::App* const fetch =
-      add_command(app, "fetch", "Bring a checkpoint back that is only on the remote",
+      add_command(app, "fetch", "Bring checkpoints back that are only on the remote",
                   "  tune fetch results/digits/trial_00003/checkpoint_000001\n");
-  fetch->add_option("CHECKPOINT", request.directory, "Its directory, as tune checkpoints names it")
+  fetch
+      ->add_option("CHECKPOINT", request.checkpoints,
+                   "Their directories, as tune checkpoints names them")
       ->required();
 
   CLI::App* const remote = add_command(app, "remote", "Look at an experiment on its remote",

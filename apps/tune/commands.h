@@ -67,13 +67,14 @@ void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_
 
 struct RemoteRequest {
   std::string remote;     ///< of pull and verify: of the experiment; of push: the place above it
-  std::string directory;  ///< empty: results/NAME; of fetch: the checkpoint's
-  bool reads = false;     ///< every byte
+  std::string directory;  ///< empty: results/NAME
+  std::vector<std::string> checkpoints;  ///< of fetch
+  bool reads = false;                    ///< every byte
   bool json = false;
 };
 /// Takes a copy of an experiment from its remote.
 int pull_command(const RemoteRequest& request);
-/// Brings one checkpoint back that is only on the remote.
+/// Brings checkpoints back that are only on the remote.
 int fetch_command(const RemoteRequest& request);
 /// Puts up what is not on the remote.
 int push_command(const RemoteRequest& request);

@@ -79,15 +79,17 @@ int pull_command(const RemoteRequest& request) {
 
 int fetch_command(const RemoteRequest& request) {
   const auto files = make_posix_file_system(Access::owner);
-  auto place = std::filesystem::absolute(request.directory).lexically_normal();
-  if (!place.has_filename()) place = place.parent_path();
-  const auto experiment = place.parent_path().parent_path();
-  require_experiment(experiment);
-  std::vector<std::string> notices;
-  const DirectoryLock lock(*files, paths::lock(experiment),
-                           this_process(make_system_clock()->now()), notices);
-  const bool came = fetch(*files, place);
-  print(place.native() + (came ? " is back\n" : " is here already\n"));
+  for (const std::string& name : request.checkpoints) {
+    auto place = std::filesystem::absolute(name).lexically_normal();
+    if (!place.has_filename()) place = place.parent_path();
+    const auto experiment = place.parent_path().parent_path();
+    require_experiment(experiment);
+    std::vector<std::string> notices;
+    const DirectoryLock lock(*files, paths::lock(experiment),
+                             this_process(make_system_clock()->now()), notices);
+    const bool came = fetch(*files, place);
+    print(place.native() + (came ? " is back\n" : " is here already\n"));
+  }
   return exit_ok;
 }
 

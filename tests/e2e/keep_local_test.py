@@ -180,6 +180,23 @@ class Kept(KeptCase):
         self.assertEqual([self.iterations(trial)[-1] for trial in (0, 1)], [400] * 2)
         self.assertTrue([event for event in self.lines("events", "results/spec") if event["e"] == "exploit"])
 
+    def test_what_only_the_damaged_part_of_a_journal_knows_is_to_be_fetched_before_a_salvage(self):
+        self.killed()
+        journal = self.read("results/spec/journal-1.jsonl")
+        at = journal.index('"e":"checkpoint"', journal.index('"e":"checkpoint"') + 1)  # of the second
+        self.write("results/spec/journal-1.jsonl", journal[:at] + "?" + journal[at + 1:])
+        unknown = [self.checkpoint(2), self.checkpoint(3)]
+        said = self.refused("resume", "results/spec", "--progress", "none", "--salvage", "--lease-s", "5")
+        self.assertIn("2 checkpoints that only the damaged part of the journal knows are only on the remote", said)
+        self.assertIn("tune fetch " + " ".join(unknown), said)
+        self.assertEqual(self.evicted(), [1, 2, 3])
+        self.tune("fetch", *unknown)
+        self.let_go()
+        self.tune("resume", "results/spec", "--progress", "none", "--salvage", "--lease-s", "5")
+        self.assert_whole()
+        for index, state in ((2, "4"), (3, "6"), (4, "8")):
+            self.assertEqual(self.read(self.checkpoint(index) + ".corrupt/state"), state)
+
     def test_a_remote_that_is_another_is_refused_while_it_has_the_only_copy(self):
         self.killed()
         other = self.path("other")

@@ -440,10 +440,14 @@ TEST_CASE("Salvage keeps what comes before the damage, and the rest in a file be
                  Contains("up to event 6") && Contains("tune resume --salvage"));
   std::vector<std::string> notices;
   Everything all;
+  CHECK_THROWS_WITH(ExperimentStore::open(files, directory, mortal(2), all, notices,
+                                          [] { throw user_error("not yet"); }),
+                    "not yet");
+  CHECK(files.read("/runs/exp/journal-3.jsonl") == content);
   bool salvaged = false;
   {
     ExperimentStore store =
-        ExperimentStore::open(files, directory, mortal(2), all, notices, &salvaged);
+        ExperimentStore::open(files, directory, mortal(2), all, notices, [&] { salvaged = true; });
     CHECK(salvaged);
     CHECK(store.written() == 6);
     write_events(store, 7, 7);
@@ -460,7 +464,9 @@ TEST_CASE("Salvage keeps what comes before the damage, and the rest in a file be
   std::string again = files.read("/runs/exp/journal-3.jsonl");
   again[again.find("event 6")] = 'E';
   files.put("/runs/exp/journal-3.jsonl", again);
-  { ExperimentStore::open(files, directory, mortal(2), all, notices, &salvaged); }
+  {
+    ExperimentStore::open(files, directory, mortal(2), all, notices, [&] { salvaged = true; });
+  }
   CHECK(files.read("/runs/exp/journal-3.jsonl.damaged-1") == rest);
   CHECK(again.ends_with(files.read("/runs/exp/journal-3.jsonl.damaged-2")));
 }

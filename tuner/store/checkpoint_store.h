@@ -79,6 +79,9 @@ class CheckpointStore final : public CheckpointKeeper {
   std::filesystem::path set_aside(CheckpointRef checkpoint) override;
   void remove(CheckpointRef checkpoint) override;
 
+  /// Those of a trial that are not on this disk but on a remote, and not in `known`.
+  std::vector<int> evicted_but(TrialId trial, const std::set<int>& known);
+
   struct Swept {
     std::vector<std::string> removed;   ///< names
     std::vector<std::string> problems;  ///< sentences: what is still there, and why

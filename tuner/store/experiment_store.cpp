@@ -219,12 +219,14 @@ ExperimentStore ExperimentStore::create(FileSystem& files, path directory, const
 
 ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const LockOwner& self,
                                       StateReader& reader, std::vector<std::string>& notices,
-                                      bool* salvaged, LeaseWatch* watch) {
+                                      const std::function<void()>& before_salvage,
+                                      LeaseWatch* watch) {
   current_generation(files,
                      directory);  // before a lock is left in a directory that is none of ours
   auto state = std::make_unique<State>(files, directory, self, notices, watch);
   const Generations found =
-      read_generations(files, directory, state->trials, reader, salvaged != nullptr);
+      read_generations(files, directory, state->trials, reader, before_salvage != nullptr);
+  if (found.is_salvaged) before_salvage();
   notices.insert(notices.end(), found.notices.begin(), found.notices.end());
   const path journal = paths::journal(directory, found.newest);
   for (const int generation : found.cut_off) {
@@ -235,7 +237,6 @@ ExperimentStore ExperimentStore::open(FileSystem& files, path directory, const L
   }
   if (found.is_salvaged) {
     salvage_rest(files, journal, found.intact_bytes, notices);
-    *salvaged = true;
   }
   if (found.torn_bytes > 0) {
     files.truncate(journal, found.intact_bytes);

@@ -39,13 +39,14 @@ class ExperimentStore {
                                 LeaseWatch* watch = nullptr);
 
   /// Locks an existing experiment and gives its state to `reader`; a torn last line is cut off (and
-  /// said in `notices`), damage before it is an Error with file, line and byte. With `salvaged`, a
-  /// damaged journal is cut off there instead, what is cut off is kept in a file beside it, and
-  /// `*salvaged` says so.
+  /// said in `notices`), damage before it is an Error with file, line and byte. With
+  /// `before_salvage`, a damaged journal is cut off there instead, and what is cut off is kept in a
+  /// file beside it; before anything is changed, that is called, and may throw.
   /// Refused by name of host and pid if another driver has it; `watch` as for a DirectoryLock.
   static ExperimentStore open(FileSystem& files, std::filesystem::path directory,
                               const LockOwner& self, StateReader& reader,
-                              std::vector<std::string>& notices, bool* salvaged = nullptr,
+                              std::vector<std::string>& notices,
+                              const std::function<void()>& before_salvage = {},
                               LeaseWatch* watch = nullptr);
 
   /// Gives the state to `reader` without locking or changing anything, also while a driver runs.
