@@ -19,7 +19,8 @@ std::string evicted_to(FileSystem& files, const std::filesystem::path& checkpoin
   const bool is_there =
       !remote.path.empty() && evicted->place.remote == remote_below(remote.path, name);
   if (is_there && stays) return evicted->place.directory;
-  throw user_error(evicted_sentence(checkpoint, *evicted) +
+  throw user_error(evicted_sentence(checkpoint, *evicted) + ", and tune fetch " +
+                   checkpoint.parent_path().parent_path().native() + " all of them" +
                    (is_there ? "; until then remote.checkpoints must be \"kept\" or \"all\""
                              : "; until then remote.path must name that remote"));
 }

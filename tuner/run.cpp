@@ -217,11 +217,14 @@ struct Engine {
   /// From before the experiment is made or changed: what is wrong with the remote is wrong at once.
   void open_remote() {
     if (spec.remote.path.empty()) return;
-    mirror = std::make_unique<Mirror>(*own_files, Mirror::Options{.directory = directory,
-                                                                  .name = spec.name,
-                                                                  .config = spec.remote,
-                                                                  .lease_s = options.lease_s,
-                                                                  .on_wait = options.on_wait});
+    mirror = std::make_unique<Mirror>(
+        *own_files,
+        Mirror::Options{.directory = directory,
+                        .name = spec.name,
+                        .config = spec.remote,
+                        .lease_s = options.lease_s,
+                        .on_wait = options.on_wait,
+                        .is_over = [this] { return watchdog && watchdog->interrupts() > 0; }});
   }
 
   std::string finish_remote() {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "callbacks/result_rows.h"
 #include "tuner/ask_session.h"
-#include "tuner/store/evicted.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -63,8 +63,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   }
   text += ")";
   const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
-  const auto evicted = find_evicted(*make_posix_file_system(), place);
-  if (evicted) text += "; it is only on the remote: tune fetch " + place.string();
+  if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
   return text;
 }
 

@@ -207,8 +207,13 @@ void add_remote_commands(CLI::App& app, Line& line) {
                   "  tune fetch results/digits/trial_00003/checkpoint_000001\n");
   fetch
       ->add_option("CHECKPOINT", request.checkpoints,
-                   "Their directories, as tune checkpoints names them")
+                   "Their directories, as tune checkpoints names them; that of a trial or an "
+                   "experiment: all of theirs")
       ->required();
+  fetch
+      ->add_option("--to", request.to,
+                   "A copy of one into this directory, also while a driver runs")
+      ->type_name("DIR");
 
   CLI::App* const remote = add_command(app, "remote", "Look at an experiment on its remote",
                                        "  tune remote verify s3:bucket/prefix/digits\n"

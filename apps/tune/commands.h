@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/tune/spec_options.h"
@@ -56,19 +57,40 @@ int validate_command(const SpecSource& source);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
 
+/// An experiment that was taken from its remote, with the lease, to be gone on with. At its end it
+/// gives the lease back, if the driver has not.
+class TakenOver {
+ public:
+  TakenOver() = default;
+  TakenOver(std::string remote, std::filesystem::path directory)
+      : remote_(std::move(remote)), directory_(std::move(directory)) {}
+  ~TakenOver();
+  TakenOver(TakenOver&& other) noexcept { *this = std::move(other); }
+  TakenOver& operator=(TakenOver&& other) noexcept {
+    std::swap(remote_, other.remote_);
+    std::swap(directory_, other.directory_);
+    return *this;
+  }
+
+ private:
+  std::string remote_;
+  std::filesystem::path directory_;
+};
+
 /// Takes the experiment of that spec into `directory`, where that has none, from the spec's remote,
 /// if it is there.
-void take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& directory,
-                       double lease_s);
+TakenOver take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& directory,
+                            double lease_s);
 
 /// Takes the experiment from the request's remote, if the directory has none, and says the rest of
 /// what follows in `request` and `changes`.
-void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s);
+TakenOver take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s);
 
 struct RemoteRequest {
   std::string remote;     ///< of pull and verify: of the experiment; of push: the place above it
   std::string directory;  ///< empty: results/NAME
   std::vector<std::string> checkpoints;  ///< of fetch
+  std::string to;                        ///< of fetch: a directory for a copy; empty: their places
   bool reads = false;                    ///< every byte
   bool json = false;
 };

@@ -10,6 +10,7 @@
 #include "tuner/core/nearest_name.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/spec_changes.h"
+#include "tuner/store/evicted.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {
@@ -137,6 +138,14 @@ const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
                      ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
   }
   return grid.experiment().trial(*id);
+}
+
+bool is_here(const std::filesystem::path& checkpoint) {
+  return !find_evicted(*make_posix_file_system(), checkpoint);
+}
+
+std::string where_text(const std::filesystem::path& checkpoint) {
+  return is_here(checkpoint) ? "here" : "remote";
 }
 
 Scope checked_scope(const std::string& name) {

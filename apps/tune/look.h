@@ -53,6 +53,11 @@ std::string front_text(const ResultGrid& grid);
 /// "3" or "trial_00003". Error (user) if there is none.
 const Trial& find_trial(const ResultGrid& grid, const std::string& text);
 
+/// Whether a checkpoint is on this disk, and not only on a remote.
+bool is_here(const std::filesystem::path& checkpoint);
+/// "here" or "remote".
+std::string where_text(const std::filesystem::path& checkpoint);
+
 /// Error (user) if there is none of that name.
 Scope checked_scope(const std::string& name);
 

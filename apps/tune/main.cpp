@@ -15,6 +15,9 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return tune::run_command_line({argv + 1, argv + argc});
+  } catch (const tune::WaitInterrupted& interrupted) {
+    tune::complain(interrupted.what());
+    return tune::exit_interrupted;
   } catch (const tune::Error& error) {
     tune::complain(error.what());
     return error.fault() == tune::Fault::user ? 2 : 3;

@@ -50,8 +50,9 @@ std::filesystem::path place_of(const std::string& remote, const std::string& dir
   return std::filesystem::absolute("results/" + name_in(remote));
 }
 
-std::filesystem::path pull_into(const std::string& remote, const std::filesystem::path& place,
-                                bool takes_over, double lease_s) {
+/// Whether all of it could be taken.
+bool pull_into(const std::string& remote, const std::filesystem::path& place, bool takes_over,
+               double lease_s) {
   const auto files = make_posix_file_system(Access::owner);
   const Pulled pulled = pull(*files, {.root = remote,
                                       .directory = place,
@@ -66,26 +67,57 @@ std::filesystem::path pull_into(const std::string& remote, const std::filesystem
   complain(pulled.is_whole
                ? "took " + checkpoints + " and " + state
                : "took " + state + "; " + checkpoints + " come from there when they are needed");
-  return place;
+  return pulled.problems.empty();
 }
 
 }  // namespace
 
 int pull_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
-  pull_into(remote, place_of(remote, request.directory), false, 60);
-  return exit_ok;
+  return pull_into(remote, place_of(remote, request.directory), false, 60) ? exit_ok : exit_damaged;
 }
+
+TakenOver::~TakenOver() {
+  if (!remote_.empty()) give_back(*make_posix_file_system(Access::owner), remote_, directory_);
+}
+
+namespace {
+
+/// `name`: of a checkpoint, or of a trial's or an experiment's directory with all of theirs.
+std::vector<std::filesystem::path> places_of(FileSystem& files, const std::string& name) {
+  auto place = std::filesystem::absolute(name).lexically_normal();
+  if (!place.has_filename()) place = place.parent_path();
+  const bool is_trial =
+      parse_trial_id(place.filename().native()) && is_experiment(place.parent_path());
+  if (is_trial || is_experiment(place)) return evicted_below(files, place);
+  checkpoint_at(place);
+  require_experiment(place.parent_path().parent_path());
+  return {place};
+}
+
+}  // namespace
 
 int fetch_command(const RemoteRequest& request) {
   const auto files = make_posix_file_system(Access::owner);
+  std::vector<std::filesystem::path> places;
   for (const std::string& name : request.checkpoints) {
-    auto place = std::filesystem::absolute(name).lexically_normal();
-    if (!place.has_filename()) place = place.parent_path();
-    const auto experiment = place.parent_path().parent_path();
-    require_experiment(experiment);
+    const auto more = places_of(*files, name);
+    places.insert(places.end(), more.begin(), more.end());
+  }
+  if (!request.to.empty() && places.size() != 1) {
+    throw user_error("--to is the directory of one checkpoint, and there are " +
+                     std::to_string(places.size()));
+  }
+  if (places.empty()) print("all are here already\n");
+  for (const auto& place : places) {
+    if (!request.to.empty()) {
+      const auto to = std::filesystem::absolute(request.to).lexically_normal();
+      fetch_copy(*files, place, to);
+      print("a copy of " + place.native() + " is in " + to.native() + "\n");
+      continue;
+    }
     std::vector<std::string> notices;
-    const DirectoryLock lock(*files, paths::lock(experiment),
+    const DirectoryLock lock(*files, paths::lock(place.parent_path().parent_path()),
                              this_process(make_system_clock()->now()), notices);
     const bool came = fetch(*files, place);
     print(place.native() + (came ? " is back\n" : " is here already\n"));
@@ -107,6 +139,7 @@ int verify_remote_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
   const auto files = make_posix_file_system(Access::owner);
   const RemoteCheck check = check_remote(*files, remote, scratch_directory(), request.reads);
+  if (check.is_empty) throw user_error("there is no experiment on " + remote);
   if (request.json) {
     print_json({{"remote", remote},
                 {"state_time", check.state ? Json(check.state->time) : Json()},
@@ -131,18 +164,19 @@ int verify_remote_command(const RemoteRequest& request) {
   return check.damage.empty() ? exit_ok : exit_damaged;
 }
 
-void take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& directory,
-                       double lease_s) {
-  if (spec.remote.path.empty()) return;
+TakenOver take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::path& directory,
+                            double lease_s) {
+  if (spec.remote.path.empty()) return {};
   const auto files = make_posix_file_system(Access::owner);
-  if (ExperimentStore::exists(*files, directory)) return;
+  if (ExperimentStore::exists(*files, directory)) return {};
   const std::string remote = remote_below(spec.remote.path, spec.name);
-  if (is_experiment_there(*files, remote, scratch_directory())) {
-    pull_into(remote, std::filesystem::absolute(directory).lexically_normal(), true, lease_s);
-  }
+  if (!is_experiment_there(*files, remote, scratch_directory())) return {};
+  const auto place = std::filesystem::absolute(directory).lexically_normal();
+  pull_into(remote, place, true, lease_s);
+  return {remote, place};
 }
 
-void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s) {
+TakenOver take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_s) {
   const std::string remote = checked(request.remote);
   // It is no field of the spec here.
   std::erase_if(changes.options, [](const auto& given) {
@@ -150,18 +184,25 @@ void take_from_remote(ResumeRequest& request, SpecSource& changes, double lease_
   });
   const auto place = place_of(remote, request.directory);
   request.directory = place.native();
+  TakenOver taken;
   if (!ExperimentStore::exists(*make_posix_file_system(), place)) {
     pull_into(remote, place, true, lease_s);
+    taken = {remote, place};
   }
   const Json spec = ExperimentStore::read_spec(*make_posix_file_system(), place);
   const std::string name = spec.value("name", "");
-  if (name != name_in(remote)) {
-    throw user_error("the experiment on " + remote + " is called " + name +
-                     ", and so belongs into a directory of that name there");
+  const auto recorded = spec.find("remote");
+  const bool is_place_above =
+      recorded != spec.end() && recorded->is_object() && recorded->value("path", "") == remote;
+  if (!is_place_above && name != name_in(remote)) {
+    throw user_error(place.native() + " holds the experiment " + name +
+                     ", whose place on a remote ends with its name: --remote " +
+                     remote_below(remote, name));
   }
-  std::string above = remote.substr(0, remote.size() - name.size());
+  std::string above = is_place_above ? remote : remote.substr(0, remote.size() - name.size());
   while (above.size() > 1 && above.ends_with('/')) above.pop_back();
   changes.settings.push_back("remote/path=" + Json(above).dump());
+  return taken;
 }
 
 }  // namespace tune

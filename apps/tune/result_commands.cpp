@@ -80,8 +80,11 @@ void print_blobs(const std::vector<Listed>& listed) {
     if (one.blobs.is_null()) continue;
     add_blob_rows({to_string(one.trial->id), one.path.filename().string()}, one.blobs, rows);
   }
+  const bool is_all_read = std::all_of(listed.begin(), listed.end(), [](const Listed& one) {
+    return !one.evicted && !one.is_damaged;
+  });
   if (rows.empty()) {
-    print("no tensors: no checkpoint has files *.safetensors\n");
+    if (is_all_read) print("no tensors: no checkpoint has files *.safetensors\n");
     return;
   }
   print_table({{"trial"}, {"checkpoint"}, {"tensor"}, {"dtype"}, {"shape"}, {"bytes", true}}, rows);
@@ -142,6 +145,7 @@ Json best_checkpoints_json(const TrialResult& result) {
   Json list = Json::array();
   for (const auto& checkpoint : result.best_checkpoints) {
     list.push_back({{"path", checkpoint.path.string()},
+                    {"where", where_text(checkpoint.path)},
                     {"training_iteration", checkpoint.iteration},
                     {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)}});
   }
@@ -253,7 +257,8 @@ int best_command(const BestRequest& request) {
     lines.emplace_back(
         is_first ? "best ones" : "",
         checkpoint.path.string() + ", iteration " + std::to_string(checkpoint.iteration) +
-            (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)));
+            (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
+            (is_here(checkpoint.path) ? "" : ", only on the remote"));
   }
   lines.emplace_back("directory", best.path.string());
   print_pairs(lines);

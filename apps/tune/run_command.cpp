@@ -307,7 +307,8 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
   auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const auto directory = experiment_directory(*spec);
-  if (resume != "never") take_if_on_remote(*spec, directory, style.lease_s);
+  TakenOver taken;
+  if (resume != "never") taken = take_if_on_remote(*spec, directory, style.lease_s);
   if (ExperimentStore::exists(*make_posix_file_system(), directory)) {
     if (resume == "never") refuse_existing(directory);
     return resume_existing(directory, document, *spec, catalogue, style,
@@ -326,7 +327,9 @@ int resume_command(const ResumeRequest& given, const SpecSource& given_changes,
                    const RunStyle& style) {
   ResumeRequest request = given;
   SpecSource changes = given_changes;
-  if (!request.remote.empty()) take_from_remote(request, changes, style.lease_s);
+  ResumeOptions options = resume_options(request);
+  TakenOver taken;
+  if (!request.remote.empty()) taken = take_from_remote(request, changes, style.lease_s);
   require_experiment(request.directory);
   const std::filesystem::path directory = request.directory;
   const Json recorded = spec_in_force(directory);
@@ -351,7 +354,6 @@ int resume_command(const ResumeRequest& given, const SpecSource& given_changes,
   }
   const auto after = check_changes(document, before, request.directory, catalogue);
   if (!after) return exit_bad_input;
-  ResumeOptions options = resume_options(request);
   if (to_json(before) != to_json(*after)) {
     options.change = [&after](ExperimentSpec& spec) { spec = *after; };
   }

@@ -104,12 +104,13 @@ std::string end_text(const Trial& trial) {
 
 Json checkpoint_json(const Trial& trial, const Checkpoint& checkpoint,
                      const std::filesystem::path& directory) {
-  return {
-      {"index", checkpoint.index},
-      {"training_iteration", checkpoint.iteration},
-      {"score", encode_number(checkpoint.score)},
-      {"bytes", checkpoint.bytes},
-      {"path", paths::checkpoint(paths::trial(directory, trial.id), checkpoint.index).string()}};
+  const auto place = paths::checkpoint(directory, {trial.id, checkpoint.index});
+  return {{"index", checkpoint.index},
+          {"training_iteration", checkpoint.iteration},
+          {"score", encode_number(checkpoint.score)},
+          {"bytes", checkpoint.bytes},
+          {"path", place.string()},
+          {"where", where_text(place)}};
 }
 
 /// Those that it has reported, the objectives first.
@@ -273,12 +274,13 @@ int show_command(const ShowRequest& request) {
   if (has_more) lines.emplace_back("", "... and more: --json");
   key = "checkpoints";
   for (const auto& checkpoint : trial.checkpoints) {
+    const auto place = paths::checkpoint(own, checkpoint.index);
     lines.emplace_back(
         std::exchange(key, ""),
-        paths::checkpoint(own, checkpoint.index).filename().string() + ", iteration " +
-            std::to_string(checkpoint.iteration) + ", " +
+        place.filename().string() + ", iteration " + std::to_string(checkpoint.iteration) + ", " +
             format_bytes(static_cast<double>(checkpoint.bytes)) +
-            (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)));
+            (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
+            (is_here(place) ? "" : ", only on the remote"));
   }
   lines.emplace_back("directory", own.string());
   print_pairs(lines);

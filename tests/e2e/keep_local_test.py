@@ -142,6 +142,44 @@ class Kept(KeptCase):
         self.assertIn("checkpoint 2 of iteration 4 is used instead", done.err)
         self.assert_whole()
 
+    def test_what_lies_in_the_place_of_a_file_that_says_where_one_is_counts_for_nothing(self):
+        def swap():
+            shutil.copy(self.checkpoint(2, trial=1) + ".remote.json", self.checkpoint(3) + ".remote.json")
+
+        def older():
+            shutil.copy(self.checkpoint(2) + ".remote.json", self.checkpoint(3) + ".remote.json")
+
+        def directory():
+            os.remove(self.checkpoint(3) + ".remote.json")
+            os.mkdir(self.checkpoint(3) + ".remote.json")
+
+        def fifo():
+            os.remove(self.checkpoint(3) + ".remote.json")
+            os.mkfifo(self.checkpoint(3) + ".remote.json")
+
+        self.killed(samples=2)
+        shutil.copytree(self.path("results"), self.path("kept"), ignore=shutil.ignore_patterns("*.sock"))
+        shutil.copytree(self.far, self.path("kept-far"))
+        for harm in (swap, older, directory, fifo):
+            with self.subTest(harm.__name__):
+                for place, kept in ((self.path("results"), "kept"), (self.far, "kept-far")):
+                    shutil.rmtree(place)
+                    shutil.copytree(self.path(kept), place)
+                harm()
+                self.damage_both(4)
+                done = self.resume()
+                self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
+                self.assert_whole(2)
+
+    def test_a_checkpoint_of_another_trial_in_the_place_of_one_is_not_used(self):
+        self.killed(samples=2)
+        shutil.rmtree(self.checkpoint(4))
+        shutil.copytree(self.checkpoint(4, trial=1), self.checkpoint(4))
+        done = self.resume()
+        self.assertIn("another one lies in its place", done.err)
+        self.assertIn("it is fetched from the remote", done.err)
+        self.assert_whole(2)
+
     def test_a_pull_takes_them_all(self):
         driver = self.begin()
         self.let_go()
@@ -228,18 +266,34 @@ class ByHand(KeptCase):
                                  "resume_from_checkpoint": self.checkpoint(2)})
         self.assertIn(self.sentence, self.tune("validate", "next.json", expect=2).err)
 
-    def test_python_says_it_too_and_knows_its_metrics(self):
-        script = ("import tune\n"
+    def python(self, script):
+        script = ("import os, tune\n"
                   "result = tune.ResultGrid('results/spec')[0]\n"
                   "kept = [checkpoint for checkpoint, metrics in result.best_checkpoints if metrics['count'] == 4]\n"
-                  "try:\n"
-                  "    kept[0].to_directory()\n"
-                  "except FileNotFoundError as error:\n"
-                  "    print(error)\n")
-        done = subprocess.run([sys.executable, "-c", script], cwd=self.dir, capture_output=True, text=True,
+                  + script)
+        return subprocess.run([sys.executable, "-c", script], cwd=self.dir, capture_output=True, text=True,
                               env={**os.environ, "PYTHONPATH": os.environ["PYTHON_PACKAGE"], "TUNE_BINARY": TUNE},
                               timeout=LIMIT_S, check=False)
-        self.assertIn(f"tune fetch {self.checkpoint(2)}", done.stdout, done.stderr)
+
+    def test_python_reads_one_that_is_not_here_and_leaves_it_there(self):
+        done = self.python("with kept[0].as_directory() as directory:\n"
+                           "    print(open(directory + '/state').read())\n"
+                           "print(os.path.exists(directory))\n"
+                           "print(sorted(os.listdir(kept[0].to_directory('copy'))))\n")
+        self.assertEqual(done.stdout.split("\n")[:3], ["4", "False", "['state']"], done.stderr)
+        self.assertEqual(self.evicted(), [1, 2, 3, 4, 5])
+        self.damage(self.on_remote(2))
+        self.assertIn("RuntimeError: tune: ", self.python("kept[0].to_directory()\n").stderr)
+
+    def test_a_copy_is_taken_while_a_driver_runs(self):
+        with open(self.path("results", "spec", "LOCK"), "ab"):
+            pass
+        self.tune("fetch", self.checkpoint(2), "--to", "one")
+        self.assertEqual(self.read("one/state"), "4")
+        self.assertIn("is not empty", self.refused("fetch", self.checkpoint(2), "--to", "one"))
+        self.tune("fetch", self.checkpoint(6), "--to", "two")
+        self.assertEqual(sorted(os.listdir(self.path("two"))), ["manifest.json", "state"])
+        self.assertEqual(self.evicted(), [1, 2, 3, 4, 5])
 
     def test_one_is_fetched_by_hand(self):
         self.assertIn("is back", self.tune("fetch", self.checkpoint(2)).out)
@@ -249,9 +303,14 @@ class ByHand(KeptCase):
         self.assertIn("is here already", self.tune("fetch", self.checkpoint(2)).out)
         self.assertIn("nothing says where it is", self.refused("fetch", self.checkpoint(9)))
         self.assertIn("is no checkpoint's place", self.refused("fetch", self.path("results", "spec", "a", "b")))
+        self.tune("fetch", "results/spec")
+        self.assertEqual(self.evicted(), [])
+        self.assertIn("all are here already", self.tune("fetch", "results/spec/trial_00000").out)
 
     def test_one_that_is_damaged_on_the_remote_is_not_taken_by_hand(self):
         self.damage(self.on_remote(2))
+        self.assertIn("only on the remote", self.tune("best", "results/spec", "--metric", "count", "--mode", "max").out)
+        self.assertIn("only on the remote", self.tune("show", "results/spec", "0").out)
         self.assertIn("state has", self.refused("fetch", self.checkpoint(2), expect=3))
         self.assertEqual(self.evicted(), [1, 2, 3, 4, 5])
 
@@ -285,6 +344,7 @@ class Troubled(KeptCase):
         self.wait_until(lambda: self.states()[1] == "TERMINATED", "the other one ends")
         self.assertEqual(self.states()[0], "RUNNING")
         self.assertIn("waited for", self.tune("status", "results/spec").out)
+        self.assertRegex(self.tune("show", "results/spec", "0").out, r"waits for +its checkpoint, for \d+ s")
         self.store.held = ""
         self.store.released.set()
         self.finish(driver, 0)

@@ -172,8 +172,7 @@ class Troubled(RemoteCase):
     def assert_pushed_later(self):
         """What is there is never taken for more than it is, and `push` mends it."""
         self.store.fault = ""
-        self.assertEqual(self.json("remote", "verify", "hostile:bucket/sweeps/spec", expect=3)["checkpoints"],
-                         0)
+        self.assertIn("there is no experiment on", self.refused("remote", "verify", "hostile:bucket/sweeps/spec"))
         self.tune("push", "results/spec")
         check = self.verified("hostile:bucket/sweeps/spec")
         self.assertEqual(check["damage"], [])
@@ -372,8 +371,20 @@ class Refused(RemoteCase):
         self.assertIn("holds another experiment of this name", self.refusal(self.far))
 
     def test_nothing_to_pull(self):
-        self.assertIn("there is no experiment on", self.refused("pull", self.far + "/nothing"))
+        for words in (["pull"], ["remote", "verify"], ["resume", "--remote"]):
+            self.assertIn("there is no experiment on", self.refused(*words, self.far + "/nothing"))
         self.assertFalse(os.path.exists(self.path("results", "nothing")))
+
+    def test_what_a_remote_holds_is_no_experiment_and_its_place_is_none_either(self):
+        self.write("spec.json", self.quadratic(remote={"path": self.far}))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertIn("is what a remote holds of an experiment: tune pull", self.refused("status", self.far + "/spec"))
+        self.assertIn("name one of those below it, spec", self.refused("resume", "--remote", self.far, "other"))
+        # Where the experiment is already, the place above may be named as it was for the run.
+        self.tune("resume", "results/spec", "--remote", self.far, "--num-samples", "3", "--progress", "none")
+        os.mkdir(self.path("far", "deep"))
+        self.assertIn(f"--remote {self.far}/deep/spec",
+                      self.refused("resume", "results/spec", "--remote", self.far + "/deep", "--progress", "none"))
 
     def test_a_pull_into_what_is_there(self):
         self.write("spec.json", self.quadratic(remote={"path": self.far}))
@@ -411,6 +422,69 @@ class TwoMachines(RemoteCase):
             pass
         self.finish(driver, 0)
         self.assertFalse(os.path.exists(self.path("other", "CURRENT")))
+
+    def killed(self):
+        self.spec({"iterations": 40, "block_at": 20}, remote={"path": self.far})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "60")
+        self.wait_until(lambda: any("state/COMMIT" in name for name in self.objects("spec")), "a state")
+        driver.kill()
+        driver.wait()
+        with open(self.go, "w", encoding="ascii"):
+            pass
+
+    def lease(self):
+        with open(os.path.join(self.far, "spec", "LEASE.json"), encoding="utf-8") as file:
+            return json.loads(file.read().split(" ", 1)[1])
+
+    def test_a_resume_that_is_refused_gives_back_what_it_has_taken_over(self):
+        self.spec({"iterations": 5}, remote={"path": self.far})
+        self.tune("run", "spec.json", "--progress", "none")
+        self.assertTrue(self.lease()["released"])
+        self.assertIn('got "oops"', self.tune("resume", "--remote", self.far + "/spec", "other", "--num-samples",
+                                              "oops", expect=2).err)
+        self.assertTrue(self.lease()["released"])
+        # So another one need not wait.
+        self.tune("resume", "--remote", self.far + "/spec", "third", "--num-samples", "4", "--progress", "none")
+        self.assertTrue(self.lease()["released"])
+
+    def test_an_interrupt_ends_the_wait_for_another_driver_which_is_said_seldom(self):
+        self.killed()
+        with open(os.path.join(self.far, "spec", "LEASE.json"), "w", encoding="ascii") as file:
+            file.write("of whom?")
+        with open(self.path("said"), "wb") as said:
+            other = self.start("resume", "results/spec", "--progress", "none", stderr=said)
+        self.wait_until(lambda: "or has died: silent for" in self.read("said"), "that it waits")
+        with self.assertRaises(subprocess.TimeoutExpired):
+            other.wait(3)
+        other.send_signal(signal.SIGTERM)
+        self.finish(other, 130)
+        self.assertEqual(self.read("said").count("or has died: silent for"), 1, self.read("said"))
+        self.assertIn("interrupted while it waited for " + self.far, self.read("said"))
+        self.assertNotIn("left by force", self.read("said"))
+
+    def test_a_store_that_is_not_mounted_any_more_is_waited_for_and_gets_nothing(self):
+        self.killed()
+        os.rename(self.far, self.path("away"))
+        os.mkdir(self.far)
+        done = self.tune("resume", "results/spec", "--progress", "none", "--set", "remote/flush_s=1", expect=7)
+        self.assertIn("is it mounted", done.err)
+        self.assertEqual(self.objects(), [])
+        os.rmdir(self.far)
+        os.rename(self.path("away"), self.far)
+        self.tune("push", "results/spec")
+        self.assertEqual(self.verified()["damage"], [])
+
+    def test_a_state_that_is_damaged_is_passed_over_and_that_is_said(self):
+        self.spec({"iterations": 200, "step_s": 0.05}, num_samples=1, remote={"path": self.far})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
+        self.wait_until(lambda: sum("state/COMMIT" in name for name in self.objects("spec")) > 1, "two states")
+        driver.kill()
+        driver.wait()
+        newest = max(name for name in self.objects("spec") if "state/COMMIT" in name)
+        os.truncate(os.path.join(self.far, newest), 30)
+        done = self.tune("pull", self.far + "/spec", "copy", expect=3)
+        self.assertIn("is damaged, or was removed: the state before it is taken", done.err)
+        self.assertTrue(self.json("ls", "copy"))
 
     def test_a_driver_that_was_taken_over_from_ends(self):
         self.spec({"iterations": 40, "block_at": 20}, remote={"path": self.far})

@@ -24,6 +24,12 @@ class Error : public std::runtime_error {
   Fault fault_;
 };
 
+/// Told to leave while it waited for something, before anything was begun: exit code 130.
+class WaitInterrupted : public Error {
+ public:
+  explicit WaitInterrupted(const std::string& sentence) : Error(Fault::user, sentence) {}
+};
+
 /// Shorthands for `throw`.
 inline Error user_error(const std::string& sentence) { return {Fault::user, sentence}; }
 inline Error machine_error(const std::string& sentence) { return {Fault::machine, sentence}; }

@@ -140,8 +140,8 @@ std::pair<TrialId, const Checkpoint*> Experiment::restore_point(TrialId id) cons
   if (trial.donor) {
     const Trial& donor = this->trial(trial.donor->trial);
     const Checkpoint* given = donor.checkpoint(trial.donor->index);
-    // It may have been found damaged since.
-    if (given == nullptr) given = donor.latest_checkpoint();
+    // It may have been found damaged since. What it was before its first step is nothing to copy.
+    if (given == nullptr && has_saved_itself(donor)) given = donor.latest_checkpoint();
     if (given != nullptr) return {donor.id, given};
   }
   return {id, trial.latest_checkpoint()};

@@ -50,7 +50,15 @@ std::optional<std::string> wrong_remote_path(const std::string& path) {
     return "must name a remote without options, since it is recorded and options may be keys: put "
            "them into rclone's configuration, or into variables like RCLONE_CONFIG_S3_ENDPOINT";
   }
-  if (colon == std::string::npos) return expected + "path, got '" + path + "'";
+  if (const std::size_t url = path.find("://"); url != std::string::npos) {
+    return expected + "path, got '" + path + "': rclone writes " + path.substr(0, url + 1) +
+           path.substr(url + 3);
+  }
+  if (colon == std::string::npos) {
+    const bool is_home = path == "~" || path.starts_with("~/");
+    const std::string absolute = is_home ? "$HOME" + path.substr(1) : "$PWD/" + path;
+    return expected + "path, got '" + path + "': a directory is \"" + absolute + "\"";
+  }
   const std::string_view name = std::string_view(remote).substr(is_on_the_fly ? 1 : 0);
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_name_char)) {
     return expected + "path, got '" + path + "'";

@@ -164,9 +164,12 @@ ControlAnswer ByHand::waits(TrialId id) const {
       what = "a save";
       break;
     default:
-      return {true, "", {id}};
+      if (attempt.has_begun) return {true, "", {id}};
+      what = "its checkpoint";
+      since = attempt.began_at;
+      break;
   }
-  const std::string late = conversation.late();
+  const std::string late = attempt.has_begun ? conversation.late() : "";
   return {true,
           what + (late.empty() ? "" : " from " + late) + ", for " +
               std::to_string(static_cast<std::int64_t>(run_.steady() - since)) + " s",

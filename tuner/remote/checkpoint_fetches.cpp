@@ -21,6 +21,7 @@ std::optional<std::string> note_evicted(FileSystem& files, const std::string& ro
   }
   files.make_directories(place.parent_path());
   files.remove_tree(place);
+  files.remove_tree(paths::evicted(place));  // what lies there may be no file
   write_evicted(files, place, {{root, marker.directory}, text});
   return std::nullopt;
 }
@@ -127,6 +128,11 @@ CheckpointFetches::Look CheckpointFetches::lost(const std::string& doing) {
 void CheckpointFetches::abandon() noexcept {
   if (!current_) return;
   store_.rcd().stop(current_->job);
+  try {
+    files_.remove_tree(aside(current_->checkpoint));
+  } catch (const Error&) {
+    // The next try removes it, or the next driver.
+  }
   current_.reset();
 }
 

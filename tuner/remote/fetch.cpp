@@ -1,5 +1,6 @@
 #include "tuner/remote/fetch.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "tuner/core/error.h"
@@ -11,28 +12,90 @@
 
 namespace tune {
 
-bool fetch(FileSystem& files, const std::filesystem::path& checkpoint) {
-  const auto trial = parse_trial_id(checkpoint.parent_path().filename().native());
-  const auto index = paths::parse_checkpoint(checkpoint.filename().native());
-  if (!trial || !index) {
-    throw user_error(checkpoint.native() +
-                     " is no checkpoint's place: name it like results/digits/trial_00003/" +
-                     "checkpoint_000001");
-  }
-  if (files.exists(checkpoint)) return false;
-  const auto evicted = find_evicted(files, checkpoint);
-  if (!evicted) {
-    throw user_error("there is no " + checkpoint.native() + ", and nothing says where it is");
-  }
-  const auto experiment = checkpoint.parent_path().parent_path();
+namespace {
+
+using std::filesystem::path;
+
+path experiment_of(const path& place) { return place.parent_path().parent_path(); }
+
+Evicted require_evicted(FileSystem& files, const path& place) {
+  auto evicted = find_evicted(files, place);
+  if (evicted) return *std::move(evicted);
+  throw user_error("there is no " + place.native() +
+                   ", and nothing says where it is: tune checkpoints " +
+                   experiment_of(place).native() + " lists those that there are");
+}
+
+void download(FileSystem& files, const RemotePlace& from, const path& staging, const path& to) {
   const std::atomic<bool> stop = false;
   Rcd rcd(std::nullopt, stop);
-  RemoteStore store(rcd, files, evicted->place.remote, remote_directory(experiment));
+  RemoteStore store(rcd, files, from.remote, staging);
   store.check_name();
-  CheckpointStore keeper(files, experiment);
-  store.get_tree(evicted->place.directory, keeper.begin({*trial, *index}, 0));
-  if (const auto damage = keeper.accept({*trial, *index})) throw machine_error(*damage);
+  store.get_tree(from.directory, to);
+}
+
+}  // namespace
+
+std::vector<path> evicted_below(FileSystem& files, const path& directory) {
+  std::vector<path> found;
+  for (const DirectoryEntry& entry : files.list(directory)) {
+    if (entry.is_directory && parse_trial_id(entry.name)) {
+      const auto more = evicted_below(files, directory / entry.name);
+      found.insert(found.end(), more.begin(), more.end());
+    } else if (const auto index = paths::parse_evicted(entry.name)) {
+      const path place = paths::checkpoint(directory, *index);
+      if (find_evicted(files, place)) found.push_back(place);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+CheckpointRef checkpoint_at(const path& place) {
+  const auto trial = parse_trial_id(place.parent_path().filename().native());
+  const auto index = paths::parse_checkpoint(place.filename().native());
+  if (trial && index) return {*trial, *index};
+  throw user_error(place.native() +
+                   " is no checkpoint's place: name it like results/digits/trial_00003/" +
+                   "checkpoint_000001");
+}
+
+bool fetch(FileSystem& files, const path& place) {
+  const CheckpointRef checkpoint = checkpoint_at(place);
+  if (const auto there = files.entry(place)) {
+    if (there->is_directory) return false;
+    throw user_error(place.native() + " is no directory: remove it");
+  }
+  const Evicted evicted = require_evicted(files, place);
+  CheckpointStore keeper(files, experiment_of(place));
+  try {
+    download(files, evicted.place, remote_directory(experiment_of(place)),
+             keeper.begin(checkpoint, 0));
+  } catch (const Error&) {
+    keeper.discard(checkpoint, 0);
+    throw;
+  }
+  if (const auto damage = keeper.accept(checkpoint)) throw machine_error(*damage);
   return true;
+}
+
+void fetch_copy(FileSystem& files, const path& place, const path& to) {
+  checkpoint_at(place);
+  if (files.exists(to) && !files.list(to).empty()) {
+    throw user_error(to.native() + " is not empty: name another directory");
+  }
+  files.make_directories(to);
+  CheckpointStore keeper(files, experiment_of(place));
+  if (files.exists(place)) {
+    keeper.put_back(place, to);
+    files.replace(paths::manifest(to), files.read(paths::manifest(place)));
+    return;
+  }
+  const Evicted evicted = require_evicted(files, place);
+  download(files, evicted.place, to, to);
+  if (const auto damage = keeper.damage_of_arrived(to, evicted.manifest)) {
+    throw machine_error(evicted.place.remote + "/" + evicted.place.directory + ": " + *damage);
+  }
 }
 
 }  // namespace tune

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -43,6 +44,13 @@ constexpr Seconds status_period_s = 1;
 /// A run does not wait longer for its remote before it begins.
 constexpr Seconds open_limit_s = 15;
 constexpr Seconds held_wait_s = 0.5;
+constexpr Seconds say_every_s = 10;
+/// A fetch that takes longer is said.
+constexpr Seconds fetch_patience_s = 10;
+/// A store is slow, and not silent, for so long.
+constexpr Seconds open_patience_s = 3;
+/// At the end, with a store that may not answer.
+constexpr Seconds release_limit_s = 2;
 /// Faults of this machine's disk pass where a snapshot took over meanwhile: said when they stay.
 constexpr int faults_until_said = 3;
 
@@ -70,6 +78,7 @@ class Mirror::Session {
     store_.check_name();
     const std::lock_guard lock(mirror_.mutex_);
     mirror_.shared_.up = memory_.checkpoints();
+    if (memory_.state()) mirror_.shared_.state_time = memory_.state()->time;
   }
   ~Session() {
     checkpoints_.abandon();
@@ -80,7 +89,10 @@ class Mirror::Session {
   bool has_lease() const { return lease_.is_held(); }
   /// Whether all that was tried last was put up.
   bool is_well() const { return failed_checkpoints_ == 0; }
-  void release() { lease_.release(); }
+  void release() {
+    rcd_.allow(release_limit_s);
+    lease_.release();
+  }
 
   /// Error (user) if that is refused for good, or for now.
   void acquire() {
@@ -150,7 +162,10 @@ class Mirror::Session {
     const CheckpointRef checkpoint = fetches_.under_way().value_or(*next);
     try {
       const auto look = fetches_.under_way() ? fetches_.look() : fetches_.begin(checkpoint);
-      if (look == CheckpointFetches::Look::coming) return true;
+      if (look == CheckpointFetches::Look::coming) {
+        say_if_slow(checkpoint);
+        return true;
+      }
       const bool is_lost = look == CheckpointFetches::Look::lost;
       mirror_.note_fetched(checkpoint,
                            is_lost ? "it is not whole on " + mirror_.root_ + " any more" : "");
@@ -161,6 +176,17 @@ class Mirror::Session {
       mirror_.note_fetch_failure(checkpoint, error);
       fetch_due_ = seconds_since_boot() + backoff_s(++failed_fetches_);
       return false;
+    }
+  }
+
+  void say_if_slow(CheckpointRef checkpoint) {
+    const Seconds now = seconds_since_boot();
+    if (fetching_ != checkpoint) {
+      fetching_ = checkpoint;
+      say_slow_at_ = now + fetch_patience_s;
+    } else if (now >= say_slow_at_) {
+      say_slow_at_ = std::numeric_limits<Seconds>::infinity();
+      mirror_.note_slow_fetch(checkpoint);
     }
   }
 
@@ -259,6 +285,8 @@ class Mirror::Session {
   CheckpointFetches fetches_;
   bool has_remembered_ = false;
   Seconds fetch_due_ = 0;
+  std::optional<CheckpointRef> fetching_;
+  Seconds say_slow_at_ = 0;
   int failed_fetches_ = 0;
   bool has_begun_state_ = false;
   std::vector<std::string> left_;  ///< directories that no marker makes whole
@@ -282,9 +310,23 @@ Mirror::Mirror(FileSystem& files, Options options)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(mutex_);
   auto until = Steady::now() + seconds(open_limit_s);
-  while (!shared_.is_open && !shared_.refusal && Steady::now() < until) {
+  const auto is_over = [&] { return options_.is_over && options_.is_over(); };
+  auto say_at = Steady::now() + seconds(open_patience_s);
+  while (!shared_.is_open && !shared_.refusal && Steady::now() < until && !is_over()) {
     changed_.wait_for(lock, seconds(0.2));
-    if (shared_.is_waiting) until = Steady::now() + seconds(open_limit_s);
+    const auto now = Steady::now();
+    if (shared_.is_waiting) until = now + seconds(open_limit_s);
+    if (shared_.is_waiting || now < say_at || shared_.is_open || !options_.on_wait) continue;
+    options_.on_wait(root_ + " has not answered yet; it is waited for, at most " +
+                     std::to_string(static_cast<int>(open_limit_s)) + " s");
+    say_at = until;
+  }
+  if (!shared_.is_open && !shared_.refusal && is_over()) {
+    stop_ = true;
+    lock.unlock();
+    changed_.notify_all();
+    thread_.join();
+    throw WaitInterrupted("interrupted while it waited for " + root_);
   }
   shared_.is_open = true;
   if (!shared_.refusal) return;
@@ -309,6 +351,7 @@ void Mirror::run() {
   std::unique_ptr<Session> session;
   int failures_in_a_row = 0;
   Seconds status_due = 0;
+  Seconds said_at = -say_every_s;
   while (!stop_) {
     Seconds wait_s = 0;
     bool is_held = false;
@@ -321,7 +364,11 @@ void Mirror::run() {
     } catch (const RemoteLeaseHeld& held) {
       // Nothing was begun yet: it is known soon whether that driver lives.
       is_held = !is_open();
-      is_held ? options_.on_wait(held.what()) : note_failure(held);
+      if (!is_held) note_failure(held);
+      if (is_held && seconds_since_boot() - said_at >= say_every_s) {
+        if (options_.on_wait) options_.on_wait(held.what());
+        said_at = seconds_since_boot();
+      }
       wait_s = held_wait_s;
     } catch (const Error& error) {
       ++failures_in_a_row;
@@ -355,7 +402,7 @@ void Mirror::run() {
     if (shared_.is_finishing) wait_s = std::min(wait_s, 1.0);
     if (wait_s > 0 && !stop_) changed_.wait_for(lock, seconds(wait_s));
   }
-  if (session && session->has_lease() && !stop_) session->release();
+  if (session && session->has_lease()) session->release();
   if (is_open()) write_status();
   const std::lock_guard lock(mutex_);
   shared_.has_ended = true;

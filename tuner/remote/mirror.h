@@ -34,12 +34,14 @@ class Mirror final : public CheckpointMirror {
     Seconds lease_s = 60;
     /// Told again and again what is waited for: another driver, of which nothing is heard.
     std::function<void(const std::string& sentence)> on_wait;
+    /// Whether that is waited for no more: WaitInterrupted. Empty: never.
+    std::function<bool()> is_over = {};
   };
   /// Starts rclone and takes the lease. A store that cannot be reached is waited for later; Error
   /// (user) for what does not pass by itself: no rclone, no such remote, another experiment there,
   /// another driver.
   Mirror(FileSystem& files, Options options);
-  /// Ends without waiting for anything; see `finish`.
+  /// Gives the lease back if that is soon done; waits for nothing else, see `finish`.
   ~Mirror() override;
 
   /// A checkpoint that the experiment knows as it begins.
@@ -104,6 +106,7 @@ class Mirror final : public CheckpointMirror {
   void note_lost(CheckpointRef checkpoint);
   std::optional<CheckpointRef> next_fetch() const;
   void note_fetched(CheckpointRef checkpoint, const std::string& lost);
+  void note_slow_fetch(CheckpointRef checkpoint);
   void note_fetch_failure(CheckpointRef checkpoint, const Error& error);
   static void say_it_waits(Shared& shared, CheckpointRef checkpoint, const std::string& why);
   void note_failure(const Error& error);

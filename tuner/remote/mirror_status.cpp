@@ -23,6 +23,13 @@ void Mirror::note_failure(const Error& error) {
   for (const CheckpointRef& each : shared_.fetches) say_it_waits(shared_, each, error.what());
 }
 
+void Mirror::note_slow_fetch(CheckpointRef checkpoint) {
+  const std::lock_guard lock(mutex_);
+  shared_.news.notices.push_back("checkpoint " + std::to_string(checkpoint.index) + " of " +
+                                 to_string(checkpoint.trial) + " is still on its way from " +
+                                 root_ + "; who is to start from it waits, and the others go on");
+}
+
 void Mirror::note_fetch_failure(CheckpointRef checkpoint, const Error& error) {
   const std::lock_guard lock(mutex_);
   ++shared_.failures;

@@ -79,10 +79,25 @@ std::optional<std::string> get_parts(FileSystem& files, RemoteStore& store,
   return std::nullopt;
 }
 
-/// The newest state that is whole; its parts are in `to`.
-StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to) {
+/// Where there is none, those that are one level below, for whoever has named the place above.
+std::string names_below(RemoteStore& store) {
+  constexpr std::size_t most_looked_at = 20;
+  const auto directories = store.directories();
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most_looked_at, directories.size()); ++i) {
+    if (!store.list(directories[i], false).contains(lease_name)) continue;
+    names += (names.empty() ? ": name one of those below it, " : ", ") + directories[i];
+  }
+  return names;
+}
+
+/// The newest state that is whole; its parts are in `to`. What is wrong with a newer one is added
+/// to `problems`.
+StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
+                      std::vector<std::string>& problems) {
   constexpr int patience = 3;
   std::string wrong;
+  std::string wrong_name;
   for (int attempt = 0; attempt < patience; ++attempt) {
     const Listing state = store.list("state", false);
     for (const auto& [session, number] : state_markers(state)) {
@@ -92,14 +107,22 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to) {
       auto why = marker ? wrong_parts(*marker, state)
                         : std::optional(name + " is damaged, or was removed");
       if (!why) why = get_parts(files, store, *marker, to);
-      if (!why) return *marker;
-      if (wrong.empty()) wrong = *why;
+      if (!why) {
+        // What was replaced meanwhile was not damaged.
+        const bool is_there = !wrong.empty() && store.get_text(wrong_name).has_value();
+        if (is_there) problems.push_back(wrong + ": the state before it is taken");
+        return *marker;
+      }
+      if (wrong.empty()) {
+        wrong = *why;
+        wrong_name = name;
+      }
       files.remove_tree(to);
     }
     // A driver that runs removes what it has replaced: the next look finds what is newer.
   }
   throw user_error("there is no experiment on " + store.root() +
-                   (wrong.empty() ? "" : " that is whole: " + wrong));
+                   (wrong.empty() ? names_below(store) : " that is whole: " + wrong));
 }
 
 /// All markers of checkpoints that are whole by their sizes; of several of one, the last by name.
@@ -313,9 +336,10 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
   RemoteStore store(rcd, files, options.root, remote_directory(directory));
   store.check_name();
   files.make_directories(scratch);
+  std::vector<std::string> problems;
   StateMarker state;
   try {
-    state = get_state(files, store, scratch / "state");
+    state = get_state(files, store, scratch / "state", problems);
   } catch (const Error&) {
     if (!was_there) files.remove_tree(directory);
     throw;
@@ -328,17 +352,31 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     if (options.takes_over) {
       wait_for_lease(lease, options);
       // The driver that had it may have gone on for a while.
-      state = get_state(files, store, scratch / "state");
+      problems.clear();
+      state = get_state(files, store, scratch / "state", problems);
       memory.set_state(state);
     }
     Pulled pulled = get_rest(files, store, memory, lease, directory, scratch, !options.takes_over);
     pulled.time = state.time;
+    pulled.problems.insert(pulled.problems.begin(), problems.begin(), problems.end());
     put_together(files, state, scratch / "state", directory);
     files.remove_tree(scratch);
     return pulled;
   } catch (const Error&) {
     lease.release();
     throw;
+  }
+}
+
+void give_back(FileSystem& files, const std::string& root, const path& directory) noexcept {
+  try {
+    const std::atomic<bool> stop = false;
+    Rcd rcd(std::nullopt, stop);
+    RemoteStore store(rcd, files, root, remote_directory(directory));
+    UploadMemory memory(files, directory, root);
+    RemoteLeaseHolder(store, memory, 0).release_left();
+  } catch (const std::exception&) {
+    // Whoever comes next waits for the whole lease.
   }
 }
 
@@ -379,6 +417,7 @@ RemoteCheck check_remote(FileSystem& files, const std::string& root, const path&
   }
   if (!check.state) check.damage.push_back("there is no whole state of an experiment on " + root);
   const Listing all = store.list("", true);
+  check.is_empty = state.empty() && !all.contains(lease_name) && !all.contains("experiment.json");
   auto directories = checkpoint_directories(all);
   const auto markers = get_markers(files, store, all, scratch / "markers", check.damage);
   for (const auto& [checkpoint, marker] : markers) {

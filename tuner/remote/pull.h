@@ -19,7 +19,7 @@ struct Pulled {
   std::uint64_t bytes = 0;  ///< of checkpoints
   bool is_whole = true;     ///< false: of the checkpoints only where they are
   Seconds time = 0;         ///< Unix: when the state was put up, by the clock of whoever did
-  std::vector<std::string> problems;  ///< checkpoints that could not be taken, as sentences
+  std::vector<std::string> problems;  ///< what could not be taken, as sentences
 };
 
 struct PullOptions {
@@ -36,12 +36,18 @@ struct PullOptions {
 /// After an error there is no experiment in the directory, and another pull into it goes on.
 Pulled pull(FileSystem& files, const PullOptions& options);
 
+/// Gives back the lease that a pull which `takes_over` has left to `directory`, if that still has
+/// it: nobody goes on from there.
+void give_back(FileSystem& files, const std::string& root,
+               const std::filesystem::path& directory) noexcept;
+
 /// Whether an experiment's state was ever put on the remote; whether one is whole is not looked at.
 /// `scratch`: a directory that is removed. RemoteError if that cannot be told.
 bool is_experiment_there(FileSystem& files, const std::string& root,
                          const std::filesystem::path& scratch);
 
 struct RemoteCheck {
+  bool is_empty = false;              ///< there is nothing of an experiment
   std::optional<StateMarker> state;   ///< the one that a pull would take
   std::size_t checkpoints = 0;        ///< whole ones
   std::uint64_t bytes = 0;            ///< of those

@@ -15,6 +15,7 @@
 #include "tuner/exec/spawn.h"
 #include "tuner/remote/http.h"
 #include "tuner/remote/markers.h"
+#include "tuner/store/liveness.h"
 
 namespace tune {
 
@@ -28,6 +29,8 @@ constexpr Seconds start_limit_s = 20;
 /// Of a request to the server itself, which only starts jobs and tells of them.
 constexpr Seconds call_limit_s = 20;
 constexpr off_t most_log_bytes = 1 << 20;
+/// There never will be one of an invalid name, either.
+constexpr std::initializer_list<const char*> no_bucket = {"NoSuchBucket", "InvalidBucketName"};
 constexpr int oldest_minor = 60;  ///< of rclone 1: what was tried
 
 bool has(const std::string& words, std::initializer_list<const char*> any) {
@@ -36,7 +39,9 @@ bool has(const std::string& words, std::initializer_list<const char*> any) {
 }
 
 Kind kind_of(const std::string& words) {
-  if (has(words, {"didn't find section in config file", "unknown fs type", "didn't find backend"}))
+  if (has(words,
+          {"didn't find section in config file", "unknown fs type", "didn't find backend"}) ||
+      has(words, no_bucket))
     return Kind::misnamed;
   if (has(words, {"object not found", "directory not found", "NoSuchKey"})) return Kind::missing;
   if (has(words, {"no space left", "file too big for remaining disk space", "disk quota exceeded",
@@ -66,7 +71,8 @@ const char* sentence_of(Kind kind) {
     case Kind::missing:
       return "it is not there";
     case Kind::misnamed:
-      return "rclone knows no such remote (rclone config, or variables like RCLONE_CONFIG_S3_TYPE)";
+      return "rclone knows no such remote: rclone listremotes shows those that it knows, rclone "
+             "config adds one";
     case Kind::damaged:
       return "what has arrived is not what was sent";
     case Kind::abandoned:
@@ -83,11 +89,13 @@ RemoteError explain_remote(const std::string& while_doing, const std::string& wo
   const Kind kind = kind_of(words);
   constexpr std::size_t shown = 300;
   std::string own = clean_text(words.substr(0, shown));
-  const bool is_clock = has(words, {"RequestTimeTooSkewed", "RequestExpired"});
-  return {kind, while_doing + ": " +
-                    (is_clock ? "the clock of this machine and that of the store differ too much"
-                              : sentence_of(kind)) +
-                    (own.empty() ? "" : " (" + own + ")")};
+  const char* sentence = sentence_of(kind);
+  if (has(words, {"RequestTimeTooSkewed", "RequestExpired"})) {
+    sentence = "the clock of this machine and that of the store differ too much";
+  } else if (has(words, no_bucket)) {
+    sentence = "there is no such bucket: rclone mkdir makes one";
+  }
+  return {kind, while_doing + ": " + sentence + (own.empty() ? "" : " (" + own + ")")};
 }
 
 Rcd::Rcd(std::optional<std::uint64_t> bytes_per_s, const std::atomic<bool>& stop)
@@ -172,6 +180,8 @@ std::string Rcd::log_text(std::size_t most) const {
   return text;
 }
 
+void Rcd::allow(Seconds more_s) { allowed_until_ = seconds_since_boot() + more_s; }
+
 bool Rcd::is_alive() const { return process_ && !process_->ended(); }
 
 Json Rcd::call(const std::string& method, const Json& parameters) {
@@ -225,9 +235,11 @@ Json Rcd::run(const std::string& doing, const std::string& method, Json paramete
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(pause * 2, std::chrono::milliseconds(50))) {
     if (auto output = look(doing, job)) return *std::move(output);
-    if (stop_ || Steady::now() >= until) {
+    const bool is_stopped = stop_ && seconds_since_boot() >= allowed_until_;
+    if (is_stopped || Steady::now() >= until) {
       stop(job);
-      if (stop_) throw RemoteError(Kind::abandoned, doing + ": " + sentence_of(Kind::abandoned));
+      if (is_stopped)
+        throw RemoteError(Kind::abandoned, doing + ": " + sentence_of(Kind::abandoned));
       throw RemoteError(Kind::unreachable, doing + ": the store has not answered within " +
                                                std::to_string(static_cast<long>(limit_s)) + " s");
     }

@@ -53,6 +53,9 @@ class Rcd {
   /// Calls `method` as a job and waits for its end, at most `limit_s`, then stops it. RemoteError.
   Json run(const std::string& doing, const std::string& method, Json parameters, Seconds limit_s);
 
+  /// Gives what is waited for so long from now on, though `stop` is true: to say a last word.
+  void allow(Seconds more_s);
+
   // The same in steps, for what takes long.
   using Job = std::int64_t;
   Job begin(const std::string& method, Json parameters);
@@ -76,6 +79,7 @@ class Rcd {
   FileDescriptor socket_;  ///< not used; open as long as it lives
   std::optional<Process> process_;
   std::uint16_t port_ = 0;
+  Seconds allowed_until_ = 0;
 };
 
 }  // namespace tune

@@ -50,6 +50,17 @@ void RemoteLeaseHolder::refuse_other_state(const std::optional<StateMarkerName>&
   }
 }
 
+/// An empty mount point takes everything, and has nothing of what it was given.
+void RemoteLeaseHolder::require_something(bool has_lease,
+                                          const std::optional<StateMarkerName>& newest) {
+  if (has_lease || newest || !memory_.state()) return;
+  throw RemoteError(
+      RemoteError::Kind::unreachable,
+      "nothing is on " + store_.root() + " of the experiment that was put there: " +
+          "is it mounted, is it the right place? If it was removed for good, remove " +
+          "the directory remote/ of the experiment, and all is put up again");
+}
+
 void RemoteLeaseHolder::refuse(const RemoteLease& other) {
   is_held_ = false;
   throw RemoteTakenOver("the experiment on " + store_.root() + " was taken over by " +
@@ -63,6 +74,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto newest = newest_state();
   const auto text = store_.get_text(lease_name);
   const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
+  require_something(text.has_value(), newest);
   const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
   if (!is_own && !takes_state) refuse_other_state(newest);
   if (text && !is_own && !(lease && lease->is_released)) {
@@ -121,6 +133,7 @@ void RemoteLeaseHolder::renew() {
   const auto text = store_.get_text(lease_name);
   const auto there = text ? parse_remote_lease(*text) : std::nullopt;
   if (there && there->owner != own_.owner) refuse(*there);
+  if (!text) require_something(false, newest_state());
   write(false);
 }
 
@@ -130,6 +143,19 @@ void RemoteLeaseHolder::release() noexcept {
     const auto text = store_.get_text(lease_name);
     const auto there = text ? parse_remote_lease(*text) : std::nullopt;
     if (there && there->owner == own_.owner) write(true);
+  } catch (const std::exception&) {
+    // Whoever comes next waits for the whole lease.
+  }
+}
+
+void RemoteLeaseHolder::release_left() noexcept {
+  if (is_held_ || memory_.identity().owner.empty()) return;
+  try {
+    const auto text = store_.get_text(lease_name);
+    const auto there = text ? parse_remote_lease(*text) : std::nullopt;
+    if (!there || there->is_released || there->owner != memory_.identity().owner) return;
+    own_ = *there;
+    write(true);
   } catch (const std::exception&) {
     // Whoever comes next waits for the whole lease.
   }

@@ -41,13 +41,16 @@ class RemoteLeaseHolder {
   void acquire(bool takes_state = false);
 
   /// To be called now and then; renews it when that is due. RemoteTakenOver if another
-  /// has it.
+  /// has it. RemoteError, of both, also if nothing is there of what was put there.
   void renew();
   void release() noexcept;
+  /// The same for a lease that an earlier holder had from this very directory.
+  void release_left() noexcept;
 
   bool is_held() const { return is_held_; }
 
  private:
+  void require_something(bool has_lease, const std::optional<StateMarkerName>& newest);
   void refuse_other_state(const std::optional<StateMarkerName>& newest);
   std::optional<StateMarkerName> newest_state();
   void write(bool is_released);

@@ -110,24 +110,36 @@ std::optional<std::string> RemoteStore::get_text(const std::string& name) {
   return text;
 }
 
+/// An array, as rclone answers.
+Json RemoteStore::entries(const std::string& directory, bool recursive) {
+  try {
+    Json output =
+        rcd_.run("listing " + at(directory), "operations/list",
+                 {{"fs", root_},
+                  {"remote", directory},
+                  {"opt", {{"recurse", recursive}, {"noModTime", true}, {"noMimeType", true}}},
+                  {"_config", {{"UseListR", recursive}}}},
+                 recursive ? batch_limit_s : small_limit_s);
+    Json list = output.value("list", Json::array());
+    return list.is_array() ? list : Json::array();
+  } catch (const RemoteError& error) {
+    if (error.kind() == Kind::missing) return Json::array();
+    throw;
+  }
+}
+
+std::vector<std::string> RemoteStore::directories() {
+  std::vector<std::string> names;
+  for (const Json& entry : entries("", false)) {
+    if (entry.value("IsDir", false)) names.push_back(entry.value("Path", std::string()));
+  }
+  return names;
+}
+
 std::map<std::string, std::uint64_t> RemoteStore::list(const std::string& directory,
                                                        bool recursive) {
   std::map<std::string, std::uint64_t> sizes;
-  Json output;
-  try {
-    output = rcd_.run("listing " + at(directory), "operations/list",
-                      {{"fs", root_},
-                       {"remote", directory},
-                       {"opt", {{"recurse", recursive}, {"noModTime", true}, {"noMimeType", true}}},
-                       {"_config", {{"UseListR", recursive}}}},
-                      recursive ? batch_limit_s : small_limit_s);
-  } catch (const RemoteError& error) {
-    if (error.kind() == Kind::missing) return sizes;
-    throw;
-  }
-  const Json entries = output.value("list", Json::array());
-  if (!entries.is_array()) return sizes;
-  for (const Json& entry : entries) {
+  for (const Json& entry : entries(directory, recursive)) {
     if (entry.value("IsDir", false)) continue;
     std::string name = entry.value("Path", std::string());
     if (!directory.empty() && name.starts_with(directory + "/")) {

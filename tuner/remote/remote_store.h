@@ -36,6 +36,8 @@ class RemoteStore {
   /// The sizes of all objects in `directory` by their names in it; with `recursive`, below it too.
   /// A directory that is not there is empty.
   std::map<std::string, std::uint64_t> list(const std::string& directory, bool recursive);
+  /// The names of directories at the root.
+  std::vector<std::string> directories();
   /// Absent is fine.
   void remove(const std::string& name);
   void remove_tree(const std::string& directory);
@@ -54,6 +56,7 @@ class RemoteStore {
  private:
   std::string at(const std::string& name) const;
   std::filesystem::path stage(std::string_view text);
+  Json entries(const std::string& directory, bool recursive);
   Json copying(const std::string& name, const std::filesystem::path& file) const;
   void copy_named(const std::string& from, const std::string& to,
                   const std::vector<std::string>& names, const std::string& doing);

@@ -347,7 +347,12 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
 }
 
 std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
-  return verify_in(locate(ref));
+  const path checkpoint = locate(ref);
+  auto damage = verify_in(checkpoint);
+  if (!damage && !is_manifest_of(read_manifest(checkpoint), checkpoint)) {
+    damage = "another one lies in its place: its manifest says so";
+  }
+  return damage;
 }
 
 std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoint) {
@@ -458,7 +463,7 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
   const path checkpoint = locate(ref);
   const path corrupt = paths::checkpoint_corrupt(own_dir(ref.trial), ref.index);
   if (!files_.exists(checkpoint)) {
-    files_.remove_file(paths::evicted(checkpoint));
+    files_.remove_tree(paths::evicted(checkpoint));
     return files_.exists(corrupt) ? corrupt : path();
   }
   files_.remove_tree(corrupt);
@@ -470,7 +475,7 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
 void CheckpointStore::remove(CheckpointRef checkpoint) {
   own_dir(checkpoint.trial);
   files_.remove_tree(locate(checkpoint));
-  files_.remove_file(paths::evicted(locate(checkpoint)));
+  files_.remove_tree(paths::evicted(locate(checkpoint)));
 }
 
 void CheckpointStore::discard(CheckpointRef checkpoint, int attempt) {

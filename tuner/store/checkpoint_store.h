@@ -72,6 +72,10 @@ class CheckpointStore final : public CheckpointKeeper {
   bool is_evicted(CheckpointRef checkpoint) override;
   void evict(CheckpointRef checkpoint, const RemotePlace& place) override;
   std::optional<std::string> accept(CheckpointRef checkpoint) override;
+  /// Why what lies in `arrived` is not the whole checkpoint of that manifest, as a sentence. Makes
+  /// the links that a remote does not keep.
+  std::optional<std::string> damage_of_arrived(const std::filesystem::path& arrived,
+                                               const std::string& manifest);
 
   /// The manifest's whole JSON.
   Json read_manifest(CheckpointRef checkpoint);
@@ -100,8 +104,6 @@ class CheckpointStore final : public CheckpointKeeper {
   void require_own(TrialId trial, const std::filesystem::path& directory);
   std::optional<std::string> verify_in(const std::filesystem::path& checkpoint);
   Json read_manifest(const std::filesystem::path& checkpoint);
-  std::optional<std::string> damage_of_arrived(const std::filesystem::path& arrived,
-                                               const std::string& manifest);
   std::filesystem::path working_directory(TrialId trial);
   std::filesystem::path aside(CheckpointRef checkpoint, int attempt) const;
   CommittedCheckpoint publish(const ManifestHeader& header);

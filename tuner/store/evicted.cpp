@@ -15,10 +15,26 @@ constexpr int evicted_format = 1;
 
 }  // namespace
 
+bool is_manifest_of(const Json& manifest, const path& checkpoint) {
+  const auto trial = parse_trial_id(checkpoint.parent_path().filename().native());
+  const auto index = paths::parse_checkpoint(checkpoint.filename().native());
+  if (!manifest.is_object() || !trial || !index) return false;
+  const auto is = [&](const char* field, const Json& value) {
+    const auto found = manifest.find(field);
+    return found == manifest.end() || *found == value;
+  };
+  return is("trial_id", to_string(*trial)) && is("index", *index);
+}
+
 std::optional<Evicted> find_evicted(FileSystem& files, const path& checkpoint) {
   const path file = paths::evicted(checkpoint);
   if (files.exists(checkpoint) || !files.exists(file)) return std::nullopt;
-  std::string line = files.read(file);
+  std::string line;
+  try {
+    line = files.read(file);
+  } catch (const Error&) {
+    return std::nullopt;  // a directory, a device: it says nothing
+  }
   if (line.ends_with('\n')) line.pop_back();
   const auto text = journal_line_text(line);
   const Json json = text ? Json::parse(*text, nullptr, false) : Json();
@@ -27,8 +43,10 @@ std::optional<Evicted> find_evicted(FileSystem& files, const path& checkpoint) {
     if (json.at("evicted").get<int>() > evicted_format) {
       throw user_error(file.native() + " is of a newer program than this one: use that");
     }
-    return Evicted{{json.at("remote").get<std::string>(), json.at("directory").get<std::string>()},
-                   json.at("manifest").get<std::string>()};
+    Evicted evicted{{json.at("remote").get<std::string>(), json.at("directory").get<std::string>()},
+                    json.at("manifest").get<std::string>()};
+    if (!is_manifest_of(Json::parse(evicted.manifest), checkpoint)) return std::nullopt;
+    return evicted;
   } catch (const Json::exception&) {
     return std::nullopt;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "trainable/values.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
@@ -23,7 +24,11 @@ struct Evicted {
   std::string manifest;  ///< the text of its manifest.json
 };
 
-/// `checkpoint`: its directory. Nothing if that is there, or if nothing says where it is.
+/// Whether a manifest is of the checkpoint that has its place there, and not of another one.
+bool is_manifest_of(const Json& manifest, const std::filesystem::path& checkpoint);
+
+/// `checkpoint`: its directory. Nothing if that is there, or if nothing says where it is: what lies
+/// there may be anything.
 std::optional<Evicted> find_evicted(FileSystem& files, const std::filesystem::path& checkpoint);
 
 /// Synced when it returns. Error (machine).

@@ -127,6 +127,11 @@ bool has_experiments_files(FileSystem& files, const path& directory) {
 }
 
 Error no_experiment(FileSystem& files, const path& directory) {
+  if (files.exists(directory / "LEASE.json") && files.exists(directory / "state")) {
+    return user_error(directory.native() +
+                      " is what a remote holds of an experiment: tune pull takes a copy of it, and "
+                      "tune resume --remote goes on with it");
+  }
   const bool is_lost = files.exists(directory) && has_experiments_files(files, directory);
   return user_error("there is no experiment in " + directory.native() +
                     (is_lost ? std::string(": it has files of one, but no CURRENT; if that was "

@@ -20,19 +20,29 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def as_directory(self) -> Iterator[str]:
-        """The directory to read from, within a ``with``. FileNotFoundError if it is only on a
-        remote."""
-        self._require_here()
-        yield self.path
+        """The directory to read from, within a ``with``. What is only on the experiment's remote is
+        fetched, to a temporary directory that goes at the end. RuntimeError if it cannot be."""
+        if self._is_here():
+            yield self.path
+            return
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="checkpoint-") as directory:
+            self._fetch(directory)
+            yield directory
 
     def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
         """Copies it to `path`, or to a new temporary directory, and answers where it is. The file
-        ``manifest.json``, which is the driver's, is left out."""
-        self._require_here()
+        ``manifest.json``, which is the driver's, is left out. What is only on the experiment's
+        remote is fetched; RuntimeError if it cannot be, or if `path` then holds something."""
         import shutil
         import tempfile
 
         to = os.fspath(path) if path is not None else tempfile.mkdtemp(prefix="checkpoint-")
+        if not self._is_here():
+            self._fetch(to)
+            os.remove(os.path.join(to, "manifest.json"))
+            return to
         shutil.copytree(
             self.path,
             to,
@@ -44,12 +54,22 @@ class Checkpoint:
         )
         return to
 
-    def _require_here(self) -> None:
-        if not os.path.exists(self.path) and os.path.exists(self.path + ".remote.json"):
-            raise FileNotFoundError(
-                f"{self.path} is only on the experiment's remote: "
-                f"`tune fetch {self.path}` brings it back"
-            )
+    def _is_here(self) -> bool:
+        return os.path.exists(self.path) or not os.path.exists(self.path + ".remote.json")
+
+    def _fetch(self, directory: str) -> None:
+        import subprocess
+
+        from tune._binary import find_binary
+
+        done = subprocess.run(
+            [find_binary(), "fetch", self.path, "--to", directory],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip())
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.path!r})"

@@ -72,10 +72,12 @@ def _is_class(target: Any) -> bool:
     return isinstance(target, type) and issubclass(target, trainable.Trainable)
 
 
-def _hello(connection: Connection, is_class: bool) -> None:
+def _hello(connection: Connection, is_class: bool, can_save: bool) -> None:
     if is_class:
         # Only asking shows whether it can be reset: reset_config answers.
-        connection.send("hello", protocol=1, api="class", can_reset=True, can_save_at_start=True)
+        connection.send(
+            "hello", protocol=1, api="class", can_reset=True, can_save_at_start=can_save
+        )
     else:
         connection.send("hello", protocol=1, api="function", can_reset=False, can_save=True)
 
@@ -86,12 +88,12 @@ def _load_and_greet(connection: Connection, api: str | None, target: str) -> Any
     lock = threading.Lock()
     greeted = False
 
-    def greet(is_class: bool) -> None:
+    def greet(is_class: bool, can_save: bool = True) -> None:
         nonlocal greeted
         with lock:
             if not greeted:
                 greeted = True
-                _hello(connection, is_class)
+                _hello(connection, is_class, can_save)
 
     late = threading.Timer(_PATIENCE_S, greet, [api == "class"])
     late.daemon = True
@@ -101,7 +103,10 @@ def _load_and_greet(connection: Connection, api: str | None, target: str) -> Any
         found = load(target)
     finally:
         late.cancel()
-    greet(_is_class(found) if api is None else api == "class")
+    can_save = _is_class(found) and (
+        found.save_checkpoint is not trainable.Trainable.save_checkpoint
+    )
+    greet(_is_class(found) if api is None else api == "class", can_save)
     return found
 
 
