@@ -99,6 +99,20 @@ if __name__ == "__main__":
         self.assertEqual([round(loss, 6) for loss in found[0]], [0.5, 0.0, -0.5])
         self.assertEqual(found[1:], [1, [True] * 3])
 
+    def test_a_class_that_does_not_save_is_refused_a_checkpoint_at_the_start(self):
+        done = self.run_script(HEAD + """
+class Counts(tune.Trainable):
+    def step(self):
+        return {"loss": 1, "done": True}
+
+if __name__ == "__main__":
+    try:
+        tune.Tuner(Counts, {}, metric="loss", mode="min", checkpoint_config={"checkpoint_at_start": True}).fit()
+    except Exception as error:
+        print(error)
+""")
+        self.assertIn("can_save_at_start", done)
+
     def test_a_class_may_answer_its_state_as_a_dict_and_is_given_data_in_setup(self):
         self.write("lib.py", HEAD + """
 class Sums(tune.Trainable):
