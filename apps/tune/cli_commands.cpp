@@ -383,7 +383,7 @@ void add_look_commands(CLI::App& app, Line& line) {
   logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
   logs->add_option("--rank", line.logs.rank, "Of several workers, which one's")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 999))
       ->capture_default_str();
   logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
 

@@ -245,6 +245,8 @@ class Python(Case):
         with self.assertRaises(RuntimeError), blobs.Writer(path, {"a": ("U8", (3,))}) as writer:
             writer.write("a", b"n")
             raise RuntimeError
+        with self.assertRaisesRegex(blobs.BlobError, "tensor 'w' is a list, and no array or buffer"):
+            blobs.save(self.path("list.safetensors"), {"w": [1, 2]})
         with self.assertRaisesRegex(blobs.BlobError, "lacks the last 2 bytes of 'a'"), \
                 blobs.Writer(path, {"a": ("U8", (3,))}) as writer:
             writer.write("a", b"n")

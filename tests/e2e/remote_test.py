@@ -390,6 +390,7 @@ class Refused(RemoteCase):
         self.write("spec.json", self.quadratic(remote={"path": self.far}))
         self.tune("run", "spec.json", "--progress", "none")
         self.assertIn("holds an experiment already", self.refused("pull", self.far + "/spec"))
+        self.assertIn("spec.json is a file", self.refused("pull", self.far + "/spec", "spec.json"))
 
 
 OLD_RCLONE = """

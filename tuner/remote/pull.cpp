@@ -223,7 +223,11 @@ void require_room(FileSystem& files, const path& directory) {
     throw user_error(directory.native() + " holds an experiment already: go on with that (tune " +
                      "resume " + directory.native() + "), or name another directory");
   }
-  if (!files.exists(directory)) return;
+  const auto there = files.entry(directory);
+  if (!there) return;
+  if (!there->is_directory && !there->is_link) {
+    throw user_error(directory.native() + " is a file: name a directory");
+  }
   const bool is_interrupted_pull = files.exists(remote_directory(directory) / "pulling");
   const auto entries = files.list(directory);
   // A run that was refused leaves that much.

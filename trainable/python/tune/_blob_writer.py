@@ -148,7 +148,11 @@ def _declared(name: str, data: Any) -> tuple[str, Sequence[int]]:
         if kind in BY_NAME:
             return BY_NAME[kind], tuple(data.shape)
         raise BlobError(f"tensor {quoted(name)} is of the type {kind}, which the format lacks")
-    view = memoryview(data)
+    try:
+        view = memoryview(data)
+    except TypeError:
+        what = type(data).__name__
+        raise BlobError(f"tensor {quoted(name)} is a {what}, and no array or buffer") from None
     for dtype, (_, _, code) in DTYPES.items():
         if code and view.format == code:
             return dtype, view.shape or ()
