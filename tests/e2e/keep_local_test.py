@@ -180,6 +180,15 @@ class Kept(KeptCase):
         self.assertIn("it is fetched from the remote", done.err)
         self.assert_whole(2)
 
+    def test_an_experiment_that_was_moved_fetches_what_it_needs(self):
+        self.killed()
+        self.damage_both(4)
+        os.rename(self.path("results"), self.path("moved"))
+        self.let_go()
+        done = self.tune("resume", "moved/spec", "--progress", "none", "--lease-s", "5")
+        self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
+        self.assertEqual(self.iterations(0, "moved/spec"), list(range(1, 13)))
+
     def test_a_pull_takes_them_all(self):
         driver = self.begin()
         self.let_go()
@@ -370,6 +379,17 @@ class Troubled(KeptCase):
         driver.send_signal(signal.SIGINT)
         self.finish(driver, 130)
         self.assertEqual(self.states(), ["PENDING", "TERMINATED"])
+
+    def test_an_rclone_that_is_killed_while_it_fetches_is_replaced(self):
+        driver = self.waiting()
+        self.wait_until(self.store.holding.is_set, "a download")
+        [rclone] = [pid for children in glob.glob(f"/proc/{driver.pid}/task/*/children")
+                    for pid in self.read(children).split() if self.read(f"/proc/{pid}/comm") == "rclone\n"]
+        os.kill(int(rclone), signal.SIGKILL)
+        self.store.held = ""
+        self.store.released.set()
+        self.finish(driver, 0)
+        self.assert_whole(2)
 
     def test_a_driver_that_is_killed_while_it_fetches_leaves_nothing_half(self):
         driver = self.waiting()
