@@ -53,7 +53,8 @@ void RemoteLeaseHolder::refuse_other_state(const std::optional<StateMarkerName>&
 /// An empty mount point takes everything, and has nothing of what it was given.
 void RemoteLeaseHolder::require_something(bool has_lease,
                                           const std::optional<StateMarkerName>& newest) {
-  if (has_lease || newest || !memory_.state()) return;
+  const bool was_put_up = memory_.state() || !memory_.identity().owner.empty();
+  if (has_lease || newest || !was_put_up) return;
   throw RemoteError(
       RemoteError::Kind::unreachable,
       "nothing is on " + store_.root() + " of the experiment that was put there: " +
