@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "apps/tune/cli.h"
+#include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
 
