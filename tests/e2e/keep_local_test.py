@@ -189,6 +189,25 @@ class Kept(KeptCase):
         self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
         self.assertEqual(self.iterations(0, "moved/spec"), list(range(1, 13)))
 
+    def test_a_store_that_is_taken_away_under_a_run_gets_no_checkpoint_that_counts(self):
+        self.spec({"iterations": 60, "step_s": 0.1}, num_samples=2, remote=self.remote(flush_s=1),
+                  checkpoint_config={"checkpoint_frequency": 1})
+        driver = self.start("run", "spec.json", "--progress", "none", "--lease-s", "5")
+        self.wait_until(lambda: len(self.evicted()) > 4, "evictions")
+        os.rename(self.far, self.path("away"))
+        os.mkdir(self.far)
+        out = self.finish(driver, 7)
+        self.assertIn("is it mounted", out)
+        self.assertEqual([name for name in self.objects() if "COMMIT" in name], [])
+        os.rename(self.far, self.path("wrong"))
+        os.rename(self.path("away"), self.far)
+        self.tune("push", "results/spec")
+        check = self.verified()
+        self.assertEqual(check["damage"], [])
+        self.assertEqual(check["checkpoints"], self.json("status", "results/spec")["checkpoints"]["kept"])
+        self.tune("fetch", "results/spec")
+        self.assertEqual({c["verified"] for c in self.json("checkpoints", "results/spec", "--verify")}, {"ok"})
+
     def test_a_pull_takes_them_all(self):
         driver = self.begin()
         self.let_go()

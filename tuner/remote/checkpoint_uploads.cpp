@@ -40,10 +40,11 @@ std::optional<CheckpointRef> CheckpointUploads::under_way() const {
   return current_ ? std::optional(current_->marker.checkpoint) : std::nullopt;
 }
 
-bool CheckpointUploads::look() {
+bool CheckpointUploads::look(const std::function<void()>& before_marker) {
   const std::string doing = "uploading " + current_->marker.directory;
   try {
     if (store_.rcd().look(doing, current_->job)) {
+      before_marker();
       finish();
       current_.reset();
       return true;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,8 +25,9 @@ class CheckpointUploads {
   void begin(CheckpointRef checkpoint);
   std::optional<CheckpointRef> under_way() const;
   /// Takes the one under way further without waiting for its bytes; true once it is up.
-  /// RemoteError: it is not, and none is under way any more.
-  bool look();
+  /// `before_marker`: whether what is put there may count now; throws if not. Error: it is not up,
+  /// and none is under way any more.
+  bool look(const std::function<void()>& before_marker);
   /// Nobody wants it any more, or another server goes on.
   void abandon() noexcept;
 

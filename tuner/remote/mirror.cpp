@@ -224,7 +224,8 @@ class Mirror::Session {
 
   bool look_at(CheckpointRef current) {
     try {
-      return checkpoints_.look();
+      // A disk that was taken away leaves an empty place, which takes everything.
+      return checkpoints_.look([this] { lease_.confirm(); });
     } catch (const Error& error) {
       mirror_.note_nothing_under_way();
       note_begun();

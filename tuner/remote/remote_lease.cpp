@@ -131,11 +131,15 @@ void RemoteLeaseHolder::write(bool is_released) {
 
 void RemoteLeaseHolder::renew() {
   if (!is_held_ || seconds_since_boot() - renewed_at_ < lease_s_ / renewals_in_lease) return;
+  confirm();
+  write(false);
+}
+
+void RemoteLeaseHolder::confirm() {
   const auto text = store_.get_text(lease_name);
   const auto there = text ? parse_remote_lease(*text) : std::nullopt;
   if (there && there->owner != own_.owner) refuse(*there);
   if (!text) require_something(false, newest_state());
-  write(false);
 }
 
 void RemoteLeaseHolder::release() noexcept {

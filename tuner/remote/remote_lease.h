@@ -43,6 +43,8 @@ class RemoteLeaseHolder {
   /// To be called now and then; renews it when that is due. RemoteTakenOver if another
   /// has it. RemoteError, of both, also if nothing is there of what was put there.
   void renew();
+  /// The same look without renewing it: before anything that counts is put there.
+  void confirm();
   void release() noexcept;
   /// The same for a lease that an earlier holder had from this very directory.
   void release_left() noexcept;
