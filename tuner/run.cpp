@@ -218,13 +218,17 @@ struct Engine {
   void open_remote() {
     if (spec.remote.path.empty()) return;
     mirror = std::make_unique<Mirror>(
-        *own_files,
-        Mirror::Options{.directory = directory,
-                        .name = spec.name,
-                        .config = spec.remote,
-                        .lease_s = options.lease_s,
-                        .on_wait = options.on_wait,
-                        .is_over = [this] { return watchdog && watchdog->interrupts() > 0; }});
+        *own_files, Mirror::Options{.directory = directory,
+                                    .name = spec.name,
+                                    .config = spec.remote,
+                                    .lease_s = options.lease_s,
+                                    .on_wait = options.on_wait,
+                                    .is_over = [this] { return is_interrupted(); }});
+  }
+
+  bool is_interrupted() const {
+    return (watchdog && watchdog->interrupts() > 0) ||
+           (options.is_interrupted && options.is_interrupted());
   }
 
   std::string finish_remote() {

@@ -33,6 +33,8 @@ struct RunOptions {
   /// Told again and again what a run waits for before it begins: that an earlier driver, whose life
   /// cannot be seen, gives no sign of life. Nothing: it waits in silence.
   std::function<void(const std::string& sentence)> on_wait;
+  /// Whether the run was interrupted before it listened itself. Empty: no.
+  std::function<bool()> is_interrupted;
 };
 
 struct RunOutcome {

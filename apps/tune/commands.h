@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,24 +58,27 @@ int validate_command(const SpecSource& source);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
 
+/// While it lives, what interrupts this process is noted, and does not end it at once: it may hold
+/// a lease. What was ignored at the start stays so.
+class InterruptsNoted;
+/// Whether something was.
+bool was_interrupted();
+
 /// An experiment that was taken from its remote, with the lease, to be gone on with. At its end it
 /// gives the lease back, if the driver has not.
 class TakenOver {
  public:
-  TakenOver() = default;
-  TakenOver(std::string remote, std::filesystem::path directory)
-      : remote_(std::move(remote)), directory_(std::move(directory)) {}
+  TakenOver();
+  TakenOver(std::string remote, std::filesystem::path directory,
+            std::unique_ptr<InterruptsNoted> interrupts);
   ~TakenOver();
-  TakenOver(TakenOver&& other) noexcept { *this = std::move(other); }
-  TakenOver& operator=(TakenOver&& other) noexcept {
-    std::swap(remote_, other.remote_);
-    std::swap(directory_, other.directory_);
-    return *this;
-  }
+  TakenOver(TakenOver&& other) noexcept;
+  TakenOver& operator=(TakenOver&& other) noexcept;
 
  private:
   std::string remote_;
   std::filesystem::path directory_;
+  std::unique_ptr<InterruptsNoted> interrupts_;
 };
 
 /// Takes the experiment of that spec into `directory`, where that has none, from the spec's remote,

@@ -463,6 +463,21 @@ class TwoMachines(RemoteCase):
         self.assertIn("interrupted while it waited for " + self.far, self.read("said"))
         self.assertNotIn("left by force", self.read("said"))
 
+    def test_an_interrupt_of_a_takeover_gives_back_what_it_has_taken(self):
+        self.spec({"iterations": 5}, remote={"path": self.far})
+        self.tune("run", "spec.json", "--progress", "none")
+        for after_s in (0.1, 0.3, 0.5, 0.7):
+            for wish in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest((after_s, wish)):
+                    name = f"at-{after_s}-{int(wish)}"
+                    with open(self.path("said"), "wb") as said:
+                        other = self.start("resume", "--remote", self.far + "/spec", name, "--stop",
+                                           "training_iteration=600", "--finished", "--progress", "none", stderr=said)
+                    time.sleep(after_s)
+                    other.send_signal(wish)
+                    self.finish(other, 130)
+                    self.assertTrue(self.lease()["released"], self.read("said"))
+
     def test_a_store_that_is_not_mounted_any_more_is_waited_for_and_gets_nothing(self):
         self.killed()
         os.rename(self.far, self.path("away"))

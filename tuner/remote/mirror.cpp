@@ -86,7 +86,6 @@ class Mirror::Session {
   }
 
   bool is_alive() const { return rcd_.is_alive(); }
-  bool has_lease() const { return lease_.is_held(); }
   /// Whether all that was tried last was put up.
   bool is_well() const { return failed_checkpoints_ == 0; }
   void release() {
@@ -322,12 +321,12 @@ Mirror::Mirror(FileSystem& files, Options options)
                      std::to_string(static_cast<int>(open_limit_s)) + " s");
     say_at = until;
   }
-  if (!shared_.is_open && !shared_.refusal && is_over()) {
+  if (!shared_.refusal && is_over()) {
     stop_ = true;
     lock.unlock();
     changed_.notify_all();
     thread_.join();
-    throw WaitInterrupted("interrupted while it waited for " + root_);
+    throw WaitInterrupted("interrupted while it waited for " + root_ + ": nothing was begun");
   }
   shared_.is_open = true;
   if (!shared_.refusal) return;
@@ -403,7 +402,7 @@ void Mirror::run() {
     if (shared_.is_finishing) wait_s = std::min(wait_s, 1.0);
     if (wait_s > 0 && !stop_) changed_.wait_for(lock, seconds(wait_s));
   }
-  if (session && session->has_lease()) session->release();
+  if (session) session->release();
   if (is_open()) write_status();
   const std::lock_guard lock(mutex_);
   shared_.has_ended = true;

@@ -29,6 +29,9 @@ using std::filesystem::path;
 
 using Listing = std::map<std::string, std::uint64_t>;
 
+/// After an interrupt, with a store that may not answer.
+constexpr Seconds give_back_limit_s = 2;
+
 std::string checksum_of(FileSystem& files, const path& file) {
   Checksum checksum;
   files.read_pieces(file, [&](std::string_view piece) { checksum.add(piece); });
@@ -239,6 +242,11 @@ void require_room(FileSystem& files, const path& directory) {
   }
 }
 
+WaitInterrupted interrupted(const std::string& root) {
+  return WaitInterrupted("interrupted while it took the experiment from " + root +
+                         ": nothing was begun");
+}
+
 void wait_for_lease(RemoteLeaseHolder& lease, const PullOptions& options) {
   for (;;) {
     try {
@@ -333,7 +341,8 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
   const path& directory = options.directory;
   if (const auto why = overlap(options.root, directory)) throw user_error(*why);
   require_room(files, directory);
-  const std::atomic<bool> stop = false;
+  const std::atomic<bool> never = false;
+  const std::atomic<bool>& stop = options.stop != nullptr ? *options.stop : never;
   const bool was_there = files.exists(directory);
   const path scratch = remote_directory(directory) / "pulling";
   Rcd rcd(std::nullopt, stop);
@@ -346,6 +355,7 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     state = get_state(files, store, scratch / "state", problems);
   } catch (const Error&) {
     if (!was_there) files.remove_tree(directory);
+    if (stop) throw interrupted(options.root);
     throw;
   }
   UploadMemory memory(files, directory, options.root);
@@ -363,11 +373,14 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     Pulled pulled = get_rest(files, store, memory, lease, directory, scratch, !options.takes_over);
     pulled.time = state.time;
     pulled.problems.insert(pulled.problems.begin(), problems.begin(), problems.end());
+    if (stop) throw interrupted(options.root);
     put_together(files, state, scratch / "state", directory);
     files.remove_tree(scratch);
     return pulled;
   } catch (const Error&) {
+    rcd.allow(give_back_limit_s);
     lease.release();
+    if (stop) throw interrupted(options.root);
     throw;
   }
 }

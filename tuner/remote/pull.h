@@ -2,6 +2,7 @@
 // Takes nothing for whole that its marker does not vouch for, byte by byte.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -30,6 +31,8 @@ struct PullOptions {
   bool takes_over = false;
   double lease_s = 60;
   std::function<void(const std::string& sentence)> on_wait = {};
+  /// Once it is true: WaitInterrupted, after the lease is given back. Null: never.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// Error (user) if there is no experiment on the remote, or one in the directory. RemoteError.

@@ -103,6 +103,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
           .host = this_identity().host,
           .pid = this_identity().pid,
           .lease_s = lease_s_};
+  has_written_ = true;
   write(false);
   if (text && !is_own) {
     // Somebody who looked at the same time has written by now, or sees this.
@@ -112,6 +113,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto now_there = again ? parse_remote_lease(*again) : std::nullopt;
   if (!now_there || now_there->owner != own_.owner) {
     watched_.reset();
+    has_written_ = false;
     throw RemoteLeaseHeld("somebody else has taken the experiment on " + store_.root() +
                               " at this moment" +
                               (now_there ? ": " + name_of(*now_there) : std::string()),
@@ -143,7 +145,8 @@ void RemoteLeaseHolder::confirm() {
 }
 
 void RemoteLeaseHolder::release() noexcept {
-  if (!std::exchange(is_held_, false)) return;
+  is_held_ = false;
+  if (!std::exchange(has_written_, false)) return;
   try {
     const auto text = store_.get_text(lease_name);
     const auto there = text ? parse_remote_lease(*text) : std::nullopt;

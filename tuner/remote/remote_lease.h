@@ -63,6 +63,7 @@ class RemoteLeaseHolder {
   const Seconds lease_s_;
   RemoteLease own_;
   bool is_held_ = false;
+  bool has_written_ = false;  ///< and perhaps not come to know that it has it
   Seconds renewed_at_ = 0;
   std::optional<std::string> watched_;  ///< what the object held at the first look
   Seconds watched_since_ = 0;
