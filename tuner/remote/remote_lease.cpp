@@ -51,10 +51,9 @@ void RemoteLeaseHolder::refuse_other_state(const std::optional<StateMarkerName>&
 }
 
 /// An empty mount point takes everything, and has nothing of what it was given.
-void RemoteLeaseHolder::require_something(bool has_lease,
-                                          const std::optional<StateMarkerName>& newest) {
+void RemoteLeaseHolder::require_something(bool is_there) {
   const bool was_put_up = memory_.state() || !memory_.identity().owner.empty();
-  if (has_lease || newest || !was_put_up) return;
+  if (is_there || !was_put_up) return;
   throw RemoteError(
       RemoteError::Kind::unreachable,
       "nothing is on " + store_.root() + " of the experiment that was put there: " +
@@ -75,7 +74,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto newest = newest_state();
   const auto text = store_.get_text(lease_name);
   const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
-  require_something(text.has_value(), newest);
+  require_something(text || newest);
   const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
   if (!is_own && !takes_state) refuse_other_state(newest);
   if (text && !is_own && !(lease && lease->is_released)) {
@@ -141,7 +140,8 @@ void RemoteLeaseHolder::confirm() {
   const auto text = store_.get_text(lease_name);
   const auto there = text ? parse_remote_lease(*text) : std::nullopt;
   if (there && there->owner != own_.owner) refuse(*there);
-  if (!text) require_something(false, newest_state());
+  // What was under way as the disk was taken away may be in its place by now.
+  if (!text) require_something(store_.list("", false).contains("experiment.json"));
 }
 
 void RemoteLeaseHolder::release() noexcept {

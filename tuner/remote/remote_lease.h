@@ -52,7 +52,7 @@ class RemoteLeaseHolder {
   bool is_held() const { return is_held_; }
 
  private:
-  void require_something(bool has_lease, const std::optional<StateMarkerName>& newest);
+  void require_something(bool is_there);
   void refuse_other_state(const std::optional<StateMarkerName>& newest);
   std::optional<StateMarkerName> newest_state();
   void write(bool is_released);
