@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 from cli_support import LIMIT_S, TUNE, main
 from remote_test import RemoteCase
@@ -192,17 +191,13 @@ class Kept(KeptCase):
         self.assertIn("checkpoint 3 of iteration 6 is used instead", done.err)
         self.assertEqual(self.iterations(0, "moved/spec"), list(range(1, 13)))
 
-    def states_there(self):
-        return [name for name in self.objects("spec", "state") if "COMMIT" in name]
-
     def test_a_store_that_is_taken_away_under_a_run_gets_no_checkpoint_that_counts(self):
         self.spec({"iterations": 24, "step_s": 0.3}, num_samples=2, remote=self.remote(flush_s=1),
                   checkpoint_config={"checkpoint_frequency": 1})
         driver = self.start("run", "spec.json", "--progress", "none")
         self.wait_until(lambda: len(self.evicted()) > 4, "evictions")
-        states = self.states_there()
-        self.wait_until(lambda: self.states_there() != states, "a state, which comes again after seconds only")
-        time.sleep(0.3)
+        state = self.status()["state_time"]
+        self.wait_until(lambda: self.status()["state_time"] != state, "a state, which comes again after seconds only")
         os.rename(self.far, self.path("away"))
         os.mkdir(self.far)
         out = self.finish(driver, 7)
