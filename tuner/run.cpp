@@ -34,6 +34,7 @@
 #include "tuner/loop/recovery.h"
 #include "tuner/preflight.h"
 #include "tuner/push.h"
+#include "tuner/remote/fetch.h"
 #include "tuner/remote/mirror.h"
 #include "tuner/spec/resume_changes.h"
 #include "tuner/spec/spec_doubts.h"
@@ -397,17 +398,18 @@ std::map<TrialId, std::set<int>> known_by_directory(Engine& engine) {
 /// What is only on the remote, and only the damaged part of a journal knows, would be removed from
 /// there as what nobody needs.
 void require_no_unknown_remote(Engine& engine) {
-  std::vector<std::string> unknown;
-  for (const auto& [id, known] : known_by_directory(engine)) {
-    for (const int index : engine.checkpoints.evicted_but(id, known)) {
-      unknown.push_back(engine.checkpoints.locate({id, index}).native());
-    }
-  }
-  if (unknown.empty()) return;
+  const auto known = known_by_directory(engine);
+  std::size_t unknown = 0;
   std::string command = "tune fetch";
-  for (const std::string& checkpoint : unknown) command += " " + checkpoint;
+  for (const auto& place : evicted_below(*engine.files, engine.directory)) {
+    const CheckpointRef checkpoint = checkpoint_at(place);
+    if (known.at(checkpoint.trial).contains(checkpoint.index)) continue;
+    ++unknown;
+    command += " " + place.native();
+  }
+  if (unknown == 0) return;
   throw user_error(
-      count_of(unknown.size(),
+      count_of(unknown,
                "checkpoint that only the damaged part of the journal "
                "knows is only on the remote",
                "checkpoints that only the damaged part of the journal knows are only "

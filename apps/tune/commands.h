@@ -4,13 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/tune/spec_options.h"
+#include "apps/tune/taken_over.h"
 #include "tuner/exec/control.h"
 #include "tuner/spec/spec.h"
 
@@ -57,29 +56,6 @@ int resume_command(const ResumeRequest& request, const SpecSource& changes, cons
 int validate_command(const SpecSource& source);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
-
-/// While it lives, what interrupts this process is noted, and does not end it at once: it may hold
-/// a lease. What was ignored at the start stays so.
-class InterruptsNoted;
-/// Whether something was.
-bool was_interrupted();
-
-/// An experiment that was taken from its remote, with the lease, to be gone on with. At its end it
-/// gives the lease back, if the driver has not.
-class TakenOver {
- public:
-  TakenOver();
-  TakenOver(std::string remote, std::filesystem::path directory,
-            std::unique_ptr<InterruptsNoted> interrupts);
-  ~TakenOver();
-  TakenOver(TakenOver&& other) noexcept;
-  TakenOver& operator=(TakenOver&& other) noexcept;
-
- private:
-  std::string remote_;
-  std::filesystem::path directory_;
-  std::unique_ptr<InterruptsNoted> interrupts_;
-};
 
 /// Takes the experiment of that spec into `directory`, where that has none, from the spec's remote,
 /// if it is there.

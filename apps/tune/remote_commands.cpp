@@ -1,9 +1,5 @@
 // `tune pull`, `tune push`, `tune fetch` and `tune remote verify`. Knows no object on a store.
-#include <signal.h>
 #include <unistd.h>
-
-#include <array>
-#include <atomic>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
@@ -19,41 +15,6 @@
 #include "tuner/store/paths.h"
 
 namespace tune {
-
-namespace {
-
-/// Also what a signal's handler may set.
-std::atomic<bool> interrupt_came = false;
-
-/// While it lives, what interrupts this process is noted, and does not end it at once: it may hold
-/// a lease. What was ignored at the start stays so.
-
-}  // namespace
-
-class InterruptsNoted {
- public:
-  InterruptsNoted() {
-    struct sigaction noting {};
-    noting.sa_handler = [](int) { interrupt_came = true; };
-    for (std::size_t i = 0; i < signals.size(); ++i) {
-      ::sigaction(signals[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &noting, nullptr);
-    }
-  }
-  ~InterruptsNoted() {
-    for (std::size_t i = 0; i < signals.size(); ++i) {
-      ::sigaction(signals[i], &before_[i], nullptr);
-    }
-  }
-  InterruptsNoted(const InterruptsNoted&) = delete;
-  InterruptsNoted& operator=(const InterruptsNoted&) = delete;
-
- private:
-  static constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, signals.size()> before_{};
-};
-
-bool was_interrupted() { return interrupt_came; }
 
 namespace {
 
@@ -98,7 +59,7 @@ bool pull_into(const std::string& remote, const std::filesystem::path& place, bo
                                       .takes_over = takes_over,
                                       .lease_s = lease_s,
                                       .on_wait = seldom(),
-                                      .stop = &interrupt_came});
+                                      .stop = &InterruptsNoted::came()});
   for (const auto& problem : pulled.problems) complain(problem);
   const std::string checkpoints = count_of(pulled.checkpoints, "checkpoint") + " (" +
                                   format_bytes(static_cast<double>(pulled.bytes)) + ")";
@@ -116,23 +77,6 @@ int pull_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
   const InterruptsNoted noted;
   return pull_into(remote, place_of(remote, request.directory), false, 60) ? exit_ok : exit_damaged;
-}
-
-TakenOver::TakenOver() = default;
-TakenOver::TakenOver(std::string remote, std::filesystem::path directory,
-                     std::unique_ptr<InterruptsNoted> interrupts)
-    : remote_(std::move(remote)),
-      directory_(std::move(directory)),
-      interrupts_(std::move(interrupts)) {}
-TakenOver::TakenOver(TakenOver&& other) noexcept { *this = std::move(other); }
-TakenOver& TakenOver::operator=(TakenOver&& other) noexcept {
-  std::swap(remote_, other.remote_);
-  std::swap(directory_, other.directory_);
-  std::swap(interrupts_, other.interrupts_);
-  return *this;
-}
-TakenOver::~TakenOver() {
-  if (!remote_.empty()) give_back(*make_posix_file_system(Access::owner), remote_, directory_);
 }
 
 namespace {

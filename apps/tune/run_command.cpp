@@ -48,7 +48,7 @@ RunOptions run_options(const RunStyle& style) {
   options.interrupt_grace_s = style.grace_s;
   options.lease_s = style.lease_s;
   options.command_line = style.command_line;
-  options.is_interrupted = was_interrupted;
+  options.is_interrupted = [] { return InterruptsNoted::came().load(); };
   options.on_wait = [](const std::string& sentence) {
     std::fprintf(stderr, "tune: %s\n", sentence.c_str());
   };

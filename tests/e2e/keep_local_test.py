@@ -76,6 +76,8 @@ class KeptCase(RemoteCase):
                          ["TERMINATED"] * trials)
         for trial in range(trials):
             self.assertEqual(self.iterations(trial), list(range(1, 13)))
+            rows = self.read(f"results/spec/trial_{trial:05}/result.json").splitlines()
+            self.assertEqual([json.loads(row)["count"] for row in rows], list(range(1, 13)))
         self.assertEqual(self.verified()["damage"], [])
         self.assertEqual(glob.glob(self.path("results", "spec", "trial_*", ".checkpoint_*")), [])
 
@@ -90,14 +92,16 @@ class Kept(KeptCase):
         self.assert_whole()
 
     def test_what_retention_drops_goes_from_the_remote_though_it_is_not_here(self):
-        self.spec({"iterations": 12}, num_samples=1, remote=self.remote(),
+        self.spec({"iterations": 12, "block_at": 11}, num_samples=1, remote=self.remote(),
                   checkpoint_config={"checkpoint_frequency": 2, "num_to_keep": 2})
-        self.tune("run", "spec.json", "--progress", "none")
-        # One more may wait for a newer one on the remote.
-        where = self.where()
-        self.assertEqual(where.pop(("trial_00000", 4), "remote"), "remote")
-        self.assertEqual(where, {("trial_00000", 5): "remote", ("trial_00000", 6): "here"})
-        self.assertEqual(self.verified()["checkpoints"], len(self.where()))
+        driver = self.start("run", "spec.json", "--progress", "none")
+        self.wait_until(lambda: self.where() == {("trial_00000", 4): "remote", ("trial_00000", 5): "here"},
+                        "the remote has kept up")
+        self.let_go()
+        self.finish(driver, 0)
+        self.assertEqual(self.where(), {("trial_00000", 5): "remote", ("trial_00000", 6): "here"})
+        self.assertEqual(self.evicted(), [5])
+        self.assertEqual(self.verified()["checkpoints"], 2)
         self.assertEqual(self.verified()["without_marker"], [])
 
     def test_a_trial_whose_newest_is_damaged_here_and_there_goes_back_to_one_that_is_fetched(self):

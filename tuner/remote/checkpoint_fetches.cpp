@@ -21,7 +21,7 @@ std::optional<std::string> note_evicted(FileSystem& files, const std::string& ro
   }
   files.make_directories(place.parent_path());
   files.remove_tree(place);
-  files.remove_tree(paths::evicted(place));  // what lies there may be no file
+  remove_evicted(files, place);  // what lies there may be no file
   write_evicted(files, place, {{root, marker.directory}, text});
   return std::nullopt;
 }

@@ -44,8 +44,7 @@ bool CheckpointUploads::look(const std::function<void()>& before_marker) {
   const std::string doing = "uploading " + current_->marker.directory;
   try {
     if (store_.rcd().look(doing, current_->job)) {
-      before_marker();
-      finish();
+      finish(before_marker);
       current_.reset();
       return true;
     }
@@ -57,11 +56,13 @@ bool CheckpointUploads::look(const std::function<void()>& before_marker) {
   }
 }
 
-void CheckpointUploads::finish() {
+void CheckpointUploads::finish(const std::function<void()>& before_marker) {
   const CheckpointMarker& marker = current_->marker;
   if (const auto wrong = wrong_sizes(marker, store_.list(marker.directory, true))) {
+    before_marker();  // it may have a better reason
     throw RemoteError(RemoteError::Kind::damaged, "what was put up is not there whole: " + *wrong);
   }
+  before_marker();
   store_.put_text(to_text(marker), checkpoint_marker_name(marker.directory));
   memory_.commit(marker.checkpoint, marker.directory);
 }

@@ -35,7 +35,7 @@ class CheckpointUploads {
   void remove(const std::string& directory);
 
  private:
-  void finish();
+  void finish(const std::function<void()>& before_marker);
 
   FileSystem& files_;
   const std::filesystem::path directory_;

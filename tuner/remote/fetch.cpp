@@ -39,7 +39,8 @@ void download(FileSystem& files, const RemotePlace& from, const path& staging, c
 std::vector<path> evicted_below(FileSystem& files, const path& directory) {
   std::vector<path> found;
   for (const DirectoryEntry& entry : files.list(directory)) {
-    if (entry.is_directory && parse_trial_id(entry.name)) {
+    const auto trial = parse_trial_id(entry.name);
+    if (entry.is_directory && trial && entry.name == to_string(*trial)) {
       const auto more = evicted_below(files, directory / entry.name);
       found.insert(found.end(), more.begin(), more.end());
     } else if (const auto index = paths::parse_evicted(entry.name)) {
@@ -80,13 +81,16 @@ bool fetch(FileSystem& files, const path& place) {
 }
 
 void fetch_copy(FileSystem& files, const path& place, const path& to) {
-  checkpoint_at(place);
+  const CheckpointRef checkpoint = checkpoint_at(place);
   if (files.exists(to) && !files.list(to).empty()) {
     throw user_error(to.native() + " is not empty: name another directory");
   }
   files.make_directories(to);
   CheckpointStore keeper(files, experiment_of(place));
   if (files.exists(place)) {
+    if (const auto damage = keeper.verify(checkpoint)) {
+      throw machine_error(place.native() + " cannot be trusted: " + *damage);
+    }
     keeper.put_back(place, to);
     files.replace(paths::manifest(to), files.read(paths::manifest(place)));
     return;

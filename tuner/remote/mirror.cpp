@@ -244,6 +244,7 @@ class Mirror::Session {
   void upload_state(bool is_last) {
     const Seconds began = seconds_since_boot();
     state_began_ = began;
+    lease_.confirm();
     if (!has_begun_state_) state_.begin_session();
     has_begun_state_ = true;
     // Their records are in the journal by now, and so in what goes up.

@@ -146,22 +146,18 @@ void RemoteLeaseHolder::confirm() {
 
 void RemoteLeaseHolder::release() noexcept {
   is_held_ = false;
-  if (!std::exchange(has_written_, false)) return;
-  try {
-    const auto text = store_.get_text(lease_name);
-    const auto there = text ? parse_remote_lease(*text) : std::nullopt;
-    if (there && there->owner == own_.owner) write(true);
-  } catch (const std::exception&) {
-    // Whoever comes next waits for the whole lease.
-  }
+  if (std::exchange(has_written_, false)) release_of(own_.owner);
 }
 
 void RemoteLeaseHolder::release_left() noexcept {
-  if (is_held_ || memory_.identity().owner.empty()) return;
+  if (!memory_.identity().owner.empty()) release_of(memory_.identity().owner);
+}
+
+void RemoteLeaseHolder::release_of(const std::string& owner) noexcept {
   try {
     const auto text = store_.get_text(lease_name);
     const auto there = text ? parse_remote_lease(*text) : std::nullopt;
-    if (!there || there->is_released || there->owner != memory_.identity().owner) return;
+    if (!there || there->is_released || there->owner != owner) return;
     own_ = *there;
     write(true);
   } catch (const std::exception&) {

@@ -56,6 +56,7 @@ class RemoteLeaseHolder {
   void refuse_other_state(const std::optional<StateMarkerName>& newest);
   std::optional<StateMarkerName> newest_state();
   void write(bool is_released);
+  void release_of(const std::string& owner) noexcept;
   [[noreturn]] void refuse(const RemoteLease& other);
 
   RemoteStore& store_;

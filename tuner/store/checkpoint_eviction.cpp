@@ -38,16 +38,6 @@ bool CheckpointStore::is_evicted(CheckpointRef checkpoint) {
   return find_evicted(files_, locate(checkpoint)).has_value();
 }
 
-std::vector<int> CheckpointStore::evicted_but(TrialId trial, const std::set<int>& known) {
-  std::vector<int> found;
-  for (const DirectoryEntry& entry : files_.list(own_dir(trial))) {
-    const auto index = paths::parse_evicted(entry.name);
-    if (index && !known.contains(*index) && is_evicted({trial, *index})) found.push_back(*index);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 void CheckpointStore::evict(CheckpointRef ref, const RemotePlace& place) {
   const path trial = own_dir(ref.trial);
   const path checkpoint = locate(ref);

@@ -348,11 +348,7 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
 
 std::optional<std::string> CheckpointStore::verify(CheckpointRef ref) {
   const path checkpoint = locate(ref);
-  auto damage = verify_in(checkpoint);
-  if (!damage && !is_manifest_of(read_manifest(checkpoint), checkpoint)) {
-    damage = "another one lies in its place: its manifest says so";
-  }
-  return damage;
+  return verify_in(checkpoint, checkpoint);
 }
 
 std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoint) {
@@ -364,12 +360,16 @@ std::optional<std::string> CheckpointStore::verify_foreign(const path& checkpoin
   return verify_in(checkpoint);
 }
 
-std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint) {
+/// `place`: the one that it has to be the checkpoint of; empty: whichever it is.
+std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, const path& place) {
   if (!files_.exists(checkpoint)) {
     return "it is not there; a copy from a remote lacks what was not up yet";
   }
   try {
     const Json manifest = read_manifest(checkpoint);
+    if (!place.empty() && !is_manifest_of(manifest, place)) {
+      return "another one lies in its place: its manifest says so";
+    }
     for (const Json& entry : manifest.at("files")) {
       if (auto damage = file_damage(checkpoint, entry)) return damage;
     }
@@ -463,7 +463,7 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
   const path checkpoint = locate(ref);
   const path corrupt = paths::checkpoint_corrupt(own_dir(ref.trial), ref.index);
   if (!files_.exists(checkpoint)) {
-    files_.remove_tree(paths::evicted(checkpoint));
+    remove_evicted(files_, checkpoint);
     return files_.exists(corrupt) ? corrupt : path();
   }
   files_.remove_tree(corrupt);
@@ -475,7 +475,7 @@ path CheckpointStore::set_aside(CheckpointRef ref) {
 void CheckpointStore::remove(CheckpointRef checkpoint) {
   own_dir(checkpoint.trial);
   files_.remove_tree(locate(checkpoint));
-  files_.remove_tree(paths::evicted(locate(checkpoint)));
+  remove_evicted(files_, locate(checkpoint));
 }
 
 void CheckpointStore::discard(CheckpointRef checkpoint, int attempt) {

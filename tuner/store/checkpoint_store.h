@@ -83,9 +83,6 @@ class CheckpointStore final : public CheckpointKeeper {
   std::filesystem::path set_aside(CheckpointRef checkpoint) override;
   void remove(CheckpointRef checkpoint) override;
 
-  /// Those of a trial that are not on this disk but on a remote, and not in `known`.
-  std::vector<int> evicted_but(TrialId trial, const std::set<int>& known);
-
   struct Swept {
     std::vector<std::string> removed;   ///< names
     std::vector<std::string> problems;  ///< sentences: what is still there, and why
@@ -102,7 +99,8 @@ class CheckpointStore final : public CheckpointKeeper {
   std::filesystem::path trial_dir(TrialId trial) const;
   std::filesystem::path own_dir(TrialId trial);
   void require_own(TrialId trial, const std::filesystem::path& directory);
-  std::optional<std::string> verify_in(const std::filesystem::path& checkpoint);
+  std::optional<std::string> verify_in(const std::filesystem::path& checkpoint,
+                                       const std::filesystem::path& place = {});
   Json read_manifest(const std::filesystem::path& checkpoint);
   std::filesystem::path working_directory(TrialId trial);
   std::filesystem::path aside(CheckpointRef checkpoint, int attempt) const;

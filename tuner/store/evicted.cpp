@@ -62,6 +62,16 @@ void write_evicted(FileSystem& files, const path& checkpoint, const Evicted& evi
   files.replace(paths::evicted(checkpoint), line);
 }
 
+void remove_evicted(FileSystem& files, const path& checkpoint) {
+  const path file = paths::evicted(checkpoint);
+  const auto there = files.entry(file);
+  if (there && there->is_directory) {
+    files.rename(file, file.native() + ".corrupt");
+  } else {
+    files.remove_file(file);
+  }
+}
+
 std::string evicted_sentence(const path& checkpoint, const Evicted& evicted) {
   return checkpoint.native() + " is only on " + evicted.place.remote + ": tune fetch " +
          checkpoint.native() + " brings it back";

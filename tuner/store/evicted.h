@@ -35,6 +35,10 @@ std::optional<Evicted> find_evicted(FileSystem& files, const std::filesystem::pa
 void write_evicted(FileSystem& files, const std::filesystem::path& checkpoint,
                    const Evicted& evicted);
 
+/// Frees the place of that file. A directory there is nobody's here: it is renamed to ....corrupt.
+/// Error (machine).
+void remove_evicted(FileSystem& files, const std::filesystem::path& checkpoint);
+
 /// For whoever wants to read it: where it is, and what brings it back.
 std::string evicted_sentence(const std::filesystem::path& checkpoint, const Evicted& evicted);
 
