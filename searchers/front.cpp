@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "searchers/suggestion.h"
@@ -21,6 +21,8 @@ constexpr int max_asks = 10;
 constexpr int max_draws = 1000;
 /// A discrete space of at most so many configs is looked through for those that are left.
 constexpr std::uint64_t max_counted = 1 << 20;
+/// And of at most so many it is counted beforehand how many different ones can be tried.
+constexpr std::uint64_t max_counted_at_once = 1024;
 
 /// A trial that nobody has to run: known scores are told as its.
 TrialId known_trial(std::size_t i) {
@@ -35,7 +37,7 @@ class Front : public Searcher {
         searcher_(std::move(searcher)),
         is_constrained_(any_about_configs(options_.constraints)),
         random_(options_.seed) {
-    if (options_.skip_duplicates) size_ = space.size();
+    if (options_.skip_duplicates) size_ = count_configs();
     std::size_t i = 0;
     for (const auto& [config, outcome] : options_.evaluated) {
       const TrialId trial = known_trial(i++);
@@ -47,12 +49,7 @@ class Front : public Searcher {
 
   Answer suggest(TrialId id) override {
     if (options_.num_samples >= 0 && sample_ >= options_.num_samples) return Exhausted{};
-    std::optional<Json> config;
-    try {
-      config = next(id);
-    } catch (const std::invalid_argument& error) {
-      throw user_error(error.what());
-    }
+    std::optional<Json> config = next(id);
     if (!config) return Exhausted{};
     ++sample_;
     if (options_.skip_duplicates) seen_.insert(hash_of(*config));
@@ -74,8 +71,8 @@ class Front : public Searcher {
   }
 
   std::optional<std::uint64_t> total() const override {
-    // How many configs of a discrete space fulfil the constraints, nobody has counted.
-    if (size_ && is_constrained_) return std::nullopt;
+    // How many configs of a discrete space can be tried, nobody has counted.
+    if (size_ && !is_counted_ && has_unfit(space_, options_.constraints)) return std::nullopt;
     if (options_.num_samples < 0) return size_;
     const auto samples = static_cast<std::uint64_t>(options_.num_samples);
     return size_ ? std::min(samples, *size_) : samples;
@@ -107,60 +104,91 @@ class Front : public Searcher {
   /// Nothing: there is none left.
   std::optional<Json> next(TrialId id) {
     const auto& points = options_.points_to_evaluate;
+    std::optional<std::string> unfit;
     if (sample_ < std::ssize(points)) {
       for (int draws = 0; draws < max_draws; ++draws) {
         Json config = space_.sample(0, random_, points[static_cast<std::size_t>(sample_)]);
-        if (find_broken(options_.constraints, config) == nullptr) return config;
+        unfit = why_unfit(space_, options_.constraints, config);
+        if (!unfit) return config;
       }
-      throw too_narrow();
+      throw nothing_fits(*unfit);
     }
-    const bool is_exhausted = size_ && seen_.size() >= *size_;
+    const bool is_exhausted = size_ && *size_ > 0 && seen_.size() >= *size_;
     if (is_exhausted) return std::nullopt;
-    // What costs little may be asked until it comes to where the constraints are fulfilled.
-    const int most = is_constrained_ && !may_take_long() ? max_draws : max_asks;
-    for (int asks = 0; asks < most; ++asks) {
+    // What costs little may be asked until it comes to what can be tried.
+    const auto most = [&] {
+      return (is_constrained_ || unfit) && !may_take_long() ? max_draws : max_asks;
+    };
+    for (int asks = 0; asks < most(); ++asks) {
       Answer answer = searcher_->suggest(id);
       auto* const suggestion = std::get_if<Suggestion>(&answer);
       ensure(suggestion != nullptr, "a searcher behind the front always has a suggestion");
-      if (is_good(suggestion->config)) return std::move(suggestion->config);
+      if (is_good(suggestion->config, unfit)) return std::move(suggestion->config);
     }
     for (int draws = 0; draws < max_draws; ++draws) {
       Json config = space_.sample(0, random_);
-      if (is_good(config)) return config;
+      if (is_good(config, unfit)) return config;
     }
-    if (auto config = look_through()) return config;
+    if (auto config = look_through(unfit)) return config;
     const bool has_all = size_ && sample_ > 0;
-    if (is_constrained_ && !has_all) throw too_narrow();
+    if (unfit && !has_all) throw nothing_fits(*unfit);
     return std::nullopt;
   }
 
-  std::invalid_argument too_narrow() const {
-    return std::invalid_argument(tune::too_narrow(
-        options_.constraints, "among " + std::to_string(max_draws) + " drawn at random"));
+  Error nothing_fits(const std::string& last_reason) const {
+    const std::string place = "among " + std::to_string(max_draws) + " drawn at random";
+    return user_error(all_unfit(space_, options_.constraints, place, last_reason));
   }
 
-  bool is_good(const Json& config) const {
+  /// `unfit`: of what nobody can try it says why, and is else left as it is.
+  bool is_good(const Json& config, std::optional<std::string>& unfit) const {
     if (options_.skip_duplicates && seen_.contains(hash_of(config))) return false;
-    return find_broken(options_.constraints, config) == nullptr;
+    auto reason = why_unfit(space_, options_.constraints, config);
+    if (!reason) return true;
+    unfit = std::move(reason);
+    return false;
   }
 
   /// The first good one from a random place on.
-  std::optional<Json> look_through() {
-    if (!size_) return std::nullopt;
-    std::uint64_t all = 1;  // leaves that a config does not have make some of them the same
-    for (const SpaceLeaf& leaf : space_.leaves()) all = multiply_sizes(all, count(leaf));
-    if (all > max_counted) return std::nullopt;
+  std::optional<Json> look_through(std::optional<std::string>& unfit) {
+    const std::uint64_t all = size_ ? combinations() : 0;
+    if (all == 0 || all > max_counted) return std::nullopt;
     const std::uint64_t start = random_.below(all);
     for (std::uint64_t i = 0; i < all; ++i) {
-      std::uint64_t digits = (start + i) % all;
-      std::size_t done = 0;  // leaves whose digit is taken
-      Json config = space_.assemble(0, [&](std::size_t leaf) {
-        for (; done < leaf; ++done) digits /= count(space_.leaves()[done]);
-        return nth(space_.leaves()[leaf], digits % count(space_.leaves()[leaf]));
-      });
-      if (is_good(config)) return config;
+      Json config = combination((start + i) % all);
+      if (is_good(config, unfit)) return config;
     }
     return std::nullopt;
+  }
+
+  /// Of a discrete space: how many different configs there are that can be tried; an upper bound if
+  /// they are too many to be looked at.
+  std::optional<std::uint64_t> count_configs() {
+    const auto size = space_.size();
+    const std::uint64_t all = size ? combinations() : 0;
+    is_counted_ = all > 0 && all <= max_counted_at_once;
+    if (!is_counted_) return size;
+    std::set<std::uint64_t> different;
+    for (std::uint64_t i = 0; i < all; ++i) {
+      const Json config = combination(i);
+      if (!why_unfit(space_, options_.constraints, config)) different.insert(hash_of(config));
+    }
+    return different.size();
+  }
+
+  /// Of the values of all leaves. Those that a config does not have make some of them the same.
+  std::uint64_t combinations() const {
+    std::uint64_t all = 1;
+    for (const SpaceLeaf& leaf : space_.leaves()) all = multiply_sizes(all, count(leaf));
+    return all;
+  }
+
+  Json combination(std::uint64_t digits) const {
+    std::size_t done = 0;  // leaves whose digit is taken
+    return space_.assemble(0, [&](std::size_t leaf) {
+      for (; done < leaf; ++done) digits /= count(space_.leaves()[done]);
+      return nth(space_.leaves()[leaf], digits % count(space_.leaves()[leaf]));
+    });
   }
 
   static std::uint64_t count(const SpaceLeaf& leaf) {
@@ -174,6 +202,7 @@ class Front : public Searcher {
   const SearchSpace space_;
   const FrontOptions options_;
   std::optional<std::uint64_t> size_;  ///< of a discrete space in which nothing is tried twice
+  bool is_counted_ = false;            ///< `size_`: how many can be tried
   std::unique_ptr<Searcher> searcher_;
   const bool is_constrained_;  ///< in what may be suggested
   std::int64_t sample_ = 0;
@@ -200,8 +229,7 @@ std::vector<double> scores_of(const Json& rewards, const std::string& pointer,
   return scores;
 }
 
-/// `point` as a config; nothing if something of it is to be drawn. Throws std::invalid_argument if
-/// an expression cannot be evaluated.
+/// `point` as a config; nothing if something of it is to be drawn.
 std::optional<Json> whole_config(const Json& point, const SearchSpace& space) {
   bool is_whole = space.grid_size(point) == 1;
   Random random(0);
@@ -209,13 +237,8 @@ std::optional<Json> whole_config(const Json& point, const SearchSpace& space) {
     is_whole = false;
     return draw_leaf(space.leaves()[leaf].domain, random);
   };
-  try {
-    Json config = space.assemble(0, draw, point);
-    if (is_whole) return config;
-  } catch (const std::invalid_argument&) {
-    if (is_whole) throw;
-  }
-  return std::nullopt;
+  Json config = space.assemble(0, draw, point);
+  return is_whole ? std::optional(std::move(config)) : std::nullopt;
 }
 
 /// Values of the constraints that need metrics, in their order: one or a list of them.
@@ -285,15 +308,10 @@ std::vector<Json> read_points(OptionReader& reader, const PolicyContext& context
     const auto problems = context.space.check_preset(points[i]);
     for (const Problem& each : problems) wrong.push_back({place + each.pointer, each.sentence});
     if (!problems.empty()) continue;
-    try {
-      const auto config = whole_config(points[i], context.space);
-      const Constraint* const broken = config ? find_broken(context.constraints, *config) : nullptr;
-      if (broken != nullptr) {
-        wrong.push_back({place, "the point breaks the constraint '" + broken->text() + "'"});
-      }
-    } catch (const std::invalid_argument& error) {
-      wrong.push_back({place, error.what()});
-    }
+    const auto config = whole_config(points[i], context.space);
+    const auto unfit =
+        config ? why_unfit(context.space, context.constraints, *config) : std::nullopt;
+    if (unfit) wrong.push_back({place, *unfit});
   }
   for (const Problem& each : wrong) reader.complain(each.pointer, each);
   return wrong.empty() ? points.get<std::vector<Json>>() : std::vector<Json>();

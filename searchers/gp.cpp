@@ -43,9 +43,9 @@ class Gp : public Searcher {
  public:
   Gp(const SearchSpace& space, const GpOptions& options)
       : options_(options), history_(space, 1), random_(options.seed) {
-    if (any_about_configs(options_.constraints)) {
+    if (has_unfit(space, options_.constraints)) {
       is_allowed_ = [this](const std::vector<double>& coordinates) {
-        return find_broken(options_.constraints, config_at(coordinates)) == nullptr;
+        return !why_unfit(history_.space(), options_.constraints, config_at(coordinates));
       };
     }
     for (std::size_t i = 0; i < history_.axes().size(); ++i) shift_.push_back(random_.uniform());

@@ -10,6 +10,7 @@
 
 #include "searchers/acquisition.h"
 #include "searchers/gp_dimensions.h"
+#include "tuner/core/constraint.h"
 #include "tuner/math/gaussian_process.h"
 #include "tuner/math/minimize.h"
 
@@ -237,8 +238,9 @@ struct Observations {
 };
 
 bool is_feasible(const GpData& data, std::size_t i) {
-  return std::all_of(data.constraints.begin(), data.constraints.end(),
-                     [i](const std::vector<double>& values) { return values[i] <= 0; });
+  return std::all_of(
+      data.constraints.begin(), data.constraints.end(),
+      [i](const std::vector<double>& values) { return violation({values[i]}) == 0; });
 }
 
 Observations observations_of(const GpDimensions& dimensions, const GpData& data, std::size_t most) {

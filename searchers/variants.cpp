@@ -1,7 +1,7 @@
 // Random search and grid search in one. Learns nothing from results.
 #include <optional>
 #include <set>
-#include <stdexcept>
+#include <string>
 
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
@@ -19,7 +19,7 @@ class Variants : public Searcher {
   Variants(const SearchSpace& space, VariantOptions options)
       : space_(space),
         options_(std::move(options)),
-        is_constrained_(any_about_configs(options_.constraints)) {
+        is_constrained_(has_unfit(space_, options_.constraints)) {
     next_.random = Random(options_.seed);
     ensure(!(options_.constant_grid_search && options_.skip_duplicates),
            "constant_grid_search and skip_duplicates exclude each other");
@@ -28,23 +28,19 @@ class Variants : public Searcher {
   Answer suggest(TrialId) override {
     if (is_exhausted_) return Exhausted{};
     Place place = next_;
-    try {
-      if (auto config = find_next(place)) {
-        next_ = place;
-        if (options_.skip_duplicates) suggested_.insert(hash_of(*config));
-        std::string tag = space_.tag(*config);
-        return Suggestion{std::move(*config), std::move(tag)};
-      }
-    } catch (const std::invalid_argument& error) {
-      throw user_error(error.what());
+    if (auto config = find_next(place)) {
+      next_ = place;
+      if (options_.skip_duplicates) suggested_.insert(hash_of(*config));
+      std::string tag = space_.tag(*config);
+      return Suggestion{std::move(*config), std::move(tag)};
     }
     is_exhausted_ = true;
     return Exhausted{};
   }
 
   std::optional<std::uint64_t> total() const override {
-    // Which grid points there are under constraints is found on the way.
-    if (options_.num_samples < 0 || (is_constrained_ && space_.has_grid())) return std::nullopt;
+    if (options_.num_samples < 0) return std::nullopt;
+    if (is_constrained_ && space_.has_grid()) return count_fit();
     std::uint64_t total = 0;
     for (const Json& point : options_.points_to_evaluate) {
       total = add_sizes(total, space_.grid_size(point));
@@ -92,45 +88,70 @@ class Variants : public Searcher {
     return sample < std::ssize(points) ? points[static_cast<std::size_t>(sample)] : none;
   }
 
+  /// As `total`, of a grid with points that perhaps nobody can try. Nothing if it has many points,
+  /// or one for which a config that can be tried is rare: whether that is found shows on the way.
+  std::optional<std::uint64_t> count_fit() const {
+    constexpr std::uint64_t most_points = 1024;
+    constexpr int draws_for_each = 10;
+    const std::uint64_t points = space_.grid_size();
+    const bool is_drawn = !space_.is_deterministic();
+    if (!options_.points_to_evaluate.empty() || points > most_points ||
+        (is_drawn && options_.constant_grid_search)) {
+      return std::nullopt;
+    }
+    std::uint64_t fit = 0;
+    Random random(0);
+    for (std::uint64_t i = 0; i < points; ++i) {
+      bool is_fit = false;
+      for (int draws = 0; !is_fit && draws < (is_drawn ? draws_for_each : 1); ++draws) {
+        is_fit = !why_unfit(space_, options_.constraints, space_.sample(i, random));
+      }
+      if (is_drawn && !is_fit) return std::nullopt;
+      fit += is_fit ? 1 : 0;
+    }
+    return multiply_sizes(fit, static_cast<std::uint64_t>(options_.num_samples));
+  }
+
   /// The first config from `place` on, which moves behind it; nothing if there is none.
   std::optional<Json> find_next(Place& place) const {
     const int most_in_vain = options_.constant_grid_search ? draws_in_vain : 1;
     const bool is_first = place.sample == 0 && place.grid_point == 0;
     int in_vain = place.grid_point == 0 ? 0 : -1;  // samples that brought nothing
+    std::optional<std::string> unfit;
     while (options_.num_samples < 0 || place.sample < options_.num_samples) {
       Random random = place.random;
-      bool is_broken = false;
-      auto config = draw_new(place, random, is_broken);
-      if (!config && !is_broken) return std::nullopt;
+      auto config = draw_new(place, random, unfit);
+      if (!config && !unfit) return std::nullopt;
       const bool is_last = place.grid_point + 1 == space_.grid_size(preset(place.sample));
       if (is_last || !options_.constant_grid_search) place.random = random;
       place.grid_point = is_last ? 0 : place.grid_point + 1;
       if (is_last) ++place.sample;
       if (config) return config;
-      if (is_last && ++in_vain == most_in_vain) throw too_narrow();
+      if (is_last && ++in_vain == most_in_vain) throw nothing_fits(*unfit);
     }
-    if (is_first && in_vain > 0) throw too_narrow();
+    if (is_first && in_vain > 0) throw nothing_fits(*unfit);
     return std::nullopt;
   }
 
-  std::invalid_argument too_narrow() const {
-    return std::invalid_argument(tune::too_narrow(
-        options_.constraints, space_.has_grid()
+  Error nothing_fits(const std::string& last_reason) const {
+    const std::string place = space_.has_grid()
                                   ? "in the grid"
-                                  : "among " + std::to_string(draws_in_vain) + " drawn at random"));
+                                  : "among " + std::to_string(draws_in_vain) + " drawn at random";
+    return user_error(all_unfit(space_, options_.constraints, place, last_reason));
   }
 
   /// A config for the grid point of `place`. Nothing if all draws gave one that was suggested
-  /// before, or, then `is_broken` is set, one that breaks a constraint.
-  std::optional<Json> draw_new(const Place& place, Random& random, bool& is_broken) const {
+  /// before, or that nobody can try: then `unfit` says why.
+  std::optional<Json> draw_new(const Place& place, Random& random,
+                               std::optional<std::string>& unfit) const {
     const Json& given = preset(place.sample);
     const bool may_repeat = !options_.skip_duplicates || !given.is_null();
     const bool is_the_same_again = space_.is_deterministic() || options_.constant_grid_search;
     for (int draws = 0; draws < (is_the_same_again ? 1 : draws_in_vain); ++draws) {
       Json config = options_.constant_grid_search ? draw_constant(place, random)
                                                   : space_.sample(place.grid_point, random, given);
-      is_broken = find_broken(options_.constraints, config) != nullptr;
-      if (!is_broken && (may_repeat || !suggested_.contains(hash_of(config)))) return config;
+      unfit = why_unfit(space_, options_.constraints, config);
+      if (!unfit && (may_repeat || !suggested_.contains(hash_of(config)))) return config;
     }
     return std::nullopt;
   }

@@ -120,17 +120,15 @@ Suggestion complete_config(const Json& given, TrialId trial, const ExperimentSpe
   constexpr int most_draws = 1000;
   const auto constraints = constraints_of(spec);
   Random random(spec.seed ^ (0x9e3779b97f4a7c15u * (index_of(trial) + 1)));
+  std::optional<std::string> unfit;
   for (int draws = 0; draws < most_draws; ++draws) {
-    try {
-      Json config = space.sample(0, random, given);
-      if (find_broken(constraints, config) != nullptr) continue;
-      std::string tag = space.tag(config);
-      return {std::move(config), std::move(tag)};
-    } catch (const std::invalid_argument& error) {
-      throw user_error(error.what());
-    }
+    Json config = space.sample(0, random, given);
+    unfit = why_unfit(space, constraints, config);
+    if (unfit) continue;
+    std::string tag = space.tag(config);
+    return {std::move(config), std::move(tag)};
   }
-  throw user_error("no config with these values fulfils the constraints");
+  throw user_error(all_unfit(space, constraints, "with these values", *unfit));
 }
 
 /// The parts of one run, in the order in which they depend on each other.

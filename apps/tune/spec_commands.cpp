@@ -63,7 +63,7 @@ void print_preview(const ExperimentSpec& spec, const Preview& preview, const Res
                    const DetectedResources& detected) {
   const std::string trials = preview.trials         ? std::to_string(*preview.trials)
                              : spec.num_samples < 0 ? "as many as time allows"
-                                                    : "as many as fulfil the constraints";
+                                                    : "as many as can be tried";
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", experiment_directory(spec).string()},
       {"trials", trials},

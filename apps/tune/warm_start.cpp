@@ -103,6 +103,10 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
       ++left_out["have no " + open];
       continue;
     }
+    if (space.without_value(config)) {
+      ++left_out["have no value for an expression"];
+      continue;
+    }
     if (const Constraint* const broken = find_broken(constraints, config)) {
       ++left_out["break the constraint '" + broken->text() + "'"];
       continue;

@@ -133,9 +133,12 @@ class Grid(ConstraintsCase):
     def test_points_that_break_one_are_no_trials(self):
         space = {"x": {"grid_search": [0, 0.5, 1]}, "y": {"grid_search": [0, 0.5, 1]},
                  "kind": "good"}
-        self.spec(param_space=space, num_samples=1, searcher="grid", constraints=["x + y <= 1"])
-        self.assertIn("as many as fulfil the constraints", self.tune("preview", "spec.json").out)
+        drawn = {**space, "z": {"uniform": [0, 1]}}
+        self.spec(param_space=drawn, num_samples=1, searcher="grid", constraints=["x + y <= 1"])
+        self.assertIn("as many as can be tried", self.tune("preview", "spec.json").out)
         self.assertIsNone(self.json("preview", "spec.json")["trials"])
+        self.spec(param_space=space, num_samples=1, searcher="grid", constraints=["x + y <= 1"])
+        self.assertEqual(self.json("preview", "spec.json")["trials"], 6)
         self.tune("run", "spec.json", "--progress", "none")
         self.assertEqual([(trial["config"]["y"], trial["config"]["x"])
                           for trial in self.json("ls", "results/spec")],
@@ -144,6 +147,15 @@ class Grid(ConstraintsCase):
         self.assertIn("no config with 'x + y <= -1' was found in the grid: the constraints leave "
                       "too little of the param space",
                       self.tune("run", "spec.json", "--progress", "none", expect=2).err)
+
+    def test_points_in_which_an_expression_has_no_value_are_no_trials(self):
+        space = {"x": {"grid_search": [0, 0.5, 1]}, "y": {"expr": "1 / x"}}
+        self.spec(param_space=space, num_samples=2, searcher="grid", constraints=[])
+        sentence = ("1 of 3 configs of the grid are left out, since an expression has no value: "
+                    "cannot evaluate /y = '1 / x': the result is not a finite number")
+        self.assertIn(sentence, self.tune("run", "spec.json", "--progress", "none").err)
+        self.assertEqual([trial["config"]["x"] for trial in self.json("ls", "results/spec")],
+                         [0.5, 1, 0.5, 1])
 
 
 class Asked(ConstraintsCase):
@@ -199,7 +211,7 @@ class Specs(ConstraintsCase):
                 (["--constraint", "kind <= 1"],
                  "--constraint: the constraint 'kind <= 1' uses 'kind', which is not a number"),
                 (["--searcher", '{"type": "tpe", "points_to_evaluate": [{"x": 1, "y": 1}]}'],
-                 "--searcher: /points_to_evaluate/0: the point breaks the constraint "
+                 "--searcher: /points_to_evaluate/0: the config breaks the constraint "
                  "'x + y <= 1.5'"),
                 (["--searcher", '{"type": "tpe", "constraints": ["x"]}'],
                  "--searcher: /constraints: unknown option 'constraints'")):

@@ -158,7 +158,7 @@ TEST_CASE("A constraint that leaves nothing ends the search with a sentence", "[
                           Catch::Matchers::Contains("was found among 1000 drawn at random"));
   }
   CHECK(refusal(line, {{"points_to_evaluate", {{{"x", 0.5}}}}}, 5, {"x >= 0.6"}) ==
-        "/points_to_evaluate/0: the point breaks the constraint 'x >= 0.6'");
+        "/points_to_evaluate/0: the config breaks the constraint 'x >= 0.6'");
 }
 
 TEST_CASE("What a given point leaves open is drawn until the constraints are fulfilled",

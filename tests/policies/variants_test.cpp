@@ -205,6 +205,25 @@ TEST_CASE("A grid point that breaks a constraint is no trial", "[variants][unit]
   CHECK(searcher->save() == before);
 }
 
+TEST_CASE("A config in which an expression has no value is drawn again, or left out of the grid",
+          "[variants][unit]") {
+  const Json grid = R"({"a": {"grid_search": [-1, 0, 1]}, "b": {"grid_search": [2, 3]},
+                        "y": {"expr": "1 / a"}})"_json;
+  const auto whole = make_searcher("grid", grid, 3);
+  CHECK(whole->total() == 12);
+  CHECK(all_configs(*whole).size() == 12);
+  const auto random =
+      make_searcher("random", R"({"a": {"randint": [-1, 2]}, "y": {"expr": "1 / a"}})"_json, 50);
+  CHECK(random->total() == 50);
+  const auto drawn = all_configs(*random);
+  CHECK(drawn.size() == 50);
+  for (const Json& config : drawn) CHECK(config["a"] != 0);
+  CHECK_THROWS_WITH(
+      next_config(*make_searcher("random", R"x({"a": 0, "y": {"expr": "sqrt(a - 1)"}})x"_json, 5)),
+      "no config that can be tried was found among 1000 drawn at random: cannot evaluate "
+      "/y = 'sqrt(a - 1)': the result is not a finite number");
+}
+
 TEST_CASE("What is drawn is drawn again until it fulfils the constraints", "[variants][unit]") {
   const auto searcher = constrained(grid_and_random, 5, "a * x <= 0.5 + ln(1)");
   const auto configs = all_configs(*searcher);

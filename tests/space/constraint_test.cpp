@@ -113,11 +113,13 @@ TEST_CASE("Configs are held against those about configs, results against the oth
   CHECK(lacking_metric({constraint("time_this_iter_s <= 3")}, result_of("{}")));
 }
 
-TEST_CASE("A violation adds up what is missed, and NaN is beyond all", "[constraint][unit]") {
+TEST_CASE("A violation adds up what is missed, and what is not finite is beyond all",
+          "[constraint][unit]") {
   CHECK(violation({}) == 0);
   CHECK(violation({-3, 0}) == 0);
   CHECK(violation({-3, 1, 0.5}) == 1.5);
   CHECK(violation({-3, nan}) == infinity);
+  CHECK(violation({-3, -infinity}) == infinity);
 }
 
 }  // namespace tune

@@ -195,35 +195,66 @@ TEST_CASE("Expressions that cannot be evaluated are refused beforehand where tha
                                  "in a circle"});
 }
 
-TEST_CASE("An expression may use a name that only some configs have", "[search_space][unit]") {
+TEST_CASE(
+    "An expression may use a name that only some configs have, which are those that can be tried",
+    "[search_space][unit]") {
   const SearchSpace space =
       space_of(R"({"opt": {"choice": [{"m": 1}, {"n": 2}]}, "x": {"expr": "opt.m * 10"}})"_json);
   Random random(1);
   int good = 0;
   int bad = 0;
   for (int i = 0; i < 50; ++i) {
-    try {
-      const Json config = space.sample(0, random);
+    const Json config = space.sample(0, random);
+    if (const auto reason = space.without_value(config)) {
+      CHECK(*reason == "cannot evaluate /x = 'opt.m * 10': this config has no 'opt.m'");
+      ++bad;
+    } else {
       CHECK(config["x"] == 10);
       ++good;
-    } catch (const std::invalid_argument& error) {
-      CHECK(std::string(error.what()) ==
-            "cannot evaluate /x = 'opt.m * 10': this config has no 'opt.m'");
-      ++bad;
     }
   }
   CHECK(good > 10);
   CHECK(bad > 10);
 }
 
-TEST_CASE("Sampling refuses what only a drawn value makes impossible", "[search_space][unit]") {
-  CHECK_THROWS_WITH(sample_of(R"({"a": {"choice": [0]}, "x": {"expr": "1 / a"}})"_json),
-                    "cannot evaluate /x = '1 / a': the result is not a finite number");
-  CHECK_THROWS_WITH(sample_of(R"({"a": {"grid_search": ["s", 1]}, "x": {"expr": "a"}})"_json),
-                    "cannot evaluate /x = 'a': 'a' is not a number but \"s\"");
-  CHECK_THROWS_WITH(
-      sample_of(R"({"a": {"grid_search": [{"expr": "x"}, 1]}, "x": {"expr": "a"}})"_json),
-      "cannot evaluate /a = 'x': expressions go round in a circle");
+TEST_CASE("What only a drawn value makes impossible is said of that config",
+          "[search_space][unit]") {
+  const auto reason_at = [](const Json& json, std::uint64_t grid_point = 0) {
+    const SearchSpace space = space_of(json);
+    Random random(1);
+    return space.without_value(space.sample(grid_point, random)).value_or("none");
+  };
+  CHECK(reason_at(R"({"a": {"choice": [0]}, "x": {"expr": "1 / a"}})"_json) ==
+        "cannot evaluate /x = '1 / a': the result is not a finite number");
+  CHECK(reason_at(R"({"a": {"grid_search": ["s", 1]}, "x": {"expr": "a"}})"_json) ==
+        "cannot evaluate /x = 'a': 'a' is not a number but \"s\"");
+  const Json circle = R"({"a": {"grid_search": [{"expr": "x"}, 1]}, "x": {"expr": "a"}})"_json;
+  CHECK(reason_at(circle) == "cannot evaluate /a = 'x': expressions go round in a circle");
+  CHECK(reason_at(circle, 1) == "none");
+  // What needs it has no value either, and the first one is to blame.
+  CHECK(
+      reason_at(
+          R"({"a": {"choice": [0]}, "b": {"expr": "c > 1 ? 1 : 2"}, "c": {"expr": "1 / a"}})"_json) ==
+      "cannot evaluate /c = '1 / a': the result is not a finite number");
+}
+
+TEST_CASE("A config is unfit for an expression without a value, or for a constraint",
+          "[search_space][unit]") {
+  const SearchSpace space =
+      space_of(R"({"a": {"grid_search": [0, 1, 2, 3]}, "x": {"expr": "1 / a"}})"_json);
+  const std::vector<Constraint> constraints = {space.constraint("a <= 2"),
+                                               space.constraint("1 / (a - 1) >= -5")};
+  Random random(1);
+  const auto why = [&](std::uint64_t point) {
+    return why_unfit(space, constraints, space.sample(point, random)).value_or("none");
+  };
+  CHECK(why(0) == "cannot evaluate /x = '1 / a': the result is not a finite number");
+  // Its value is minus infinity, which nothing is known from.
+  CHECK(why(1) == "the config breaks the constraint '1 / (a - 1) >= -5'");
+  CHECK(why(2) == "none");
+  CHECK(why(3) == "the config breaks the constraint 'a <= 2'");
+  CHECK(has_unfit(space, {}));
+  CHECK_FALSE(has_unfit(space_of({{"a", 1}}), {}));
 }
 
 TEST_CASE("All problems of a space are collected with their places", "[search_space][unit]") {

@@ -97,7 +97,7 @@ bool any_about_configs(const std::vector<Constraint>& constraints) {
 
 const Constraint* find_broken(const std::vector<Constraint>& constraints, const Json& config) {
   const auto broken = std::find_if(constraints.begin(), constraints.end(), [&](const auto& one) {
-    return !one.needs_metrics() && !(one.value(config, {}) <= 0);
+    return !one.needs_metrics() && violation({one.value(config, {})}) > 0;
   });
   return broken == constraints.end() ? nullptr : &*broken;
 }
@@ -145,7 +145,8 @@ std::optional<std::string> lacking_metric(const std::vector<Constraint>& constra
 double violation(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) {
-    if (std::isnan(value)) return std::numeric_limits<double>::infinity();
+    // -infinity, too, may come of a division by zero: nothing is known then.
+    if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
     sum += std::max(value, 0.0);
   }
   return sum;

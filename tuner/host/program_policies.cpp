@@ -91,16 +91,20 @@ class ProgramSearcher : public Searcher {
       // What it leaves out is drawn.
       Random random(seed_ ^ (0x9e3779b97f4a7c15u * (index_of(id) + 1)));
       Json config = space_.sample(0, random, *given);
-      const Constraint* const broken = find_broken(constraints_, config);
-      if (broken == nullptr) {
+      const auto unfit = why_unfit(space_, constraints_, config);
+      if (!unfit) {
         ++suggested_;
         std::string tag = space_.tag(config);
         return Suggestion{std::move(config), std::move(tag)};
       }
-      question["refused"] = broken->text();
+      // Of a constraint its own text, to be compared with what the program was told.
+      const Constraint* const broken =
+          space_.without_value(config) ? nullptr : find_broken(constraints_, config);
+      question["refused"] = broken != nullptr ? broken->text() : *unfit;
     }
-    host_.complain("has suggested " + std::to_string(most_refusals) +
-                   " configs in a row that break a constraint");
+    host_.complain(
+        "has suggested " + std::to_string(most_refusals) +
+        " configs in a row that cannot be tried: " + question.at("refused").get<std::string>());
   }
 
   void on_trial_add(TrialId id, const std::string& config) override {

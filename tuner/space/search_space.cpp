@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -160,10 +162,19 @@ class Assembler {
   std::vector<const Formula*> formulas_;
 };
 
-std::invalid_argument cannot_evaluate(const Formula& formula, const std::string& why) {
-  return std::invalid_argument("cannot evaluate " + formula.pointer + " = '" +
-                               formula.expression.text() + "': " + why);
-}
+/// Why an expression has no value in one config.
+class NoValue : public std::exception {
+ public:
+  NoValue(const Formula& formula, const std::string& why)
+      : sentence_("cannot evaluate " + formula.pointer + " = '" + formula.expression.text() +
+                  "': " + why) {}
+  const char* what() const noexcept override { return sentence_.c_str(); }
+
+ private:
+  std::string sentence_;
+};
+
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
 /// An expression and where its value goes.
 struct Open {
@@ -177,18 +188,18 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
   bool all_integers = true;
   const auto value = formula.expression.evaluate([&](const std::string& name) {
     const Json* input = find_dotted(config, name);
-    if (!input) throw cannot_evaluate(formula, "this config has no '" + name + "'");
+    if (!input) throw NoValue(formula, "this config has no '" + name + "'");
     const bool is_open = std::any_of(open.begin(), open.end(),
                                      [&](const Open& other) { return other.place == input; });
     if (is_open) return std::optional<double>();
     if (!input->is_number() && !input->is_boolean()) {
-      throw cannot_evaluate(formula, "'" + name + "' is not a number but " + shorten(*input));
+      throw NoValue(formula, "'" + name + "' is not a number but " + shorten(*input));
     }
     all_integers = all_integers && !input->is_number_float();
     return decode_number(*input);
   });
   if (!value) return std::nullopt;
-  if (!std::isfinite(*value)) throw cannot_evaluate(formula, "the result is not a finite number");
+  if (!std::isfinite(*value)) throw NoValue(formula, "the result is not a finite number");
   const bool has_whole_form =
       all_integers || is_whole_by_form(formula.expression.text(), [&](const std::string& name) {
         const Json* const input = find_dotted(config, name);
@@ -199,8 +210,10 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
   return is_integer ? Json(static_cast<std::int64_t>(*value)) : Json(*value);
 }
 
-/// Passes over the expressions until all have values; each pass finds at least one more.
-void evaluate_all(const std::vector<const Formula*>& formulas, Json& config) {
+/// Passes over the expressions until all have values; each pass finds at least one more. Answers
+/// with what is wrong with the first one that has none; it and all that need it are NaN then.
+std::optional<std::string> evaluate_all(const std::vector<const Formula*>& formulas, Json& config) {
+  std::optional<std::string> wrong;
   std::vector<Open> open;
   for (const Formula* formula : formulas) {
     open.push_back({formula, &config[Json::json_pointer(formula->pointer)]});
@@ -208,15 +221,43 @@ void evaluate_all(const std::vector<const Formula*>& formulas, Json& config) {
   while (!open.empty()) {
     std::vector<Open> still_open = open;
     for (const Open& one : open) {
-      auto value = evaluate(*one.formula, config, still_open);
+      std::optional<Json> value;
+      try {
+        value = evaluate(*one.formula, config, still_open);
+      } catch (const NoValue& reason) {
+        if (!wrong) wrong = reason.what();
+        value = no_value;
+      }
       if (!value) continue;
       *one.place = std::move(*value);
       std::erase_if(still_open, [&](const Open& other) { return other.place == one.place; });
     }
     if (still_open.size() == open.size()) {
-      throw cannot_evaluate(*open[0].formula, "expressions go round in a circle");
+      if (!wrong) wrong = NoValue(*open[0].formula, "expressions go round in a circle").what();
+      for (const Open& one : open) *one.place = no_value;
+      break;
     }
     open = std::move(still_open);
+  }
+  return wrong;
+}
+
+/// Lists the expressions that `config` has.
+void find_formulas(const SpaceTree& tree, const SpaceNode& node, const Json& value,
+                   std::vector<const Formula*>& formulas) {
+  if (const auto* object = std::get_if<Object>(&node.body)) {
+    for (const auto& [key, member] : object->members) {
+      if (value.contains(key)) find_formulas(tree, member, value[key], formulas);
+    }
+  } else if (const auto* list = std::get_if<List>(&node.body)) {
+    for (std::size_t i = 0; i < std::min(value.size(), list->elements.size()); ++i) {
+      find_formulas(tree, list->elements[i], value[i], formulas);
+    }
+  } else if (const auto* branches = std::get_if<Branches>(&node.body)) {
+    const auto index = find_branch(tree.leaves, *branches, value);
+    if (index) find_formulas(tree, branches->values[*index], value, formulas);
+  } else if (const auto* formula = std::get_if<Formula>(&node.body)) {
+    formulas.push_back(formula);
   }
 }
 
@@ -310,8 +351,21 @@ Json SearchSpace::assemble(std::uint64_t grid_point, const Draw& draw, const Jso
   Assembler assembler(draw, grid_point);
   const Given given(tree_.leaves, preset.is_null() ? nullptr : &preset);
   Json config = assembler.build(tree_.root, given);
-  evaluate_all(assembler.formulas(), config);
+  (void)evaluate_all(assembler.formulas(), config);
   return config;
+}
+
+std::optional<std::string> SearchSpace::without_value(const Json& config) const {
+  const auto lacks = [&](const Json::json_pointer& place) {
+    if (!config.contains(place)) return false;
+    const Json& value = config.at(place);
+    return value.is_number_float() && std::isnan(value.get<double>());
+  };
+  if (std::none_of(tree_.formulas.begin(), tree_.formulas.end(), lacks)) return std::nullopt;
+  std::vector<const Formula*> formulas;
+  find_formulas(tree_, tree_.root, config, formulas);
+  Json again = config;
+  return evaluate_all(formulas, again);
 }
 
 Json SearchSpace::sample(std::uint64_t grid_point, Random& random, const Json& preset) const {
@@ -349,6 +403,28 @@ std::string SearchSpace::tag(const Json& config) const {
 std::vector<Problem> SearchSpace::check_preset(const Json& preset) const {
   if (!preset.is_object()) return {{"", "a point must be an object, got " + shorten(preset)}};
   return match(tree_, preset);
+}
+
+std::optional<std::string> why_unfit(const SearchSpace& space,
+                                     const std::vector<Constraint>& constraints,
+                                     const Json& config) {
+  if (auto sentence = space.without_value(config)) return sentence;
+  const Constraint* const broken = find_broken(constraints, config);
+  return broken ? std::optional("the config breaks the constraint '" + broken->text() + "'")
+                : std::nullopt;
+}
+
+bool has_unfit(const SearchSpace& space, const std::vector<Constraint>& constraints) {
+  return space.has_expressions() || any_about_configs(constraints);
+}
+
+std::string all_unfit(const SearchSpace& space, const std::vector<Constraint>& constraints,
+                      const std::string& place, const std::string& last_reason) {
+  if (!any_about_configs(constraints)) {
+    return "no config that can be tried was found " + place + ": " + last_reason;
+  }
+  const std::string sentence = too_narrow(constraints, place);
+  return space.has_expressions() ? sentence + "; of the last one: " + last_reason : sentence;
 }
 
 }  // namespace tune

@@ -45,7 +45,8 @@ class SearchSpace {
   /// order varies fastest), all else drawn from `random` in pointer order; expressions evaluated
   /// last. `preset`: values that are fixed instead of drawn (an object that mirrors the space;
   /// `points_to_evaluate`); check_preset must have found nothing wrong with it.
-  /// Throws std::invalid_argument if an expression cannot be evaluated.
+  /// An expression without a value (it divides by zero, or needs a name that this config lacks)
+  /// leaves NaN in its place: `why_unfit` says so, and nobody may try such a config.
   Json sample(std::uint64_t grid_point, Random& random, const Json& preset = nullptr) const;
 
   /// What can be drawn, for searchers that model it. A leaf's number is its place here.
@@ -56,6 +57,11 @@ class SearchSpace {
   using Draw = std::function<Json(std::size_t leaf)>;
   /// As `sample`, with the caller's way of drawing.
   Json assemble(std::uint64_t grid_point, const Draw& draw, const Json& preset = nullptr) const;
+
+  /// What is wrong with an expression of `config`, which comes from `assemble`, as a sentence;
+  /// nothing if all of them have values.
+  std::optional<std::string> without_value(const Json& config) const;
+  bool has_expressions() const { return !tree_.formulas.empty(); }
 
   /// The inverse of `assemble`: by leaf, what must have been drawn for `config` (for a Choice the
   /// index of a value); null for leaves that it does not have.
@@ -87,5 +93,19 @@ class SearchSpace {
   Json json_ = Json::object();
   SpaceTree tree_;
 };
+
+/// Why nobody can try `config`, as a sentence: an expression of the space has no value in it, or it
+/// breaks one of `constraints` that are about configs alone. Nothing: it can be tried. All that
+/// makes configs asks this, and makes another one.
+std::optional<std::string> why_unfit(const SearchSpace& space,
+                                     const std::vector<Constraint>& constraints,
+                                     const Json& config);
+
+/// Whether `why_unfit` can have an answer.
+bool has_unfit(const SearchSpace& space, const std::vector<Constraint>& constraints);
+
+/// That every config was unfit, the last one for that reason; `place`: "in the grid".
+std::string all_unfit(const SearchSpace& space, const std::vector<Constraint>& constraints,
+                      const std::string& place, const std::string& last_reason);
 
 }  // namespace tune

@@ -129,6 +129,7 @@ SpaceNode TreeParser::parse_branches(const Json& values, bool is_grid, const std
 SpaceNode TreeParser::from_domain(Domain domain, const Json& json, const Place& place) {
   if (const auto* expr = std::get_if<Expr>(&domain)) {
     formula_pointers_.push_back(append_pointer(place.pointer, "expr"));
+    tree_.formulas.emplace_back(place.config_pointer);
     return {SpaceNode::Formula{Expression(expr->text), place.config_pointer}};
   }
   const std::string text = shorten(json);

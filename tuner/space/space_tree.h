@@ -59,6 +59,7 @@ struct SpaceNode {
 struct SpaceTree {
   SpaceNode root{SpaceNode::Object{}, 1};
   std::vector<SpaceLeaf> leaves;  ///< in pointer order, a choice before what is in its values
+  std::vector<Json::json_pointer> formulas;  ///< where in a config; some configs may lack them
   bool has_grid = false;
 };
 

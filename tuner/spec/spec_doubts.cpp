@@ -152,11 +152,35 @@ class ParamSpace {
   Json list_;
 };
 
+/// Configs in which an expression has no value are left out; here some are tried beforehand.
+void look_at_expressions(const SearchSpace& space, std::vector<Problem>& doubts) {
+  constexpr std::uint64_t most_points = 1000, most_draws = 200;
+  if (!space.has_expressions()) return;
+  const std::uint64_t grid = space.grid_size();
+  const bool is_grid = space.is_deterministic();
+  const std::uint64_t looked_at = is_grid ? std::min(grid, most_points) : most_draws;
+  std::uint64_t without = 0;
+  std::string first;
+  Random random(0);
+  for (std::uint64_t i = 0; i < looked_at; ++i) {
+    const auto sentence = space.without_value(space.sample(i % grid, random));
+    if (sentence && without++ == 0) first = *sentence;
+  }
+  if (without == 0) return;
+  const std::string which = is_grid && looked_at == grid ? " configs of the grid"
+                            : is_grid                    ? " first configs of the grid"
+                                                         : " configs drawn at random";
+  doubts.push_back(
+      {"/param_space", std::to_string(without) + " of " + std::to_string(looked_at) + which +
+                           " are left out, since an expression has no value: " + first});
+}
+
 void look_at_param_space(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
   ParamSpace looker(doubts);
   looker.look_at(spec.param_space, "/param_space");
   std::vector<Problem> ignored;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", ignored);
+  look_at_expressions(space, doubts);
   const bool is_drawn = !space.leaves().empty() || space.has_grid();
   if (!is_drawn && spec.num_samples != 1) looker.nothing_is_drawn();
 }
