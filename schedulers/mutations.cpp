@@ -9,8 +9,6 @@ namespace tune {
 
 namespace {
 
-/// Larger ones are not all numbers of type double.
-
 void parse_into(std::vector<Mutation>& mutations, const Json& json, const std::string& at,
                 const std::string& pointer, std::vector<Problem>& problems) {
   for (const auto& [key, value] : json.items()) {
@@ -46,13 +44,10 @@ void parse_into(std::vector<Mutation>& mutations, const Json& json, const std::s
 }
 
 Json move_in(const std::vector<Json>& values, const Json* current, bool resample, Random& random) {
-  const auto found =
-      current == nullptr ? values.end() : std::find(values.begin(), values.end(), *current);
-  if (resample || found == values.end()) return values[random.below(values.size())];
-  const auto last = values.size() - 1;
-  const auto i = static_cast<std::size_t>(found - values.begin());
+  const auto found = current == nullptr ? std::nullopt : find_value(values, *current);
+  if (resample || !found) return values[random.below(values.size())];
   const bool goes_up = random.below(2) == 1;
-  return values[goes_up ? std::min(i + 1, last) : (i == 0 ? 0 : i - 1)];
+  return values[goes_up ? std::min(*found + 1, values.size() - 1) : (*found == 0 ? 0 : *found - 1)];
 }
 
 Json scale(const Domain& domain, const Json* current, bool resample,

@@ -142,6 +142,32 @@ TEST_CASE("Every searcher suggests configs of the space, with a tag", "[searcher
   }
 }
 
+TEST_CASE("Values that are written differently are tried as many as were written",
+          "[searcher][contract]") {
+  const Json values = R"([1, 1.0, 0.5, "sqrt", 1, "1"])"_json;
+  for (const std::string& name : searcher_names()) {
+    if (name == "cma_es" || name == "bohb")
+      continue;  // they need a number in each config, or a budget
+    INFO(name);
+    const bool is_grid = name == "grid";
+    const Json options =
+        name == "random" ? Json{{"skip_duplicates", true}} : quick_options_of(name);
+    const auto searcher =
+        make_searcher(name, {{"depth", {{is_grid ? "grid_search" : "choice", values}}}},
+                      is_grid ? 1 : 50, options);
+    std::set<std::string> texts;
+    std::size_t asked = 0;
+    for (std::uint32_t id = 0; id < 50; ++id, ++asked) {
+      const Json config = next_config(*searcher, id);
+      if (config.is_null()) break;
+      tell(*searcher, id, config, id);
+      texts.insert(config.dump());
+    }
+    CHECK(texts.size() == 5);
+    CHECK(asked == (is_grid ? 6 : 5));
+  }
+}
+
 TEST_CASE("Every searcher ends where its total says, and asking on leaves no trace",
           "[searcher][contract]") {
   for (const std::string& name : searcher_names()) {

@@ -273,6 +273,22 @@ TEST_CASE("The nearest value of a domain is one that it draws", "[domain][unit]"
   CHECK(nearest_of({{"randint", {0, 10}}}, 30) == 9);
 }
 
+TEST_CASE("Values are the same if they are as text, and found as equal ones if there are none",
+          "[domain][unit]") {
+  CHECK(is_same(1, 1));
+  CHECK(is_same(1, 1u));
+  CHECK_FALSE(is_same(1, 1.0));
+  CHECK_FALSE(is_same(0.0, -0.0));
+  CHECK_FALSE(is_same(R"({"a": [1, 2]})"_json, R"({"a": [1, 2.0]})"_json));
+  CHECK(is_same(R"({"a": 1, "b": 0.5})"_json, R"({"b": 0.5, "a": 1})"_json));
+  const std::vector<Json> values = {1, 1.0, "1", 2};
+  CHECK(find_value(values, 1) == 0u);
+  CHECK(find_value(values, 1.0) == 1u);
+  CHECK(find_value(values, "1") == 2u);
+  CHECK(find_value(values, 2.0) == 3u);
+  CHECK_FALSE(find_value(values, 3));
+}
+
 TEST_CASE("A long value is shortened between two characters", "[domain][unit]") {
   CHECK(shorten("abcdefgh", 10) == "\"abcdefgh\"");
   CHECK(shorten("abcdefghi", 10) == "\"abcdef...");

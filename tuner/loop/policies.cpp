@@ -5,6 +5,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 
@@ -22,7 +23,8 @@ std::string name_of(const Decision& decision) {
 std::optional<std::string> differs(Policies& policies, const TrialAdded& recorded) {
   const auto answer = policies.searcher.answer_at_once(recorded.trial);
   const auto* const suggestion = std::get_if<Suggestion>(&answer);
-  if (suggestion != nullptr && encode_numbers(suggestion->config) == Json::parse(recorded.config)) {
+  if (suggestion != nullptr &&
+      is_same(encode_numbers(suggestion->config), Json::parse(recorded.config))) {
     return {};
   }
   return "the searcher would now suggest " +

@@ -7,6 +7,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 
@@ -75,9 +76,10 @@ void Suggester::on_trial_add(TrialId trial, const std::string& config) {
   if (pace_.batch && std::ssize(live_) >= pace_.max_concurrent) is_batch_full_ = true;
   if (!stock_.empty() && stock_.front().first == trial) {
     // The searcher has been told, unless the record knows better what it answered.
-    const bool is_same = encode_numbers(stock_.front().second.config) == Json::parse(config);
+    const bool is_answer =
+        is_same(encode_numbers(stock_.front().second.config), Json::parse(config));
     stock_.pop_front();
-    if (is_same) return;
+    if (is_answer) return;
   }
   tell({.what = Told::What::add, .trial = trial, .config = config});
 }

@@ -346,11 +346,12 @@ bool has(const Integer& domain, const Json& value) {
   return *number <= domain.upper && *number % domain.q == 0;
 }
 
-bool has_value(const std::vector<Json>& values, const Json& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
+bool has(const Choice& domain, const Json& value) {
+  return find_value(domain.values, value).has_value();
 }
-bool has(const Choice& domain, const Json& value) { return has_value(domain.values, value); }
-bool has(const GridSearch& domain, const Json& value) { return has_value(domain.values, value); }
+bool has(const GridSearch& domain, const Json& value) {
+  return find_value(domain.values, value).has_value();
+}
 bool has(const Expr&, const Json&) { return false; }
 
 /// The name of the domain that `key` misspells, if the value makes it likely that it does.
@@ -431,6 +432,21 @@ Json nth_value(const Domain& domain, std::uint64_t i) {
 
 bool contains(const Domain& domain, const Json& value) {
   return std::visit([&](const auto& d) { return has(d, value); }, domain);
+}
+
+bool is_same(const Json& a, const Json& b) {
+  const auto text = [](const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  return a == b && text(a) == text(b);
+}
+
+std::optional<std::size_t> find_value(const std::vector<Json>& values, const Json& value) {
+  auto found = std::find_if(values.begin(), values.end(),
+                            [&](const Json& one) { return is_same(one, value); });
+  if (found == values.end()) found = std::find(values.begin(), values.end(), value);
+  if (found == values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - values.begin());
 }
 
 std::string append_pointer(const std::string& pointer, const std::string& key) {

@@ -77,8 +77,17 @@ std::optional<std::uint64_t> count_values(const Domain& domain);
 Json nth_value(const Domain& domain, std::uint64_t i);
 
 /// Whether `value` could have been drawn from `domain`. The upper bound of a real number counts as
-/// inside; values of Choice and GridSearch are compared as written; nothing is drawn from an Expr.
+/// inside; values of Choice and GridSearch may be written as other equal numbers; nothing is drawn
+/// from an Expr.
 bool contains(const Domain& domain, const Json& value);
+
+/// Whether two values are one: as JSON text. So 1 and 1.0 are two, which they are to a program that
+/// gets them, and wherever it is asked whether a config is new, or which value of a choice it has.
+bool is_same(const Json& a, const Json& b);
+
+/// The place of `value` in `values`: of the one that is the same, or else of one that is equal, as
+/// people write 1 where a list has 1.0.
+std::optional<std::size_t> find_value(const std::vector<Json>& values, const Json& value);
 
 /// "/a/b" and "c/d": "/a/b/c~1d" (RFC 6901).
 std::string append_pointer(const std::string& pointer, const std::string& key);

@@ -5,7 +5,6 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <set>
 #include <stdexcept>
 
 #include "tuner/core/error.h"
@@ -89,10 +88,12 @@ std::uint64_t count_configs(const SpaceNode& node, const std::vector<SpaceLeaf>&
     }
   } else if (const auto* branches = std::get_if<Branches>(&node.body)) {
     size = 0;
-    std::set<Json> fixed;  // a value may be listed twice
+    std::vector<const Json*> listed;  // a value may be listed twice
     for (const SpaceNode& value : branches->values) {
-      const auto* const same = std::get_if<Fixed>(&value.body);
-      if (same != nullptr && !fixed.insert(same->value).second) continue;
+      const auto* const fixed = std::get_if<Fixed>(&value.body);
+      const auto is_listed = [&](const Json* other) { return is_same(*other, fixed->value); };
+      if (fixed != nullptr && std::any_of(listed.begin(), listed.end(), is_listed)) continue;
+      if (fixed != nullptr) listed.push_back(&fixed->value);
       size = add_sizes(size, count_configs(value, leaves));
     }
   }

@@ -18,9 +18,11 @@ using Formula = SpaceNode::Formula;
 /// Compares values with a space: may they come from there?
 class Matcher {
  public:
-  /// `complete`: whether nothing may be left out. `problems`, if not null, is told what is wrong.
-  Matcher(const std::vector<SpaceLeaf>& leaves, bool complete, std::vector<Problem>* problems)
-      : leaves_(leaves), complete_(complete), problems_(problems) {}
+  /// `complete`: whether nothing may be left out. `exact`: whether fixed values must be the same,
+  /// not only equal. `problems`, if not null, is told what is wrong.
+  Matcher(const std::vector<SpaceLeaf>& leaves, bool complete, bool exact,
+          std::vector<Problem>* problems)
+      : leaves_(leaves), complete_(complete), exact_(exact), problems_(problems) {}
 
   bool fits(const SpaceNode& node, const Json& value, const std::string& pointer) {
     if (value.is_null() && !complete_ && !std::holds_alternative<Fixed>(node.body)) return true;
@@ -38,7 +40,7 @@ class Matcher {
   }
 
   bool matches(const Fixed& fixed, const Json& value, const std::string& pointer) {
-    if (fixed.value == value) return true;
+    if (exact_ ? is_same(fixed.value, value) : fixed.value == value) return true;
     return problems_ && complain(pointer, shorten(value) + " differs from the fixed value " +
                                               shorten(fixed.value));
   }
@@ -85,7 +87,7 @@ class Matcher {
   }
 
   bool matches(const Branches& branches, const Json& value, const std::string& pointer) {
-    Matcher quiet(leaves_, complete_, nullptr);
+    Matcher quiet(leaves_, complete_, exact_, nullptr);
     for (const SpaceNode& branch : branches.values) {
       if (quiet.fits(branch, value, pointer)) return true;
     }
@@ -100,6 +102,7 @@ class Matcher {
 
   const std::vector<SpaceLeaf>& leaves_;
   const bool complete_;
+  const bool exact_;
   std::vector<Problem>* const problems_;
 };
 
@@ -109,9 +112,11 @@ std::optional<std::size_t> find_branch(const std::vector<SpaceLeaf>& leaves,
                                        const SpaceNode::Branches& branches, const Json& value) {
   for (const bool complete : {true, false}) {
     if (!complete && value.is_null()) break;
-    Matcher matcher(leaves, complete, nullptr);
-    for (std::size_t i = 0; i < branches.values.size(); ++i) {
-      if (matcher.fits(branches.values[i], value, "")) return i;
+    for (const bool exact : {true, false}) {
+      Matcher matcher(leaves, complete, exact, nullptr);
+      for (std::size_t i = 0; i < branches.values.size(); ++i) {
+        if (matcher.fits(branches.values[i], value, "")) return i;
+      }
     }
   }
   return std::nullopt;
@@ -119,7 +124,7 @@ std::optional<std::size_t> find_branch(const std::vector<SpaceLeaf>& leaves,
 
 std::vector<Problem> match(const SpaceTree& tree, const Json& value) {
   std::vector<Problem> problems;
-  Matcher(tree.leaves, false, &problems).fits(tree.root, value, "");
+  Matcher(tree.leaves, false, false, &problems).fits(tree.root, value, "");
   return problems;
 }
 

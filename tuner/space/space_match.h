@@ -14,7 +14,7 @@ namespace tune {
 std::vector<Problem> match(const SpaceTree& tree, const Json& value);
 
 /// The first of the branches that `value` can have come from: one that it matches completely before
-/// one that it leaves parts out of.
+/// one that it leaves parts out of, and one with the same fixed values before one with equal ones.
 std::optional<std::size_t> find_branch(const std::vector<SpaceLeaf>& leaves,
                                        const SpaceNode::Branches& branches, const Json& value);
 
