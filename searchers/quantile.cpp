@@ -23,7 +23,10 @@ double between(double lower, double upper, double share, bool log) {
 }
 
 Json quantile_of(const Uniform& domain, double share) {
-  return nearest(domain, between(domain.lower, domain.upper, share, domain.log));
+  const auto steps = domain.log ? std::nullopt : count_values(domain);
+  if (steps) return nth_value(domain, place_of(share, *steps));
+  const auto [lower, upper] = span_of(domain);
+  return nearest(domain, between(lower, upper, share, domain.log));
 }
 
 Json quantile_of(const Normal& domain, double share) {
@@ -34,8 +37,8 @@ Json quantile_of(const Normal& domain, double share) {
 
 Json quantile_of(const Integer& domain, double share) {
   if (!domain.log) return nth_value(domain, place_of(share, *count_values(domain)));
-  const double value =
-      between(static_cast<double>(domain.lower), static_cast<double>(domain.upper), share, true);
+  const auto [lower, upper] = span_of(domain);
+  const double value = between(lower, upper, share, true);
   return nearest(domain, domain.q == 1 ? std::floor(value) : value);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "searchers/quantile.h"
 #include "tests/policies/policies.h"
@@ -79,7 +80,8 @@ TEST_CASE("A share of a domain's probability is the value at which so much lies 
   };
   CHECK(at({{"uniform", {-1, 3}}}, 0.25) == 0);
   CHECK(at({{"loguniform", {1e-4, 1}}}, 0.5).get<double>() == Approx(1e-2));
-  CHECK(at({{"quniform", {0, 1, 0.25}}}, 0.13) == 0.25);
+  CHECK(at({{"quniform", {0, 1, 0.25}}}, 0.19) == 0);
+  CHECK(at({{"quniform", {0, 1, 0.25}}}, 0.21) == 0.25);
   CHECK(at({{"randn", {5, 2}}}, 0.5).get<double>() == Approx(5));
   CHECK(at({{"randn", {5, 2}}}, 0.841344746).get<double>() == Approx(7));
   CHECK(std::isfinite(at({{"randn", {5, 2}}}, 0).get<double>()));
@@ -88,6 +90,28 @@ TEST_CASE("A share of a domain's probability is the value at which so much lies 
   CHECK(at({{"qrandint", {8, 64, 8}}}, 0.13) == 16);
   CHECK(at({{"lograndint", {1, 1000}}}, 0.5) == 31);
   CHECK(at({{"choice", {"x", "y", "z"}}}, 0.7) == 2);
+}
+
+TEST_CASE("The shares of the steps of a domain meet exactly where its rule says", "[sequences]") {
+  for (const char* const text :
+       {R"({"quniform": [32, 96, 32]})", R"({"qrandint": [-8, 8, 4]})",
+        R"({"qloguniform": [0.25, 1.5, 0.25]})", R"({"qlograndint": [3, 30, 3]})"}) {
+    INFO(text);
+    std::vector<Problem> problems;
+    const Json json = Json::parse(text);
+    const auto domain = parse_domain(json, "", problems);
+    REQUIRE(domain);
+    const auto [lower, upper, q] = json.begin()->get<std::tuple<double, double, double>>();
+    const bool log = json.begin().key().starts_with("qlog");
+    const auto place = [log](double x) { return log ? std::log(x) : x; };
+    const double begin = place(lower - q / 2), whole = place(upper + q / 2) - begin;
+    for (double value = lower; value <= upper; value += q) {
+      const double from = (place(value - q / 2) - begin) / whole;
+      const double to = (place(value + q / 2) - begin) / whole;
+      CHECK(leaf_quantile(*domain, std::max(from + 1e-9, 0.0)) == value);
+      CHECK(leaf_quantile(*domain, std::min(to - 1e-9, 1 - 0x1p-53)) == value);
+    }
+  }
 }
 
 TEST_CASE("Evenly spread shares give values as often as drawing gives them", "[sequences]") {

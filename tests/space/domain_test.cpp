@@ -289,6 +289,56 @@ TEST_CASE("Values are the same if they are as text, and found as equal ones if t
   CHECK_FALSE(find_value(values, 3));
 }
 
+TEST_CASE("Each step of a quantised number is as likely as its rule says, the bounds too",
+          "[domain][statistics]") {
+  constexpr int n = 60'000;
+  struct Case {
+    Json domain;
+    std::vector<double> values;
+    bool log;
+  };
+  const std::vector<Case> cases = {{{{"quniform", {32, 96, 32}}}, {32, 64, 96}, false},
+                                   {{{"quniform", {-0.1, 0.2, 0.1}}}, {-0.1, 0, 0.1, 0.2}, false},
+                                   {{{"qrandint", {4, 16, 4}}}, {4, 8, 12, 16}, false},
+                                   {{{"qloguniform", {0.5, 2, 0.5}}}, {0.5, 1, 1.5, 2}, true},
+                                   {{{"qlograndint", {2, 8, 2}}}, {2, 4, 6, 8}, true}};
+  for (const auto& [json, values, log] : cases) {
+    INFO(json.dump());
+    const Domain domain = domain_of(json);
+    const double half = (values[1] - values[0]) / 2;
+    const auto place = [log = log](double x) { return log ? std::log(x) : x; };
+    const double whole = place(values.back() + half) - place(values.front() - half);
+    std::map<double, int> counts;
+    Random random(7);
+    for (int i = 0; i < n; ++i) ++counts[draw(domain, random).get<double>()];
+    REQUIRE(counts.size() == values.size());
+    double chi_squared = 0;
+    for (const double value : values) {
+      const double expected = n * (place(value + half) - place(value - half)) / whole;
+      const double excess = counts[value] - expected;
+      chi_squared += excess * excess / expected;
+    }
+    CHECK(chi_squared < 16.3);  // of 3 degrees of freedom, once in a thousand
+  }
+}
+
+TEST_CASE("Bounds that are no steps are told the forms that draw what was meant",
+          "[domain][unit]") {
+  const auto sentence = [](const Json& domain) {
+    return bounds_off_steps(domain_of(domain)).value_or("none");
+  };
+  CHECK(sentence({{"qrandint", {3, 7, 2}}}) ==
+        "'qrandint' draws multiples of q = 2, so that its bounds must be multiples, got 3 and 7: "
+        "between them, write {\"qrandint\":[4,6,2]}; from 3 on, {\"choice\":[3,5,7]}");
+  CHECK(sentence({{"qlograndint", {10, 1000, 32}}}) ==
+        "'qlograndint' draws multiples of q = 32, so that its bounds must be multiples, got 10 and "
+        "1000: between them, write {\"qlograndint\":[32,992,32]}; from 10 on, "
+        "{\"expr\":\"10 + 32 * n\"} with \"n\": {\"randint\":[0,31]}");
+  CHECK(sentence({{"qrandint", {-8, 8, 4}}}) == "none");
+  CHECK(sentence({{"qrandint", {3, 7, 1}}}) == "none");
+  CHECK(sentence({{"randint", {3, 7}}}) == "none");
+}
+
 TEST_CASE("A long value is shortened between two characters", "[domain][unit]") {
   CHECK(shorten("abcdefgh", 10) == "\"abcdefgh\"");
   CHECK(shorten("abcdefghi", 10) == "\"abcdef...");

@@ -255,9 +255,23 @@ double draw_log(double lower, double upper, Random& random) {
   return std::clamp(value, lower, std::nextafter(upper, lower));
 }
 
+/// How many values there are; nothing: endlessly many, or more than a double can count.
+std::optional<std::uint64_t> count_steps(const Uniform& domain) {
+  if (domain.q == 0) return std::nullopt;
+  const double steps = std::round((domain.upper - domain.lower) / domain.q);
+  return steps < 0x1p53 ? std::optional(static_cast<std::uint64_t>(steps) + 1) : std::nullopt;
+}
+
+double at_step(const Uniform& domain, std::uint64_t step) {
+  const double value = round_to(domain.lower + static_cast<double>(step) * domain.q, domain.q);
+  return std::clamp(value, domain.lower, domain.upper);
+}
+
 Json draw_from(const Uniform& domain, Random& random) {
-  const double value = domain.log ? draw_log(domain.lower, domain.upper, random)
-                                  : random.uniform(domain.lower, domain.upper);
+  const auto steps = domain.log ? std::nullopt : count_steps(domain);
+  if (steps) return at_step(domain, random.below(*steps));
+  const auto [lower, upper] = span_of(domain);
+  const double value = domain.log ? draw_log(lower, upper, random) : random.uniform(lower, upper);
   if (domain.q == 0) return value;
   return std::clamp(round_to(value, domain.q), domain.lower, domain.upper);
 }
@@ -279,10 +293,9 @@ std::int64_t at_step(const Integer& domain, double step) {
 
 Json draw_from(const Integer& domain, Random& random) {
   if (domain.log) {
-    const auto lower = static_cast<double>(domain.lower);
-    const auto upper = static_cast<double>(domain.upper);
-    const double q = static_cast<double>(domain.q);
+    const auto [lower, upper] = span_of(domain);
     const double value = draw_log(lower, upper, random);
+    const auto q = static_cast<double>(domain.q);
     return at_step(domain, domain.q == 1 ? std::floor(value) : std::round(value / q));
   }
   const std::int64_t first = first_step(domain);
@@ -415,9 +428,7 @@ std::optional<std::uint64_t> count_values(const Domain& domain) {
     return static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first) + 1;
   }
   const auto* const real = std::get_if<Uniform>(&domain);
-  if (real == nullptr || real->q == 0) return std::nullopt;
-  const double steps = std::round((real->upper - real->lower) / real->q);
-  return steps < 0x1p53 ? std::optional(static_cast<std::uint64_t>(steps) + 1) : std::nullopt;
+  return real != nullptr ? count_steps(*real) : std::nullopt;
 }
 
 Json nth_value(const Domain& domain, std::uint64_t i) {
@@ -425,9 +436,47 @@ Json nth_value(const Domain& domain, std::uint64_t i) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(first_step(*integer)) + i) *
            integer->q;
   }
-  const auto& real = std::get<Uniform>(domain);
-  const double value = round_to(real.lower + static_cast<double>(i) * real.q, real.q);
-  return std::clamp(value, real.lower, real.upper);
+  return at_step(std::get<Uniform>(domain), i);
+}
+
+Span span_of(const Uniform& domain) {
+  const double half = domain.q / 2;
+  return {domain.lower - half, domain.upper + half};
+}
+
+Span span_of(const Integer& domain) {
+  const auto q = static_cast<double>(domain.q);
+  if (domain.q == 1) {
+    return {static_cast<double>(domain.lower), static_cast<double>(domain.upper)};
+  }
+  return {(static_cast<double>(first_step(domain)) - 0.5) * q,
+          (static_cast<double>(last_step(domain)) + 0.5) * q};
+}
+
+std::optional<std::string> bounds_off_steps(const Domain& domain) {
+  constexpr std::uint64_t most_listed = 20;
+  const auto* const integer = std::get_if<Integer>(&domain);
+  if (integer == nullptr || integer->q == 1) return std::nullopt;
+  const auto [lower, upper, q, log, is_seed] = *integer;
+  if (lower % q == 0 && upper % q == 0) return std::nullopt;
+  const std::string name = log ? "qlograndint" : "qrandint";
+  const Json drawn = {{name, {first_step(*integer) * q, last_step(*integer) * q, q}}};
+  std::string sentence = "'" + name + "' draws multiples of q = " + std::to_string(q) +
+                         ", so that its bounds must be multiples, got " + std::to_string(lower) +
+                         " and " + std::to_string(upper) + ": between them, write " + drawn.dump();
+  // Unsigned, because the width may exceed the signed type.
+  const std::uint64_t steps =
+      (static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower)) /
+      static_cast<std::uint64_t>(q);
+  Json listed = Json::array();
+  for (std::uint64_t i = 0; i <= steps && steps < most_listed; ++i) {
+    listed.push_back(lower + static_cast<std::int64_t>(i) * q);
+  }
+  sentence += "; from " + std::to_string(lower) + " on, ";
+  if (!listed.empty()) return sentence + Json{{"choice", listed}}.dump();
+  return sentence +
+         Json{{"expr", std::to_string(lower) + " + " + std::to_string(q) + " * n"}}.dump() +
+         " with \"n\": " + Json{{"randint", {0, steps + 1}}}.dump();
 }
 
 bool contains(const Domain& domain, const Json& value) {

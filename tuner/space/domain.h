@@ -15,7 +15,8 @@
 namespace tune {
 
 /// A real number in [lower, upper); if `log`, its logarithm is uniform. With q > 0 both bounds are
-/// multiples of q, the number is rounded to a multiple of q, and the upper bound is inclusive.
+/// multiples of q, and the number is one from the lower to the upper one, both included, each
+/// equally likely; if `log`, as likely as a logarithm is to be nearest to it (`span_of`).
 struct Uniform {
   double lower, upper, q = 0;
   bool log = false;
@@ -27,7 +28,8 @@ struct Normal {
 };
 
 /// An integer in [lower, upper); if `log`, the rounded-down exponential of a uniform number. With
-/// q > 1 a multiple of q in [lower, upper], upper inclusive, all equally likely unless `log`.
+/// q > 1 a multiple of q in [lower, upper], upper inclusive, all equally likely; if `log`, as
+/// likely as a logarithm is to be nearest to it (`span_of`).
 struct Integer {
   std::int64_t lower, upper, q = 1;
   bool log = false;
@@ -67,6 +69,19 @@ const std::vector<std::string>& domain_names();
 /// One number, or a choice's value as written (it may contain further domains). Not for GridSearch
 /// and Expr.
 Json draw(const Domain& domain, Random& random);
+
+/// Between which two numbers the one lies that a Uniform or Integer rounds: its bounds, and where
+/// there are steps from half a step below the first of them to half a step above the last. So the
+/// first and the last step have a whole step's share, too.
+struct Span {
+  double lower, upper;
+};
+Span span_of(const Uniform& domain);
+Span span_of(const Integer& domain);
+
+/// What is wrong with the bounds of a domain that was written a moment ago, as a sentence: they are
+/// no multiples of q, so that neither of them is ever drawn. Recorded ones may have such bounds.
+std::optional<std::string> bounds_off_steps(const Domain& domain);
 
 /// The value of a Uniform, Normal or Integer that is nearest to `number`, which is finite.
 Json nearest(const Domain& domain, double number);

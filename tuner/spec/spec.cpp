@@ -143,7 +143,14 @@ class SpecParser {
     const Json* json = top_.find("param_space");
     if (!json) return {};
     spec_.param_space = *json;
-    return SearchSpace::parse(*json, "/param_space", problems_);
+    SearchSpace space = SearchSpace::parse(*json, "/param_space", problems_);
+    // What is recorded goes on as it was begun.
+    const bool is_new = base_ != nullptr;
+    for (const SpaceLeaf& leaf : space.leaves()) {
+      const auto sentence = is_new ? bounds_off_steps(leaf.domain) : std::nullopt;
+      if (sentence) problems_.push_back({"/param_space" + leaf.pointer, *sentence});
+    }
+    return space;
   }
 
   /// The field's value, or those of its list; what is wrong with one of them is a problem.
