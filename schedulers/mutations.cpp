@@ -50,16 +50,27 @@ Json move_in(const std::vector<Json>& values, const Json* current, bool resample
   return values[goes_up ? std::min(*found + 1, values.size() - 1) : (*found == 0 ? 0 : *found - 1)];
 }
 
+/// Between two values of a domain of numbers; 0: there is none.
+double step_of(const Domain& domain) {
+  if (const auto* const integer = std::get_if<Integer>(&domain)) {
+    return static_cast<double>(integer->q);
+  }
+  const auto* const real = std::get_if<Uniform>(&domain);
+  return real != nullptr ? real->q : std::get<Normal>(domain).q;
+}
+
 Json scale(const Domain& domain, const Json* current, bool resample,
            const std::vector<double>& factors, Random& random) {
   if (resample || current == nullptr || !current->is_number()) return draw(domain, random);
   const double was = current->get<double>();
-  const double by = was * factors[random.below(factors.size())] - was;
-  const auto* const whole = std::get_if<Integer>(&domain);
-  if (whole == nullptr) return nearest_in(domain, was + by);
-  // A small number would be rounded back to what it was, time and again.
-  const double step = std::max(std::abs(by), static_cast<double>(whole->q));
-  return nearest_in(domain, was + (by < 0 ? -step : by > 0 ? step : 0));
+  const double factor = factors[random.below(factors.size())];
+  const double step = step_of(domain);
+  const double by = was * factor - was;
+  if (step == 0 || factor == 1) return nearest_in(domain, was + by);
+  // A small number would be rounded back to what it was, time and again; and 0 times anything is 0.
+  const bool goes_up = (factor > 1) == (was >= 0);
+  const double distance = std::max(std::abs(by), step);
+  return nearest_in(domain, goes_up ? was + distance : was - distance);
 }
 
 }  // namespace

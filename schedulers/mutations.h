@@ -31,7 +31,8 @@ struct Exploration {
 /// A changed copy of `config`. Each hyperparameter is drawn anew with the resample probability, or
 /// if the config lacks it or has a value that is not in the list; else a value of a list moves to a
 /// neighbour (one at an end may stay), a number is multiplied with one of the factors and kept in
-/// its domain; an integer's is rounded, and moves by a step at least. (PBT paper, section 4.1.1
+/// its domain; where that has steps (integers, and all with a q), the number is rounded to one and
+/// moves by a step at least, at 0 too, as far as the bounds let it. (PBT paper, section 4.1.1
 /// "perturb" and "resample", with Ray Tune's rules for lists.)
 Json explore(Json config, const std::vector<Mutation>& mutations, const Exploration& options,
              Random& random);

@@ -51,6 +51,31 @@ TEST_CASE("A number is multiplied with one of the factors, and an integer stays 
   CHECK(outcomes({{"x", 9}}, {{"randint", {1, 100}}}, 0) == std::set<Json>{7, 11});
 }
 
+TEST_CASE("What has steps moves by one at least, wherever it is", "[mutations]") {
+  const std::vector<Json> domains = {
+      {{"quniform", {0, 0.5, 0.1}}}, {{"quniform", {-1, 1, 0.5}}}, {{"qloguniform", {0.5, 4, 0.5}}},
+      {{"qrandn", {0, 1, 0.25}}},    {{"randint", {0, 6}}},        {{"qrandint", {-16, 16, 8}}},
+      {{"lograndint", {1, 9}}},      {{"qlograndint", {8, 64, 8}}}};
+  for (const Json& domain : domains) {
+    std::vector<Problem> problems;
+    const auto parsed = parse_domain(domain, "", problems);
+    REQUIRE(parsed);
+    const std::uint64_t count = count_values(*parsed).value_or(5);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const bool is_bounded = count_values(*parsed).has_value();
+      const Json value =
+          is_bounded ? nth_value(*parsed, i) : Json(0.25 * static_cast<double>(i) - 0.5);
+      INFO(domain.dump() << " " << value.dump());
+      auto moved = outcomes({{"x", value}}, domain, 0);
+      // At a bound one of the two directions leads nowhere.
+      const bool is_end = is_bounded && (i == 0 || i + 1 == count);
+      CHECK(moved.erase(value) == (is_end ? 1 : 0));
+      CHECK(moved.size() == (is_end ? 1 : 2));
+      for (const Json& one : moved) CHECK(contains(*parsed, one));
+    }
+  }
+}
+
 TEST_CASE("An integer moves by a step at least, so that a small one is no trap", "[mutations]") {
   CHECK(outcomes({{"x", 1}}, {{"randint", {1, 65}}}, 0) == std::set<Json>{1, 2});
   CHECK(outcomes({{"x", 4}}, {{"randint", {1, 65}}}, 0) == std::set<Json>{3, 5});
