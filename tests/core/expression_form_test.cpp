@@ -1,13 +1,30 @@
 #include "tuner/core/expression_form.h"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 #include "tests/support/catch.h"
 
 namespace tune {
 namespace {
 
 bool is_whole(const std::string& text) {
-  return is_whole_by_form(text,
-                          [](const std::string& name) { return name == "n" || name == "m.n"; });
+  return form_of(
+             text,
+             [](const std::string& name) { return ExpressionForm{name == "n" || name == "m.n"}; })
+      .is_whole;
+}
+
+/// With n = 2^62 + 1, m = -3, x unknown.
+std::optional<std::int64_t> exact(const std::string& text) {
+  return form_of(text,
+                 [](const std::string& name) {
+                   if (name == "n") return ExpressionForm{true, (std::int64_t{1} << 62) + 1};
+                   if (name == "m") return ExpressionForm{true, -3};
+                   return ExpressionForm{};
+                 })
+      .exact;
 }
 
 TEST_CASE("What rounds, counts or compares is whole by its form", "[expression][unit]") {
@@ -45,6 +62,28 @@ TEST_CASE("What may have a fraction is not whole by its form", "[expression][uni
         "floor(x) / 2", "-x"}) {
     CAPTURE(text);
     CHECK_FALSE(is_whole(text));
+  }
+}
+
+TEST_CASE("Whole numbers are exact as long as what is done with them keeps them so",
+          "[expression][unit]") {
+  constexpr std::int64_t n = (std::int64_t{1} << 62) + 1;
+  CHECK(exact("n") == n);
+  CHECK(exact("n - 1 + 2") == n + 1);
+  CHECK(exact("-n") == -n);
+  CHECK(exact("(n - 1) / 4") == (n - 1) / 4);
+  CHECK(exact("m * (n / 1 - 4611686018427387900) + 7") == -3 * (n - 4611686018427387900) + 7);
+  CHECK(exact("floor(n)") == n);
+  CHECK(exact("max(m, n, 3) - min(n, m)") == n + 3);
+  CHECK(exact("abs(m) + sum(1, 2, m)") == 3);
+  CHECK(exact("n > 4611686018427387904 ? 1 : 2") == 1);
+  CHECK(exact("n == n - 1 || !m") == 0);
+  CHECK(exact("x > 1 ? n : n") == std::nullopt);
+  for (const char* const text :
+       {"x", "n * 4", "n + n", "n / 2", "n / (m + 3)", "n ^ 2", "n + 0.5", "n + 1e3", "sqrt(n)",
+        "avg(n, m)", "n + x", "9223372036854775808"}) {
+    CAPTURE(text);
+    CHECK_FALSE(exact(text));
   }
 }
 

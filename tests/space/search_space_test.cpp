@@ -176,6 +176,26 @@ TEST_CASE("An expression over integers stays an integer when its value is one",
   CHECK(sample_of(R"({"n": 6.0, "x": {"expr": "n / 2"}})"_json)["x"].is_number_float());
 }
 
+TEST_CASE("An expression does not round integers of 64 bits", "[search_space][unit]") {
+  const auto x = [](const std::string& text, std::int64_t seed) {
+    const SearchSpace space = space_of({{"seed", seed}, {"x", {{"expr", text}}}});
+    Random random(1);
+    const Json config = space.sample(0, random);
+    return space.without_value(config) ? Json(*space.without_value(config)) : config["x"];
+  };
+  constexpr std::int64_t seed = 5549263839241013915;
+  CHECK(x("seed", seed) == seed);
+  CHECK(x("seed + 1", seed) == seed + 1);
+  CHECK(x("seed > 7 ? seed - 1 : 0", seed) == seed - 1);
+  CHECK(x("seed / 5", seed) == seed / 5);
+  CHECK(x("seed * 4", seed).is_string());
+  CHECK(
+      x("seed / 2", seed) ==
+      "cannot evaluate /x = 'seed / 2': 'seed' is beyond 2^53, and only + - * and whole quotients "
+      "of whole numbers within 64 bits are exact there");
+  CHECK(x("seed / 2", 5).get<double>() == 2.5);
+}
+
 TEST_CASE("Expressions may need each other in any order", "[search_space][unit]") {
   const Json config = sample_of(
       R"({"a": {"expr": "b + 1"}, "b": {"expr": "c + 1"}, "c": {"expr": "d + 1"}, "d": 1})"_json);

@@ -1,90 +1,145 @@
 #include "tuner/core/expression_form.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
+#include <limits>
 #include <set>
 #include <string_view>
+#include <vector>
 
 namespace tune {
 
 namespace {
 
+using Exact = std::optional<std::int64_t>;
+using Form = ExpressionForm;
+
+Exact sum_of(Exact a, Exact b) {
+  std::int64_t result = 0;
+  return a && b && !__builtin_add_overflow(*a, *b, &result) ? Exact(result) : std::nullopt;
+}
+Exact difference_of(Exact a, Exact b) {
+  std::int64_t result = 0;
+  return a && b && !__builtin_sub_overflow(*a, *b, &result) ? Exact(result) : std::nullopt;
+}
+Exact product_of(Exact a, Exact b) {
+  std::int64_t result = 0;
+  return a && b && !__builtin_mul_overflow(*a, *b, &result) ? Exact(result) : std::nullopt;
+}
+Exact quotient_of(Exact a, Exact b) {
+  const bool overflows = b == -1 && a == std::numeric_limits<std::int64_t>::min();
+  if (!a || !b || *b == 0 || overflows || *a % *b != 0) return std::nullopt;
+  return *a / *b;
+}
+
 /// Reads a text that muparser has accepted, so no mistakes are looked for.
 class FormReader {
  public:
-  using IsWhole = std::function<bool(const std::string& name)>;
+  using FormOfName = std::function<Form(const std::string& name)>;
 
-  FormReader(std::string_view text, const IsWhole& is_whole) : rest_(text), is_whole_(is_whole) {}
+  FormReader(std::string_view text, const FormOfName& form_of_name)
+      : rest_(text), form_of_name_(form_of_name) {}
 
-  bool choice() {
-    const bool condition = binary(0);
+  Form choice() {
+    const Form condition = binary(0);
     if (!take("?")) return condition;
-    const bool first = choice();
+    const Form first = choice();
     take(":");
-    const bool second = choice();
-    return first && second;
+    const Form second = choice();
+    const bool is_whole = first.is_whole && second.is_whole;
+    if (!condition.exact) return {is_whole};
+    return {is_whole, *condition.exact != 0 ? first.exact : second.exact};
   }
 
  private:
-  enum class Kind { truth, sum, other };
-  struct Operator {
-    std::string_view sign;
-    Kind kind;
-  };
-  /// Of the loosest first; within a level longer signs come before their beginnings.
-  static constexpr std::array<std::array<Operator, 6>, 6> levels = {
-      {{{{"||", Kind::truth}}},
-       {{{"&&", Kind::truth}}},
-       {{{"<=", Kind::truth},
-         {">=", Kind::truth},
-         {"==", Kind::truth},
-         {"!=", Kind::truth},
-         {"<", Kind::truth},
-         {">", Kind::truth}}},
-       {{{"+", Kind::sum}, {"-", Kind::sum}}},
-       {{{"*", Kind::sum}, {"/", Kind::other}}},
-       {{{"^", Kind::other}}}}};
+  /// By levels, of the loosest first; within a level longer signs come before their beginnings.
+  static constexpr std::array<std::array<std::string_view, 6>, 6> levels = {
+      {{"||"}, {"&&"}, {"<=", ">=", "==", "!=", "<", ">"}, {"+", "-"}, {"*", "/"}, {"^"}}};
 
-  bool binary(std::size_t level) {
+  Form binary(std::size_t level) {
     if (level == levels.size()) return unary();
-    bool whole = binary(level + 1);
-    while (const Operator* const found = take_one_of(levels[level])) {
-      const bool right = binary(level + 1);
-      whole = found->kind == Kind::truth || (found->kind == Kind::sum && whole && right);
+    Form left = binary(level + 1);
+    for (auto sign = take_one_of(levels[level]); !sign.empty(); sign = take_one_of(levels[level])) {
+      left = combined(left, sign, binary(level + 1));
     }
-    return whole;
+    return left;
   }
 
-  bool unary() {
+  static Form combined(const Form& a, std::string_view sign, const Form& b) {
+    const bool are_whole = a.is_whole && b.is_whole;
+    if (sign == "+") return {are_whole, sum_of(a.exact, b.exact)};
+    if (sign == "-") return {are_whole, difference_of(a.exact, b.exact)};
+    if (sign == "*") return {are_whole, product_of(a.exact, b.exact)};
+    if (sign == "/") return {false, quotient_of(a.exact, b.exact)};
+    if (sign == "^") return {};
+    if (!a.exact || !b.exact) return {true};
+    return {true, truth_of(*a.exact, sign, *b.exact) ? 1 : 0};
+  }
+
+  static bool truth_of(std::int64_t a, std::string_view sign, std::int64_t b) {
+    if (sign == "||") return a != 0 || b != 0;
+    if (sign == "&&") return a != 0 && b != 0;
+    if (sign == "<=") return a <= b;
+    if (sign == ">=") return a >= b;
+    if (sign == "==") return a == b;
+    if (sign == "!=") return a != b;
+    return sign == "<" ? a < b : a > b;
+  }
+
+  Form unary() {
     if (take("!")) {
-      unary();
-      return true;
+      const Form form = unary();
+      return {true, form.exact ? Exact(*form.exact == 0 ? 1 : 0) : std::nullopt};
     }
-    if (take("-") || take("+")) return unary();
+    if (take("-")) {
+      const Form form = unary();
+      return {form.is_whole, difference_of(0, form.exact)};
+    }
+    if (take("+")) return unary();
     return primary();
   }
 
-  bool primary() {
+  Form primary() {
     if (take("(")) {
-      const bool whole = choice();
+      const Form form = choice();
       take(")");
-      return whole;
+      return form;
     }
     const std::string word = take_word();
     if (take("(")) return call(word);
-    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == word.npos;
-    return is_number ||
-           (!word.empty() && word.front() != '_' && !is_digit(word.front()) && is_whole_(word));
+    if (word.empty() || word.front() == '_') return {};
+    if (!is_digit(word.front()) && word.front() != '.') return form_of_name_(word);
+    if (word.find_first_not_of("0123456789") != word.npos) return {};
+    std::int64_t number = 0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+    return {true, read.ec == std::errc() ? Exact(number) : std::nullopt};
   }
 
-  bool call(const std::string& function) {
-    bool arguments = choice();
-    while (take(",")) arguments = choice() && arguments;
+  Form call(const std::string& function) {
+    std::vector<Form> arguments = {choice()};
+    while (take(",")) arguments.push_back(choice());
     take(")");
-    static const std::set<std::string> rounds = {"floor", "ceil", "round", "rint", "sign"};
+    static const std::set<std::string> rounds = {"floor", "ceil", "round", "rint"};
+    if (rounds.contains(function)) return {true, arguments[0].exact};
+    if (function == "sign") return {true};
     static const std::set<std::string> keeps = {"abs", "min", "max", "sum"};
-    return rounds.contains(function) || (keeps.contains(function) && arguments);
+    if (!keeps.contains(function)) return {};
+    Form result = arguments[0];
+    if (function == "abs" && result.exact && *result.exact < 0) {
+      result.exact = difference_of(0, result.exact);
+    }
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+      const Form& next = arguments[i];
+      result.is_whole = result.is_whole && next.is_whole;
+      result.exact = function == "sum"              ? sum_of(result.exact, next.exact)
+                     : !result.exact || !next.exact ? std::nullopt
+                     : function == "min"            ? std::min(result.exact, next.exact)
+                                                    : std::max(result.exact, next.exact);
+    }
+    return result;
   }
 
   void skip_blanks() {
@@ -100,11 +155,11 @@ class FormReader {
     return true;
   }
 
-  const Operator* take_one_of(const std::array<Operator, 6>& level) {
-    for (const Operator& one : level) {
-      if (!one.sign.empty() && take(one.sign)) return &one;
+  std::string_view take_one_of(const std::array<std::string_view, 6>& level) {
+    for (const std::string_view sign : level) {
+      if (!sign.empty() && take(sign)) return sign;
     }
-    return nullptr;
+    return {};
   }
 
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -128,13 +183,13 @@ class FormReader {
   }
 
   std::string_view rest_;
-  const IsWhole& is_whole_;
+  const FormOfName& form_of_name_;
 };
 
 }  // namespace
 
-bool is_whole_by_form(const std::string& text, const FormReader::IsWhole& is_whole) {
-  return FormReader(text, is_whole).choice();
+ExpressionForm form_of(const std::string& text, const FormReader::FormOfName& form_of_name) {
+  return FormReader(text, form_of_name).choice();
 }
 
 }  // namespace tune

@@ -1,14 +1,24 @@
-// What can be said of an expression's value from its form alone.
+// What can be said of an expression's value without calculating with doubles.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace tune {
 
-/// Whether the value of `text`, an expression as in expression.h, is a whole number, whatever the
-/// values of its names: "floor(x)", "x > 3 ? 10 : 2", "2 * n" if `is_whole` says so of n.
-bool is_whole_by_form(const std::string& text,
-                      const std::function<bool(const std::string& name)>& is_whole);
+struct ExpressionForm {
+  /// Whether the value is a whole number, whatever the values of its names: "floor(x)",
+  /// "x > 3 ? 10 : 2", "2 * n" if n is one.
+  bool is_whole = false;
+  /// The value, if it comes of whole numbers by steps that keep them exact: beyond 2^53, where a
+  /// double rounds, too.
+  std::optional<std::int64_t> exact = {};
+};
+
+/// Of `text`, an expression as in expression.h, from those of its names.
+ExpressionForm form_of(const std::string& text,
+                       const std::function<ExpressionForm(const std::string& name)>& form_of_name);
 
 }  // namespace tune

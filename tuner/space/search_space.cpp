@@ -9,6 +9,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/core/expression_form.h"
+#include "tuner/core/whole_number.h"
 #include "tuner/space/config_changes.h"
 #include "tuner/space/space_match.h"
 
@@ -183,10 +184,20 @@ struct Open {
   Json* place;
 };
 
+constexpr double largest_exact = 0x1p53;
+
+/// What a number of a config is in an expression.
+ExpressionForm form_of_input(const Json* input) {
+  if (input == nullptr || input->is_number_float()) return {};
+  if (input->is_boolean()) return {true, input->get<bool>() ? 1 : 0};
+  return {true, whole_number<std::int64_t>(*input)};
+}
+
 /// The value of `formula`; nothing if it needs that of one of `open`.
 std::optional<Json> evaluate(const Formula& formula, const Json& config,
                              const std::vector<Open>& open) {
   bool all_integers = true;
+  std::string rounded;  // an integer that is another one as a double
   const auto value = formula.expression.evaluate([&](const std::string& name) {
     const Json* input = find_dotted(config, name);
     if (!input) throw NoValue(formula, "this config has no '" + name + "'");
@@ -197,17 +208,24 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
       throw NoValue(formula, "'" + name + "' is not a number but " + shorten(*input));
     }
     all_integers = all_integers && !input->is_number_float();
-    return decode_number(*input);
+    const auto number = decode_number(*input);
+    if (!input->is_number_float() && std::abs(*number) > largest_exact) rounded = name;
+    return number;
   });
   if (!value) return std::nullopt;
+  const ExpressionForm form = form_of(formula.expression.text(), [&](const std::string& name) {
+    return form_of_input(find_dotted(config, name));
+  });
+  if (form.exact) return Json(*form.exact);
+  if (!rounded.empty()) {
+    throw NoValue(formula, "'" + rounded +
+                               "' is beyond 2^53, and only + - * and whole quotients of "
+                               "whole numbers within 64 bits are exact there");
+  }
   if (!std::isfinite(*value)) throw NoValue(formula, "the result is not a finite number");
-  const bool has_whole_form =
-      all_integers || is_whole_by_form(formula.expression.text(), [&](const std::string& name) {
-        const Json* const input = find_dotted(config, name);
-        return input != nullptr && !input->is_number_float();
-      });
+  const bool has_whole_form = all_integers || form.is_whole;
   const bool is_integer =
-      has_whole_form && *value == std::trunc(*value) && std::abs(*value) <= 0x1p53;
+      has_whole_form && *value == std::trunc(*value) && std::abs(*value) <= largest_exact;
   return is_integer ? Json(static_cast<std::int64_t>(*value)) : Json(*value);
 }
 
