@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "callbacks/csv_text.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/json_text.h"
 #include "tuner/core/metric_cells.h"
 
@@ -20,7 +21,7 @@ void append_csv_number(std::string& out, double value) {
   } else if (std::isinf(value)) {
     out += value < 0 ? "-inf" : "inf";
   } else {
-    append_number(out, value);
+    append_decimal(out, value);
   }
 }
 
@@ -106,7 +107,13 @@ void CsvRows::append_row(const Values& values, Append append_value) {
 CsvRows::Row CsvRows::make(TrialId trial, const Result& result) {
   fields_.fill(trial, result);
   const auto& metrics = result.metrics;
-  if (!metrics.has_others) {
+  // Beyond, the text of an integer has digits that its double has not.
+  constexpr double largest_exact = 0x1p53;
+  const bool are_exact =
+      std::none_of(metrics.numbers.begin(), metrics.numbers.end(), [](const Metric& metric) {
+        return std::isfinite(metric.value) && std::abs(metric.value) > largest_exact;
+      });
+  if (!metrics.has_others && are_exact) {
     append_row(metrics.numbers, [&](const Metric& metric) {
       row_ += ',';
       append_csv_number(row_, metric.value);

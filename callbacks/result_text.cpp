@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainable/values.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/json_text.h"
 
 namespace tune {
@@ -14,12 +15,12 @@ constexpr std::size_t trial_field = 9;
 
 void set_number(std::string& text, double value) {
   text.clear();
-  append_number(text, value);
+  append_decimal(text, value);
 }
 
 void set_optional(std::string& text, const std::optional<double>& value) {
   text.clear();
-  if (value) append_number(text, *value);
+  if (value) append_decimal(text, *value);
 }
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }

@@ -176,11 +176,17 @@ void append_hparams(std::string& out, Seconds time, std::string_view tag, int fi
 
 using OrderedJson = nlohmann::ordered_json;
 
+/// Whether a double, as TensorBoard has hyperparameters, is this number.
+bool is_exact_double(const OrderedJson& number) {
+  constexpr double largest = 0x1p53;
+  return number.is_number_float() || std::abs(number.get<double>()) <= largest;
+}
+
 void append_hparam(std::string& out, std::string_view name, const OrderedJson& json) {
   std::string value;
   if (json.is_boolean()) {
     append_number(value, hparams::value_bool, json.get<bool>() ? 1 : 0);
-  } else if (json.is_number()) {
+  } else if (json.is_number() && is_exact_double(json)) {
     append_double(value, hparams::value_number, json.get<double>());
   } else if (json.is_string()) {
     append_bytes(value, hparams::value_string, json.get_ref<const std::string&>());

@@ -1,6 +1,7 @@
 // `tune export`: the learning curves of an experiment, as a file for `tune simulate`.
 // Changes nothing in the experiment.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "callbacks/file_writer.h"
 #include "callbacks/result_text.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/simulation/curve_table.h"
@@ -201,8 +203,10 @@ std::vector<std::string> common_metrics(const std::vector<Exported>& exported,
 }
 
 std::string number_text(double value) {
-  const Json json = encode_number(value);
-  return json.is_string() ? json.get<std::string>() : json.dump();
+  if (!std::isfinite(value)) return encode_number(value).get<std::string>();
+  std::string text;
+  append_decimal(text, value);
+  return text;
 }
 
 std::string curves_csv(const std::vector<Exported>& exported,

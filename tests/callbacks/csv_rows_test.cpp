@@ -30,6 +30,21 @@ std::string metric_cells(CsvRows& rows, const std::string& metrics) {
 
 }  // namespace
 
+TEST_CASE("CsvRows rounds no integer and writes all its digits, whatever else is in the row",
+          "[callbacks][csv]") {
+  CsvRows rows;
+  for (const std::string others : {"", R"(,"t":"text")"}) {
+    const std::string text = others.empty() ? "" : "t=text;";
+    CHECK(metric_cells(rows, R"({"n":9007199254740993,"m":100000,"f":100000.0)" + others + "}") ==
+          "n=9007199254740993;m=100000;f=100000;" + text);
+    CHECK(metric_cells(rows, R"({"n":-5549263839241013915,"u":18446744073709551615,"f":1e300)" +
+                                 others + "}") ==
+          "n=-5549263839241013915;u=18446744073709551615;f=1e+300;" + text);
+    CHECK(metric_cells(rows, R"({"n":-100000,"z":-0.0,"f":0.1,"g":1e-7)" + others + "}") ==
+          "n=-100000;z=-0.0;f=0.1;g=1e-07;" + text);
+  }
+}
+
 TEST_CASE("CsvRows puts the driver's fields first and the metrics as they appear",
           "[callbacks][csv]") {
   CsvRows rows;

@@ -60,6 +60,14 @@ TEST_CASE("NaN and infinities are numbers, as any language writes them", "[plain
   CHECK(std::isnan(number_behind("loss=NaN,", "loss").value()));
   CHECK(number_behind("loss: -inf", "loss") == -INFINITY);
   CHECK(number_behind("loss: Infinity", "loss") == INFINITY);
+  CHECK(number_behind("loss: -1e400", "loss") == -INFINITY);
+  // Too small for a double is not too large.
+  for (const char* const line : {"loss: -1e-400", "loss = -0.5e-999,"}) {
+    const auto number = number_behind(line, "loss");
+    REQUIRE(number);
+    CHECK(*number == 0);
+    CHECK(std::signbit(*number));
+  }
   const auto result = reader({{"loss", ""}}, {"loss"}).read("loss: nan", false);
   REQUIRE(result);
   CHECK(result->text == R"({"loss":"NaN"})");

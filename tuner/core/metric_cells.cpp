@@ -1,5 +1,6 @@
 #include "tuner/core/metric_cells.h"
 
+#include "tuner/core/decimal.h"
 #include "tuner/core/json_text.h"
 #include "tuner/core/metrics_dom.h"
 
@@ -24,7 +25,7 @@ MetricCell cell_of(simdjson::dom::element value) {
       cell.text = simdjson::minify(value);
       break;
     case element_type::DOUBLE:
-      append_number(cell.text, double(value));
+      append_decimal(cell.text, double(value));
       break;
     case element_type::BOOL:
       cell.text = bool(value) ? "1" : "0";

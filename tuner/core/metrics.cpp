@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trainable/protocol.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/core/metrics_dom.h"
@@ -183,14 +184,10 @@ class Flattener {
 /// one beyond all doubles as the text "Infinity". What is no number stays.
 std::string readable_number(const std::string& number) {
   constexpr std::size_t digits_of_64_bits = 18;  // surely
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (end != number.data() + number.size()) return number;
-  if (error == std::errc::result_out_of_range) {
-    const auto exponent = number.find_first_of("eE");
-    const char first = number[number[0] == '-' ? 1 : 0];
-    const bool is_tiny = exponent != number.npos ? number[exponent + 1] == '-' : first == '0';
-    if (is_tiny) return "0.0";
+  const Decimal decimal = read_decimal(number);
+  if (decimal.length != number.size()) return number;
+  if (decimal.is_rounded_away) {
+    if (decimal.value == 0) return number[0] == '-' ? "-0.0" : "0.0";
     return number[0] == '-' ? "\"-Infinity\"" : "\"Infinity\"";
   }
   const bool is_whole = number.find_first_of(".eE") == number.npos;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 
 #include "trainable/values.h"
+#include "tuner/core/decimal.h"
 
 namespace tune {
 
@@ -43,16 +43,11 @@ std::optional<double> take_number(std::string_view& text) {
     return name == "nan" ? std::numeric_limits<double>::quiet_NaN()
                          : sign * std::numeric_limits<double>::infinity();
   }
-  if (rest.empty() ||
-      !(std::isdigit(static_cast<unsigned char>(rest.front())) != 0 || rest.front() == '.')) {
-    return std::nullopt;
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc::result_out_of_range) value = std::numeric_limits<double>::infinity();
-  text = rest.substr(static_cast<std::size_t>(end - rest.data()));
-  return sign * value;
+  if (rest.starts_with('-')) return std::nullopt;  // a second sign
+  const Decimal decimal = read_decimal(rest);
+  if (decimal.length == 0) return std::nullopt;
+  text = rest.substr(decimal.length);
+  return sign * decimal.value;
 }
 
 /// The number that `text`, what stands behind a name, begins with.

@@ -1,7 +1,6 @@
 #include "tuner/simulation/curve_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "callbacks/csv_text.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/store/file_system.h"
@@ -38,12 +38,10 @@ std::optional<double> to_number(std::string_view text) {
   if (text == "NaN" || text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "Infinity" || text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-Infinity" || text == "-inf") return -std::numeric_limits<double>::infinity();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
+  const Decimal decimal = read_decimal(text);
+  const bool is_whole_text = decimal.length > 0 && decimal.length == text.size();
+  return is_whole_text && std::isfinite(decimal.value) ? std::optional(decimal.value)
+                                                       : std::nullopt;
 }
 
 /// What the cells of a line are.
