@@ -69,6 +69,32 @@ std::string text_of(const Event& event) {
 
 }  // namespace
 
+TEST_CASE("Who ended a trial is read from the record, or from the sentence of an old one",
+          "[event]") {
+  const auto end = [](const std::string& rest) {
+    const auto event = parse_event(
+        R"({"n":1,"t":1,"e":"end","trial":0,"attempt":1,"outcome":"completed")" + rest + "}");
+    return std::get<AttemptEnded>(event.body).by;
+  };
+  CHECK(end(R"(,"reason":"it said that it was done")") == EndedBy::done);
+  CHECK(end(R"(,"reason":"it has returned","by":"done")") == EndedBy::done);
+  CHECK(end(R"(,"reason":"it said that it was done","by":"exit")") == EndedBy::exit);
+  CHECK(end("") == EndedBy::exit);
+  CHECK_THROWS_AS(end(R"(,"by":"user")"), std::invalid_argument);
+  const auto stop = [](const std::string& rest) {
+    const auto event =
+        parse_event(R"({"n":1,"t":1,"e":"trial_stop","trial":0,"reason":)" + rest + "}");
+    return std::get<TrialStopRequested>(event.body).by;
+  };
+  CHECK(stop(R"x("stopped by the user (tune stop)")x") == EndedBy::user);
+  CHECK(stop(R"("it was worth nothing")") == EndedBy::scheduler);
+  CHECK(stop(R"("you have stopped it","by":"user")") == EndedBy::user);
+  // Whatever the words are, what is written reads back.
+  const std::string line =
+      text_of({1, 1, AttemptEnded{TrialId{0}, 1, Outcome::completed, "", false, 0, EndedBy::done}});
+  CHECK(std::get<AttemptEnded>(parse_event(line).body).by == EndedBy::done);
+}
+
 TEST_CASE("Every kind of event reads back as it was written", "[event]") {
   const auto bodies = one_of_each();
   REQUIRE(bodies.size() == std::variant_size_v<EventBody>);

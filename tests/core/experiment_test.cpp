@@ -548,7 +548,7 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
     why = "it failed (fail_fast)";
   }
   SECTION("the user, before a result that ends it as well") {
-    story.then(TrialStopRequested{TrialId{0}, std::string(stopped_by_user)});
+    story.then(TrialStopRequested{TrialId{0}, std::string(stopped_by_user), EndedBy::user});
     reported(story, true, {.action = Action::stop});
     by = EndedBy::user;
     why = stopped_by_user;

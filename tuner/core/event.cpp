@@ -129,6 +129,7 @@ void write(std::string& out, const AttemptEnded& event) {
   append_member_if(out, "reason", event.reason);
   append_member_if(out, "retry", event.retry);
   append_member_if(out, "not_before", event.not_before);
+  if (event.outcome == Outcome::completed) append_member(out, "by", to_string(event.by));
 }
 void write(std::string& out, const StopRequested& event) {
   append_member(out, "reason", event.reason);
@@ -150,6 +151,7 @@ void write(std::string& out, const TrialRequeued& event) {
 void write(std::string& out, const TrialStopRequested& event) {
   put_trial(out, event.trial);
   append_member(out, "reason", event.reason);
+  append_member(out, "by", to_string(event.by));
 }
 
 void write(std::string& out, const TrialExploited& event) {
@@ -220,6 +222,17 @@ Outcome read_outcome(const JsonFields& fields) {
   throw std::invalid_argument("unknown outcome '" + text + "'");
 }
 
+/// Records of before `by` tell it by their reason: `first` if it is `sentence`, as it was then, or
+/// else `second`.
+EndedBy read_ended_by(const JsonFields& fields, std::string_view sentence, EndedBy first,
+                      EndedBy second) {
+  const std::string name = fields.text_if("by");
+  if (name.empty()) return fields.text_if("reason") == sentence ? first : second;
+  const auto by = parse_ended_by(name);
+  if (by != first && by != second) throw std::invalid_argument("unknown 'by': '" + name + "'");
+  return *by;
+}
+
 SessionEnded read_session_end(const JsonFields& fields) {
   SessionEnded end{fields.text("reason"), {}};
   // Journals of before version 0.2 lack it.
@@ -256,15 +269,23 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
     return CheckpointDamaged{f.trial(), f.small("index", 0), f.text("reason"), f.trial_if("clone")};
   }
   if (type == "end") {
-    return AttemptEnded{f.trial(),       f.attempt(),
-                        read_outcome(f), f.text_if("reason"),
-                        f.flag("retry"), f.number_if("not_before").value_or(0)};
+    return AttemptEnded{f.trial(),
+                        f.attempt(),
+                        read_outcome(f),
+                        f.text_if("reason"),
+                        f.flag("retry"),
+                        f.number_if("not_before").value_or(0),
+                        read_ended_by(f, "it said that it was done", EndedBy::done, EndedBy::exit)};
   }
   if (type == "stop") return StopRequested{f.text("reason"), f.flag("keeps")};
   if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};
   if (type == "session_end") return read_session_end(f);
   if (type == "requeued") return TrialRequeued{f.trial(), f.flag("from_scratch")};
-  if (type == "trial_stop") return TrialStopRequested{f.trial(), f.text("reason")};
+  if (type == "trial_stop") {
+    return TrialStopRequested{
+        f.trial(), f.text("reason"),
+        read_ended_by(f, "stopped by the user (tune stop)", EndedBy::user, EndedBy::scheduler)};
+  }
   if (type == "ask") return SuggestionAsked{f.trial()};
   if (type == "clock") return ClockStepped{f.number("by_s")};
   if (type == "exploit") return TrialExploited{f.trial(), read_exploit(f)};

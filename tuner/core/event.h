@@ -105,6 +105,8 @@ struct AttemptEnded {
   std::string reason;      ///< a sentence; empty if all is well
   bool retry = false;      ///< decided: a failed attempt is tried again
   Seconds not_before = 0;  ///< decided: Unix time before which it must not be
+  /// Of a completed one that nobody else has ended: `done`, or `exit`.
+  EndedBy by = EndedBy::exit;
 };
 
 /// A trial that had ended is to run again, because the user said so at a resume: PENDING, with no
@@ -122,16 +124,17 @@ struct StopRequested {
   bool keeps = false;
 };
 
-/// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
-/// ends, whatever the next result would have made of it.
-/// Reasons that the experiment knows: of an attempt's end, and of what the user has asked for.
+/// Reasons that several places give, for people to read: nothing is decided by them.
 inline constexpr std::string_view said_done = "it said that it was done";
 inline constexpr std::string_view stopped_by_user = "stopped by the user (tune stop)";
 inline constexpr std::string_view paused_by_user = "paused by the user (tune pause)";
 
+/// Somebody wants this trial to end, TERMINATED: at once if it does not run, else when its attempt
+/// ends, whatever the next result would have made of it.
 struct TrialStopRequested {
   TrialId trial{};
   std::string reason;
+  EndedBy by = EndedBy::scheduler;  ///< or `user`
 };
 
 /// A waiting trial goes on as a copy of another one, because the scheduler said so.

@@ -396,7 +396,7 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
     case Outcome::completed:
       trial.error = {};
       if (!trial.stopping) {
-        trial.ended_by = event.reason == said_done ? EndedBy::done : EndedBy::exit;
+        trial.ended_by = event.by;
         trial.why.clear();
       }
       set_state(trial, TrialState::terminated, time);
@@ -448,7 +448,7 @@ void Experiment::on(const ClockStepped& event, Seconds) {
 
 void Experiment::on(const TrialStopRequested& event, Seconds time) {
   Trial& trial = find(event.trial);
-  trial.ended_by = event.reason == stopped_by_user ? EndedBy::user : EndedBy::scheduler;
+  trial.ended_by = event.by;
   trial.why = event.reason;
   if (trial.state == TrialState::running) {
     trial.stopping = true;

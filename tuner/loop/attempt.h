@@ -38,6 +38,7 @@ struct Attempt {
   bool waits = false;        ///< it has answered; what follows is held back until a commit is done
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;
+  bool has_said_done = false;  ///< its function has returned
   /// The last result as a checkpoint would have it; with the directory that the trainable was told
   /// to write into, until it has answered.
   Save save;

@@ -40,10 +40,10 @@ void Attempts::end(Attempt& attempt, Ending ending) {
   try_to_close(attempt);
 }
 
-void Attempts::stop(TrialId id, const std::string& reason) {
+void Attempts::stop(TrialId id, const std::string& reason, EndedBy by) {
   Attempt* const attempt = find(id);
   const auto donor = trial(id).donor;
-  ledger_.commit(TrialStopRequested{id, reason});
+  ledger_.commit(TrialStopRequested{id, reason, by});
   if (attempt == nullptr) {
     give_up(id);
     saver_.apply_retention(id);

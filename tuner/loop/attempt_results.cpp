@@ -143,6 +143,7 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
 /// Which report is its last one a function knows only when it has returned. It may be able to save
 /// even then.
 void Attempts::on_returned(Attempt& attempt, bool can_save) {
+  attempt.has_said_done = true;
   const bool is_saved = attempt.save.checkpoint.triggers.any() && !attempt.save_failed;
   const bool is_to_save =
       spec_.checkpoint_config.checkpoint_at_end && !spec_.plain && attempt.has_result && !is_saved;

@@ -75,7 +75,7 @@ class Attempts {
   /// A waiting trial goes on as a copy of another one. Error if that is not possible.
   void exploit(TrialId trial, Exploit exploit);
   /// Ends one trial that has not reported just now: at once, or with its next result.
-  void stop(TrialId trial, const std::string& reason);
+  void stop(TrialId trial, const std::string& reason, EndedBy by);
   /// A trial that is held now, by a record: it is saved with its next result and leaves.
   void pause(TrialId trial);
   /// The run winds down: those that have nothing to save go now, the others with what they answer

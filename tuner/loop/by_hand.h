@@ -20,7 +20,8 @@ class Steering {
   virtual ~Steering() = default;
   /// Ends the experiment: what runs is saved with its next result.
   virtual void request_stop(const std::string& reason) = 0;
-  /// Ends one trial that has not reported just now: at once, or with its next result.
+  /// Ends one trial, as the user wants, that has not reported just now: at once, or with its next
+  /// result.
   virtual void stop_trial(TrialId trial, const std::string& reason) = 0;
   /// Has all saved, and leaves.
   virtual void interrupt(const std::string& reason) = 0;

@@ -71,6 +71,7 @@ AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const Failur
                         const Winding& winding, Seconds now) {
   AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
                      attempt.ending->reason};
+  if (attempt.has_said_done) ended.by = EndedBy::done;
   if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
   if (attempt.stop_asked && ended.outcome == Outcome::failed) {
     // What it has reported is all that was wanted of it, however it goes.

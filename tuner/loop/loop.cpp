@@ -197,7 +197,7 @@ void Loop::carry_out_orders() {
     if (order->exploit) {
       attempts_.exploit(id, std::move(*order->exploit));
     } else {
-      attempts_.stop(id, order->reason);
+      attempts_.stop(id, order->reason, EndedBy::scheduler);
     }
   }
 }

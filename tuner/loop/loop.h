@@ -73,7 +73,7 @@ class Loop final : private Steering {
   // For what is asked by hand.
   void request_stop(const std::string& reason) override;
   void stop_trial(TrialId trial, const std::string& reason) override {
-    attempts_.stop(trial, reason);
+    attempts_.stop(trial, reason, EndedBy::user);
   }
   void interrupt(const std::string& reason) override;
   void hold(TrialId trial) override;
