@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <iterator>
+#include <string_view>
 #include <thread>
 
 #include "tuner/core/clean_text.h"
@@ -38,25 +40,53 @@ bool has(const std::string& words, std::initializer_list<const char*> any) {
                      [&](const char* one) { return words.find(one) != words.npos; });
 }
 
+/// The HTTP status that the store has answered with, 0 if none is in `words`: three digits behind
+/// "status code: " or "Error ", or in front of the reason that HTTP has for them. All other numbers
+/// are sizes, ports, parts of names.
+int http_status_in(const std::string& words) {
+  static constexpr const char* before[] = {"status code: ", "StatusCode: ", "Error ", "error "};
+  static constexpr const char* behind[] = {
+      " Unauthorized",        " Forbidden",           " Not Found",
+      " Too Many Requests",   " Internal Server Err", " Bad Gateway",
+      " Service Unavailable", " Gateway Time",        " Insufficient Storage"};
+  const auto is_digit = [&words](std::size_t i) {
+    return i < words.size() && words[i] >= '0' && words[i] <= '9';
+  };
+  const std::string_view all = words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t begin = i;
+    while (is_digit(i)) ++i;
+    if (i - begin != 3 || (words[begin] != '4' && words[begin] != '5')) continue;
+    const bool is_status =
+        std::any_of(std::begin(before), std::end(before),
+                    [&](const char* one) { return all.substr(0, begin).ends_with(one); }) ||
+        std::any_of(std::begin(behind), std::end(behind),
+                    [&](const char* one) { return all.substr(i).starts_with(one); });
+    if (is_status) return std::stoi(words.substr(begin, 3));
+  }
+  return 0;
+}
+
 Kind kind_of(const std::string& words) {
+  if (has(words, {"corrupted on transfer", "hash differ", "sizes differ"})) return Kind::damaged;
   if (has(words,
           {"didn't find section in config file", "unknown fs type", "didn't find backend"}) ||
       has(words, no_bucket))
     return Kind::misnamed;
   if (has(words, {"object not found", "directory not found", "NoSuchKey"})) return Kind::missing;
-  if (has(words, {"no space left", "file too big for remaining disk space", "disk quota exceeded",
-                  "status code: 507", "507 ", "QuotaExceeded", "insufficient storage",
-                  "Insufficient Storage"}))
+  const int status = http_status_in(words);
+  if (status == 507 ||
+      has(words, {"no space left", "file too big for remaining disk space", "disk quota exceeded",
+                  "QuotaExceeded", "insufficient storage", "Insufficient Storage"}))
     return Kind::full;
-  if (has(words, {"status code: 401", "status code: 403", "AccessDenied", "SignatureDoesNotMatch",
-                  "permission denied", "401 Unauthorized", "403 Forbidden"}))
+  if (status == 401 || status == 403 ||
+      has(words, {"AccessDenied", "SignatureDoesNotMatch", "permission denied"}))
     return Kind::denied;
-  if (has(words, {"connection refused", "no such host", "timeout", "timed out", "deadline exceeded",
-                  "connection reset", "EOF", "status code: 5", "no route to host",
-                  "network is unreachable", "500 ", "502 ", "503 ", "504 ", "SlowDown",
-                  "TooManyRequests", "status code: 429"}))
+  if (status == 429 || status >= 500 ||
+      has(words, {"connection refused", "no such host", "timeout", "timed out", "deadline exceeded",
+                  "connection reset", "EOF", "no route to host", "network is unreachable",
+                  "SlowDown", "TooManyRequests"}))
     return Kind::unreachable;
-  if (has(words, {"corrupted on transfer", "hash differ", "sizes differ"})) return Kind::damaged;
   return Kind::other;
 }
 
