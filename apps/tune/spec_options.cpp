@@ -244,7 +244,34 @@ void apply(SpecDocument& document, const GivenOption& given) {
   document.origins.emplace_back(pointer, option.name);
 }
 
-void set(SpecDocument& document, const std::string& setting) {
+/// Trials run in directories of their own, but `python3 train.py` means the file that is here.
+std::string word_of_command(const std::string& word) {
+  std::error_code ignored;
+  return fs::is_regular_file(word, ignored) ? fs::absolute(word).string() : word;
+}
+
+/// What `--set` gives for the command, or for one of its words: what stands behind "--" would be
+/// another command, and files are those that are here, as they are there.
+Json command_setting(const std::string& path, Json value, bool is_given) {
+  if (is_given) {
+    throw user_error("--set " + path +
+                     ": the command is given already, by a program in the spec's place or behind "
+                     "'--': give one of the two");
+  }
+  const bool is_one_word = value.is_string();
+  Json words = is_one_word ? Json::array({value}) : std::move(value);
+  const bool begins = !is_one_word || path.ends_with("/0");
+  for (std::size_t i = 0; words.is_array() && i < words.size(); ++i) {
+    if (!words[i].is_string()) continue;
+    const auto word = words[i].get<std::string>();
+    // A bare name of a program is looked up in PATH.
+    const bool is_name = i == 0 && begins && word.find('/') == word.npos;
+    if (!is_name) words[i] = word_of_command(word);
+  }
+  return is_one_word ? words[0] : words;
+}
+
+void set(SpecDocument& document, const std::string& setting, bool has_command) {
   const auto [path, text] = split_at_equals("--set", setting, "like searcher/gamma=0.25");
   const std::string outer = path.substr(0, path.find('.'));
   const auto& fields = spec_fields().at("");
@@ -264,19 +291,21 @@ void set(SpecDocument& document, const std::string& setting) {
       *found = Json{{"type", *found}};
     }
   }
-  put(document.json, "--set " + path, pointer, json_or_text(text));
+  constexpr std::string_view command = "/trainable/command";
+  Json value = json_or_text(text);
+  if (pointer == command || pointer.starts_with(std::string(command) + "/")) {
+    value = command_setting(path, std::move(value), has_command);
+  }
+  if (pointer == "/trainable" && has_command) command_setting(path, {}, true);
+  put(document.json, "--set " + path, pointer, std::move(value));
   document.origins.emplace_back(pointer, "--set " + path);
 }
 
-/// Trials run in directories of their own, but `python3 train.py` means the file that is here.
 Json command_of(std::vector<std::string> command) {
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const bool is_program = i == 0;
-    std::error_code ignored;
-    const bool is_meant = is_program ? command[i].find('/') != std::string::npos
-                                     : fs::is_regular_file(command[i], ignored);
-    if (is_meant) command[i] = fs::absolute(command[i]).string();
-  }
+  for (std::size_t i = 1; i < command.size(); ++i) command[i] = word_of_command(command[i]);
+  // A bare name is looked up in PATH.
+  const bool is_path = command[0].find('/') != std::string::npos;
+  if (is_path) command[0] = fs::absolute(command[0]).string();
   return command;
 }
 
@@ -354,7 +383,8 @@ void apply(SpecDocument& document, const SpecSource& source) {
     document.origins.emplace_back("/plugins", "--plugin");
   }
   for (const auto& given : source.options) apply(document, given);
-  for (const auto& setting : source.settings) set(document, setting);
+  const bool has_command = document.is_program || !source.command.empty();
+  for (const auto& setting : source.settings) set(document, setting, has_command);
 }
 
 }  // namespace

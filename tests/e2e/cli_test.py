@@ -1,6 +1,7 @@
 """`tune run`, `resume`, `validate`, `preview`, `init`: real runs of the real binary."""
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -189,6 +190,7 @@ class Options(Case):
                 (["--set", "stop.training_iteration=3"], "named with '/': stop/training_iteration"),
                 (["--stop", "{oops"], "--stop: this is no JSON"),
                 (["--set", "name/first=x"], "--set name/first: the spec has no place"),
+                (["--set", 'trainable/command=["./a"]', "--", "./b"], "--set trainable/command: the command is given already"),
                 (["--searcher", "randon"], "did you mean 'random'?"),
                 (["--scheduler", "ASHAScheduler"], "unknown scheduler 'ASHAScheduler': here that is 'asha'"),
                 (["--scheduler", "MedianPruner"], "here that is 'median_stopping'"),
@@ -198,6 +200,15 @@ class Options(Case):
             with self.subTest(options=options):
                 self.assertIn(expected, self.tune("run", "spec.json", *options, expect=2).err)
         self.assertEqual(os.listdir(self.dir), ["spec.json"])
+
+    def test_a_command_that_is_set_means_the_files_that_are_here_at_a_resume_too(self):
+        spec = self.quadratic(num_samples=1)
+        self.write("spec.json", spec)
+        self.tune("run", "spec.json", "--progress", "none")
+        self.write("again.sh", "exec " + shlex.join(spec["trainable"]["command"]) + "\n")
+        self.tune("resume", "results/spec", "--num-samples", "2", "--progress", "none",
+                  "--set", 'trainable/command=["sh", "again.sh"]')
+        self.assertEqual([trial["state"] for trial in self.json("ls", "results/spec")], ["TERMINATED"] * 2)
 
     def test_an_unknown_option_gets_the_name_that_is_meant_and_no_list(self):
         for option, meant in [("--max-concurrent=3", "--max-concurrent-trials"), ("--n-trials", "--num-samples"),
