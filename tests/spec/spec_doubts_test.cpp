@@ -40,8 +40,10 @@ std::string meant(const Json& x) {
 TEST_CASE("Domains as other tools write them are answered with ours", "[spec][doubts]") {
   CHECK(meant({{"distribution", "uniform"}, {"min", 0}, {"max", 1}}) == R"({"uniform":[0,1]})");
   CHECK(meant({{"distribution", "int_uniform"}, {"min", 0}, {"max", 8}}) == R"({"randint":[0,9]})");
-  CHECK(meant({{"distribution", "q_uniform"}, {"min", 0}, {"max", 1}, {"q", 0.1}}) ==
-        R"({"quniform":[0,1,0.1]})");
+  CHECK(
+      meant({{"distribution", "q_uniform"}, {"min", 0}, {"max", 1}, {"q", 0.1}}) ==
+      R"({"quniform":[0,1,0.1]}; in W&B a bound is rounded to from one side alone, here it has a )"
+      "whole step's share");
   CHECK(meant({{"distribution", "log_uniform"}, {"min", -2}, {"max", 0}}) ==
         R"({"loguniform":[0.1353352832366127,1.0]})");
   CHECK(meant({{"_type", "uniform"}, {"_value", {0, 1}}}) == R"({"uniform":[0,1]})");

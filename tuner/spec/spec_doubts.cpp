@@ -1,103 +1,23 @@
 #include "tuner/spec/spec_doubts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "tuner/core/result.h"
+#include "tuner/spec/foreign_forms.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
 
 namespace {
 
-bool has_only(const Json& object, const std::set<std::string>& known) {
-  return std::all_of(object.items().begin(), object.items().end(),
-                     [&](const auto& item) { return known.contains(item.key()); });
-}
-
-bool has_numbers(const Json& object, const char* a, const char* b) {
-  return object.contains(a) && object[a].is_number() && object.contains(b) && object[b].is_number();
-}
-
-bool is_true(const Json& object, const char* name) {
-  return object.contains(name) && object[name] == true;
-}
-
 std::string text_of(const Json& object, const char* name) {
   return object.contains(name) && object[name].is_string() ? object[name].get<std::string>() : "";
-}
-
-/// From `lower` to `upper`, by the name that another tool has for it: "q_uniform", "int",
-/// "log_uniform_values", or none. Others count the end of whole numbers in.
-Json range(const std::string& name, const Json& lower, const Json& upper, const Json& q) {
-  const auto has = [&name](const char* part) { return name.find(part) != name.npos; };
-  const bool is_log = has("log");
-  if (has("log_uniform") && !has("values")) {  // the bounds are exponents
-    return {{"loguniform", {std::exp(lower.get<double>()), std::exp(upper.get<double>())}}};
-  }
-  const bool is_named_real = has("uniform") || has("float") || has("double");
-  const bool is_whole = lower.is_number_integer() && upper.is_number_integer() &&
-                        upper < std::numeric_limits<std::int64_t>::max() &&
-                        (!is_named_real || has("int"));
-  const std::string log = is_log ? "log" : "";
-  if (is_whole) return {{log + "randint", {lower, upper.get<std::int64_t>() + 1}}};
-  if (q.is_number()) return {{"q" + log + "uniform", {lower, upper, q}}};
-  return {{log + "uniform", {lower, upper}}};
-}
-
-bool is_domain(const Json& json) {
-  std::vector<Problem> problems;
-  return parse_domain(json, "", problems) && problems.empty();
-}
-
-/// What other tools write for a domain, as one of ours, where `name` is the key it stands under;
-/// null if it looks like none of theirs.
-Json domain_meant_by(const std::string& name, const Json& object) {
-  const Json q = object.contains("q") ? object["q"] : object.value("step", Json());
-  Json meant;
-  if (has_numbers(object, "min", "max") &&
-      has_only(object, {"min", "max", "distribution", "q", "type"})) {
-    const std::string kind = text_of(object, "distribution") + text_of(object, "type");
-    meant = range(kind.empty() ? name : kind, object["min"], object["max"], q);
-  } else if (has_numbers(object, "low", "high") &&
-             has_only(object, {"low", "high", "log", "step", "type", "name"})) {
-    const std::string kind = text_of(object, "type") + (is_true(object, "log") ? " log" : "");
-    meant = range(kind, object["low"], object["high"], q);
-  }
-  for (const char* const key : {"values", "choices", "_value"}) {
-    if (!meant.is_null() || !object.contains(key) || !object[key].is_array()) continue;
-    const Json& values = object[key];
-    if (!has_only(object, {key, "distribution", "type", "_type", "name", "probabilities"})) break;
-    const std::string kind = text_of(object, "_type");
-    const bool is_range = values.size() == 2 && values[0].is_number() && values[1].is_number();
-    if (kind == "randint" && is_range) return {{"randint", values}};  // this one's end is not in it
-    meant =
-        is_range && kind.ends_with("uniform")
-            ? range(kind == "loguniform" ? "log_uniform_values" : kind, values[0], values[1], {})
-            : Json{{"choice", values}};
-  }
-  return meant.is_null() || is_domain(meant) ? meant : Json{{"uniform", {"LOWER", "UPPER"}}};
-}
-
-/// "uniform(0, 1)" as one of our domains; null if it is a text like others.
-Json domain_called_in(const std::string& text) {
-  const auto open = text.find('(');
-  if (open == text.npos || !text.ends_with(')')) return nullptr;
-  const auto dot = text.rfind('.', open);  // "tune.uniform(0, 1)"
-  const std::size_t begin = dot == text.npos ? 0 : dot + 1;
-  const std::string arguments = text.substr(open + 1, text.size() - open - 2);
-  const Json values = Json::parse("[" + arguments + "]", nullptr, /*allow_exceptions=*/false);
-  if (values.is_discarded() || values.empty()) return nullptr;
-  const bool is_list = values.size() == 1 && values[0].is_array();
-  const Json meant = {{text.substr(begin, open - begin), is_list ? values[0] : values}};
-  return is_domain(meant) ? meant : Json();
 }
 
 class ParamSpace {
@@ -109,14 +29,9 @@ class ParamSpace {
     std::vector<Problem> ignored;
     const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
     if (is_meant_so || parse_domain(json, pointer, ignored)) return;
-    if (json.is_object()) {
-      const std::string name = pointer.substr(pointer.rfind('/') + 1);
-      if (const Json meant = domain_meant_by(name, json); !meant.is_null()) {
-        doubts_.push_back({pointer, "nothing is drawn here, each config gets " + describe(json) +
-                                        " as it stands: to have a value drawn, write " +
-                                        meant.dump()});
-        return;
-      }
+    if (const auto form = foreign_form(pointer.substr(pointer.rfind('/') + 1), json)) {
+      say(*form, json, pointer);
+    } else if (json.is_object()) {
       for (const auto& [key, value] : json.items()) look_at(value, append_pointer(pointer, key));
     } else if (json.is_array() && json.size() > 1 && first_list_.empty()) {
       first_list_ = pointer;
@@ -136,12 +51,21 @@ class ParamSpace {
   }
 
  private:
+  void say(const ForeignForm& form, const Json& json, const std::string& pointer) {
+    const std::string what = json.is_string() ? "the text " + quote(json.get<std::string>())
+                                              : describe(json) + " as it stands";
+    std::string sentence = "nothing is drawn here, each config gets " + what + ": ";
+    if (form.write.empty()) {
+      sentence += form.tool + "'s " + quote(form.name) + " is not here, since " + form.note;
+    } else {
+      sentence += "to have a value drawn, write " + form.write;
+      if (!form.note.empty()) sentence += "; " + form.note;
+    }
+    doubts_.push_back({pointer, sentence});
+  }
+
   void look_at_text(const std::string& text, const std::string& pointer) {
-    if (const Json meant = domain_called_in(text); !meant.is_null()) {
-      doubts_.push_back({pointer, "nothing is drawn here, each config gets the text " +
-                                      quote(text) + ": to have a value drawn, write " +
-                                      meant.dump()});
-    } else if (text.starts_with("${") && text.ends_with("}")) {
+    if (text.starts_with("${") && text.ends_with("}")) {
       doubts_.push_back({pointer, "nothing is put in here, each config gets the text " +
                                       quote(text) + ": write the value, or a domain"});
     }
