@@ -105,6 +105,7 @@ class Console final : public Callback {
 
   Seconds rate_since_ = 0;
   std::uint64_t rate_results_ = 0;
+  std::uint64_t earlier_results_ = 0;  ///< of sessions before this one
   double rate_ = 0;
 };
 
@@ -192,7 +193,7 @@ void Console::setup(const RunInfo& info, const Experiment&) {
 void Console::on_step_begin(const Experiment& experiment) {
   experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
-  rate_results_ = experiment.results();
+  rate_results_ = earlier_results_ = experiment.results();
   if (objective_) take_in_all(experiment);
 }
 
@@ -348,7 +349,11 @@ void Console::on_experiment_end(const Experiment& experiment) {
     best_.reset();
     take_in_all(experiment);
   }
-  line(status_line(view(experiment, 0)));
+  ConsoleView last = view(experiment, 0);
+  // Of the whole session: the last two seconds of one, or all of a short one, say nothing.
+  const auto results = static_cast<double>(experiment.results() - earlier_results_);
+  if (elapsed() > 0) last.results_per_s = results / elapsed();
+  line(status_line(last));
   summarise(experiment);
   if (pump_) pump_->flush();
 }

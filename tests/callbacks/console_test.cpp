@@ -58,6 +58,19 @@ struct Screen {
 
 }  // namespace
 
+TEST_CASE("The last line has the results a second of the whole session, however short",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add("{}", "lr=0.1").id;
+  screen.setup();
+  screen.start(a);
+  for (int i = 1; i <= 6; ++i) screen.report(a, i, R"({"loss":0.5})");
+  screen.step(0.5);
+  screen.take();
+  screen.console->on_experiment_end(screen.story.experiment);
+  CHECK(screen.take().find("| 12.0 results/s |") != std::string::npos);
+}
+
 TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
   Screen screen(ConsoleStyle::lines);
   const TrialId a = screen.story.add("{}", "lr=0.1").id;
@@ -94,7 +107,7 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
       "0:00:11 notice: the disk is nearly full\n"
       "0:00:11 trial_00001 finished at iteration 2, loss NaN (exit)\n"
       "0:00:11 trial_00000 failed: killed by signal 9\n"
-      "0:00:11 0 running, 0 waiting, 1 finished, 1 failed of 3 | 0.3 results/s | cpu 0/8, gpu 0/2 "
+      "0:00:11 0 running, 0 waiting, 1 finished, 1 failed of 3 | 0.4 results/s | cpu 0/8, gpu 0/2 "
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
       "trial        state       iteration  best loss  checkpoint  config\n"
       "trial_00001  TERMINATED          2       0.25           -  lr=0.2\n"
