@@ -73,12 +73,44 @@ std::string commit_text(const Json& ran) {
          (git->value("dirty", false) ? " with changes" : "");
 }
 
+/// Values of environment variables are keys and passwords more often than not: nobody needs them
+/// to see what ran, and the spec, which only its owner can read, has them.
+std::vector<std::string> without_values(const std::vector<std::string>& command_line) {
+  constexpr std::string_view shown_instead = "***";
+  std::vector<std::string> words;
+  std::string_view before;
+  for (std::size_t i = 0; i < command_line.size(); ++i) {
+    const std::string& word = command_line[i];
+    if (word == "--") {  // what follows is the training program's
+      words.insert(words.end(), command_line.begin() + static_cast<std::ptrdiff_t>(i),
+                   command_line.end());
+      break;
+    }
+    std::string_view option = before, given = word;
+    const std::size_t equals = word.find('=');
+    if (word.starts_with("--") && equals != word.npos) {
+      option = std::string_view(word).substr(0, equals);
+      given = std::string_view(word).substr(equals + 1);
+    }
+    const bool sets_variable = option == "--set" && (given.starts_with("trainable/env") ||
+                                                     given.starts_with("/trainable/env"));
+    const std::size_t value = given.find('=');
+    words.push_back(word);
+    if ((option == "--env" || sets_variable) && value != given.npos) {
+      words.back().resize(word.size() - given.size() + value + 1);
+      words.back() += shown_instead;
+    }
+    before = word;
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string what_runs(const ExperimentSpec& spec, const std::vector<std::string>& command_line) {
   Json ran = {{"files", checksums_of(spec)}};
   if (!command_line.empty()) {
-    for (const std::string& word : command_line) ran["command_line"].push_back(word);
+    ran["command_line"] = without_values(command_line);
   }
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
