@@ -140,13 +140,26 @@ TEST_CASE("Points with rewards are told, and nobody has to try them", "[searcher
 
 TEST_CASE("Configs that break a constraint are not suggested", "[searcher][front]") {
   Fronted fronted(discrete, Json::object(), -1, {"a + b <= 2", "ms <= 3"});
-  CHECK_FALSE(fronted.searcher->total());
+  CHECK(fronted.searcher->total() == 12);
   const auto configs = all_configs(*fronted.searcher);
   CHECK(configs.size() == 12);
   for (const Json& config : configs) {
     CHECK(config["a"].get<int>() + config["b"].get<int>() <= 2);
   }
   CHECK(Fronted(discrete, Json::object(), 5, {"ms <= 3"}).searcher->total() == 5);
+}
+
+TEST_CASE("Configs in which an expression has no value are not suggested, nor counted",
+          "[searcher][front]") {
+  const Json space = R"({"a": {"randint": [-2, 3]}, "b": {"choice": [1, 2]},
+                         "x": {"expr": "b / a"}})"_json;
+  Fronted fronted(space, Json::object());
+  CHECK(fronted.searcher->total() == 8);
+  const auto configs = all_configs(*fronted.searcher);
+  CHECK(configs.size() == 8);
+  for (const Json& config : configs) CHECK(config["a"] != 0);
+  CHECK(refusal(space, R"({"points_to_evaluate": [{"a": 0, "b": 1}]})"_json) ==
+        "/points_to_evaluate/0: cannot evaluate /x = 'b / a': the result is not a finite number");
 }
 
 TEST_CASE("A constraint that leaves nothing ends the search with a sentence", "[searcher][front]") {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "tuner/core/byte_size.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/core/whole_number.h"
 #include "tuner/spec/words_of_others.h"
@@ -183,8 +186,32 @@ std::optional<double> to_number(const Json& json) {
   return json.get<double>();
 }
 
+/// "72h", "1d12h", "1.5 h" in seconds.
+std::optional<double> parse_duration(std::string_view text) {
+  static constexpr std::pair<std::string_view, double> units[] = {
+      {"min", 60}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}, {"w", 604'800}};
+  const auto skip_blanks = [&text] {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+  };
+  double seconds = 0;
+  bool is_empty = true;
+  for (skip_blanks(); !text.empty(); skip_blanks()) {
+    const Decimal number = read_decimal(text);
+    if (number.length == 0 || text.starts_with('-')) return std::nullopt;
+    text.remove_prefix(number.length);
+    skip_blanks();
+    const auto unit = std::find_if(std::begin(units), std::end(units),
+                                   [&](const auto& one) { return text.starts_with(one.first); });
+    if (unit == std::end(units)) return std::nullopt;
+    text.remove_prefix(unit->first.size());
+    seconds += number.value * unit->second;
+    is_empty = false;
+  }
+  return is_empty ? std::nullopt : std::optional(seconds);
+}
+
 std::optional<double> to_seconds(const Json& json) {
-  const auto seconds = to_number(json);
+  const auto seconds = json.is_string() ? parse_duration(json.get<std::string>()) : to_number(json);
   if (!seconds || !(*seconds > 0) || *seconds > longest_s) return std::nullopt;
   return seconds;
 }

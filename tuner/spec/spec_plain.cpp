@@ -263,7 +263,9 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
   if (!spec.plain) return;
   const bool has_expression = std::any_of(spec.plain->metrics.begin(), spec.plain->metrics.end(),
                                           [](const auto& m) { return !m.expression.empty(); });
-  if (spec.objectives.empty() && !has_expression && spec.plain->metrics.empty()) {
+  // A metric that is given and not right has been said to be so, or its mode has.
+  const bool is_given = top.find("metric") != nullptr;
+  if (spec.objectives.empty() && !is_given && !has_expression && spec.plain->metrics.empty()) {
     top.complain("metric",
                  "metric must be given for a plain program: by its name it is found in what the "
                  "program prints");
