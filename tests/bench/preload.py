@@ -3,8 +3,9 @@
     python3 tests/bench/preload.py build/release/bin/tune [--python PYTHON] [--module torch]
 
 PYTHON is an interpreter that has the package. Rows: one trial that imports it and reports once, cold
-and forked, in turns, without the load of the server; the pages that are a forked trial's own; and
-100 trials of 0.1 s of work on all processors, against the time that the work alone takes.
+and forked, in turns, without the load of the server; the pages that are a forked trial's own;
+100 trials of 0.1 s of work on all processors, against the time that the work alone takes; and whole
+runs of trials of several ranks, whose module takes two seconds, against the same without an import.
 """
 import argparse
 import json
@@ -66,6 +67,45 @@ def one_by_one(options, directory, forked, trials):
     return [after - before for before, after in zip(moments, moments[1:])], own
 
 
+IMPORT_S = 2.0
+
+
+def ranks(options, directory, how, trials=4, workers=2):
+    """Seconds of a whole run. `how`: "none" imports nothing, "cold" and "forked" a slow module."""
+    with open(os.path.join(directory, "slow_import.py"), "w") as file:
+        file.write(f"import time\ntime.sleep({IMPORT_S})\n")
+    with open(os.path.join(directory, "ranks.py"), "w") as file:
+        file.write(("" if how == "none" else "import slow_import\n") + "print('loss=1', flush=True)\n")
+    name = f"ranks-{how}-{time.monotonic_ns()}"
+    spec = {"name": name, "storage_path": directory, "metric": "loss", "mode": "min",
+            "num_samples": trials, "param_space": {"x": {"uniform": [0, 1]}}, "searcher": "random",
+            "num_workers": workers, "resources": {"cpu": trials * workers},
+            "resources_per_worker": {"cpu": 1},
+            "trainable": {"command": [options.python, "ranks.py", "${args}"], "plain": {},
+                          "env": {"PYTHONPATH": directory},
+                          **({"preload": ["slow_import"]} if how == "forked" else {})}}
+    path = os.path.join(directory, name + ".json")
+    with open(path, "w") as file:
+        json.dump(spec, file)
+    begun = time.perf_counter()
+    done = subprocess.run([options.tune, "run", path, "--progress", "none"], capture_output=True, text=True)
+    took = time.perf_counter() - begun
+    if done.returncode != 0 or "without \"preload\"" in done.stderr:
+        sys.exit(done.stderr)
+    return took
+
+
+def print_ranks(options, directory):
+    took = {how: [] for how in ("none", "cold", "forked")}
+    for _ in range(options.rounds):
+        for how, seconds in took.items():
+            seconds.append(ranks(options, directory, how))
+    none, cold, forked = (statistics.median(each) for each in took.values())
+    print(f"4 trials of 2 ranks      {none:8.2f} s without an import, {cold:.2f} cold with one of {IMPORT_S:.0f} s, "
+          f"{forked:.2f} forked")
+    print(f"  less the one import    {(forked - IMPORT_S) / none:8.2f} times the run without an import (1.2 was the aim)")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tune")
@@ -73,9 +113,14 @@ def main():
     parser.add_argument("--module", default="torch")
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--many", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5, help="of runs with ranks")
+    parser.add_argument("--ranks-only", action="store_true")
     options = parser.parse_args()
     options.tune = os.path.abspath(options.tune)
     with tempfile.TemporaryDirectory(prefix="tune-bench-") as directory:
+        print_ranks(options, directory)
+        if options.ranks_only:
+            return
         cold, forked, own, cold_own = [], [], [], []
         for _ in range(3):
             each, pages = one_by_one(options, directory, False, max(3, options.trials // 3))

@@ -19,10 +19,39 @@ import json, os, sys
 before = "heavy" in sys.modules
 import heavy
 print(json.dumps({"argv": sys.argv[1:], "cwd": os.getcwd(), "main": __name__, "file": __file__,
-                  "before": before, "parent": os.getppid(), "group": os.getpgid(0) == os.getpid(),
+                  "before": before, "rank": os.environ.get("RANK"), "port": os.environ.get("MASTER_PORT"),
+                  "parent": os.getppid(), "group": os.getpgid(0) == os.getpid(),
                   "pid": os.getpid(), "trial": os.environ["TUNE_TRIAL_ID"], "id": heavy.ID, "path": sys.path[0],
                   "open": sorted(int(fd) for fd in os.listdir("/proc/self/fd"))[:-1]}))
 print("loss=0.5", flush=True)
+"""
+
+
+# What happens to each process that is loaded, as its second launch is forked: the first line of the
+# plan for the first one, and so on.
+FAULTY = """
+import os, signal
+SERVER = os.getpid()
+with open(os.environ["PLAN"]) as file:
+    lines = file.read().splitlines() + [""]
+with open(os.environ["PLAN"], "w") as file:
+    file.write("\\n".join(lines[1:]))
+who, _, what = lines[0].partition(" ")
+forks = 0
+def before():
+    global forks
+    forks += os.getpid() == SERVER
+    suffer("server")
+def suffer(me):
+    if forks == 3 and me == who:  # the first was the empty one after loading
+        os.kill(os.getpid(), getattr(signal, what))
+def child():
+    suffer("middle" if os.getppid() == SERVER else "trial")
+    if forks == 3 and who == "parent" and os.getppid() == SERVER:
+        os.kill(SERVER, getattr(signal, what))
+os.register_at_fork(before=before, after_in_child=child)
+if who == "loading":
+    os.kill(os.getpid(), getattr(signal, what))
 """
 
 
@@ -55,6 +84,24 @@ class Preload(Case):
         }
         spec.update(fields)
         return self.write("e.json", spec)
+
+    def ranked(self, preload=("heavy",), **fields):
+        return self.spec(
+            preload=preload, num_workers=2, resources={"cpu": 2}, resources_per_worker={"cpu": 1}, **fields
+        )
+
+    def said_by_rank_1(self, trial):
+        log = self.read("e", f"trial_{trial:05}", "stdout.rank_00001.log")
+        return json.loads(log.splitlines()[0])
+
+    def nothing_is_left(self):
+        mark = self.path("e").encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    self.assertNotIn(mark, file.read(), f"process {pid} is left")
+            except OSError:
+                pass
 
     def has(self, path, text):
         return os.path.exists(path) and text in self.read(path)
@@ -241,13 +288,7 @@ print("loss=1", flush=True)
 """,
         )
         self.tune("run", self.spec())
-        mark = self.path("e").encode()
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    self.assertNotIn(mark, file.read(), f"process {pid} is left")
-            except OSError:
-                pass
+        self.nothing_is_left()
 
     def test_threads_that_a_fork_does_not_copy_are_a_refusal(self):
         self.module(
@@ -316,6 +357,81 @@ print("loss=1", flush=True)
         )
         self.assertRegex(done.err, "more than 4 ways")
         self.assertEqual([self.said(i)["before"] for i in range(6)], [True] * 4 + [False] * 2)
+
+    def test_all_ranks_of_all_trials_are_forked_from_one_process(self):
+        done = self.tune("run", self.ranked(), "--progress", "none")
+        self.assertNotIn('without "preload', done.err + done.out)
+        ranks = [each for i in range(3) for each in (self.said(i), self.said_by_rank_1(i))]
+        self.assertEqual([each["rank"] for each in ranks], ["0", "1"] * 3)
+        self.assertEqual({each["before"] for each in ranks}, {True})
+        self.assertEqual(len({each["id"] for each in ranks}), 1)
+        for i in range(0, 6, 2):
+            self.assertEqual(ranks[i]["port"], ranks[i + 1]["port"])
+
+    def test_what_a_module_may_read_is_what_it_is_loaded_with(self):
+        self.module("heavy", "import os\nID = os.environ['SIZE'], os.environ.get('RANK')\n")
+        self.tune("run", self.ranked(env={"SIZE": "${config.n}"}, param_space={"n": {"grid_search": [1, 2]}},
+                                     num_samples=1))
+        for i in range(2):
+            for each in (self.said(i), self.said_by_rank_1(i)):
+                self.assertEqual((each["id"], each["before"]), ([str(i + 1), None], True))
+
+    def test_a_module_that_forks_and_goes_on_in_both_processes_is_a_refusal(self):
+        self.module("twice", "import os\nos.fork()\n")
+        self.cold_because("twice forks while it is imported", ["heavy", "twice"])
+        self.nothing_is_left()
+
+    def test_a_process_that_a_module_has_forked_and_left_is_a_refusal_and_ends(self):
+        self.module("left", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(3600)\n")
+        self.cold_because("left has forked a process that lives on", ["heavy", "left"])
+        self.nothing_is_left()
+
+    def test_a_module_may_fork_for_a_while_and_start_programs(self):
+        self.module("busy", "import os, subprocess, sys\nchild = os.fork()\nif child == 0:\n    sys.exit(7)\n"
+                            "assert os.waitpid(child, 0)[1] == 7 << 8\n"
+                            "subprocess.Popen(['sleep', '3600'], start_new_session=True)\n")
+        done = self.tune("run", self.spec(preload=["heavy", "busy"]), "--progress", "none")
+        self.assertNotIn('without "preload', done.err + done.out)
+        self.assertEqual([self.said(i)["before"] for i in range(3)], [True] * 3)
+        self.nothing_is_left()
+
+    def test_whenever_the_server_dies_or_hangs_no_trial_is_blamed_and_nothing_is_left(self):
+        self.module("faulty", FAULTY)
+        died, silent = "has died; ", "does not answer; "
+        for plan, reasons in (
+            (["server SIGKILL", "server SIGSTOP"], [died, silent]),
+            (["middle SIGKILL", "middle SIGSTOP"], ["cannot fork", silent]),
+            (["trial SIGKILL", "trial SIGSTOP"], [died, silent]),
+        ):
+            with self.subTest(plan):
+                shutil.rmtree(self.path("e"), ignore_errors=True)
+                self.write("plan", "\n".join(plan))
+                spec = self.ranked(["heavy", "faulty"], env={"PLAN": self.path("plan")}, launch_timeout_s=8)
+                done = self.tune("run", spec, "--progress", "none")
+                said = [line for line in done.err.splitlines() if "started without" in line]
+                self.assertEqual(len(said), 2, done.err)
+                for number, (line, reason) in enumerate(zip(said, reasons)):
+                    self.assertIn(f"trial_{number:05}", line)
+                    self.assertIn(reason, line)
+                self.assertEqual([self.said(i)["before"] for i in range(3)], [True] * 3)
+                self.assertEqual([self.said_by_rank_1(i)["before"] for i in range(3)], [False, False, True])
+                for i, row in enumerate(self.json("ls", "e")):
+                    self.assertEqual((row["state"], row["training_iteration"], row["attempt"]), ("TERMINATED", 1, 1), row)
+                    self.assertEqual(len(self.read("e", f"trial_{i:05}", "result.json").splitlines()), 1)
+                self.nothing_is_left()
+
+    def test_a_server_that_is_killed_while_it_loads_or_after_it_has_forked_is_replaced(self):
+        self.module("faulty", FAULTY)
+        self.write("plan", "loading SIGKILL\nparent SIGKILL")
+        spec = self.ranked(["heavy", "faulty"], env={"PLAN": self.path("plan")})
+        done = self.tune("run", spec, "--progress", "none")
+        said = [line for line in done.err.splitlines() if "started without" in line]
+        self.assertEqual(len(said), 2, done.err)
+        self.assertIn("was to load its modules was killed by signal 9; ", said[0])
+        self.assertIn("has died; ", said[1])
+        forked = [each["before"] for i in range(3) for each in (self.said(i), self.said_by_rank_1(i))]
+        self.assertEqual(forked, [False, True, True, False, True, True])
+        self.nothing_is_left()
 
     def test_a_server_that_dies_or_hangs_is_replaced_and_the_third_time_given_up(self):
         for number, trials, reasons in (

@@ -96,7 +96,8 @@ TEST_CASE("A child's environment is the driver's, without an outer driver's, wit
   {
     Session session;
     auto spec = session.probe({"print-environment"});
-    spec.environment = {"EXEC_TEST_REPLACED=new", "TUNE_ATTEMPT=a=b"};
+    spec.environment = {"EXEC_TEST_REPLACED=new", "TUNE_ATTEMPT=1"};
+    spec.own_environment = {"TUNE_ATTEMPT=a=b"};
     text = session.output_of(spec);
   }
   ::unsetenv("TUNE_TRIAL_ID");

@@ -305,6 +305,23 @@ TEST_CASE("Whoever is late is named", "[conversation]") {
   CHECK(world.talk.log() == "/log_0");
 }
 
+TEST_CASE("What is waited for before a process runs is none of its time", "[conversation]") {
+  World world(2);
+  world.talk.begin(world.specs(), {});
+  const auto ids = world.ids();
+  (void)world.talk.hear(Launched{ids[0], 10, 1});
+  world.notes.now += 60;
+  REQUIRE(world.talk.deadline() == world.notes.now);
+  CHECK(word(world.talk.be_late()).empty());
+  CHECK(world.talk.deadline() > world.notes.now);
+  world.notes.now += 50;
+  (void)world.talk.hear(Launched{ids[1], 11, 1});
+  CHECK(world.talk.deadline() == world.notes.now + 60);
+  world.notes.now += 60;
+  CHECK(std::get<Conversation::Overdue>(world.talk.be_late())
+            .reason.starts_with("ranks 0, 1 did not say hello within 60 s"));
+}
+
 TEST_CASE("A rank that is not listened to holds up nobody, and leaves after the first",
           "[conversation]") {
   World world(2);

@@ -1,6 +1,7 @@
 // What a process is started with, and told first.
 #include "tuner/loop/launch.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "tests/support/catch.h"
@@ -14,8 +15,10 @@ using Names = std::vector<std::string>;
 /// What the variable is set to; nothing: it stays as it is.
 std::optional<std::string> variable(const LaunchSpec& launch, const std::string& name) {
   std::optional<std::string> value;
-  for (const std::string& each : launch.environment) {
-    if (each.starts_with(name + "=")) value = each.substr(name.size() + 1);
+  for (const auto* variables : {&launch.environment, &launch.own_environment}) {
+    for (const std::string& each : *variables) {
+      if (each.starts_with(name + "=")) value = each.substr(name.size() + 1);
+    }
   }
   return value;
 }
@@ -86,6 +89,48 @@ TEST_CASE("A trial sees its own gpus alone, by the names that the machine has fo
         Names{"4", "GPU-6"});
   of.allocation.gpus = {};
   CHECK(variable(of.launch(), "CUDA_VISIBLE_DEVICES") == "");
+}
+
+TEST_CASE("Launches differ in what each has alone, and in what the user lets differ", "[launch]") {
+  Launching of;
+  of.context.gpu_names = {"0", "1"};
+  of.context.sets_threads = true;
+  of.spec.workers = TrialWorkers{.count = 2, .each = {}};
+  const auto launched = [&](TrialId trial, int attempt, int gpu) {
+    of.allocation.gpus = {gpu};
+    return launch_specs(of.spec, of.context, trial, attempt, of.allocation,
+                        "/runs/exp/" + to_string(trial));
+  };
+  auto all = launched(TrialId{7}, 3, 0);
+  for (LaunchSpec& launch : launched(TrialId{8}, 1, 1)) all.push_back(std::move(launch));
+  REQUIRE(all.size() == 4);
+  for (const LaunchSpec& launch : all) CHECK(launch.environment == all.front().environment);
+  CHECK(variable(all[1], "RANK") == "1");
+  CHECK(variable(all[2], "CUDA_VISIBLE_DEVICES") == "1");
+  // What the user has said is read by whatever is loaded, and is not the rank's.
+  of.spec.env = {{"RANK", "5"}};
+  for (const LaunchSpec& launch : launched(TrialId{7}, 3, 0)) {
+    CHECK(variable(launch, "RANK") == "5");
+    CHECK(std::count(launch.environment.begin(), launch.environment.end(), "RANK=5") == 1);
+  }
+  of.spec.env = {};
+  of.allocation.amounts["cpu"] = 8;
+  CHECK(launched(TrialId{9}, 1, 0).front().environment != all.front().environment);
+}
+
+TEST_CASE("A plain program's env wins over what a launch has alone", "[launch]") {
+  Launching of;
+  of.spec.command = {"train"};
+  of.spec.env = {{"CUDA_VISIBLE_DEVICES", "9"}};
+  of.spec.plain = PlainProgram{};
+  of.spec.objectives = {{"loss", Mode::min}};
+  of.context.gpu_names = {"0"};
+  of.allocation.gpus = {0};
+  LaunchSpec launch = of.launch();
+  Trial trial;
+  trial.config = CompactText("{}");
+  make_plain(launch, of.spec, trial);
+  CHECK(variable(launch, "CUDA_VISIBLE_DEVICES") == "9");
 }
 
 TEST_CASE("A process is told its trial's config and what it goes on from", "[launch]") {

@@ -30,7 +30,7 @@ struct Changed : Harness {
     for (const LaunchSpec& launch : specs) {
       std::string resources_told;
       bool is_first = false;
-      for (const std::string& variable : launch.environment) {
+      for (const std::string& variable : launch.own_environment) {
         if (variable == "TUNE_TRIAL_ID=trial_00000") is_first = true;
         if (variable.starts_with("TUNE_RESOURCES=")) resources_told = variable.substr(15);
       }

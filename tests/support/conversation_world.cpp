@@ -57,9 +57,17 @@ void World::all_greet() {
   for (const auto id : std::set(notes.live)) (void)talk.hear(Greeted{LaunchId{id}, hello()});
 }
 
+void World::all_run() {
+  for (const auto id : std::set(notes.live)) {
+    if (id > last_to_run) (void)talk.hear(Launched{LaunchId{id}, static_cast<std::int64_t>(id), 1});
+  }
+  last_to_run = notes.last;
+}
+
 void World::go_to(State state) {
   if (state == State::none) return;
   talk.begin(specs(), {});
+  all_run();
   if (state == State::launching) {
     notes.did.clear();
     return;
@@ -269,6 +277,7 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       world.notes.now += bytes[i + 1];
     }
     if (std::exchange(launched, world.notes.last) != world.notes.last) culprit = {};
+    world.all_run();
     if (talk.state() != before) answered.clear();
     const bool is_theirs = talk.state() == State::ready || talk.state() == State::stepping ||
                            talk.state() == State::saving;

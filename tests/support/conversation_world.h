@@ -42,6 +42,8 @@ struct World {
   std::vector<LaunchId> ids() const;
   LaunchId only() const { return LaunchId{*notes.live.begin()}; }
   void all_greet();
+  /// What was launched runs.
+  void all_run();
   /// Brings it there by what is said on the way. State none.
   void go_to(Conversation::State state);
   /// To where a reset may still be refused. State none.
@@ -49,6 +51,7 @@ struct World {
   void reset();  ///< state ready
 
   std::size_t n;
+  std::uint64_t last_to_run = 0;
   Notes notes;
   Conversation talk{notes, {.launch_s = 60, .answer_s = 30, .leave_s = 10, .kill_s = 60}, {}};
 };

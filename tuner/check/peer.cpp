@@ -54,7 +54,7 @@ const char* kind_of(const Wakeup& heard) {
 
 std::pair<LaunchId, Spawned> PeerLauncher::launch(LaunchSpec spec) {
   const LaunchId launch{++launches_};
-  spec.environment.push_back(adopted_.variable(launch));
+  spec.own_environment.push_back(adopted_.variable(launch));
   adopted_.expect(launch);
   // A handler must not run in the child while that shares our memory.
   sigset_t all, before;

@@ -46,8 +46,8 @@ bool is_young(const ProcessStat& stat) {
   return static_cast<std::uint64_t>(now.tv_sec) <= stat.start_ticks / ticks_a_second + 1;
 }
 
-/// The launch that a word of the variable names, if it begins with `prefix`.
-std::optional<LaunchId> launch_in(std::string_view value, std::string_view prefix) {
+/// The number behind `prefix`, of a word of the variable that is nothing else.
+std::optional<std::uint64_t> number_in(std::string_view value, std::string_view prefix) {
   while (!value.empty()) {
     const auto word = value.substr(0, value.find(' '));
     value.remove_prefix(std::min(word.size() + 1, value.size()));
@@ -55,12 +55,28 @@ std::optional<LaunchId> launch_in(std::string_view value, std::string_view prefi
     std::uint64_t number = 0;
     const char* const end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data() + prefix.size(), end, number);
-    if (error == std::errc() && stop == end) return LaunchId{number};
+    if (error == std::errc() && stop == end) return number;
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+std::uint64_t LivingServers::add() {
+  const std::lock_guard lock(mutex_);
+  living_.insert(++last_);
+  return last_;
+}
+
+void LivingServers::remove(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  living_.erase(number);
+}
+
+bool LivingServers::has(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return living_.contains(number);
+}
 
 Adopted::Adopted() : session_(::getsid(0)) {
   if (const char* const outer = std::getenv(launch_variable)) outer_ = outer + std::string(" ");
@@ -89,7 +105,10 @@ void Adopted::began(LaunchId launch, pid_t leader) {
   leaders_.insert_or_assign(leader, launch);
 }
 
-void Adopted::ended(LaunchId launch) { launches_[launch].ended = true; }
+void Adopted::ended(LaunchId launch) {
+  settle_fork(launches_[launch]);
+  launches_[launch].ended = true;
+}
 
 void Adopted::forget(LaunchId launch) {
   const auto known = launches_.find(launch);
@@ -114,6 +133,7 @@ bool Adopted::look_once() {
   const auto children = adopted_children();
   if (!children) return false;
   for (auto& [launch, known] : launches_) known.left = Left::nothing;
+  is_left_of_servers_ = false;
   std::unordered_map<pid_t, Owner> seen;
   bool again = false;
   for (const pid_t pid : *children) {
@@ -132,6 +152,10 @@ bool Adopted::look_once() {
     }
     if (owner.kind == Owner::Kind::mute) {
       for (auto& [launch, known] : launches_) known.left = Left::some;
+      continue;
+    }
+    if (owner.kind == Owner::Kind::server) {
+      end_if_left(pid, owner.server);  // and is asked anew each time: it may have become a trial
       continue;
     }
     if (owner.kind != Owner::Kind::unknown) seen.emplace(pid, owner);
@@ -161,17 +185,28 @@ Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
     return {is_mute ? Owner::Kind::mute : Owner::Kind::unknown, {}};
   }
   const auto value = find_variable(variables, launch_variable);
-  const auto launch = value ? launch_in(*value, prefix_) : std::nullopt;
-  if (!launch && value && value->find(prefix_ + server_launch) != value->npos) return {};
-  if (!launch) return {Owner::Kind::program, {}};
-  // One that is being launched is the launcher's until it is told: perhaps this is its leader.
-  const auto known = launches_.find(*launch);
-  if (known != launches_.end() && known->second.leader == 0) return {};
-  return {Owner::Kind::launch, *launch};
+  if (!value) return {Owner::Kind::program, {}};
+  if (const auto number = number_in(*value, prefix_)) {
+    // One that is being launched is the launcher's until it is told: perhaps this is its leader.
+    const LaunchId launch{*number};
+    const auto known = launches_.find(launch);
+    if (known != launches_.end() && known->second.leader == 0) return {};
+    return {Owner::Kind::launch, launch};
+  }
+  if (const auto server = number_in(*value, prefix_ + server_launch)) {
+    return {Owner::Kind::server, {}, *server};
+  }
+  return {Owner::Kind::program, {}};
 }
 
 void Adopted::settle_fork(Known& launch) {
   if (std::exchange(launch.is_forked, false)) --awaited_forks_;
+}
+
+/// What is about to be a trial is not, though its server is gone.
+void Adopted::end_if_left(pid_t pid, std::uint64_t server) {
+  if (awaited_forks_ > 0 || servers_.has(server)) return;
+  is_left_of_servers_ = ::kill(pid, SIGKILL) == 0 || is_left_of_servers_;
 }
 
 void Adopted::end_if_over(pid_t pid, LaunchId launch) {

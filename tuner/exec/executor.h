@@ -47,10 +47,14 @@ struct LaunchSpec {
   std::filesystem::path directory;  ///< working directory; exists
   std::filesystem::path stdout_path;  ///< appended to
   std::filesystem::path stderr_path;  ///< equal to stdout_path: one file, interleaving kept
+  /// As `environment`, which it wins over: what this launch alone has (its trial, its rank, its
+  /// port), and no program is to read while it is loaded. A process that launches are forked from
+  /// is for all that differ in nothing else.
+  std::vector<std::string> own_environment = {};
   /// The program knows nothing of the driver: what it prints is read instead.
   std::optional<PlainReading> plain = {};
   std::optional<Preload> preload = {};
-  /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it already.
+  /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it.
   std::optional<Rank> rank = {};
 };
 

@@ -27,6 +27,7 @@ PR_SET_PDEATHSIG = 1
 SYS_PIDFD_OPEN = 434
 CUDA_NOT_INITIALIZED = 3
 PATIENCE_S = 10.0
+LEAVING_S = 1.0
 LAUNCH_VARIABLE = b"TUNE_LAUNCH="
 
 
@@ -52,14 +53,52 @@ def cuda_is_in_use():
     return False
 
 
+def leave_import(error, returned):
+    """In what a module has forked while it was loaded: it ends here, as it must not serve, too."""
+    code = 0
+    if error is None:
+        returned.send(b"r")
+    elif isinstance(error, SystemExit):
+        code = code_of(error)
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def left_by_import(ours):
+    """What the other end, which forks inherit and programs do not, tells of the forks of an import.
+    Nothing if all of them have ended, or run other programs."""
+    ours.settimeout(LEAVING_S)
+    try:
+        if ours.recv(1):
+            return "%s forks while it is imported, and goes on in both processes"
+        return None
+    except socket.timeout:
+        return "%s has forked a process that lives on, and would be no child of the trials"
+
+
 def preload(names):
     """Why these modules cannot be loaded here; nothing if they are."""
     for name in names:
+        ours, theirs = socket.socketpair()
+        fault = None
         try:
             importlib.import_module(name)
         except BaseException as error:
-            text = str(error) or "no reason given"
-            return "%s cannot be imported (%s: %s)" % (name, type(error).__name__, text)
+            fault = error
+        if os.getpid() != SERVER:
+            leave_import(fault, theirs)
+        theirs.close()
+        if fault is not None:
+            text = str(fault) or "no reason given"
+            return "%s cannot be imported (%s: %s)" % (name, type(fault).__name__, text)
+        left = left_by_import(ours)
+        ours.close()
+        if left is not None:
+            return left % name
         # A library that knows of forks ends its threads at the first one.
         empty = os.fork()
         if empty == 0:

@@ -26,20 +26,15 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// A server that has its modules takes milliseconds.
-constexpr std::chrono::seconds fork_patience{10};
+/// A server that has its modules takes milliseconds. At most the time that loading them may take,
+/// by half: a trial that is then started without it has a part of its launch_timeout_s left.
+constexpr std::chrono::milliseconds fork_patience{10'000};
 /// A program whose environment is another one each time gains nothing by servers.
 constexpr std::size_t most_servers = 4;
 /// A server that dies so often is not started again.
 constexpr int most_deaths = 3;
 constexpr std::size_t reserved_bytes = 512;
 constexpr std::size_t reply_bytes = 1024;
-
-/// What one launch's environment says and another's does not, while both can be forked from the
-/// same server.
-constexpr std::array<std::string_view, 6> names_of_launches = {
-    protocol::env_trial_id,  protocol::env_trial_dir, protocol::env_attempt,
-    protocol::env_resources, launch_variable,         "CUDA_VISIBLE_DEVICES"};
 
 std::string_view variable_name(std::string_view variable) {
   return variable.substr(0, variable.find('='));
@@ -48,14 +43,16 @@ std::string_view variable_name(std::string_view variable) {
 /// Asks PyTorch to count GPUs without touching them, which would spoil all forks.
 constexpr std::string_view torch_looks_gently = "PYTORCH_NVML_BASED_CUDA_CHECK";
 
-std::vector<std::string> shared_environment(const Program& program) {
+/// What modules may read while they are loaded: all but what the launch has for itself.
+std::vector<std::string> shared_environment(const LaunchSpec& spec, const Program& program) {
   std::vector<std::string> shared;
   bool is_told = false;
   for (const std::string& variable : program.environment) {
     const auto name = variable_name(variable);
     is_told = is_told || name == torch_looks_gently;
-    const bool is_own = std::find(names_of_launches.begin(), names_of_launches.end(), name) !=
-                        names_of_launches.end();
+    const bool is_own =
+        std::any_of(spec.own_environment.begin(), spec.own_environment.end(),
+                    [&](const std::string& own) { return variable_name(own) == name; });
     if (!is_own) shared.push_back(variable);
   }
   if (!is_told) shared.push_back(std::string(torch_looks_gently) + "=1");
@@ -64,27 +61,35 @@ std::vector<std::string> shared_environment(const Program& program) {
 
 /// The mark by which what a server has forked is known as this driver's before it has its own,
 /// which is written over it: so there is room.
-std::string mark_of_server(const Program& program) {
+std::string mark_of_server(const Program& program, std::uint64_t number) {
   const std::string start = std::string(launch_variable) + "=";
   std::string mark = start;
   for (const std::string& variable : program.environment) {
     if (variable.starts_with(start)) mark = variable.substr(0, variable.rfind('.') + 1);
   }
-  mark += server_launch;
+  mark += server_launch + std::to_string(number) + " ";
   return mark + std::string(reserved_bytes, ' ');
 }
 
-enum class Heard { something, nothing, stop };
+enum class Heard { something, nothing, stop, end };
 
-Heard wait_for(int fd, short events, int stop, SteadyTime until) {
+/// Until `process` has ended, too, if there is one: what it has left may hold the other end of
+/// `fd`.
+Heard wait_for(int fd, short events, int stop, SteadyTime until, const Process* process = nullptr) {
+  const int pidfd = process != nullptr ? process->pidfd() : -1;
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() < 0) return Heard::nothing;
-    std::array<pollfd, 2> ready = {pollfd{fd, events, 0}, pollfd{stop, POLLIN, 0}};
+    std::array<pollfd, 3> ready = {pollfd{fd, events, 0}, pollfd{stop, POLLIN, 0},
+                                   pollfd{pidfd, POLLIN, 0}};
     const int count = ::poll(ready.data(), ready.size(), static_cast<int>(left.count()));
     if (count < 0 && errno != EINTR) return Heard::nothing;
-    if (count > 0) return ready[1].revents != 0 ? Heard::stop : Heard::something;
+    if (count <= 0) continue;
+    if (ready[1].revents != 0) return Heard::stop;
+    if (ready[0].revents != 0) return Heard::something;
+    if (process->ended()) return Heard::end;
+    ::poll(nullptr, 0, 1);  // readable too when a debugger has to reap first
   }
 }
 
@@ -173,6 +178,13 @@ std::optional<std::string> said(const Reply& reply, std::string_view word) {
   return reply.text.substr(std::min(word.size() + 1, reply.text.size()));
 }
 
+/// What has become of a process that has not said that its modules are loaded. None: it lives on.
+std::optional<ExitStatus> end_of(const Process& process, int stop) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  (void)wait_for(-1, 0, stop, until, &process);
+  return process.ended();
+}
+
 std::string cold(const std::string& reason) {
   return "is started without \"preload\", and so are those after it: " + reason;
 }
@@ -187,12 +199,22 @@ struct ForkServers::Server {
   std::vector<std::string> words;  ///< the interpreter, its options, and the modules
   std::vector<std::string> environment;
   std::optional<Spawned> process;
+  std::uint64_t number = 0;  ///< of the process, among those that live
   bool is_refused = false;
   int deaths = 0;
 };
 
-ForkServers::ForkServers(Spawner& spawner, int stop) : spawner_(spawner), stop_(stop) {}
-ForkServers::~ForkServers() = default;
+ForkServers::ForkServers(Spawner& spawner, LivingServers& living, int stop)
+    : spawner_(spawner), living_(living), stop_(stop) {}
+
+ForkServers::~ForkServers() {
+  for (Server& server : servers_) end(server);
+}
+
+void ForkServers::end(Server& server) {
+  server.process.reset();
+  living_.remove(std::exchange(server.number, 0));
+}
 
 std::optional<Spawned> ForkServers::spawn(const LaunchSpec& spec, std::string& remark) {
   const Program program = spawner_.resolve(spec);
@@ -200,27 +222,28 @@ std::optional<Spawned> ForkServers::spawn(const LaunchSpec& spec, std::string& r
   if (server == nullptr || server->is_refused) return std::nullopt;
   const auto refuse = [&](const std::string& reason) {
     server->is_refused = true;
-    server->process.reset();
+    end(*server);
     remark = cold(reason);
   };
   const auto count_death = [&](const std::string& reason) {
-    server->process.reset();
+    end(*server);
     if (++server->deaths >= most_deaths) return refuse(reason + ", for the third time");
     remark = cold_once(reason);
   };
   if (!server->process) {
     begin(*server, spec, program);
+    const Process& process = server->process->process;
     const int socket = server->process->socket.get();
     const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::duration<double>(spec.preload->patience_s));
-    switch (wait_for(socket, POLLIN, stop_, std::chrono::steady_clock::now() + patience)) {
-      case Heard::stop:
-        throw machine_error("cannot run '" + spec.argv[0] + "': the driver ends");
-      case Heard::nothing:
-        refuse("loading its modules has taken longer than half of launch_timeout_s");
-        return std::nullopt;
-      case Heard::something:
-        break;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const Heard heard = wait_for(socket, POLLIN, stop_, until, &process);
+    if (heard == Heard::stop) {
+      throw machine_error("cannot run '" + spec.argv[0] + "': the driver ends");
+    }
+    if (heard == Heard::nothing) {
+      refuse("loading its modules has taken longer than half of launch_timeout_s");
+      return std::nullopt;
     }
     const Reply reply = receive_reply(socket);
     if (const auto reason = said(reply, "refused")) {
@@ -228,8 +251,16 @@ std::optional<Spawned> ForkServers::spawn(const LaunchSpec& spec, std::string& r
       return std::nullopt;
     }
     if (!said(reply, "ready")) {
-      refuse("what was to load its modules has ended; what it printed is in " +
-             spec.preload->log.string());
+      // A signal comes from outside mostly, from whoever guards the memory: another try is worth
+      // it.
+      const auto end = end_of(process, stop_);
+      if (end && end->signal != 0) {
+        count_death("what was to load its modules was killed by signal " +
+                    std::to_string(end->signal));
+      } else {
+        refuse("what was to load its modules has ended; what it printed is in " +
+               spec.preload->log.string());
+      }
       return std::nullopt;
     }
   }
@@ -249,7 +280,7 @@ ForkServers::Server* ForkServers::server_for(const LaunchSpec& spec, const Progr
   const auto interpreter = static_cast<std::ptrdiff_t>(spec.preload->interpreter_words);
   std::vector<std::string> words(program.argv.begin(), program.argv.begin() + interpreter);
   words.insert(words.end(), spec.preload->modules.begin(), spec.preload->modules.end());
-  auto environment = shared_environment(program);
+  auto environment = shared_environment(spec, program);
   for (Server& server : servers_) {
     if (server.words == words && server.environment == environment) return &server;
   }
@@ -272,7 +303,8 @@ void ForkServers::begin(Server& server, const LaunchSpec& spec, const Program& p
   process.argv.insert(process.argv.end(), spec.preload->modules.begin(),
                       spec.preload->modules.end());
   process.environment = server.environment;
-  process.environment.push_back(mark_of_server(program));
+  server.number = living_.add();
+  process.own_environment.push_back(mark_of_server(program, server.number));
   process.directory = spec.directory;
   process.stdout_path = spec.preload->log;
   process.stderr_path = spec.preload->log;
@@ -289,7 +321,9 @@ std::optional<Spawned> ForkServers::fork_from(Server& server, const LaunchSpec& 
   }
   const FileDescriptor gate(ends[0]);
   FileDescriptor theirs(ends[1]);
-  const auto until = std::chrono::steady_clock::now() + fork_patience;
+  const auto load_patience = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(spec.preload->patience_s));
+  const auto until = std::chrono::steady_clock::now() + std::min(fork_patience, load_patience / 2);
   const bool is_sent =
       send_all(server.process->socket.get(), request_for(spec, program),
                {theirs.get(), files.theirs.get(), files.out.get(), files.err()}, stop_, until);

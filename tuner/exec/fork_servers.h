@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/exec/adopted.h"
 #include "tuner/exec/executor.h"
 #include "tuner/exec/spawn.h"
 
@@ -15,9 +16,10 @@ namespace tune {
 /// stands in the way of forking is found out by the server, and leads to launches without it.
 class ForkServers {
  public:
-  /// `spawner` starts the servers and must live as long. `stop`: a descriptor that becomes readable
+  /// `spawner` starts the servers, which are in `living` while they are there; both must live as
+  /// long. `stop`: a descriptor that becomes readable
   /// when nothing is to be waited for any more; not owned.
-  ForkServers(Spawner& spawner, int stop);
+  ForkServers(Spawner& spawner, LivingServers& living, int stop);
   /// Ends the servers. What they have started goes on: its parent is this process.
   ~ForkServers();
 
@@ -33,7 +35,10 @@ class ForkServers {
   std::optional<Spawned> fork_from(Server& server, const LaunchSpec& spec, const Program& program,
                                    std::string& remark);
 
+  void end(Server& server);
+
   Spawner& spawner_;
+  LivingServers& living_;
   int stop_;
   std::vector<Server> servers_;
   bool too_many_ = false;  ///< has been said

@@ -10,11 +10,11 @@
 
 namespace tune {
 
-Launcher::Launcher(const rlimit& descriptors, OnLaunched on_launched)
+Launcher::Launcher(const rlimit& descriptors, LivingServers& servers, OnLaunched on_launched)
     : on_launched_(std::move(on_launched)),
       spawner_(descriptors),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      fork_servers_(spawner_, stop_.get()),
+      fork_servers_(spawner_, servers, stop_.get()),
       thread_([this] { run(); }) {}
 
 Launcher::~Launcher() {

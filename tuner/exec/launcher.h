@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "tuner/exec/adopted.h"
 #include "tuner/exec/executor.h"
 #include "tuner/exec/fork_servers.h"
 #include "tuner/exec/spawn.h"
@@ -31,8 +32,9 @@ class Launcher {
   /// Told each outcome, on the launcher's thread. Must not throw.
   using OnLaunched = std::function<void(LaunchId, LaunchOutcome)>;
 
-  /// `descriptors`: the limit that processes get.
-  Launcher(const rlimit& descriptors, OnLaunched on_launched);
+  /// `descriptors`: the limit that processes get. `servers` is told of those that it starts, and
+  /// lives as long.
+  Launcher(const rlimit& descriptors, LivingServers& servers, OnLaunched on_launched);
   /// Finishes the launch under way and drops those that wait.
   ~Launcher();
 

@@ -57,10 +57,11 @@ class ProcessExecutor::Loop {
       const int signal = watchdog_ != nullptr ? watchdog_->first_signal() : 0;
       if (signal != 0) shared_.happened.emplace_back(Interrupted{signal});
     }
-    launcher_ = std::make_unique<Launcher>(process_wide_.descriptors_before(),
-                                           [this](LaunchId launch, LaunchOutcome outcome) {
-                                             post_outcome(launch, std::move(outcome));
-                                           });
+    launcher_ =
+        std::make_unique<Launcher>(process_wide_.descriptors_before(), shared_.adopted.servers(),
+                                   [this](LaunchId launch, LaunchOutcome outcome) {
+                                     post_outcome(launch, std::move(outcome));
+                                   });
   }
 
   ~Loop() {
@@ -115,7 +116,7 @@ class ProcessExecutor::Loop {
     const bool is_forked = spec.preload && !spec.preload->modules.empty();
     shared_.adopted.expect(launch, is_forked);
     state->second.may_preload = spec.preload && !is_forked;
-    spec.environment.push_back(shared_.adopted.variable(launch));
+    spec.own_environment.push_back(shared_.adopted.variable(launch));
     if (spec.rank && !add_port(state->second, spec)) {
       return on_launch_failed(
           launch, NotLaunched{"no port is free on 127.0.0.1 for its ranks to meet at", false});
@@ -220,7 +221,7 @@ class ProcessExecutor::Loop {
       state.port = reserve_port();
     }
     if (!first->port) return false;
-    spec.environment.push_back(std::string(variable) + std::to_string(first->port->number));
+    spec.own_environment.push_back(std::string(variable) + std::to_string(first->port->number));
     return true;
   }
 
@@ -318,6 +319,7 @@ class ProcessExecutor::Loop {
       for (const auto& [launch, state] : launches_) {
         all_gone = all_gone && shared_.adopted.left_of(launch) != Adopted::Left::some;
       }
+      all_gone = all_gone && !shared_.adopted.is_left_of_servers();
       if (all_gone || std::chrono::steady_clock::now() >= until) break;
       std::this_thread::sleep_for(pause);
     }

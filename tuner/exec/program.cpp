@@ -18,13 +18,12 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-std::vector<std::string> merged(const std::vector<std::string>& inherited,
-                                const std::vector<std::string>& added) {
+std::vector<std::string> merged(const std::vector<std::string>& inherited, const LaunchSpec& spec) {
   const std::vector<std::string> wire = {
       protocol::env_socket_fd + ("=" + std::to_string(protocol::socket_fd)),
       protocol::env_version + ("=" + std::to_string(protocol::version))};
   std::map<std::string_view, const std::string*> by_name;
-  for (const auto* variables : {&inherited, &wire, &added}) {
+  for (const auto* variables : {&inherited, &wire, &spec.environment, &spec.own_environment}) {
     for (const auto& variable : *variables) by_name.insert_or_assign(name_of(variable), &variable);
   }
   std::vector<std::string> result;
@@ -61,7 +60,7 @@ Program resolve_program(const LaunchSpec& spec, const std::vector<std::string>& 
   if (spec.argv.empty() || spec.argv[0].empty()) {
     throw user_error("cannot run a program without a name");
   }
-  Program program{{}, spec.argv, merged(inherited, spec.environment)};
+  Program program{{}, spec.argv, merged(inherited, spec)};
   auto& name = program.argv[0];
   if (name.find('/') == std::string::npos) {
     program.path = find_in_path(name, program.environment);

@@ -22,6 +22,11 @@ Conversation::Heard Conversation::hear(const Launched& wakeup) {
   launched.pid = wakeup.pid;
   launched.start_ticks = wakeup.start_ticks;
   launched.log_begin = wakeup.stderr_begin;
+  launched.runs = true;
+  // What it has waited for before is the machine's time: others were started, modules loaded.
+  if (state_ == State::launching && !is_hung_up()) {
+    set_deadline(link_.steady() + patience_.launch_s);
+  }
   if (launched.number() != 0) return {};
   if (!is_blamed_) log_begin_ = wakeup.stderr_begin;
   return Started{wakeup.pid, wakeup.start_ticks};
@@ -218,6 +223,10 @@ Conversation::Heard Conversation::be_late() {
     if (!each.is_disconnected || each.is_mute) continue;
     blame(each);
     return Overdue{each.name() + " closed its connection and lived on"};
+  }
+  if (state_ == State::launching && !all_run()) {
+    set_deadline(link_.steady() + patience_.launch_s);
+    return {};
   }
   for (const Member& each : members_) {
     if (each.has_answered) continue;
@@ -454,14 +463,21 @@ bool Conversation::all_have_answered() const {
                      [](const Member& each) { return each.has_answered; });
 }
 
+bool Conversation::all_run() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& each) { return each.runs; });
+}
+
+/// One that is spoken to hears nothing any more.
+bool Conversation::is_hung_up() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const Member& each) { return each.is_disconnected && !each.is_mute; });
+}
+
 void Conversation::wait_for(State state, Seconds seconds) {
   state_ = state;
-  bool is_disconnected = false;
-  for (Member& each : members_) {
-    each.has_answered = each.is_mute && state != State::launching;
-    is_disconnected = is_disconnected || (each.is_disconnected && !each.is_mute);
-  }
-  const Seconds limit = is_disconnected ? std::min(seconds, patience_.leave_s) : seconds;
+  for (Member& each : members_) each.has_answered = each.is_mute && state != State::launching;
+  const Seconds limit = is_hung_up() ? std::min(seconds, patience_.leave_s) : seconds;
   set_deadline(link_.steady() + limit);
 }
 

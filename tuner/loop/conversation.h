@@ -177,6 +177,7 @@ class Conversation {
     std::int64_t pid = 0;
     std::uint64_t start_ticks = 0;
     std::uint64_t log_begin = 0;
+    bool runs = false;          ///< it has been launched
     bool has_answered = false;  ///< to what the state waits for
     bool is_disconnected = false;
     bool echoes = false;                    ///< its last answer has named its iteration
@@ -208,6 +209,8 @@ class Conversation {
   Heard replace(Urge urge);
   std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
   bool all_have_answered() const;
+  bool all_run() const;
+  bool is_hung_up() const;
   void ask(State state, std::int64_t iteration, const protocol::Command& command);
   void wait_for(State state, Seconds seconds);
   void set_deadline(Seconds deadline);

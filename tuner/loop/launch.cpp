@@ -22,11 +22,15 @@ std::vector<std::string> devices(const LaunchContext& context, const Allocation&
   return names;
 }
 
-void set(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
+void unset(std::vector<std::string>& environment, std::string_view name) {
   const std::string beginning = std::string(name) + '=';
   std::erase_if(environment,
                 [&](const std::string& variable) { return variable.starts_with(beginning); });
-  environment.push_back(beginning + std::string(value));
+}
+
+void set(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
+  unset(environment, name);
+  environment.push_back(std::string(name).append(1, '=').append(value));
 }
 
 std::string threads_for(const Resources& resources) {
@@ -55,8 +59,7 @@ std::vector<std::string> devices_of(std::size_t rank, std::size_t ranks,
 }
 
 /// What torch.distributed and others take from the environment; MASTER_PORT comes with the launch.
-void add_rank(std::vector<std::string>& environment, const ExperimentSpec& spec, int rank,
-              int world_size) {
+void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, int rank, int world_size) {
   const std::pair<const char*, std::string> variables[] = {
       {"RANK", std::to_string(rank)},
       {"WORLD_SIZE", std::to_string(world_size)},
@@ -65,7 +68,7 @@ void add_rank(std::vector<std::string>& environment, const ExperimentSpec& spec,
       {"NODE_RANK", "0"},
       {"MASTER_ADDR", "127.0.0.1"}};
   for (const auto& [name, value] : variables) {
-    if (!spec.env.contains(name)) environment.push_back(std::string(name) + '=' + value);
+    if (!spec.env.contains(name)) launch.own_environment.push_back(std::string(name) + '=' + value);
   }
 }
 
@@ -80,22 +83,30 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   launch.directory = work;
   launch.stdout_path = paths::standard_output(own);
   launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own);
-  launch.environment.reserve(spec.env.size() + 11);
-  const auto add = [&launch](std::string_view name, std::string_view value) {
-    std::string& variable = launch.environment.emplace_back();
+  launch.environment.reserve(spec.env.size() + 6);
+  launch.own_environment.reserve(6);
+  const auto add_to = [](std::vector<std::string>& environment, std::string_view name,
+                         std::string_view value) {
+    std::string& variable = environment.emplace_back();
     variable.reserve(name.size() + 1 + value.size());
     variable.append(name).append(1, '=').append(value);
+  };
+  const auto add = [&](std::string_view name, std::string_view value) {
+    add_to(launch.environment, name, value);
+  };
+  const auto add_own = [&](std::string_view name, std::string_view value) {
+    add_to(launch.own_environment, name, value);
   };
   for (const auto& [name, value] : spec.env) add(name, value);
   add(protocol::env_socket_fd, std::to_string(protocol::socket_fd));
   add(protocol::env_version, std::to_string(protocol::version));
   add(protocol::env_experiment, spec.name);
   add(protocol::env_experiment_dir, context.experiment_dir.native());
-  add(protocol::env_trial_id, to_string(trial));
-  add(protocol::env_trial_dir, launch.directory.native());
-  add(protocol::env_attempt, std::to_string(attempt));
   add(protocol::env_session, context.session_mark);
-  add(protocol::env_resources, text_of_resources(allocation.amounts));
+  add_own(protocol::env_trial_id, to_string(trial));
+  add_own(protocol::env_trial_dir, launch.directory.native());
+  add_own(protocol::env_attempt, std::to_string(attempt));
+  add_own(protocol::env_resources, text_of_resources(allocation.amounts));
   const bool is_told = !context.sets_threads || spec.env.contains(threads_variable);
   const std::string threads = threads_for(allocation.amounts);
   if (!threads.empty() && !is_told) add(threads_variable, threads);
@@ -105,7 +116,7 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
     for (const std::string& device : devices(context, allocation)) {
       visible += (visible.empty() ? "" : ",") + device;
     }
-    add("CUDA_VISIBLE_DEVICES", visible);
+    add_own("CUDA_VISIBLE_DEVICES", visible);
   }
   if (const auto words = interpreter_words(spec.command)) {
     launch.preload = Preload{.modules = spec.preload,
@@ -136,12 +147,12 @@ std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchCon
                        .resources = share_of(spec, allocation.amounts),
                        .devices = devices_of(place, launches.size(), all_devices),
                        .first = {}};
-    set(launch.environment, protocol::env_resources, text_of_resources(launch.rank->resources));
+    set(launch.own_environment, protocol::env_resources, text_of_resources(launch.rank->resources));
     const std::string threads = threads_for(launch.rank->resources);
     if (context.sets_threads && !spec.env.contains(threads_variable) && !threads.empty()) {
       set(launch.environment, threads_variable, threads);
     }
-    add_rank(launch.environment, spec, rank, count);
+    add_rank(launch, spec, rank, count);
   }
   return launches;
 }
@@ -162,14 +173,11 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
     }
   }
   // It does not listen: a library of ours in it is to know that.
-  std::erase_if(launch.environment, [](const std::string& variable) {
-    return variable.starts_with(std::string(protocol::env_socket_fd) + "=") ||
-           variable.starts_with(std::string(protocol::env_version) + "=");
-  });
+  unset(launch.environment, protocol::env_socket_fd);
+  unset(launch.environment, protocol::env_version);
   for (const auto& [name, text] : spec.env) {
-    std::erase_if(launch.environment, [&, start = name + "="](const std::string& variable) {
-      return variable.starts_with(start);
-    });
+    unset(launch.environment, name);
+    unset(launch.own_environment, name);
     if (const auto value = expand_text(text, values)) {
       launch.environment.push_back(name + "=" + *value);
     }
