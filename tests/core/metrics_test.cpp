@@ -205,3 +205,15 @@ TEST_CASE("What other ranks report stands under workers, by rank", "[metrics]") 
   const Metrics large = parse_metrics(many + "}");
   CHECK_THROWS_AS(with_workers(large, {{1, large}}), std::invalid_argument);
 }
+
+TEST_CASE("What several ranks report is together no more than what one may report", "[metrics]") {
+  const auto of_bytes = [](std::size_t bytes) {
+    return parse_metrics(R"({"s":")" + std::string(bytes - 8, 'x') + R"("})");
+  };
+  const Metrics half = of_bytes(most_metric_bytes / 2);
+  CHECK_THROWS_WITH(with_workers(half, {{1, half}}),
+                    "with those of the other ranks under 'workers': they are more than 16 MiB of "
+                    "text");
+  const Metrics less = of_bytes(most_metric_bytes / 2 - 100);
+  CHECK(with_workers(less, {{1, less}}).text.size() < most_metric_bytes);
+}

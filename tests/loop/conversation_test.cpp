@@ -305,6 +305,28 @@ TEST_CASE("Whoever is late is named", "[conversation]") {
   CHECK(world.talk.log() == "/log_0");
 }
 
+TEST_CASE("Ranks that report more than one process may are a failure before all have answered",
+          "[conversation]") {
+  World world(3);
+  world.go_to(State::stepping);
+  const auto ids = world.ids();
+  const auto large = parse_metrics(R"({"s":")" + std::string(9'000'000, 'x') + R"("})");
+  for (int iteration = 7; iteration < 9; ++iteration) {  // each step has its own room
+    Reported first{.launch = ids[0], .metrics = large};
+    CHECK(word(world.talk.hear(first)).empty());
+    if (iteration == 8) break;
+    for (std::size_t rank = 1; rank < 3; ++rank) {
+      Reported small{.launch = ids[rank], .metrics = Metrics{}};
+      CHECK(word(world.talk.hear(small)) == (rank == 2 ? "stepped" : ""));
+    }
+    world.talk.step(8);
+  }
+  Reported second{.launch = ids[1], .metrics = large};
+  CHECK(std::get<Conversation::Failed>(world.talk.hear(second)).reason ==
+        "what its ranks have reported of iteration 8 up to rank 1 is more than 16 MiB, and all of "
+        "it is one result");
+}
+
 TEST_CASE("What is waited for before a process runs is none of its time", "[conversation]") {
   World world(2);
   world.talk.begin(world.specs(), {});

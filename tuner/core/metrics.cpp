@@ -285,6 +285,8 @@ Metrics parse_metrics(std::string_view text) {
   return metrics;
 }
 
+static_assert(most_metric_bytes == protocol::max_line_bytes);
+
 Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>& workers) {
   std::string others;
   for (const auto& [rank, of_rank] : workers) {
@@ -293,6 +295,10 @@ Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>
   }
   if (others.empty()) return metrics;
   std::string text = std::move(metrics.text);
+  const std::string fault = "with those of the other ranks under 'workers': ";
+  if (text.size() + others.size() > most_metric_bytes) {
+    throw std::invalid_argument(fault + "they are more than 16 MiB of text");
+  }
   const std::size_t end = text.rfind('}');
   const bool is_empty = text.find('"') == text.npos;
   text.resize(end);
@@ -300,8 +306,7 @@ Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>
   try {
     return parse_metrics(text);
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument("with those of the other ranks under 'workers': " +
-                                std::string(error.what()));
+    throw std::invalid_argument(fault + error.what());
   }
 }
 

@@ -46,8 +46,12 @@ struct Metrics {
 /// {"a": {"b": 1}} are the same one.
 Metrics parse_metrics(std::string_view text);
 
-/// `metrics` with those of other ranks under "workers/RANK/". Throws as parse_metrics does, and if
-/// `metrics` has something of that name itself.
+/// So many bytes of text a result may have: what comes in one line from one process, and so much of
+/// what several have reported together. A record has it in one line, too.
+constexpr std::size_t most_metric_bytes = std::size_t{16} * 1024 * 1024;
+
+/// `metrics` with those of other ranks under "workers/RANK/". Throws as parse_metrics does, if
+/// `metrics` has something of that name itself, and if all of it has more than `most_metric_bytes`.
 Metrics with_workers(Metrics metrics, const std::vector<std::pair<int, Metrics>>& workers);
 
 /// Reads what was taken in once, be it in a row with other fields, and whatever was allowed then.

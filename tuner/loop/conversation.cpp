@@ -86,6 +86,13 @@ Conversation::Heard Conversation::hear(Reported& wakeup) {
   if (const auto other = other_answer(speaker, wakeup.iteration); !other.empty()) {
     return out_of_turn(speaker, other);
   }
+  // As soon as it is too much: what the others wait for is kept in memory.
+  if (speaker.rank && wakeup.metrics) reported_bytes_ += wakeup.metrics->text.size();
+  if (reported_bytes_ > most_metric_bytes) {
+    return out_of_turn(speaker, "what its ranks have reported of iteration " +
+                                    std::to_string(asked_) + " up to " + speaker.name() +
+                                    " is more than 16 MiB, and all of it is one result");
+  }
   speaker.has_answered = true;
   if (wakeup.load_s) speaker.load_s = wakeup.load_s;
   speaker.reported = std::move(wakeup);
@@ -476,6 +483,7 @@ bool Conversation::is_hung_up() const {
 
 void Conversation::wait_for(State state, Seconds seconds) {
   state_ = state;
+  reported_bytes_ = 0;
   for (Member& each : members_) each.has_answered = each.is_mute && state != State::launching;
   const Seconds limit = is_hung_up() ? std::min(seconds, patience_.leave_s) : seconds;
   set_deadline(link_.steady() + limit);

@@ -4,6 +4,7 @@
 // Knows no policy and no record; what it does to the world goes through a Link.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -228,6 +229,7 @@ class Conversation {
   std::vector<LaunchSpec> specs_;          ///< until they are launched, or reset for good
   std::optional<protocol::Start> start_;   ///< until it is said, and not refused
   std::int64_t asked_ = 0;                 ///< the iteration of the last step or save
+  std::size_t reported_bytes_ = 0;         ///< by ranks, of this step's result
   std::optional<std::string> save_error_;  ///< the first one
   std::vector<Member> ended_;              ///< that have left by themselves, with code 0
   /// The first that was gone, or closed its connection, without having been asked to: it is to
