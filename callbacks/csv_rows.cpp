@@ -35,7 +35,7 @@ void append_csv_cell(std::string& out, const MetricCell& cell) {
   const bool plain =
       std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
   if (plain) {
-    csv::append_cell(out, text, false);
+    csv::append_text(out, text, false);
     return;
   }
   std::string escaped;
@@ -59,11 +59,10 @@ CsvRows::Layout CsvRows::make_layout(FieldSet fields, std::vector<std::string> n
   }
   for (std::size_t i = 0; i < layout.names.size(); ++i) {
     if (!layout.shown[i]) continue;
-    const std::size_t begin = layout.header.size();
-    csv::append_cell(layout.header, layout.names[i], false);
+    std::string name = layout.names[i];
     std::replace_if(
-        layout.header.begin() + static_cast<std::ptrdiff_t>(begin), layout.header.end(),
-        [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+        name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+    csv::append_text(layout.header, name, false);
   }
   return layout;
 }

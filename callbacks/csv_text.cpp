@@ -1,11 +1,33 @@
 #include "callbacks/csv_text.h"
 
+#include <algorithm>
+#include <charconv>
 #include <limits>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 namespace tune::csv {
+namespace {
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
+}
+
+/// Or would be without the apostrophes before it.
+bool is_formula(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of('\''), text.size());
+  const std::string_view rest = text.substr(begin);
+  if (rest.empty() || std::string_view("=+-@\t").find(rest.front()) == std::string_view::npos) {
+    return false;
+  }
+  return begin > 0 || !is_number(rest);
+}
+
+}  // namespace
 
 void append_cell(std::string& line, std::string_view cell, bool first) {
   if (!first) line += ',';
@@ -19,6 +41,15 @@ void append_cell(std::string& line, std::string_view cell, bool first) {
     line += c;
   }
   line += '"';
+}
+
+void append_text(std::string& line, std::string_view text, bool first) {
+  is_formula(text) ? append_cell(line, "'" + std::string(text), first)
+                   : append_cell(line, text, first);
+}
+
+std::string_view text_of(std::string_view cell) {
+  return cell.starts_with('\'') && is_formula(cell.substr(1)) ? cell.substr(1) : cell;
 }
 
 std::vector<std::string> split(std::string_view line) {

@@ -12,6 +12,14 @@ namespace tune::csv {
 /// must not contain a line break.
 void append_cell(std::string& line, std::string_view cell, bool first);
 
+/// The same of what was reported, configured or named by somebody: a spreadsheet shows it and runs
+/// none of it. An apostrophe stands before what begins with `=`, `+`, `-`, `@` or a tab and is no
+/// number, and before what begins so behind apostrophes of its own, so that `text_of` has it back.
+void append_text(std::string& line, std::string_view text, bool first);
+
+/// What append_text made this cell of.
+std::string_view text_of(std::string_view cell);
+
 /// The cells of a line without its line break.
 std::vector<std::string> split(std::string_view line);
 

@@ -1,11 +1,11 @@
 // params.json and error.txt: what a trial was started with, and why its attempts failed.
-#include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "callbacks/callbacks.h"
 #include "callbacks/file_writer.h"
 #include "trainable/values.h"
+#include "tuner/core/clean_text.h"
 
 namespace tune {
 
@@ -63,11 +63,9 @@ class ParamsLogger final : public Callback {
   }
 
   void write_error(const Trial& trial) {
-    std::string reason = *trial.error;
-    std::replace(reason.begin(), reason.end(), '\n', ' ');
-    writer_.append(
-        directory_ + to_string(trial.id) + "/error.txt", {},
-        local_date() + " attempt " + std::to_string(trial.attempt) + ": " + reason + '\n');
+    writer_.append(directory_ + to_string(trial.id) + "/error.txt", {},
+                   local_date() + " attempt " + std::to_string(trial.attempt) + ": " +
+                       clean_text(*trial.error) + '\n');
   }
 
   std::string directory_;

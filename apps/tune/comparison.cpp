@@ -97,7 +97,7 @@ std::string comparison_csv(const std::vector<ComparedLine>& lines) {
   for (const ComparedLine& line : lines) {
     const Cells cells = cells_of(line);
     if (text.empty()) {
-      for (const auto& [name, value] : cells) csv::append_cell(text, name, text.empty());
+      for (const auto& [name, value] : cells) csv::append_text(text, name, text.empty());
       text += '\n';
     }
     std::string row;
@@ -105,7 +105,7 @@ std::string comparison_csv(const std::vector<ComparedLine>& lines) {
       const std::string cell = value.is_null()     ? ""
                                : value.is_string() ? value.get<std::string>()
                                                    : value.dump();
-      csv::append_cell(row, cell, row.empty());
+      csv::append_text(row, cell, row.empty());
     }
     text += row + "\n";
   }

@@ -218,16 +218,16 @@ std::string curves_csv(const std::vector<Exported>& exported,
   if (config.empty())
     throw user_error("the trials' configs are empty: there is nothing to compare");
   std::string text = curve_id_column;
-  for (const auto& name : config) csv::append_cell(text, curve_config_prefix + name, false);
+  for (const auto& name : config) csv::append_text(text, curve_config_prefix + name, false);
   csv::append_cell(text, curve_iteration_column, false);
   csv::append_cell(text, curve_total_column, false);
-  for (const auto& name : metrics) csv::append_cell(text, name, false);
+  for (const auto& name : metrics) csv::append_text(text, name, false);
   text += '\n';
   for (const auto& one : exported) {
     std::string beginning = one.trial;
     for (const auto& name : config) {
       const auto cell = one.config.find(name);
-      csv::append_cell(beginning, cell == one.config.end() ? "" : cell->second, false);
+      csv::append_text(beginning, cell == one.config.end() ? "" : cell->second, false);
     }
     for (const auto& [iteration, point] : one.points) {
       text += beginning + "," + std::to_string(iteration) + "," +

@@ -218,7 +218,7 @@ void print_as_csv(const std::vector<Field>& columns, const std::vector<std::vect
     for (std::size_t i = 0; i < cells.size(); ++i) {
       std::replace(cells[i].begin(), cells[i].end(), '\n', ' ');
       std::replace(cells[i].begin(), cells[i].end(), '\r', ' ');
-      csv::append_cell(text, cells[i], i == 0);
+      csv::append_text(text, cells[i], i == 0);
     }
     text += '\n';
   };

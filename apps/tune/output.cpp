@@ -44,11 +44,11 @@ void write_out(std::string_view text) {
 
 /// On standard error.
 void say(const std::string& beginning, const std::string& sentence) {
-  const std::string line = "tune: " + beginning + clean_text(sentence, Lines::keep) + "\n";
+  const std::string line = "tune: " + beginning + sentence + "\n";
   try {
-    OutputPump(STDERR_FILENO).write(line);
+    print_in_passing(STDERR_FILENO, line);
   } catch (const std::exception&) {  // no thread
-    std::fputs(line.c_str(), stderr);
+    std::fputs(clean_text(line, Lines::keep).c_str(), stderr);
   }
 }
 
@@ -96,12 +96,24 @@ void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) 
 
 std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs) {
   std::size_t width = 0;
-  for (const auto& [key, value] : pairs) width = std::max(width, key.size());
-  std::string text;
+  std::vector<std::string> keys;
   for (const auto& [key, value] : pairs) {
-    text += key + std::string(width - key.size() + 2, ' ') + value + '\n';
+    width = std::max(width, keys.emplace_back(clean_text(key)).size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    text += keys[i] + std::string(width - keys[i].size() + 2, ' ');
+    for (const char c : clean_text(pairs[i].second, Lines::keep)) {
+      text += c;
+      if (c == '\n') text.append(width + 2, ' ');
+    }
+    text += '\n';
   }
   return text;
+}
+
+void print_in_passing(int descriptor, std::string_view text) {
+  OutputPump(descriptor).write(clean_text(text, Lines::keep));
 }
 
 std::string format_bytes(double bytes) {

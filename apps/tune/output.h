@@ -37,7 +37,12 @@ void complain(const std::string& sentence) noexcept;
 /// The same with "notice: " before it.
 void print_notice(const std::string& sentence) noexcept;
 
-/// "key  value" lines with the values below each other, never cut.
+/// Writes lines for people to a descriptor, cleaned, and waits for no reader: for a driver that is
+/// done.
+void print_in_passing(int descriptor, std::string_view text);
+
+/// "key  value" lines with the values below each other, never cut. Nothing in a key or a value can
+/// look like another key.
 std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& pairs);
 void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
 

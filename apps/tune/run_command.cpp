@@ -49,9 +49,7 @@ RunOptions run_options(const RunStyle& style) {
   options.lease_s = style.lease_s;
   options.command_line = style.command_line;
   options.is_interrupted = [] { return InterruptsNoted::came().load(); };
-  options.on_wait = [](const std::string& sentence) {
-    std::fprintf(stderr, "tune: %s\n", sentence.c_str());
-  };
+  options.on_wait = [](const std::string& sentence) { complain(sentence); };
   if (style.progress == "none") {
     options.callbacks.push_back(std::make_unique<NoticePrinter>());
     return options;
@@ -121,8 +119,7 @@ std::string failures_text(const ResultGrid& results) {
   std::size_t named = 0;
   for (const auto& failed : results.errors()) {
     if (++named > most_named_failures) break;
-    text += "tune: " + failed.trial_id +
-            " failed: " + clean_text(headline(failed.error), Lines::keep) + "\n";
+    text += "tune: " + failed.trial_id + " failed: " + headline(failed.error) + "\n";
   }
   const std::size_t count = results.experiment().count(TrialState::error);
   if (count > most_named_failures) {
@@ -169,13 +166,9 @@ int conclude(const RunOutcome& outcome, double wall_s) {
   if (!results.spec().objectives.empty()) {
     lines.emplace_back("", "tune best " + directory);
   }
-  // A driver that is done does not wait for whoever reads what it says.
-  OutputPump(STDOUT_FILENO).write("\n" + pairs_text(lines));
-  OutputPump(STDERR_FILENO).write(failures_text(results));
-  if (!outcome.not_on_remote.empty()) {
-    OutputPump(STDERR_FILENO)
-        .write("tune: " + clean_text(outcome.not_on_remote, Lines::keep) + "\n");
-  }
+  print_in_passing(STDOUT_FILENO, "\n" + pairs_text(lines));
+  print_in_passing(STDERR_FILENO, failures_text(results));
+  if (!outcome.not_on_remote.empty()) complain(outcome.not_on_remote);
   if (is_interrupted) return exit_interrupted;
   if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;
   if (gave_up) return exit_trials_failed;

@@ -92,6 +92,27 @@ TEST_CASE("CsvRows shows a name once that an old journal has twice", "[callbacks
   CHECK(metric_cells(rows, read_metrics(R"({"a/b":1,"a":{"b":2},"c":3})")) == "a/b=2;c=3;");
 }
 
+TEST_CASE("What a spreadsheet would run is text to it, and numbers stay numbers",
+          "[callbacks][csv]") {
+  CsvRows rows;
+  CHECK(metric_cells(rows,
+                     R"json({"a":"=cmd|'/C calc'!A0","b":"@SUM(1)","c":"+1+1","d":"-x"})json") ==
+        "a='=cmd|'/C calc'!A0;b='@SUM(1);c='+1+1;d='-x;");
+  CHECK(metric_cells(rows,
+                     R"({"a":-1.5,"b":"-1.5","c":-Infinity,"d":"+2","e":"it's"})") ==
+        "a=-1.5;b=-1.5;c=-inf;d=+2;e=it's;");
+  CHECK(metric_cells(rows, R"({"=1+1":{"a":1},"x":"\t=1"})") == R"('=1+1/a=1;x="\t=1";)");
+  for (const std::string text :
+       {"=1", "'=1", "''=1", "'", "-", "'-1", "-1", "it's", "\t=", "", "@"}) {
+    std::string line;
+    csv::append_text(line, text, true);
+    const std::vector<std::string> cells = csv::split(line);
+    CHECK(csv::text_of(cells.at(0)) == text);
+    CHECK(std::string("=@\t").find(cells[0].substr(0, 1)) ==
+          (text.empty() ? 0 : std::string::npos));
+  }
+}
+
 TEST_CASE("A csv line survives being taken apart and put together", "[callbacks][csv]") {
   const std::vector<std::string> cells = {"", "plain", "a,b", "say \"so\"", "\"", ",", " x "};
   std::string line;

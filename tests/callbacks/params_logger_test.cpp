@@ -26,13 +26,14 @@ TEST_CASE("The params log adds a line for every failure", "[callbacks][params]")
   const auto callback = make_params_logger({});
   callback->setup(info_of(directory.path()), story.experiment);
   callback->on_trial_start(story.start(id));
-  callback->on_trial_recover(story.end(id, Outcome::failed, "exit code 1\nsays no more", true));
+  callback->on_trial_recover(
+      story.end(id, Outcome::failed, "exit code 1\n\033[2Jsays no more", true));
   callback->on_trial_start(story.start(id));
   callback->on_trial_error(story.end(id, Outcome::failed, "killed by signal 9", false));
   callback->on_experiment_end(story.experiment);
   const auto lines = lines_of(read(directory / "trial_00000/error.txt"));
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0].ends_with(" attempt 1: exit code 1 says no more"));
+  CHECK(lines[0].ends_with(" attempt 1: exit code 1  [2Jsays no more"));
   CHECK(lines[1].ends_with(" attempt 2: killed by signal 9"));
 }
 

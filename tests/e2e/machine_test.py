@@ -1,5 +1,6 @@
 """What the machine does to a driver, and what trials do to the machine."""
 import errno
+import json
 import os
 import platform
 import pty
@@ -155,22 +156,39 @@ class Terminals(MachineCase):
         self.assertEqual([c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"], [])
 
     def test_no_command_passes_on_what_a_terminal_would_obey(self):
-        self.spec(["escapes", None], max_concurrent_trials=1)
+        hostile = "\x1b]0;OWNED\x07\x1b[2J\u009b31m\u202e"
+        self.spec(["escapes", None], max_concurrent_trials=1, metric="loss", mode="min")
+        with open(self.path("spec.json"), encoding="utf-8") as file:
+            spec = json.load(file)
+        spec["param_space"] |= {f"harmless {hostile}\nfailed       no": {"choice": [hostile + "harmless\nno"]}}
+        self.write("spec.json", spec)
         run = self.run_it(expect=1)
         self.assert_harmless(run.stderr)
+        self.assert_harmless(run.stdout)
+        self.assertNotIn(b"\nfailed       no", run.stdout)
+        self.assert_harmless(self.read("results", "spec", "trial_00000", "error.txt").encode())
         for style in ["lines", "auto"]:
             run = self.tune("run", "spec.json", "--progress", style, "--name", style, expect=1)
             self.assert_harmless(run.stdout)
             self.assert_harmless(run.stderr)
-        for words in [["ls", "results/spec", "--columns", "trial_id,error"],
+        for words in [["ls", "results/spec", "--columns", "trial_id,error"], ["ls", "results/spec"],
                       ["status", "results/spec"], ["lineage", "results/spec"],
+                      ["show", "results/spec", "0"], ["show", "results/spec", "1"],
+                      ["checkpoints", "results/spec"], ["importance", "results/spec"],
+                      ["validate", "spec.json"], ["resume", "results/spec"],
+                      ["ls", "results/spec", "--columns", "nowhere" + hostile],
                       ["best", "results/spec", "--metric", "loss", "--mode", "min"]]:
-            self.assert_no_orders(self.tune(*words).stdout)
+            run = self.tune(*words, expect=None)
+            self.assert_no_orders(run.stdout)
+            self.assert_no_orders(run.stderr)
+            self.assertNotIn(b"\nfailed       no", run.stdout)
         self.assert_harmless(self.tune("ls", "results/spec", "--columns", "error").stdout)
 
     def assert_no_orders(self, said):
         self.assertNotIn(b"\x1b", said)
         self.assertNotIn(b"\x07", said)
+        self.assertNotIn("\u009b".encode(), said)
+        self.assertNotIn("\u202e".encode(), said)
 
     def test_data_for_programs_is_cleaned_for_a_terminal_only(self):
         self.spec(["escapes"])

@@ -158,7 +158,7 @@ class Export(Case):
     def test_a_sweep_comes_back_as_its_own_simulation(self):
         self.write("spec.json", self.quadratic(num_samples=5, param_space={
             "lr": {"loguniform": [1e-3, 0.4]}, "iterations": 6,
-            "deep": {"list": [1, "a"], "text": "7", "word": "so, \"so\""}}))
+            "deep": {"list": [1, "a"], "text": "7", "word": "so, \"so\"", "=": "=1+1"}}))
         self.tune("run", "spec.json", "--progress", "none")
         out = self.tune("export", "results/spec", "--curves", "c.csv").out
         self.assertEqual(out, "5 curves of 6 iterations in c.csv\n")
@@ -174,6 +174,7 @@ class Export(Case):
                 self.assertEqual(float(row["time_total_s"]), trial["time_total_s"])
         self.assertEqual(rows[0]["config/deep/text"], '"7"')
         self.assertEqual(rows[0]["config/deep/word"], 'so, "so"')
+        self.assertEqual(rows[0]["config/deep/="], "'=1+1")
         simulated = self.json("simulate", "spec.json", "--curves", "c.csv")
         line, = simulated["outcomes"]
         self.assertEqual((line["trials"], line["iterations"]), (5, 30))

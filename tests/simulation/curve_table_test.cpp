@@ -88,6 +88,16 @@ TEST_CASE("Seconds of each iteration do as well, a value may be absent, and file
   CHECK(table.curves[2].seconds == std::vector<double>{0});
 }
 
+TEST_CASE("An apostrophe before a formula is the spreadsheet's, and no part of a config") {
+  Files files;
+  files.put(
+      "config/a,config/b,training_iteration,'=loss,time_total_s\n"
+      "'-x,''=1,1,-0.5,2\n");
+  const CurveTable table = files.read();
+  CHECK(table.metrics == std::vector<std::string>{"=loss"});
+  CHECK(table.curves.at(0).config == Json({{"a", "-x"}, {"b", "'=1"}}));
+}
+
 TEST_CASE("A curve that is shorter than others is refused, or over where it ends") {
   Files files;
   files.put(header + "1,1,5,1\n1,2,4,2\n2,1,9,1\n");

@@ -62,7 +62,7 @@ Header parse_header(std::string_view line, const Place& place) {
   std::map<std::string, std::size_t> others;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string& name = columns[i];
+    const std::string name(csv::text_of(columns[i]));
     if (name.empty()) throw place.error("column " + std::to_string(i + 1) + " has no name");
     if (!seen.insert(name).second) throw place.error("there are two columns " + quote(name));
     if (name.starts_with(curve_config_prefix)) {
@@ -248,7 +248,7 @@ class FileParser {
     curve.line = place_.line;
     curve.config_text = std::move(config_text);
     for (const auto& [name, column] : header_.config) {
-      add_to_config(curve, name, cells[column], place_);
+      add_to_config(curve, name, std::string(csv::text_of(cells[column])), place_);
     }
     return curve;
   }
