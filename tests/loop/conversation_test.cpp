@@ -294,6 +294,16 @@ TEST_CASE("Of several that leave in good order the first does not hurry the othe
   CHECK(word(world.talk.hear(Exited{ids[1], 0, 0})) == "gone");
 }
 
+TEST_CASE("What was in the way of one rank was in the way of all", "[conversation]") {
+  World world(2);
+  world.go_to(State::stepping);
+  const auto ids = world.ids();
+  CHECK(word(world.talk.hear(Exited{ids[1], 7, 0})).empty());
+  const auto heard = world.talk.hear(Exited{ids[0], 0, SIGTERM, "port 7 is taken"});
+  CHECK(std::get<Conversation::Gone>(heard).exit_code == 7);
+  CHECK(std::get<Conversation::Gone>(heard).obstacle == "port 7 is taken");
+}
+
 TEST_CASE("Whoever is late is named", "[conversation]") {
   World world(3);
   world.go_to(State::stepping);

@@ -55,7 +55,13 @@ TEST_CASE("The end of a process that nobody asked to leave has an outcome and a 
   ending = ending_of({.how = How::lost, .reason = "it does not end"}, true, facts);
   CHECK(ending.outcome == Outcome::failed);
   CHECK(ending.reason == "it does not end");
-  // What the machine cannot start is no failure of the trial's.
+  // What stands in its way before it comes to anything is no failure of the trial's, nor is what
+  // the machine cannot start.
+  const Gone in_its_way{.how = How::exited, .exit_code = 1, .obstacle = "port 7 is taken"};
+  ending = ending_of(in_its_way, false, facts);
+  CHECK(ending.outcome == Outcome::interrupted);
+  CHECK(ending.reason == "port 7 is taken");
+  CHECK(ending_of(in_its_way, true, facts).outcome == Outcome::failed);
   CHECK(ending_of({.how = How::not_launched}, false, facts).outcome == Outcome::interrupted);
   CHECK(ending_of({.how = How::not_launched, .is_trials_fault = true}, false, facts).outcome ==
         Outcome::failed);

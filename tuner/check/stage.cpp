@@ -38,7 +38,7 @@ LaunchSpec Stage::launch_of(TrialId trial, int attempt) {
   LaunchSpec launch =
       std::move(launch_specs(alone, context, trial, attempt, allocation, work).front());
   if (!port_) port_ = reserve_port();
-  if (port_) launch.own_environment.push_back("MASTER_PORT=" + std::to_string(port_->number));
+  launch.own_environment.push_back("MASTER_PORT=" + std::to_string(port_->number));
   return launch;
 }
 

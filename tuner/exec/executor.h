@@ -148,8 +148,9 @@ struct Disconnected {
 /// Comes after all it said.
 struct Exited {
   LaunchId launch{};
-  int exit_code = 0;  ///< valid if `signal` is 0
-  int signal = 0;     ///< that killed it; 0: it exited
+  int exit_code = 0;          ///< valid if `signal` is 0
+  int signal = 0;             ///< that killed it; 0: it exited
+  std::string obstacle = {};  ///< what of the machine's was in its way, as a sentence; mostly none
 };
 
 /// The driver itself got this signal.

@@ -49,7 +49,10 @@ class ProcessExecutor::Loop {
         next_look_(shared_.context) {
     look_now_and_then();
     shared_.block.resize(block_bytes + MessageParser::padding_bytes);
-    shared_.gone = [this](LaunchId launch) { forget(launch); };
+    shared_.gone = [this](LaunchId launch) {
+      look_at_port(launch);
+      forget(launch);
+    };
     if (interrupts == Interrupts::report) {
       for (const int signal : heeded_signals()) signals_.add(signal);
       wait_for_signals();
@@ -117,9 +120,10 @@ class ProcessExecutor::Loop {
     shared_.adopted.expect(launch, is_forked);
     state->second.may_preload = spec.preload && !is_forked;
     spec.own_environment.push_back(shared_.adopted.variable(launch));
-    if (spec.rank && !add_port(state->second, spec)) {
-      return on_launch_failed(
-          launch, NotLaunched{"no port is free on 127.0.0.1 for its ranks to meet at", false});
+    try {
+      if (spec.rank) add_port(state->second, spec);
+    } catch (const Error& error) {
+      return on_launch_failed(launch, NotLaunched{error.what()});
     }
     launcher_->launch(launch, std::move(spec));
   }
@@ -207,22 +211,32 @@ class ProcessExecutor::Loop {
 
   /// Where the ranks of a trial meet. The socket is held, and not listened on, so that no other
   /// trial gets the same number, while the program may bind it as well (SO_REUSEADDR).
-  bool add_port(LaunchState& state, LaunchSpec& spec) {
+  void add_port(LaunchState& state, LaunchSpec& spec) {
     state.is_ranked = true;
     constexpr std::string_view variable = "MASTER_PORT=";
     const auto is_it = [&](const std::string& text) { return text.starts_with(variable); };
-    if (std::any_of(spec.environment.begin(), spec.environment.end(), is_it)) return true;
+    if (std::any_of(spec.environment.begin(), spec.environment.end(), is_it)) return;
     const LaunchState* first = &state;
     if (spec.rank->first) {
       const auto found = launches_.find(*spec.rank->first);
-      if (found == launches_.end()) return false;
+      if (found == launches_.end() || !found->second.port) {
+        throw machine_error("its rank 0 was gone before it could be started");
+      }
       first = &found->second;
     } else {
       state.port = reserve_port();
     }
-    if (!first->port) return false;
     spec.own_environment.push_back(std::string(variable) + std::to_string(first->port->number));
-    return true;
+  }
+
+  /// Of one that has exited, all of which is gone: who listens at its port then is a stranger.
+  void look_at_port(LaunchId launch) {
+    const auto found = launches_.find(launch);
+    if (found == launches_.end() || !found->second.port || !is_taken(*found->second.port)) return;
+    auto* const exited = std::get_if<Exited>(&shared_.happened.back());
+    if (exited == nullptr) return;
+    exited->obstacle = "port " + std::to_string(found->second.port->number) +
+                       ", where its ranks were to meet, is another program's";
   }
 
   Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }

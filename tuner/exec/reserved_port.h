@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string_view>
 
+#include "tuner/core/error.h"
 #include "tuner/files/file_descriptor.h"
 
 namespace tune {
@@ -14,7 +15,14 @@ struct ReservedPort {
 };
 
 /// While it is held, the kernel gives the number to nobody who asks for any port. A program that
-/// asks for this one gets it if it sets SO_REUSEADDR, as servers do. Nothing if none is free.
-std::optional<ReservedPort> reserve_port();
+/// asks for this one gets it if it sets SO_REUSEADDR, as servers do. Error (machine) with a
+/// sentence that tells a lack of ports from one of descriptors.
+ReservedPort reserve_port();
+
+/// The same sentence: `call` has failed with `error`, of errno.h.
+Error no_port(std::string_view call, int error);
+
+/// Whether somebody listens there. That is whoever it was reserved for, while he lives.
+bool is_taken(const ReservedPort& port);
 
 }  // namespace tune

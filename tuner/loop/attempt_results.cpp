@@ -220,10 +220,8 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     return;
   }
   if (!attempt.has_begun) return;  // idle processes have gone: others are launched
-  const bool is_machines_fault =
-      gone.how == Conversation::Gone::How::not_launched && !gone.is_trials_fault;
-  if (is_machines_fault) {
-    breaker_.on_launch_failed(attempt.trial, gone.reason, ledger_.steady());
+  if (is_machines_fault(gone, attempt.has_result)) {
+    breaker_.on_launch_failed(attempt.trial, machines_fault(gone), ledger_.steady());
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
   if (has_left_to_go_on(attempt, gone)) ending = {Outcome::interrupted, std::string(run_again)};

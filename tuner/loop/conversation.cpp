@@ -198,6 +198,7 @@ Conversation::Heard Conversation::hear(const Disconnected& wakeup) {
 }
 
 Conversation::Heard Conversation::hear(const Exited& wakeup) {
+  if (!wakeup.obstacle.empty()) obstacle_ = wakeup.obstacle;
   return remove(wakeup.launch,
                 {.how = Gone::How::exited, .exit_code = wakeup.exit_code, .signal = wakeup.signal});
 }
@@ -306,6 +307,7 @@ void Conversation::launch() {
   was_told_ = false;
   culprit_.reset();
   fault_.reset();
+  obstacle_.clear();
   first_end_.reset();
   ended_.clear();
   log_ = specs_.front().stderr_path;
@@ -549,8 +551,9 @@ Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
   }
   state_ = State::none;
   if (fault_ && !is_explained_) {
-    return Gone{.how = Gone::How::failed, .reason = *fault_, .was_told = was_told_};
+    first_end_ = Gone{.how = Gone::How::failed, .reason = *fault_, .was_told = was_told_};
   }
+  first_end_->obstacle = std::exchange(obstacle_, {});
   return *first_end_;
 }
 

@@ -98,6 +98,7 @@ class Conversation {
     bool is_trials_fault = false;  ///< not_launched: because of what lies in the trial's directory
     bool was_told = false;         ///< it had said hello, and knew what to train
     std::string who = "it";        ///< "rank 2" of several
+    std::string obstacle = {};     ///< what of the machine's was in the way of one of them
   };
   using Heard =
       std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed, Overdue, Gone>;
@@ -236,6 +237,7 @@ class Conversation {
   /// blame for what the others say from then on, which is kept in case that its end was in order.
   std::optional<LaunchId> culprit_;
   std::optional<std::string> fault_;
+  std::string obstacle_;           ///< see Gone
   std::optional<Gone> first_end_;  ///< of the culprit, if there is one
   bool is_explained_ = false;      ///< the culprit's end was not in order
   bool is_blamed_ = false;         ///< log_ is of the one that is to blame

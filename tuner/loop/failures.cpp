@@ -17,12 +17,21 @@ void add_to_first_line(std::string& text, const std::string& more) {
 
 }  // namespace
 
+std::string machines_fault(const Conversation::Gone& gone) {
+  return gone.obstacle.empty() ? gone.reason : gone.obstacle;
+}
+
+bool is_machines_fault(const Conversation::Gone& gone, bool has_result) {
+  if (gone.how == Conversation::Gone::How::not_launched) return !gone.is_trials_fault;
+  const bool has_failed =
+      gone.how != Conversation::Gone::How::exited || gone.signal != 0 || gone.exit_code != 0;
+  return has_failed && !has_result && !gone.obstacle.empty();
+}
+
 Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts) {
   using How = Conversation::Gone::How;
-  if (gone.how == How::not_launched) {
-    // A fault of the machine's is no trial's.
-    return {gone.is_trials_fault ? Outcome::failed : Outcome::interrupted, gone.reason};
-  }
+  if (is_machines_fault(gone, has_result)) return {Outcome::interrupted, machines_fault(gone)};
+  if (gone.how == How::not_launched) return {Outcome::failed, gone.reason};
   if (gone.how == How::lost || gone.how == How::failed) return {Outcome::failed, gone.reason};
   if (gone.signal != 0) {
     facts.signal = gone.signal;

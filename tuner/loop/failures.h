@@ -13,6 +13,13 @@
 
 namespace tune {
 
+/// Whether it is no trial's fault that they are gone. What was in the way of one that has reported
+/// a result since came later.
+bool is_machines_fault(const Conversation::Gone& gone, bool has_result);
+
+/// What is to be said of it then.
+std::string machines_fault(const Conversation::Gone& gone);
+
 /// The end of an attempt whose processes were not asked to leave. `facts` gets what the rules of
 /// the spec ask about.
 Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts);
