@@ -21,6 +21,7 @@
 #include "apps/tune/plugins.h"
 #include "tuner/check/check.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 
 namespace tune {
 
@@ -106,7 +107,7 @@ class EndBySignal {
 };
 
 Json parse_config(const std::string& text) {
-  Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json config = parse_shallow(text);
   if (!config.is_object()) throw user_error("--config must be a JSON object, got '" + text + "'");
   return config;
 }

@@ -9,6 +9,7 @@
 #include "apps/tune/spec_options.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/exec/control_client.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/lock.h"
@@ -134,7 +135,7 @@ std::string names_of(const std::vector<TrialId>& trials) {
 }
 
 Json to_config(const std::string& text) {
-  const Json config = Json::parse(text, nullptr, false);
+  const Json config = parse_shallow(text);
   if (!config.is_object()) {
     throw user_error("a config must be a JSON object like '{\"lr\": 0.01}', got '" + text + "'");
   }

@@ -8,6 +8,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/simulation/curve_replay.h"
 #include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
@@ -46,7 +47,7 @@ std::vector<std::string> split_list(const std::string& text) {
 }
 
 double parse_amount(const std::string& option, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_shallow(text);
   if (!json.is_number() || !(json.get<double>() > 0)) {
     throw user_error(option + " must be numbers above 0, separated by commas, got '" + text + "'");
   }
@@ -78,7 +79,7 @@ std::vector<std::uint64_t> parse_workers(const std::string& text) {
 /// A policy's object of its name or its JSON.
 Json parse_policy(const std::string& option, const std::string& item) {
   if (item.find('{') == std::string::npos) return {{"type", item}};
-  Json policy = Json::parse(item, nullptr, /*allow_exceptions=*/false);
+  Json policy = parse_shallow(item);
   if (!policy.is_object()) throw user_error(option + ": this is no JSON object: " + item);
   return policy;
 }

@@ -8,6 +8,7 @@
 #include "tuner/checkpoint_reference.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/preflight.h"
@@ -103,6 +104,7 @@ constexpr SpecOption options[] = {
 };
 
 Json json_or_text(const std::string& text) {
+  if (levels_of(text) > most_file_levels) return text;
   Json json = Json::parse(text, nullptr, false, true);
   return json.is_discarded() ? Json(text) : json;
 }
@@ -111,6 +113,10 @@ Json json_or_text(const std::string& text) {
 std::optional<Json> structured(const std::string& name, const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\n");
   if (first == std::string::npos || (text[first] != '{' && text[first] != '[')) return {};
+  if (levels_of(text) > most_file_levels) {
+    throw user_error(name + ": it is nested deeper than " + std::to_string(most_file_levels) +
+                     " levels");
+  }
   try {
     return Json::parse(text, nullptr, true, true);
   } catch (const Json::parse_error& error) {

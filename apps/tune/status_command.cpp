@@ -11,6 +11,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/store/paths.h"
 #include "tuner/what_ran.h"
@@ -116,7 +117,7 @@ Json remote_json(const Look& look) {
   const auto file = look.grid.directory() / "remote" / "status.json";
   const auto files = make_posix_file_system();
   if (!files->exists(file)) return nullptr;
-  Json json = Json::parse(files->read(file), nullptr, false);
+  Json json = parse_shallow(files->read(file));
   return json.is_object() ? json : Json();
 }
 

@@ -21,5 +21,22 @@ TEST_CASE("JSON with a member twice is refused by its name, wherever that is",
   CHECK_THROWS_WITH(parse_unambiguous("{\"x\": 1, }"), "it is no JSON");
 }
 
+TEST_CASE("JSON of anybody is read up to a depth that can be copied and compared",
+          "[json_limits][unit]") {
+  const auto nested = [](std::size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  CHECK(levels_of(parse_shallow(nested(most_file_levels)).dump()) == most_file_levels);
+  CHECK(parse_shallow(nested(most_file_levels + 1)).is_discarded());
+  CHECK(parse_shallow(nested(1'000'000)).is_discarded());
+  CHECK(parse_shallow(std::string(1'000'000, '[')).is_discarded());
+  CHECK(parse_shallow(nested(3), 3).is_array());
+  CHECK(parse_shallow(nested(4), 3).is_discarded());
+  CHECK(parse_shallow(R"({"in a text": "[[[[[["})", 1).is_object());
+  CHECK(parse_shallow("{").is_discarded());
+  CHECK_THROWS_WITH(parse_unambiguous(nested(most_file_levels + 1)),
+                    "it is nested deeper than 1024 levels");
+}
+
 }  // namespace
 }  // namespace tune

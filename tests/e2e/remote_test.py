@@ -393,6 +393,117 @@ class Refused(RemoteCase):
         self.assertIn("spec.json is a file", self.refused("pull", self.far + "/spec", "spec.json"))
 
 
+class WhoeverCanWriteThere(RemoteCase):
+    """Objects that no driver has put there: what they say is made in the experiment's places, or not at all."""
+
+    def setUp(self):
+        super().setUp()
+        self.home = self.path("home")
+        os.mkdir(self.home)
+        self.write("spec.json", self.quadratic(remote={"path": self.far}, num_samples=1))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.honest = self.verified()["checkpoints"]
+
+    def line(self, value):
+        """What a journal has of it, and its checksum."""
+        text = json.dumps(value, separators=(",", ":"))
+        return subprocess.run([os.environ["JOURNAL_LINES"]], input=text.encode() + b"\n", capture_output=True,
+                              check=True).stdout.decode()
+
+    def put(self, name, text):
+        place = os.path.join(self.far, "spec", name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def put_checkpoint(self, index, links, marked_links=(), **marked):
+        """A checkpoint with a file, and whatever links; all its checksums are right."""
+        directory = f"trial_00000/checkpoint_{index:06}.3f9c"
+        content = self.line("weights")
+        files = [{"path": "weights", "bytes": len('"weights"'), "xxh3": content[:16]}]
+        manifest = {"manifest": 1, "trial_id": "trial_00000", "index": index, "attempt": 1, "iteration": 1,
+                    "bytes": 9, "files": files, "links": links}
+        text = json.dumps(manifest, separators=(",", ":"))
+        self.put(directory + "/manifest.json", text)
+        self.put(directory + "/weights", '"weights"')
+        self.put(directory + ".COMMIT.json", self.line(
+            {"checkpoint": 1, "trial_id": "trial_00000", "index": index, "attempt": 1, "directory": directory,
+             "bytes": 9 + len(text), "manifest": {"bytes": len(text), "xxh3": self.line(manifest)[:16]},
+             "files": files, "links": list(marked_links), **marked}))
+
+    def test_nothing_of_it_is_made_elsewhere(self):
+        up = "../" * 20 + self.home[1:]
+        through = [{"path": "a/b/c/d/f", "target": "../../../../e"},
+                   {"path": "a/b/c/d/f/out", "target": "../../../../../"},
+                   {"path": "a/b/c/d/f/out/" + self.home[1:] + "/.bash_profile", "target": "weights"}]
+        out = [{"path": "in", "target": "a/b"}, {"path": "out", "target": "in/../../" + up}]
+        fine = [{"path": "in", "target": "a/b"}, {"path": "a/b/last", "target": "../../in/../../weights"}]
+        self.put_checkpoint(101, through)
+        self.put_checkpoint(102, [], through)
+        self.put_checkpoint(103, out)
+        self.put_checkpoint(104, fine)
+        self.put_checkpoint(105, [{"path": "held", "target": "weights"}])
+        self.put("trial_00000/checkpoint_000105.3f9c/held/by", "a directory where the link belongs")
+        self.put_checkpoint(106, [], trial_id="trial_00007")
+        self.put_checkpoint(107, [], index=1)
+        for name in (".bash_profile", "trial_00000/.profile", "LOCK", "control.sock", "CURRENT", "trial_00009",
+                     "trial_00000/work", "journal-1.jsonl", "trial_00000/checkpoint_000001.remote.json"):
+            self.put(name, "not ours")
+        self.put("trial_00000/notes.txt", "ours")
+        done = self.tune("remote", "verify", self.far + "/spec", "--read", "--json", expect=3, HOME=self.home,
+                         TMPDIR=self.path())
+        check = json.loads(done.out)
+        self.assertEqual(check["checkpoints"], self.honest + 1)
+        for index in (101, 102, 103, 105, 106, 107):
+            self.assertEqual(sum(f"checkpoint_{index:06}.3f9c" in one for one in check["damage"]), 1, check)
+        pulled = self.tune("pull", self.far + "/spec", "copy", expect=3, HOME=self.home)
+        self.assertIn("'a/b/c/d/f/out' lies below 'a/b/c/d/f', which is no directory", pulled.err)
+        self.assertIn("the link 'out' leads out of it", pulled.err)
+        self.assertEqual(os.listdir(self.home), [])
+        self.assertEqual({t["state"] for t in self.json("ls", "copy")}, {"TERMINATED"})
+        for folder, names, files in os.walk(self.path("copy")):
+            for name in names + files:
+                place = os.path.join(folder, name)
+                self.assertTrue(os.path.realpath(place).startswith(os.path.realpath(self.path("copy"))), place)
+                if name in files and not os.path.islink(place):
+                    with open(place, "rb") as file:
+                        self.assertNotEqual(file.read(), b"not ours", place)
+        self.assertEqual(self.read("copy/trial_00000/notes.txt"), "ours")
+        self.assertEqual(self.read("copy/trial_00000/checkpoint_000104/a/b/last"), '"weights"')
+        taken = self.tune("resume", "--remote", self.far + "/spec", "other", "--progress", "none", expect=None,
+                          HOME=self.home)
+        self.assertIn("does not count", taken.err)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_nothing_goes_through_a_link_that_is_here(self):
+        os.makedirs(self.path("copy/remote/pulling"))
+        os.symlink(self.home, self.path("copy/trial_00000"))
+        self.assertIn("trial_00000 is a link, and nothing is taken into what is behind it",
+                      self.refused("pull", self.far + "/spec", "copy"))
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_objects_make_no_links_whatever_the_environment_says(self):
+        self.put("trial_00000/out.rclonelink", self.home)
+        self.put_checkpoint(101, [])
+        self.put("trial_00000/checkpoint_000101.3f9c/out.rclonelink", self.home)
+        self.tune("pull", self.far + "/spec", "copy", RCLONE_LINKS="true", RCLONE_LOCAL_LINKS="true")
+        self.assertFalse(os.path.lexists(self.path("copy/trial_00000/out")))
+        self.assertFalse(os.path.lexists(self.path("copy/trial_00000/checkpoint_000101/out")))
+
+    def test_what_is_far_too_large_is_not_taken(self):
+        self.put_checkpoint(101, [])
+        with open(os.path.join(self.far, "spec/trial_00000/checkpoint_000101.3f9c/more"), "wb") as file:
+            file.truncate(60 << 20)
+        lease = os.path.join(self.far, "spec/LEASE.json")
+        with open(lease, "wb") as file:
+            file.truncate(100 << 20)
+        check = json.loads(self.tune("remote", "verify", self.far + "/spec", "--read", "--json", expect=3).out)
+        self.assertEqual([one for one in check["damage"] if "far more bytes there than were put there" not in one], [])
+        self.assertEqual(len(check["damage"]), 1)
+        second = self.start("resume", "--remote", self.far + "/spec", "elsewhere", "--lease-s", "5")
+        self.assertIn("somebody whose lease cannot be read drives the experiment", second.stdout.readline().decode())
+
+
 OLD_RCLONE = """
 import http.server, json, sys
 class Handler(http.server.BaseHTTPRequestHandler):

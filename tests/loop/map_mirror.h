@@ -21,7 +21,8 @@ class MapMirror final : public CheckpointMirror {
   std::optional<int> keep_local() const override { return limit; }
   std::optional<RemotePlace> place(CheckpointRef checkpoint) const override {
     if (!up.contains(checkpoint.index)) return std::nullopt;
-    return RemotePlace{"far:", "place-" + std::to_string(checkpoint.index)};
+    return RemotePlace{"far:", to_string(checkpoint.trial) + "/checkpoint_00000" +
+                                   std::to_string(checkpoint.index) + ".3f9c"};
   }
   void fetch(CheckpointRef checkpoint) override { fetches.push_back(checkpoint.index); }
 

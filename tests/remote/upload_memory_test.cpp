@@ -2,6 +2,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
+#include "tuner/store/journal.h"
 
 namespace tune {
 
@@ -53,6 +54,29 @@ TEST_CASE("What is on one remote is not taken for what is on another") {
   CHECK(memory.checkpoints().empty());
   CHECK(memory.identity().experiment == "e");
   CHECK(memory.identity().owner.empty());
+}
+
+TEST_CASE("What is remembered of a directory that no checkpoint has is not asked for or removed") {
+  MemoryFileSystem files;
+  std::string text;
+  const auto add = [&text](const std::string& line) { append_journal_line(text, line); };
+  add(R"({"remote":"s3:bucket/digits","experiment":"e","owner":"o","session":4})");
+  for (const char* const directory : {"", "..", ".", "trial_00003", "trial_00003/checkpoint_000001",
+                                      "../other/trial_00003/checkpoint_000001.aa"}) {
+    add(R"({"begun":")" + std::string(directory) + R"("})");
+    add(R"({"up":")" + std::string(directory) + R"(","trial":"trial_00003","index":1})");
+  }
+  // Its name says which one it is.
+  add(R"({"up":"trial_00003/checkpoint_000002.bb","trial":"trial_00007","index":9})");
+  add(R"({"begun":7})");
+  add(R"({"file":"a","bytes":-1,"modified_ns":1e300})");
+  add(R"({"begun":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  files.put(remote_directory(experiment) / "uploaded.jsonl", text);
+  const UploadMemory memory(files, experiment, "s3:bucket/digits");
+  CHECK(memory.identity().session == 4);
+  CHECK(memory.begun().empty());
+  REQUIRE(memory.checkpoints().size() == 1);
+  CHECK(memory.checkpoints().contains(CheckpointRef{TrialId{3}, 2}));
 }
 
 }  // namespace tune

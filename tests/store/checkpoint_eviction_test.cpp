@@ -1,5 +1,6 @@
 // Checkpoints that leave the disk and come back, with disasters at every step.
 #include <cerrno>
+#include <utility>
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -76,9 +77,77 @@ TEST_CASE("What comes otherwise than it was is not taken", "[eviction]") {
   SECTION("a file is missing") { files.remove_file(arrived / "layers/bias"); }
   SECTION("the manifest is another") { files.put(arrived / "manifest.json", "{}"); }
   SECTION("nothing has come") { files.remove_tree(arrived); }
+  SECTION("a file lies where a link belongs") { files.put(arrived / "last", "weights"); }
   CHECK_THAT(store.accept(ref).value_or(""), Contains(there.directory));
   CHECK(is_evicted(files));
   CHECK_FALSE(files.exists(arrived));
+}
+
+TEST_CASE("What a manifest from elsewhere says is judged before any of it is made", "[eviction]") {
+  MemoryFileSystem files;
+  make(files);
+  CheckpointStore store(files, "/e");
+  store.evict(ref, there);
+  download(files);
+  Json manifest = Json::parse(files.read(arrived / "manifest.json"));
+  std::string expected;
+  SECTION("a link that is made through another one") {
+    manifest["links"] = {{{"path", "a/b/c/d/f"}, {"target", "../../../../e"}},
+                         {{"path", "a/b/c/d/f/out"}, {"target", "../../../../../"}}};
+    expected = "lies below 'a/b/c/d/f', which is no directory";
+  }
+  SECTION("a link that leads out by way of another one") {
+    manifest["links"] = {{{"path", "in"}, {"target", "layers"}},
+                         {{"path", "out"}, {"target", "in/../../note"}}};
+    expected = "the link 'out' leads out of it";
+  }
+  SECTION("a link that has no name in it") {
+    manifest["links"] = {{{"path", "../up"}, {"target", "weights"}}};
+    expected = "the name '../up' leads elsewhere";
+  }
+  SECTION("another checkpoint's manifest") {
+    manifest["index"] = 2;
+    expected = "its manifest is that of another one";
+  }
+  SECTION("what is no list") {
+    manifest["links"] = {{"path", 7}};
+    expected = "its manifest does not say what it must";
+  }
+  const path elsewhere = "/elsewhere";
+  files.make_directories(elsewhere);
+  for (const auto& [name, text] : {std::pair{"weights", "0123456789"}, {"layers/bias", "abc"}}) {
+    files.put(elsewhere / name, text);
+  }
+  files.put(elsewhere / "manifest.json", manifest.dump());
+  const auto before = files.names(elsewhere);
+  CHECK_THAT(store.damage_of_arrived(elsewhere, manifest.dump(), place).value_or("nothing"),
+             Contains(expected));
+  CHECK(files.names(elsewhere) == before);
+}
+
+TEST_CASE("What says where a checkpoint is may say no other place", "[eviction]") {
+  MemoryFileSystem files;
+  make(files);
+  CheckpointStore store(files, "/e");
+  store.evict(ref, there);
+  REQUIRE(is_evicted(files));
+  Evicted evicted = *find_evicted(files, place);
+  SECTION("another checkpoint's") { evicted.place.directory.replace(27, 2, "02"); }
+  SECTION("another trial's") { evicted.place.directory.replace(10, 1, "4"); }
+  SECTION("above it") { evicted.place.directory = "../" + evicted.place.directory; }
+  SECTION("below it") { evicted.place.directory += "/../x"; }
+  SECTION("none") { evicted.place.directory = ""; }
+  SECTION("a remote whose options run a program") {
+    evicted.place.remote = ":sftp,ssh=\"sh -c reboot\":x";
+  }
+  SECTION("no remote") { evicted.place.remote = "here"; }
+  SECTION("a manifest nested too deeply") {
+    evicted.manifest =
+        R"({"manifest":1,"x":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  }
+  SECTION("a manifest that is none") { evicted.manifest = "7"; }
+  write_evicted(files, place, evicted);
+  CHECK_FALSE(find_evicted(files, place));
 }
 
 TEST_CASE("A checkpoint on its way out or back is whole or evicted, whatever happens when",

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -87,6 +88,31 @@ std::vector<std::string> names_in(FileSystem& files, const path& directory) {
 }
 using Names = std::vector<std::string>;
 
+std::string error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST_CASE("A directory that was opened is the same wherever its name leads by now",
+          "[file_system]") {
+  const TemporaryDirectory temporary;
+  const path top = temporary.name();
+  const auto files = make_posix_file_system();
+  files->make_directories(top / "mine/sub");
+  files->make_directories(top / "others/sub");
+  const auto own = files->open_directory(top / "mine");
+  files->rename(top / "mine", top / "moved");
+  files->make_link("others", top / "mine");
+  own->make_link("x", "sub/link");
+  CHECK(files->exists(top / "moved/sub/link"));
+  CHECK(names_in(*files, top / "others/sub").empty());
+  CHECK_THROWS_AS(files->open_directory(top / "none"), Error);
+}
+
 TEST_CASE("A file whose times this machine's clock does not keep has no stamp", "[file_system]") {
   // As on a server's or a camera's disk, a second write may leave the times as they are.
   CHECK_FALSE(make_posix_file_system()->stamp("/proc/version").has_value());
@@ -116,6 +142,47 @@ TEST_CASE("A file system, real or in memory, keeps its contract", "[file_system]
       REQUIRE(files->stamp(file) != stamp);
     }
     CHECK_THROWS_AS(files->stamp(top / "none"), Error);
+  }
+  SECTION("what is put below a directory that was opened") {
+    const auto own = files->open_directory(top);
+    own->make_link("../file", "new/deep/link");
+    CHECK(files->read_link(top / "new/deep/link") == "../file");
+    CHECK_THROWS_AS(own->make_link("x", "new/deep/link"), PlaceTaken);
+    files->open_append(file)->append("content");
+    CHECK_THROWS_AS(own->make_link("x", "a/file/in"), PlaceTaken);  // below a file
+    own->take(file, "b/c");
+    CHECK(files->read(top / "b/c") == "content");
+    CHECK_FALSE(files->exists(file));
+    files->open_append(file)->append("newer");
+    own->take(file, "b/c");  // in the place of a file
+    CHECK(files->read(top / "b/c") == "newer");
+    files->open_append(file)->append("newest");
+    own->take(file, "new/deep/link");  // or of a link, which is not followed
+    CHECK(files->read(top / "new/deep/link") == "newest");
+    files->open_append(file)->append("x");
+    CHECK_THROWS_AS(own->take(file, "new"), PlaceTaken);         // of no directory
+    CHECK_THROWS_AS(own->take(top / "new", "b/c"), PlaceTaken);  // nor a directory of a file
+    own->take(top / "new", "b/new");
+    CHECK(files->read(top / "b/new/deep/link") == "newest");
+    own->give("b/new", top / "gone");
+    CHECK(files->exists(top / "gone/deep/link"));
+    CHECK_FALSE(files->exists(top / "b/new"));
+    CHECK_NOTHROW(own->give("b/new", top / "gone"));
+  }
+  SECTION("nothing is put by way of a link below a directory that was opened") {
+    files->make_directories(top / "elsewhere/in");
+    files->make_link("elsewhere", top / "door");
+    files->make_link(top / "elsewhere", top / "a/door");
+    files->open_append(file)->append("content");
+    const auto own = files->open_directory(top);
+    CHECK_THROWS_AS(own->make_link("x", "door/link"), PlaceTaken);
+    CHECK_THROWS_AS(own->make_link("x", "door/in/link"), PlaceTaken);
+    CHECK_THROWS_AS(own->take(file, "a/door/file"), PlaceTaken);
+    CHECK_THROWS_AS(own->give("a/door/in", top / "gone"), PlaceTaken);
+    CHECK_THAT(error_of([&] { own->make_link("x", "door/new/link"); }),
+               Contains("something else is in the place of " + (top / "door").native()));
+    CHECK(names_in(*files, top / "elsewhere") == Names{"in"});
+    CHECK(names_in(*files, top / "elsewhere/in").empty());
   }
   SECTION("appending") {
     {

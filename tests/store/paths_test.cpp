@@ -7,6 +7,23 @@
 namespace tune {
 namespace {
 
+TEST_CASE("The name of a checkpoint's directory on a remote is read as it is written, and no other",
+          "[paths]") {
+  CHECK(paths::parse_remote_checkpoint("trial_00003/checkpoint_000001.3f9c0a71b2c4d5e6") ==
+        CheckpointRef{TrialId{3}, 1});
+  for (const char* const name :
+       {"", "trial_00003", "trial_00003/checkpoint_000001", "trial_00003/checkpoint_000001.",
+        "trial_00003/checkpoint_000001.3F", "trial_00003/checkpoint_000001.3f/x",
+        "trial_00003/checkpoint_000001.3f.COMMIT.json", "3/checkpoint_000001.3f",
+        "trial_3/checkpoint_000001.3f", "trial_00003/checkpoint_1.3f",
+        "trial_00003/checkpoint_000000.3f", "trial_00003/../checkpoint_000001.3f",
+        "trial_00003//checkpoint_000001.3f", "../trial_00003/checkpoint_000001.3f", "..",
+        "trial_00003/checkpoint_000001...", "trial_00003.3f/checkpoint_000001"}) {
+    INFO(name);
+    CHECK_FALSE(paths::parse_remote_checkpoint(name));
+  }
+}
+
 TEST_CASE("Names of an experiment's files are those of the reference page", "[paths][unit]") {
   CHECK(paths::spec("/e") == "/e/experiment.json");
   CHECK(paths::lock("/e") == "/e/LOCK");

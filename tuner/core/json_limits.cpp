@@ -10,6 +10,11 @@ namespace tune {
 
 namespace {
 
+std::invalid_argument too_deep(std::size_t most_levels) {
+  return std::invalid_argument("it is nested deeper than " + std::to_string(most_levels) +
+                               " levels");
+}
+
 std::string kept_text(Json value, std::size_t most_levels) {
   if (!value.is_object()) throw std::invalid_argument("it is no JSON object");
   std::string text;
@@ -19,8 +24,7 @@ std::string kept_text(Json value, std::size_t most_levels) {
     throw std::invalid_argument("it holds text that is not UTF-8");
   }
   if (levels_of(text) <= most_levels) return text;
-  throw std::invalid_argument("it is nested deeper than " + std::to_string(most_levels) +
-                              " levels");
+  throw too_deep(most_levels);
 }
 
 }  // namespace
@@ -35,11 +39,17 @@ Json parse_unambiguous(std::string_view text) {
     if (keys.back().insert(key).second) return true;
     throw std::invalid_argument("'" + key + "' is in it twice");
   };
+  if (levels_of(text) > most_file_levels) throw too_deep(most_file_levels);
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception&) {
     throw std::invalid_argument("it is no JSON");
   }
+}
+
+Json parse_shallow(std::string_view text, std::size_t most_levels) {
+  if (levels_of(text) > most_levels) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 std::size_t levels_of(std::string_view json) {

@@ -16,12 +16,19 @@ constexpr std::size_t most_config_levels = 63;
 constexpr std::size_t most_config_bytes = 8 << 20;
 /// So many levels the saved state of a callback may have. Readers of records take twice as many.
 constexpr std::size_t most_state_levels = 512;
+/// And so many any file of an experiment, which holds such states some levels down.
+constexpr std::size_t most_file_levels = 2 * most_state_levels;
+
+/// `text`, which anybody may have written, as JSON; discarded (Json::is_discarded) if it is none,
+/// or nested deeper than that. Any depth can be parsed, and what copies, compares or writes it
+/// takes as much stack as it is deep.
+Json parse_shallow(std::string_view text, std::size_t most_levels = most_file_levels);
 
 /// `text`, which somebody else wrote, as JSON. Throws std::invalid_argument if it is none, or if a
 /// key stands twice in an object: readers differ in which of the two they take.
 Json parse_unambiguous(std::string_view text);
 
-/// How deep objects and lists are nested in `json`, which is valid; 0: there are none.
+/// How deep objects and lists are nested in `json`, as far as that is valid; 0: there are none.
 std::size_t levels_of(std::string_view json);
 
 /// The config in one line, non-finite numbers as strings. Throws std::invalid_argument, saying what

@@ -41,13 +41,9 @@ std::optional<double> number_in(simdjson::dom::element element) {
 
 namespace {
 
-/// Twice what the deepest writer makes (json_limits).
-constexpr std::size_t most_record_levels = 1024;
-
 static_assert(most_metric_levels == protocol::max_depth - 1, "the message's own level is one");
 static_assert(most_config_levels == protocol::max_depth - 1, "the message's own level is one");
 static_assert(most_config_bytes < protocol::max_line_bytes);
-static_assert(2 * most_state_levels <= most_record_levels);
 
 /// Up to here reading the whole takes no longer than looking for a reason not to.
 constexpr std::size_t long_metrics_bytes = 64 * 1024;
@@ -244,7 +240,7 @@ void flatten(simdjson::dom::object object, Metrics& metrics) {
 }
 
 simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view text) {
-  auto& parser = parser_of<most_record_levels>();
+  auto& parser = parser_of<most_file_levels>();
   const auto root = parser.parse(text.data(), text.size());
   if (!is_number_error(root.error())) return root.get_object();
   return parser.parse(with_readable_numbers(text)).get_object();

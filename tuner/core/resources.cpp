@@ -7,6 +7,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/json_text.h"
 
 namespace tune {
@@ -59,7 +60,7 @@ std::string text_of_resources(const Resources& resources) {
 }
 
 Resources resources_from_text(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_shallow(text);
   Resources resources;
   if (!json.is_object()) throw std::invalid_argument("resources that are no JSON object");
   for (const auto& [name, amount] : json.items()) {

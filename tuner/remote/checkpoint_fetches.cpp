@@ -1,28 +1,33 @@
 #include "tuner/remote/checkpoint_fetches.h"
 
-#include <string_view>
 #include <utility>
 
-#include "tuner/store/checksum.h"
+#include "tuner/store/checkpoint_store.h"
 #include "tuner/store/evicted.h"
+#include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
 
 using std::filesystem::path;
 
-std::optional<std::string> note_evicted(FileSystem& files, const std::string& root,
-                                        const CheckpointMarker& marker, const path& manifest,
-                                        const path& place) {
-  const std::string text = files.exists(manifest) ? files.read(manifest) : std::string();
-  const ChecksumDigits digits = checksum(text);
-  if (std::string_view(digits.data(), digits.size()) != marker.manifest_xxh3) {
-    return marker.directory + "/manifest.json is missing, or has changed";
-  }
-  files.make_directories(place.parent_path());
-  files.remove_tree(place);
+std::optional<std::string> note_evicted(FileSystem& files, const path& experiment,
+                                        const std::string& root, const CheckpointMarker& marker,
+                                        const path& manifest) {
+  const auto there = files.entry(manifest);
+  const bool is_it = there && there->is_regular && there->bytes == marker.manifest_bytes;
+  const std::string text = is_it ? files.read(manifest) : std::string();
+  if (auto wrong = wrong_manifest(marker, text)) return wrong;
+  const path place = paths::checkpoint(experiment, marker.checkpoint);
+  const path aside = remote_directory(experiment) / "evicted";
+  files.remove_tree(aside);
+  const auto own = files.open_directory(experiment);
+  own->give(place.lexically_relative(experiment), aside);
+  files.remove_tree(aside);
   remove_evicted(files, place);  // what lies there may be no file
-  write_evicted(files, place, {{root, marker.directory}, text});
+  files.replace(aside, evicted_text({{root, marker.directory}, text}));
+  own->take(aside, paths::evicted(place).lexically_relative(experiment));
+  files.sync_directory(place.parent_path());
   return std::nullopt;
 }
 
@@ -34,7 +39,8 @@ CheckpointFetches::Look CheckpointFetches::begin(CheckpointRef checkpoint) {
   const path place = paths::checkpoint(directory_, checkpoint);
   if (files_.exists(place)) return Look::came;
   if (const auto evicted = find_evicted(files_, place)) {
-    begin_tree({.checkpoint = checkpoint, .directory = evicted->place.directory});
+    begin_tree({.checkpoint = checkpoint, .directory = evicted->place.directory},
+               bytes_in(evicted->manifest));
     return Look::coming;
   }
   // Of what this disk has lost, nothing here says what it was: its marker there does.
@@ -46,16 +52,14 @@ CheckpointFetches::Look CheckpointFetches::begin(CheckpointRef checkpoint) {
   current_ = Current{.checkpoint = checkpoint,
                      .directory = up->second,
                      .stage = Stage::marker,
-                     .job = store_.begin_get(marker, found_marker())};
+                     .job = store_.begin_get(marker, found_marker(), most_checkpoint_marker_bytes)};
   return Look::coming;
 }
 
-void CheckpointFetches::begin_tree(Current current) {
-  const path to = aside(current.checkpoint);
-  files_.remove_tree(to);
-  files_.make_directories(to);
+void CheckpointFetches::begin_tree(Current current, std::uint64_t bytes) {
+  const path to = CheckpointStore(files_, directory_).begin(current.checkpoint, 0);
   current.stage = Stage::tree;
-  current.job = store_.begin_get_tree(current.directory, to);
+  current.job = store_.begin_get_tree(current.directory, to, bytes);
   current.progress = {};
   current_ = std::move(current);
 }
@@ -87,7 +91,8 @@ CheckpointFetches::Look CheckpointFetches::look() {
   } catch (const RemoteError& error) {
     abandon();
     // What rclone itself finds damaged, the keeper finds missing.
-    if (error.kind() == RemoteError::Kind::damaged) return Look::came;
+    if (error.kind() == RemoteError::Kind::damaged || error.kind() == RemoteError::Kind::too_large)
+      return Look::came;
     if (error.kind() != RemoteError::Kind::missing) throw;
   } catch (const Error&) {
     abandon();
@@ -98,24 +103,25 @@ CheckpointFetches::Look CheckpointFetches::look() {
 
 /// With the checkpoint, once its marker is here.
 bool CheckpointFetches::go_on(Current current) {
-  if (!files_.exists(found_marker())) return false;
+  const auto there = files_.entry(found_marker());
+  if (!there || !there->is_regular || there->bytes > most_checkpoint_marker_bytes) return false;
   auto marker = parse_checkpoint_marker(files_.read(found_marker()));
   files_.remove_file(found_marker());
   if (!marker || marker->checkpoint != current.checkpoint ||
       marker->directory != current.directory) {
     return false;
   }
+  const std::uint64_t bytes = marker->bytes();
   current.marker = std::move(marker);
-  begin_tree(std::move(current));
+  begin_tree(std::move(current), bytes);
   return true;
 }
 
 /// From now on it is as good as evicted.
 bool CheckpointFetches::note(const Current& current) {
   if (!current.marker) return true;
-  const path place = paths::checkpoint(directory_, current.checkpoint);
   const path manifest = paths::manifest(aside(current.checkpoint));
-  return !note_evicted(files_, store_.root(), *current.marker, manifest, place);
+  return !note_evicted(files_, directory_, store_.root(), *current.marker, manifest);
 }
 
 CheckpointFetches::Look CheckpointFetches::lost(const std::string& doing) {

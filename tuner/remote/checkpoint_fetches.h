@@ -3,6 +3,7 @@
 // Knows no journal.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -14,12 +15,11 @@
 
 namespace tune {
 
-/// Leaves the checkpoint where it is, and says so in its `place` here; what is wrong, as a
+/// Leaves the checkpoint where it is, and says so in its place in `experiment`; what is wrong, as a
 /// sentence. `manifest`: the file from there. Error (machine).
-std::optional<std::string> note_evicted(FileSystem& files, const std::string& root,
-                                        const CheckpointMarker& marker,
-                                        const std::filesystem::path& manifest,
-                                        const std::filesystem::path& place);
+std::optional<std::string> note_evicted(FileSystem& files, const std::filesystem::path& experiment,
+                                        const std::string& root, const CheckpointMarker& marker,
+                                        const std::filesystem::path& manifest);
 
 /// One thread, that of the store.
 class CheckpointFetches {
@@ -49,7 +49,7 @@ class CheckpointFetches {
     Progress progress = {};
     std::optional<CheckpointMarker> marker = {};  ///< of one that this disk has lost
   };
-  void begin_tree(Current current);
+  void begin_tree(Current current, std::uint64_t bytes);
   bool go_on(Current current);
   bool note(const Current& current);
   Look lost(const std::string& doing);

@@ -16,7 +16,7 @@ std::optional<std::string> wrong_sizes(const CheckpointMarker& marker,
     return marker.directory + "/" + name + " has " + std::to_string(found->second) +
            " bytes, not " + std::to_string(bytes);
   };
-  for (const auto& file : marker.files) {
+  for (const auto& file : marker.tree.files) {
     if (auto sentence = wrong(file.path, file.bytes)) return sentence;
   }
   return wrong("manifest.json", marker.manifest_bytes);

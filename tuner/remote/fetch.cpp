@@ -8,6 +8,7 @@
 #include "tuner/remote/upload_memory.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/evicted.h"
+#include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -26,12 +27,12 @@ Evicted require_evicted(FileSystem& files, const path& place) {
                    experiment_of(place).native() + " lists those that there are");
 }
 
-void download(FileSystem& files, const RemotePlace& from, const path& staging, const path& to) {
+void download(FileSystem& files, const Evicted& evicted, const path& staging, const path& to) {
   const std::atomic<bool> stop = false;
   Rcd rcd(std::nullopt, stop);
-  RemoteStore store(rcd, files, from.remote, staging);
+  RemoteStore store(rcd, files, evicted.place.remote, staging);
   store.check_name();
-  store.get_tree(from.directory, to);
+  store.get_tree(evicted.place.directory, to, bytes_in(evicted.manifest));
 }
 
 }  // namespace
@@ -70,8 +71,7 @@ bool fetch(FileSystem& files, const path& place) {
   const Evicted evicted = require_evicted(files, place);
   CheckpointStore keeper(files, experiment_of(place));
   try {
-    download(files, evicted.place, remote_directory(experiment_of(place)),
-             keeper.begin(checkpoint, 0));
+    download(files, evicted, remote_directory(experiment_of(place)), keeper.begin(checkpoint, 0));
   } catch (const Error&) {
     keeper.discard(checkpoint, 0);
     throw;
@@ -96,8 +96,8 @@ void fetch_copy(FileSystem& files, const path& place, const path& to) {
     return;
   }
   const Evicted evicted = require_evicted(files, place);
-  download(files, evicted.place, to, to);
-  if (const auto damage = keeper.damage_of_arrived(to, evicted.manifest)) {
+  download(files, evicted, to, to);
+  if (const auto damage = keeper.damage_of_arrived(to, evicted.manifest, place)) {
     throw machine_error(evicted.place.remote + "/" + evicted.place.directory + ": " + *damage);
   }
 }

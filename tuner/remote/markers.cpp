@@ -6,11 +6,15 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/whole_number.h"
+#include "tuner/remote/object_names.h"
 #include "tuner/store/checksum.h"
 #include "tuner/store/journal.h"
 #include "tuner/store/paths.h"
@@ -29,12 +33,13 @@ std::string line_of(const Json& json) {
 }
 
 /// The object in the line if that is whole and of `kind`.
-std::optional<Json> object_in(std::string text, const char* kind) {
-  if (!text.ends_with('\n')) return std::nullopt;
-  text.pop_back();
+std::optional<Json> object_in(std::string_view text, const char* kind, std::uint64_t most_bytes) {
+  if (text.size() > most_bytes || !text.ends_with('\n')) return std::nullopt;
+  text.remove_suffix(1);
   const auto line = journal_line_text(text);
   if (!line) return std::nullopt;
-  Json json = Json::parse(*line, nullptr, false);
+  constexpr std::size_t most_levels = 8;  // the deepest has six
+  Json json = parse_shallow(*line, most_levels);
   if (!json.is_object() || !json.contains(kind)) return std::nullopt;
   const auto found = whole_number<int>(json[kind]);
   if (!found) return std::nullopt;
@@ -48,9 +53,9 @@ std::optional<Json> object_in(std::string text, const char* kind) {
 
 /// What does not say what it must is damaged.
 template <class Read>
-auto read_object(const std::string& text, const char* kind, const Read& read)
-    -> std::optional<decltype(read(Json()))> {
-  const auto json = object_in(text, kind);
+auto read_object(const std::string& text, const char* kind, std::uint64_t most_bytes,
+                 const Read& read) -> std::optional<decltype(read(Json()))> {
+  const auto json = object_in(text, kind, most_bytes);
   if (!json) return std::nullopt;
   try {
     return read(*json);
@@ -60,13 +65,45 @@ auto read_object(const std::string& text, const char* kind, const Read& read)
   return std::nullopt;
 }
 
-/// Names on a remote are taken for places here.
-std::string safe_name(const Json& json) {
-  const std::filesystem::path name = json.get<std::string>();
-  bool is_safe = !name.empty() && name.is_relative();
-  for (const auto& part : name) is_safe = is_safe && part != ".." && part != ".";
-  if (!is_safe) throw std::invalid_argument("a name that leads elsewhere");
-  return name.native();
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+std::int64_t count_in(const Json& json, std::int64_t most = most_session) {
+  const auto count = load_whole<std::int64_t>(json);
+  require(count >= 0 && count <= most, "a count of nothing");
+  return count;
+}
+
+/// Unix time, as a calendar can show it.
+Seconds time_in(const Json& json) {
+  constexpr Seconds end_of_9999 = 253402300799;
+  const auto time = json.get<double>();
+  require(time >= 0 && time <= end_of_9999, "no time");
+  return time;
+}
+
+/// Of a part: NAME.BEGIN-RANDOM, in hexadecimal digits.
+bool is_part_of(const std::string& part, const std::string& file, std::uint64_t begin) {
+  const std::string mine = file + "." + std::to_string(begin) + "-";
+  constexpr std::size_t most_digits = 64;
+  return part.starts_with(mine) && part.size() > mine.size() &&
+         part.size() <= mine.size() + most_digits &&
+         part.find_first_not_of("0123456789abcdef", mine.size()) == part.npos;
+}
+
+StateFile state_file_in(const Json& json) {
+  StateFile file{json.at("path").get<std::string>(), {}};
+  require(is_of_state(file.name), "a file that is not of the state");
+  for (const Json& one : json.at("parts")) {
+    StatePart part{one.at("name").get<std::string>(), load_whole<std::uint64_t>(one.at("begin")),
+                   load_whole<std::uint64_t>(one.at("end")), one.at("xxh3").get<std::string>()};
+    require(is_part_of(part.name, file.name, part.begin), "a part of something else");
+    require(part.begin == file.bytes() && part.end >= part.begin, "a hole in a file");
+    require(part.end - part.begin <= most_part_bytes, "a part that is too large");
+    file.parts.push_back(std::move(part));
+  }
+  return file;
 }
 
 TrialId trial_in(const Json& json) {
@@ -114,24 +151,17 @@ std::string to_text(const StateMarker& marker) {
 }
 
 std::optional<StateMarker> parse_state_marker(const std::string& text) {
-  return read_object(text, "state", [](const Json& json) {
+  return read_object(text, "state", most_state_marker_bytes, [](const Json& json) {
     StateMarker marker;
     marker.experiment = json.at("experiment").get<std::string>();
-    marker.session = load_whole<std::int64_t>(json.at("session"));
-    marker.number = load_whole<std::int64_t>(json.at("number"));
+    marker.session = count_in(json.at("session"));
+    marker.number = count_in(json.at("number"));
     marker.host = json.at("host").get<std::string>();
-    marker.time = json.at("time").get<double>();
+    marker.time = time_in(json.at("time"));
+    std::set<std::string> names;
     for (const Json& entry : json.at("files")) {
-      StateFile file{safe_name(entry.at("path")), {}};
-      for (const Json& one : entry.at("parts")) {
-        StatePart part{safe_name(one.at("name")), load_whole<std::uint64_t>(one.at("begin")),
-                       load_whole<std::uint64_t>(one.at("end")), one.at("xxh3").get<std::string>()};
-        if (part.begin != file.bytes() || part.end < part.begin) {
-          throw std::invalid_argument("a hole in a file");
-        }
-        file.parts.push_back(std::move(part));
-      }
-      marker.files.push_back(std::move(file));
+      marker.files.push_back(state_file_in(entry));
+      require(names.insert(marker.files.back().name).second, "a file that is in it twice");
     }
     return marker;
   });
@@ -147,19 +177,26 @@ std::string state_marker_name(std::int64_t session, std::int64_t number) {
 std::optional<StateMarkerName> parse_state_marker_name(const std::string& name) {
   StateMarkerName parsed;
   constexpr std::string_view begin = "COMMIT-";
-  if (!name.starts_with(begin) || !name.ends_with(".json")) return std::nullopt;
+  if (!name.starts_with(begin)) return std::nullopt;
   const char* const end = name.data() + name.size();
   const auto first = std::from_chars(name.data() + begin.size(), end, parsed.session);
-  if (first.ec != std::errc() || *first.ptr != '-') return std::nullopt;
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
   const auto second = std::from_chars(first.ptr + 1, end, parsed.number);
-  if (second.ec != std::errc() || std::string_view(second.ptr, end) != ".json") return std::nullopt;
+  if (second.ec != std::errc()) return std::nullopt;
+  const bool is_counted = parsed.session >= 0 && parsed.session <= most_session &&
+                          parsed.number >= 0 && parsed.number <= most_session;
+  // As it is written, so that it can be asked for.
+  if (!is_counted || "state/" + name != state_marker_name(parsed.session, parsed.number)) {
+    return std::nullopt;
+  }
   return parsed;
 }
 
-std::uint64_t CheckpointMarker::bytes() const {
-  std::uint64_t sum = manifest_bytes;
-  for (const File& file : files) sum += file.bytes;
-  return sum;
+std::optional<StateMarker> parse_state_marker(const std::string& text,
+                                              const StateMarkerName& name) {
+  auto marker = parse_state_marker(text);
+  if (marker && StateMarkerName{marker->session, marker->number} != name) return std::nullopt;
+  return marker;
 }
 
 CheckpointMarker marker_of(CheckpointRef checkpoint, std::string directory,
@@ -171,16 +208,11 @@ CheckpointMarker marker_of(CheckpointRef checkpoint, std::string directory,
   const ChecksumDigits digits = checksum(manifest);
   marker.manifest_xxh3 = {digits.begin(), digits.end()};
   try {
-    const Json json = Json::parse(manifest);
+    const Json json = parse_manifest(manifest);
     marker.attempt = load_whole<int>(json.at("attempt"));
-    for (const Json& file : json.at("files")) {
-      marker.files.push_back({safe_name(file.at("path")),
-                              load_whole<std::uint64_t>(file.at("bytes")),
-                              file.at("xxh3").get<std::string>()});
-    }
-    for (const Json& link : json.value("links", Json::array())) {
-      marker.links.push_back({safe_name(link.at("path")), link.at("target").get<std::string>()});
-    }
+    marker.tree = tree_in(json);
+    for (const auto& file : marker.tree.files) require(!wrong_name(file.path), "no name");
+    for (const auto& link : marker.tree.links) require(!wrong_name(link.path), "no name");
   } catch (const std::exception&) {
     throw machine_error("the manifest of checkpoint " + std::to_string(checkpoint.index) + " of " +
                         to_string(checkpoint.trial) + " does not say what it must");
@@ -190,11 +222,11 @@ CheckpointMarker marker_of(CheckpointRef checkpoint, std::string directory,
 
 std::string to_text(const CheckpointMarker& marker) {
   Json files = Json::array();
-  for (const auto& file : marker.files) {
+  for (const auto& file : marker.tree.files) {
     files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"xxh3", file.xxh3}});
   }
   Json links = Json::array();
-  for (const auto& link : marker.links) {
+  for (const auto& link : marker.tree.links) {
     links.push_back({{"path", link.path}, {"target", link.target}});
   }
   return line_of({{"checkpoint", format},
@@ -209,23 +241,40 @@ std::string to_text(const CheckpointMarker& marker) {
 }
 
 std::optional<CheckpointMarker> parse_checkpoint_marker(const std::string& text) {
-  return read_object(text, "checkpoint", [](const Json& json) {
+  return read_object(text, "checkpoint", most_checkpoint_marker_bytes, [](const Json& json) {
     CheckpointMarker marker;
     marker.checkpoint = {trial_in(json.at("trial_id")), load_whole<int>(json.at("index"))};
     marker.attempt = load_whole<int>(json.at("attempt"));
-    marker.directory = safe_name(json.at("directory"));
+    marker.directory = json.at("directory").get<std::string>();
+    require(paths::parse_remote_checkpoint(marker.directory) == marker.checkpoint,
+            "the directory of another one");
     marker.manifest_bytes = load_whole<std::uint64_t>(json.at("manifest").at("bytes"));
+    require(marker.manifest_bytes <= most_manifest_bytes, "a manifest that is too long");
     marker.manifest_xxh3 = json.at("manifest").at("xxh3").get<std::string>();
-    for (const Json& file : json.at("files")) {
-      marker.files.push_back({safe_name(file.at("path")),
-                              load_whole<std::uint64_t>(file.at("bytes")),
-                              file.at("xxh3").get<std::string>()});
-    }
-    for (const Json& link : json.at("links")) {
-      marker.links.push_back({safe_name(link.at("path")), link.at("target").get<std::string>()});
-    }
+    marker.tree = tree_in(json);
+    require(!wrong_tree(marker.tree), "no tree");
     return marker;
   });
+}
+
+std::optional<std::string> wrong_manifest(const CheckpointMarker& marker,
+                                          const std::string& manifest) {
+  const std::string name = marker.directory + "/manifest.json";
+  const ChecksumDigits digits = checksum(manifest);
+  if (manifest.size() != marker.manifest_bytes ||
+      std::string_view(digits.data(), digits.size()) != marker.manifest_xxh3) {
+    return name + " is missing, or has changed";
+  }
+  const Json json = parse_manifest(manifest);
+  if (!is_manifest_of(json, paths::checkpoint("", marker.checkpoint))) {
+    return name + " is that of another one, or none";
+  }
+  try {
+    if (const auto wrong = wrong_tree(tree_in(json))) return name + ": " + *wrong;
+  } catch (const std::exception&) {
+    return name + " does not say what it must";
+  }
+  return std::nullopt;
 }
 
 std::string checkpoint_marker_name(const std::string& directory) {
@@ -233,13 +282,9 @@ std::string checkpoint_marker_name(const std::string& directory) {
 }
 
 std::optional<CheckpointRef> parse_checkpoint_marker_name(const std::string& name) {
-  const std::size_t slash = name.find('/');
-  if (slash == name.npos || !name.ends_with(marker_end)) return std::nullopt;
-  const auto trial = parse_trial_id(name.substr(0, slash));
-  const auto index = paths::parse_checkpoint(
-      std::string_view(name).substr(slash + 1, name.find('.', slash) - slash - 1));
-  if (!trial || !index) return std::nullopt;
-  return CheckpointRef{*trial, *index};
+  if (!name.ends_with(marker_end)) return std::nullopt;
+  return paths::parse_remote_checkpoint(
+      std::string_view(name).substr(0, name.size() - marker_end.size()));
 }
 
 std::string to_text(const RemoteLease& lease) {
@@ -256,16 +301,18 @@ std::string to_text(const RemoteLease& lease) {
 }
 
 std::optional<RemoteLease> parse_remote_lease(const std::string& text) {
-  return read_object(text, "lease", [](const Json& json) {
-    return RemoteLease{.experiment = json.at("experiment").get<std::string>(),
-                       .owner = json.at("owner").get<std::string>(),
-                       .session = load_whole<std::int64_t>(json.at("session")),
-                       .host = json.at("host").get<std::string>(),
-                       .pid = load_whole<std::int64_t>(json.at("pid")),
-                       .time = json.at("time").get<double>(),
-                       .lease_s = json.at("lease_s").get<double>(),
-                       .renewals = load_whole<std::int64_t>(json.at("renewals")),
-                       .is_released = json.at("released").get<bool>()};
+  return read_object(text, "lease", most_lease_bytes, [](const Json& json) {
+    RemoteLease lease{.experiment = json.at("experiment").get<std::string>(),
+                      .owner = json.at("owner").get<std::string>(),
+                      .session = count_in(json.at("session")),
+                      .host = json.at("host").get<std::string>(),
+                      .pid = load_whole<std::int64_t>(json.at("pid")),
+                      .time = time_in(json.at("time")),
+                      .lease_s = json.at("lease_s").get<double>(),
+                      .renewals = count_in(json.at("renewals")),
+                      .is_released = json.at("released").get<bool>()};
+    require(lease.lease_s >= 0 && lease.lease_s <= most_lease_s, "no length of a lease");
+    return lease;
   });
 }
 

@@ -11,12 +11,12 @@
 #include "tuner/core/error.h"
 #include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
+#include "tuner/remote/object_names.h"
 #include "tuner/remote/overlap.h"
 #include "tuner/remote/remote_lease.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
 #include "tuner/store/checkpoint_store.h"
-#include "tuner/store/checkpoint_tree.h"
 #include "tuner/store/checksum.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
@@ -66,15 +66,19 @@ std::optional<std::string> wrong_parts(const StateMarker& marker, const Listing&
 std::optional<std::string> get_parts(FileSystem& files, RemoteStore& store,
                                      const StateMarker& marker, const path& to) {
   std::vector<std::string> names;
+  std::uint64_t bytes = 0;
   for (const StateFile& file : marker.files) {
     for (const StatePart& part : file.parts) names.push_back("state/" + part.name);
+    bytes += file.bytes();
   }
-  store.get_files(names, to);
+  files.remove_tree(to);
+  store.get_files(names, to, bytes);
   for (const StateFile& file : marker.files) {
     for (const StatePart& part : file.parts) {
       const path got = to / "state" / part.name;
-      if (!files.exists(got)) return "state/" + part.name + " is missing";
-      if (checksum_of(files, got) != part.xxh3) {
+      const auto there = files.entry(got);
+      if (!there) return "state/" + part.name + " is missing";
+      if (there->bytes != part.end - part.begin || checksum_of(files, got) != part.xxh3) {
         return "state/" + part.name + " has changed: its checksum is another";
       }
     }
@@ -103,16 +107,17 @@ StateMarker get_state(FileSystem& files, RemoteStore& store, const path& to,
   std::string wrong_name;
   for (int attempt = 0; attempt < patience; ++attempt) {
     const Listing state = store.list("state", false);
-    for (const auto& [session, number] : state_markers(state)) {
-      const std::string name = state_marker_name(session, number);
-      const auto text = store.get_text(name);
-      const auto marker = text ? parse_state_marker(*text) : std::nullopt;
+    for (const StateMarkerName& newest : state_markers(state)) {
+      const std::string name = state_marker_name(newest.session, newest.number);
+      const auto text = store.get_text(name, most_state_marker_bytes);
+      const auto marker = text ? parse_state_marker(*text, newest) : std::nullopt;
       auto why = marker ? wrong_parts(*marker, state)
                         : std::optional(name + " is damaged, or was removed");
       if (!why) why = get_parts(files, store, *marker, to);
       if (!why) {
         // What was replaced meanwhile was not damaged.
-        const bool is_there = !wrong.empty() && store.get_text(wrong_name).has_value();
+        const bool is_there =
+            !wrong.empty() && store.get_text(wrong_name, most_state_marker_bytes).has_value();
         if (is_there) problems.push_back(wrong + ": the state before it is taken");
         return *marker;
       }
@@ -133,15 +138,26 @@ std::map<CheckpointRef, CheckpointMarker> get_markers(FileSystem& files, RemoteS
                                                       const Listing& all, const path& to,
                                                       std::vector<std::string>& problems) {
   std::vector<std::string> names;
+  std::uint64_t all_bytes = 0;
   for (const auto& [name, bytes] : all) {
-    if (parse_checkpoint_marker_name(name)) names.push_back(name);
+    if (!parse_checkpoint_marker_name(name)) continue;
+    if (bytes > most_checkpoint_marker_bytes) {
+      problems.push_back(name + " is larger than a marker can be: its checkpoint does not count");
+      continue;
+    }
+    names.push_back(name);
+    all_bytes += bytes;
   }
-  store.get_files(names, to);
+  files.remove_tree(to);
+  store.get_files(names, to, all_bytes);
   std::map<CheckpointRef, CheckpointMarker> markers;
   for (const std::string& name : names) {
     const path got = to / name;
-    if (!files.exists(got)) continue;  // removed meanwhile
-    const auto marker = parse_checkpoint_marker(files.read(got));
+    const auto entry = files.entry(got);
+    if (!entry) continue;  // removed meanwhile
+    const bool is_short = entry->bytes <= most_checkpoint_marker_bytes;
+    const auto marker =
+        is_short ? parse_checkpoint_marker(files.read(got)) : std::optional<CheckpointMarker>();
     if (!marker || checkpoint_marker_name(marker->directory) != name) {
       problems.push_back(name + " is damaged: its checkpoint does not count");
       continue;
@@ -161,52 +177,64 @@ std::map<CheckpointRef, CheckpointMarker> get_markers(FileSystem& files, RemoteS
   return markers;
 }
 
+/// What its manifest file says; empty if that has another size than it was marked with.
+std::string manifest_in(FileSystem& files, const CheckpointMarker& marker, const path& here) {
+  const path manifest = paths::manifest(here);
+  const auto there = files.entry(manifest);
+  const bool is_it = there && there->is_regular && there->bytes == marker.manifest_bytes;
+  return is_it ? files.read(manifest) : std::string();
+}
+
 /// Why what is in `here` is not the checkpoint, whole.
 std::optional<std::string> damage_of(FileSystem& files, const CheckpointMarker& marker,
                                      const path& here) {
-  const path manifest = paths::manifest(here);
-  if (!files.exists(manifest) || checksum_of(files, manifest) != marker.manifest_xxh3) {
-    return marker.directory + "/manifest.json is missing, or has changed";
-  }
+  if (auto wrong = wrong_manifest(marker, manifest_in(files, marker, here))) return wrong;
   const auto damage = CheckpointStore(files, here.parent_path()).verify_foreign(here);
   return damage ? std::optional(marker.directory + ": " + *damage) : std::nullopt;
 }
 
-/// Downloads a checkpoint to `to`, which it is whole in when nothing is answered.
+/// Whether it is what is there that is wrong, and not the way to it.
+bool is_of_what_is_there(const RemoteError& error) {
+  using Kind = RemoteError::Kind;
+  return error.kind() == Kind::missing || error.kind() == Kind::damaged ||
+         error.kind() == Kind::too_large || error.kind() == Kind::other;
+}
+
+/// Downloads a checkpoint to `to`, which it is whole in when nothing is answered. Its links are
+/// those of its manifest, which is the marked one.
 std::optional<std::string> get_checkpoint(FileSystem& files, RemoteStore& store,
                                           const CheckpointMarker& marker, const path& to) {
   files.remove_tree(to);
-  store.get_tree(marker.directory, to);
-  for (const auto& [name, target] : marker.links) {
-    const path link = to / name;
-    const path leads_to = (link.parent_path() / target).lexically_normal();
-    if (path(target).is_absolute() || !is_within(to, leads_to)) {
-      return marker.directory + ": the link " + name + " leads out of it";
-    }
-    files.make_directories(link.parent_path());
-    if (!files.exists(link)) files.make_link(target, link);
+  try {
+    store.get_tree(marker.directory, to, marker.bytes());
+  } catch (const RemoteError& error) {
+    if (!is_of_what_is_there(error)) throw;
+    return error.what();
   }
-  return damage_of(files, marker, to);
+  const std::string manifest = manifest_in(files, marker, to);
+  if (auto wrong = wrong_manifest(marker, manifest)) return wrong;
+  const auto damage =
+      CheckpointStore(files, to.parent_path())
+          .damage_of_arrived(to, manifest, paths::checkpoint("", marker.checkpoint));
+  return damage ? std::optional(marker.directory + ": " + *damage) : std::nullopt;
 }
 
-/// The names of what is neither of the state nor of a checkpoint.
-std::vector<std::string> other_files(const Listing& all) {
+/// Those of what is neither of the state nor of a checkpoint, to their places in `directory`.
+void get_small_files(FileSystem& files, RemoteStore& store, const Listing& all, const path& scratch,
+                     OpenDirectory& directory) {
   std::vector<std::string> names;
+  std::uint64_t all_bytes = 0;
   for (const auto& [name, bytes] : all) {
-    const std::size_t slash = name.find('/');
-    if (slash == name.npos) {
-      if (name != lease_name && name != "experiment.json") names.push_back(name);
-      continue;
-    }
-    const std::string first = name.substr(0, slash);
-    const auto trial = parse_trial_id(first);
-    const std::string rest = name.substr(slash + 1);
-    if (trial && first == to_string(*trial) && rest.find('/') == rest.npos &&
-        !rest.starts_with("checkpoint_")) {
-      names.push_back(name);
-    }
+    if (!is_small_file(name) || name == "experiment.json") continue;
+    names.push_back(name);
+    all_bytes += std::min(bytes, std::uint64_t{1} << 40);
   }
-  return names;
+  files.remove_tree(scratch);
+  store.get_files(names, scratch, all_bytes);
+  for (const std::string& name : names) {
+    const auto got = files.entry(scratch / name);
+    if (got && got->is_regular) directory.take(scratch / name, name);
+  }
 }
 
 /// Directories of checkpoints, with a marker or without.
@@ -215,8 +243,8 @@ std::set<std::string> checkpoint_directories(const Listing& all) {
   for (const auto& [name, bytes] : all) {
     const std::size_t slash = name.find('/');
     const std::size_t end = slash == name.npos ? slash : name.find('/', slash + 1);
-    if (end == name.npos || !parse_trial_id(name.substr(0, slash))) continue;
-    if (name.substr(slash + 1).starts_with("checkpoint_")) found.insert(name.substr(0, end));
+    if (end == name.npos) continue;
+    if (paths::parse_remote_checkpoint(name.substr(0, end))) found.insert(name.substr(0, end));
   }
   return found;
 }
@@ -240,6 +268,11 @@ void require_room(FileSystem& files, const path& directory) {
   if (!is_interrupted_pull && !is_refused_run && !entries.empty()) {
     throw user_error(directory.native() + " is not empty: name another directory");
   }
+  for (const DirectoryEntry& entry : entries) {
+    if (!entry.is_link) continue;
+    throw user_error((directory / entry.name).native() +
+                     " is a link, and nothing is taken into what is behind it: remove it");
+  }
 }
 
 WaitInterrupted interrupted(const std::string& root) {
@@ -259,13 +292,17 @@ void wait_for_lease(RemoteLeaseHolder& lease, const PullOptions& options) {
   }
 }
 
-/// The names of the manifests of those checkpoints.
-std::vector<std::string> manifests_of(const std::map<CheckpointRef, CheckpointMarker>& markers) {
+void get_manifests(FileSystem& files, RemoteStore& store,
+                   const std::map<CheckpointRef, CheckpointMarker>& markers, const path& to) {
   std::vector<std::string> names;
+  std::uint64_t bytes = 0;
   names.reserve(markers.size());
-  for (const auto& [checkpoint, marker] : markers)
+  for (const auto& [checkpoint, marker] : markers) {
     names.push_back(marker.directory + "/manifest.json");
-  return names;
+    bytes += marker.manifest_bytes;
+  }
+  files.remove_tree(to);
+  store.get_files(names, to, bytes);
 }
 
 /// All but the state. `with_content`: of checkpoints not only where they are.
@@ -274,31 +311,33 @@ Pulled get_rest(FileSystem& files, RemoteStore& store, UploadMemory& memory,
                 bool with_content) {
   Pulled pulled;
   pulled.is_whole = with_content;
+  const auto own = files.open_directory(directory);
   const Listing all = store.list("", true);
   const auto markers = get_markers(files, store, all, scratch / "markers", pulled.problems);
-  store.get_files(other_files(all), directory);
-  if (!with_content) store.get_files(manifests_of(markers), scratch / "manifests");
+  get_small_files(files, store, all, scratch / "files", *own);
+  if (!with_content) get_manifests(files, store, markers, scratch / "manifests");
   std::set<std::string> whole;
   for (const auto& [checkpoint, marker] : markers) {
     lease.renew();
-    const path trial = paths::trial(directory, checkpoint.trial);
-    const path place = paths::checkpoint(trial, checkpoint.index);
+    const path place = paths::checkpoint(directory, checkpoint);
     const bool is_here = files.exists(place) && !damage_of(files, marker, place);
+    std::optional<std::string> wrong;
     if (!is_here && !with_content) {
       const path manifest = scratch / "manifests" / marker.directory / "manifest.json";
-      if (const auto wrong = note_evicted(files, store.root(), marker, manifest, place)) {
-        pulled.problems.push_back(*wrong + ": the checkpoint does not count");
-        continue;
-      }
+      wrong = note_evicted(files, directory, store.root(), marker, manifest);
     } else if (!is_here) {
-      const path aside = paths::checkpoint_aside(trial, checkpoint.index, 0);
-      if (const auto wrong = get_checkpoint(files, store, marker, aside)) {
-        pulled.problems.push_back(*wrong + ": the checkpoint does not count");
-        files.remove_tree(aside);
-        continue;
+      const path arrived = scratch / "checkpoint";
+      wrong = get_checkpoint(files, store, marker, arrived);
+      if (!wrong) {
+        const path name = place.lexically_relative(directory);
+        files.remove_tree(scratch / "replaced");
+        own->give(name, scratch / "replaced");
+        own->take(arrived, name);
       }
-      files.remove_tree(place);
-      files.rename(aside, place);
+    }
+    if (wrong) {
+      pulled.problems.push_back(*wrong + ": the checkpoint does not count");
+      continue;
     }
     memory.commit(checkpoint, marker.directory);
     whole.insert(marker.directory);
@@ -313,26 +352,31 @@ Pulled get_rest(FileSystem& files, RemoteStore& store, UploadMemory& memory,
 }
 
 /// CURRENT last: until then it is no experiment.
-void put_together(FileSystem& files, const StateMarker& marker, const path& parts,
+void put_together(FileSystem& files, const StateMarker& marker, const path& scratch,
                   const path& directory) {
-  const auto write = [&](const StateFile& file) {
-    const path to = directory / file.name;
-    files.remove_file(to);
-    const auto out = files.open_append(to);
-    for (const StatePart& part : file.parts) {
-      out->append(files.read(parts / "state" / part.name));
+  const auto own = files.open_directory(directory);
+  const path whole = scratch / "whole";
+  files.remove_tree(whole);
+  files.make_directories(whole);
+  const auto put = [&](const StateFile& file) {
+    {
+      const auto out = files.open_append(whole / file.name);
+      for (const StatePart& part : file.parts) {
+        out->append(files.read(scratch / "state" / "state" / part.name));
+      }
+      out->sync();
     }
-    out->sync();
+    own->take(whole / file.name, file.name);
+    files.sync_directory(directory);
   };
   const StateFile* current = nullptr;
   for (const StateFile& file : marker.files) {
-    file.name == "CURRENT" ? void(current = &file) : write(file);
+    file.name == "CURRENT" ? void(current = &file) : put(file);
   }
   if (current == nullptr || current->parts.empty()) {
     throw machine_error("the state on the remote names no CURRENT");
   }
-  files.sync_directory(directory);
-  files.replace(paths::current(directory), files.read(parts / "state" / current->parts[0].name));
+  put(*current);
 }
 
 }  // namespace
@@ -374,7 +418,7 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     pulled.time = state.time;
     pulled.problems.insert(pulled.problems.begin(), problems.begin(), problems.end());
     if (stop) throw interrupted(options.root);
-    put_together(files, state, scratch / "state", directory);
+    put_together(files, state, scratch, directory);
     files.remove_tree(scratch);
     return pulled;
   } catch (const Error&) {
@@ -406,9 +450,9 @@ bool is_experiment_there(FileSystem& files, const std::string& root, const path&
   // One that died as it put up its first state has not begun.
   const bool is_first_alone = markers.size() == 1 && markers.front() == StateMarkerName{1, 1};
   if (!is_first_alone) return !markers.empty();
-  const auto text = store.get_text(state_marker_name(1, 1));
+  const auto text = store.get_text(state_marker_name(1, 1), most_state_marker_bytes);
   files.remove_tree(scratch);
-  return text && parse_state_marker(*text).has_value();
+  return text && parse_state_marker(*text, markers.front()).has_value();
 }
 
 RemoteCheck check_remote(FileSystem& files, const std::string& root, const path& scratch,
@@ -419,10 +463,10 @@ RemoteCheck check_remote(FileSystem& files, const std::string& root, const path&
   store.check_name();
   RemoteCheck check;
   const Listing state = store.list("state", false);
-  for (const auto& [session, number] : state_markers(state)) {
-    const std::string name = state_marker_name(session, number);
-    const auto text = store.get_text(name);
-    const auto marker = text ? parse_state_marker(*text) : std::nullopt;
+  for (const StateMarkerName& each : state_markers(state)) {
+    const std::string name = state_marker_name(each.session, each.number);
+    const auto text = store.get_text(name, most_state_marker_bytes);
+    const auto marker = text ? parse_state_marker(*text, each) : std::nullopt;
     auto wrong = marker ? wrong_parts(*marker, state) : std::optional(name + " is damaged");
     if (!wrong && reads) wrong = get_parts(files, store, *marker, scratch / "state");
     files.remove_tree(scratch / "state");

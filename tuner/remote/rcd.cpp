@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tuner/core/clean_text.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/exec/process_wide.h"
 #include "tuner/exec/spawn.h"
 #include "tuner/remote/http.h"
@@ -69,6 +70,7 @@ int http_status_in(const std::string& words) {
 
 Kind kind_of(const std::string& words) {
   if (has(words, {"corrupted on transfer", "hash differ", "sizes differ"})) return Kind::damaged;
+  if (has(words, {"max transfer limit reached"})) return Kind::too_large;
   if (has(words,
           {"didn't find section in config file", "unknown fs type", "didn't find backend"}) ||
       has(words, no_bucket))
@@ -105,6 +107,8 @@ const char* sentence_of(Kind kind) {
              "config adds one";
     case Kind::damaged:
       return "what has arrived is not what was sent";
+    case Kind::too_large:
+      return "it has far more bytes there than were put there";
     case Kind::abandoned:
       return "it is not waited for any more";
     case Kind::other:
@@ -156,6 +160,9 @@ void Rcd::start(std::optional<std::uint64_t> bytes_per_s) {
                "--no-check-dest", "--no-traverse", "--s3-no-check-bucket",
                // Logs grow while they are read; links are in the manifest.
                "--local-no-check-updated", "--skip-links",
+               // Whatever the environment says: an object makes no link on this disk, and no link
+               // on this disk goes up as what it leads to.
+               "--links=false", "--copy-links=false",
                // Who retries is the caller, who can tell somebody.
                "--retries=1", "--low-level-retries=2", "--timeout=30s", "--contimeout=10s",
                "--transfers=4", "--checkers=8", "--use-json-log=false", "--log-level=NOTICE"};
@@ -223,7 +230,7 @@ Json Rcd::call(const std::string& method, const Json& parameters) {
   } catch (const Error& error) {
     throw RemoteError(Kind::unreachable, error.what());
   }
-  Json json = Json::parse(answer.body, nullptr, false);
+  Json json = parse_shallow(answer.body);
   if (!json.is_object()) {
     throw RemoteError(Kind::other, "rclone's server answers what is no JSON (" +
                                        std::to_string(answer.status) + ")");

@@ -26,6 +26,7 @@ class RemoteError : public Error {
     missing,    ///< no such object or directory
     misnamed,   ///< no such remote: passes by itself never
     damaged,    ///< what came is not what was sent
+    too_large,  ///< nor what was asked for: it was given up
     abandoned,  ///< nobody wants it any more
     other,
   };

@@ -19,7 +19,7 @@ std::string name_of(const RemoteLease& lease) {
 }  // namespace
 
 RemoteLeaseHolder::RemoteLeaseHolder(RemoteStore& store, UploadMemory& memory, Seconds lease_s)
-    : store_(store), memory_(memory), lease_s_(lease_s) {}
+    : store_(store), memory_(memory), lease_s_(std::clamp(lease_s, 0.0, most_lease_s)) {}
 
 std::optional<StateMarkerName> RemoteLeaseHolder::newest_state() {
   std::optional<StateMarkerName> newest;
@@ -34,8 +34,9 @@ std::optional<StateMarkerName> RemoteLeaseHolder::newest_state() {
 void RemoteLeaseHolder::refuse_other_state(const std::optional<StateMarkerName>& newest) {
   if (!newest) return;
   const auto& identity = memory_.identity();
-  const auto text = store_.get_text(state_marker_name(newest->session, newest->number));
-  const auto marker = text ? parse_state_marker(*text) : std::nullopt;
+  const auto text =
+      store_.get_text(state_marker_name(newest->session, newest->number), most_state_marker_bytes);
+  const auto marker = text ? parse_state_marker(*text, *newest) : std::nullopt;
   const std::string& root = store_.root();
   if (marker && identity.experiment != marker->experiment) {
     throw RemoteTakenOver(root + " holds another experiment of this name: go on with that (tune " +
@@ -72,7 +73,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto identity = memory_.identity();
   // First: whoever lists is told why that is refused, and who asks for one object is not.
   const auto newest = newest_state();
-  const auto text = store_.get_text(lease_name);
+  const auto text = store_.get_text(lease_name, most_lease_bytes);
   const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
   require_something(text || newest);
   const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
@@ -94,11 +95,16 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
           silent_s);
     }
   }
+  const std::int64_t last_session =
+      std::max({newest ? newest->session : 0, identity.session, lease ? lease->session : 0});
+  if (last_session >= most_session) {
+    throw user_error("the experiment on " + store_.root() + " has session " +
+                     std::to_string(last_session) + ", which no driver has come to: somebody " +
+                     "else writes there");
+  }
   own_ = {.experiment = identity.experiment.empty() ? random_name() : identity.experiment,
           .owner = random_name(),
-          .session = std::max({newest ? newest->session : 0, identity.session,
-                               lease ? lease->session : 0}) +
-                     1,
+          .session = last_session + 1,
           .host = this_identity().host,
           .pid = this_identity().pid,
           .lease_s = lease_s_};
@@ -108,7 +114,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
     // Somebody who looked at the same time has written by now, or sees this.
     std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   }
-  const auto again = store_.get_text(lease_name);
+  const auto again = store_.get_text(lease_name, most_lease_bytes);
   const auto now_there = again ? parse_remote_lease(*again) : std::nullopt;
   if (!now_there || now_there->owner != own_.owner) {
     watched_.reset();
@@ -137,7 +143,7 @@ void RemoteLeaseHolder::renew() {
 }
 
 void RemoteLeaseHolder::confirm() {
-  const auto text = store_.get_text(lease_name);
+  const auto text = store_.get_text(lease_name, most_lease_bytes);
   const auto there = text ? parse_remote_lease(*text) : std::nullopt;
   if (there && there->owner != own_.owner) refuse(*there);
   // What was under way as the disk was taken away may be in its place by now.
@@ -155,7 +161,7 @@ void RemoteLeaseHolder::release_left() noexcept {
 
 void RemoteLeaseHolder::release_of(const std::string& owner) noexcept {
   try {
-    const auto text = store_.get_text(lease_name);
+    const auto text = store_.get_text(lease_name, most_lease_bytes);
     const auto there = text ? parse_remote_lease(*text) : std::nullopt;
     if (!there || there->is_released || there->owner != owner) return;
     own_ = *there;

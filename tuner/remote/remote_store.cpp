@@ -1,10 +1,11 @@
 #include "tuner/remote/remote_store.h"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <utility>
 
+#include "tuner/core/error.h"
 #include "tuner/core/remote_config.h"
+#include "tuner/store/described_tree.h"
 
 namespace tune {
 
@@ -19,6 +20,16 @@ constexpr Seconds small_limit_s = 60;
 constexpr Seconds batch_limit_s = 600;
 /// For all of a checkpoint that somebody waits for.
 constexpr Seconds tree_limit_s = 24 * 3600.0;
+
+/// For rclone: to give up what has far more bytes than it should. What it tries again counts again,
+/// and a log may have grown since it was listed.
+Json limits_of(std::uint64_t bytes) {
+  constexpr std::uint64_t tries = 3;
+  constexpr std::uint64_t always = 16 << 20;
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  return {{"MaxTransfer", std::min(bytes, (most - always) / tries) * tries + always},
+          {"CutoffMode", "HARD"}};
+}
 
 }  // namespace
 
@@ -76,36 +87,46 @@ void RemoteStore::put_text(std::string_view text, const std::string& name) {
   files_.remove_file(file);
 }
 
-Json RemoteStore::copying(const std::string& name, const path& file) const {
+Json RemoteStore::copying(const std::string& name, const path& file, std::uint64_t bytes) const {
   return {{"srcFs", root_},
           {"srcRemote", name},
           {"dstFs", file.parent_path().native()},
-          {"dstRemote", file.filename().native()}};
+          {"dstRemote", file.filename().native()},
+          {"_config", limits_of(bytes)}};
 }
 
-Rcd::Job RemoteStore::begin_get(const std::string& name, const path& file) {
-  return rcd_.begin("operations/copyfile", copying(name, file));
+Json RemoteStore::copying_tree(const std::string& directory, const path& to,
+                               std::uint64_t bytes) const {
+  return {{"srcFs", at(directory)}, {"dstFs", to.native()}, {"_config", limits_of(bytes)}};
 }
 
-void RemoteStore::get(const std::string& name, const path& file) {
+Rcd::Job RemoteStore::begin_get(const std::string& name, const path& file, std::uint64_t bytes) {
+  return rcd_.begin("operations/copyfile", copying(name, file, bytes));
+}
+
+void RemoteStore::get(const std::string& name, const path& file, std::uint64_t bytes) {
   files_.make_directories(file.parent_path());
-  rcd_.run("downloading " + name, "operations/copyfile", copying(name, file), batch_limit_s);
+  rcd_.run("downloading " + name, "operations/copyfile", copying(name, file, bytes), batch_limit_s);
   if (!files_.exists(file)) {
     throw RemoteError(Kind::missing, "downloading " + name + ": it is not there");
   }
 }
 
-std::optional<std::string> RemoteStore::get_text(const std::string& name) {
+std::optional<std::string> RemoteStore::get_text(const std::string& name,
+                                                 std::uint64_t most_bytes) {
   files_.make_directories(staging_);
   const path file = staging_ / ("got-" + std::to_string(++staged_));
   files_.remove_file(file);
   try {
-    get(name, file);
+    get(name, file, most_bytes);
   } catch (const RemoteError& error) {
     if (error.kind() == Kind::missing) return std::nullopt;
+    if (error.kind() == Kind::too_large) return std::string();
     throw;
   }
-  std::string text = files_.read(file);
+  const auto there = files_.entry(file);
+  const bool is_short = there && there->is_regular && there->bytes <= most_bytes;
+  std::string text = is_short ? files_.read(file) : std::string();
   files_.remove_file(file);
   return text;
 }
@@ -171,7 +192,12 @@ void RemoteStore::remove_tree(const std::string& directory) {
 
 /// rclone reads such a list by lines, and takes them as they are.
 void RemoteStore::copy_named(const std::string& from, const std::string& to,
-                             const std::vector<std::string>& names, const std::string& doing) {
+                             const std::vector<std::string>& names, const std::string& doing,
+                             const Json& limits) {
+  for (const std::string& name : names) {
+    ensure(!wrong_name(name) && name.find_first_of("\n\r") == name.npos,
+           "what is asked for by name was judged");
+  }
   constexpr std::size_t batch = 1000;
   for (std::size_t begin = 0; begin < names.size(); begin += batch) {
     std::string list;
@@ -183,7 +209,8 @@ void RemoteStore::copy_named(const std::string& from, const std::string& to,
       rcd_.run(doing, "sync/copy",
                {{"srcFs", from},
                 {"dstFs", to},
-                {"_filter", {{"FilesFromRaw", Json::array({file.native()})}}}},
+                {"_filter", {{"FilesFromRaw", Json::array({file.native()})}}},
+                {"_config", limits}},
                batch_limit_s);
     } catch (const Error&) {
       files_.remove_file(file);
@@ -194,22 +221,24 @@ void RemoteStore::copy_named(const std::string& from, const std::string& to,
 }
 
 void RemoteStore::put_files(const path& from, const std::vector<std::string>& names) {
-  copy_named(from.native(), root_, names, "uploading files of trials");
+  copy_named(from.native(), root_, names, "uploading files of trials", Json::object());
 }
 
-void RemoteStore::get_files(const std::vector<std::string>& names, const path& to) {
+void RemoteStore::get_files(const std::vector<std::string>& names, const path& to,
+                            std::uint64_t bytes) {
   files_.make_directories(to);
-  copy_named(root_, to.native(), names, "downloading files");
+  copy_named(root_, to.native(), names, "downloading files", limits_of(bytes));
 }
 
-void RemoteStore::get_tree(const std::string& directory, const path& to) {
+void RemoteStore::get_tree(const std::string& directory, const path& to, std::uint64_t bytes) {
   files_.make_directories(to);
-  rcd_.run("downloading " + directory, "sync/copy",
-           {{"srcFs", at(directory)}, {"dstFs", to.native()}}, tree_limit_s);
+  rcd_.run("downloading " + directory, "sync/copy", copying_tree(directory, to, bytes),
+           tree_limit_s);
 }
 
-Rcd::Job RemoteStore::begin_get_tree(const std::string& directory, const path& to) {
-  return rcd_.begin("sync/copy", {{"srcFs", at(directory)}, {"dstFs", to.native()}});
+Rcd::Job RemoteStore::begin_get_tree(const std::string& directory, const path& to,
+                                     std::uint64_t bytes) {
+  return rcd_.begin("sync/copy", copying_tree(directory, to, bytes));
 }
 
 Rcd::Job RemoteStore::begin_put_tree(const path& from, const std::string& directory) {

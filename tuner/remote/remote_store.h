@@ -30,9 +30,9 @@ class RemoteStore {
 
   void put(const std::filesystem::path& file, const std::string& name);
   void put_text(std::string_view text, const std::string& name);
-  void get(const std::string& name, const std::filesystem::path& file);
-  /// Nothing if there is no such object.
-  std::optional<std::string> get_text(const std::string& name);
+  /// Nothing if there is no such object. What is longer than `most_bytes` nobody here has put
+  /// there: an empty text, of which at most some times as much is taken.
+  std::optional<std::string> get_text(const std::string& name, std::uint64_t most_bytes);
   /// The sizes of all objects in `directory` by their names in it; with `recursive`, below it too.
   /// A directory that is not there is empty.
   std::map<std::string, std::uint64_t> list(const std::string& directory, bool recursive);
@@ -43,13 +43,19 @@ class RemoteStore {
   void remove_tree(const std::string& directory);
   /// Copies those `names` of the local directory to the root. What is gone meanwhile is left out.
   void put_files(const std::filesystem::path& from, const std::vector<std::string>& names);
-  void get_tree(const std::string& directory, const std::filesystem::path& to);
-  /// Of what lies below `from`, those names.
-  void get_files(const std::vector<std::string>& names, const std::filesystem::path& to);
+  // What comes has the names that it has there, below `to`, which is a directory of its own: who
+  // takes it from there has judged those names. RemoteError (too_large) where far more comes than
+  // `bytes`, which somebody has said of it.
+  void get_tree(const std::string& directory, const std::filesystem::path& to, std::uint64_t bytes);
+  /// Those names, each in a line of its own.
+  void get_files(const std::vector<std::string>& names, const std::filesystem::path& to,
+                 std::uint64_t bytes);
 
   // In steps: see Rcd.
-  Rcd::Job begin_get(const std::string& name, const std::filesystem::path& file);
-  Rcd::Job begin_get_tree(const std::string& directory, const std::filesystem::path& to);
+  Rcd::Job begin_get(const std::string& name, const std::filesystem::path& file,
+                     std::uint64_t bytes);
+  Rcd::Job begin_get_tree(const std::string& directory, const std::filesystem::path& to,
+                          std::uint64_t bytes);
   Rcd::Job begin_put_tree(const std::filesystem::path& from, const std::string& directory);
   Rcd& rcd() { return rcd_; }
 
@@ -57,9 +63,14 @@ class RemoteStore {
   std::string at(const std::string& name) const;
   std::filesystem::path stage(std::string_view text);
   Json entries(const std::string& directory, bool recursive);
-  Json copying(const std::string& name, const std::filesystem::path& file) const;
+  void get(const std::string& name, const std::filesystem::path& file, std::uint64_t bytes);
+  Json copying(const std::string& name, const std::filesystem::path& file,
+               std::uint64_t bytes) const;
+  Json copying_tree(const std::string& directory, const std::filesystem::path& to,
+                    std::uint64_t bytes) const;
   void copy_named(const std::string& from, const std::string& to,
-                  const std::vector<std::string>& names, const std::string& doing);
+                  const std::vector<std::string>& names, const std::string& doing,
+                  const Json& limits);
 
   Rcd& rcd_;
   FileSystem& files_;

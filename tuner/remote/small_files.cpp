@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tuner/core/trial.h"
+#include "tuner/remote/object_names.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -11,12 +12,6 @@ namespace {
 
 using std::filesystem::path;
 
-bool is_of_state(const std::string& name) {
-  return name == "CURRENT" || name == "LOCK" || name == "control.sock" || name == "history.jsonl" ||
-         name.starts_with("LOCK.") || name.starts_with("journal-") ||
-         name.starts_with("snapshot-") || name.starts_with("trials-");
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, UploadMemory::FileSeen>> small_files(FileSystem& files,
@@ -24,17 +19,14 @@ std::vector<std::pair<std::string, UploadMemory::FileSeen>> small_files(FileSyst
   std::vector<std::pair<std::string, UploadMemory::FileSeen>> found;
   const auto add = [&](const std::string& name, const DirectoryEntry& entry) {
     const path file = experiment / name;
-    // rclone reads a list of names, a line each; it fails as a whole at what it may not read.
-    if (!entry.is_regular || paths::parse_evicted(entry.name) || entry.name.starts_with('.') ||
-        name.find('\n') != name.npos)
-      return;
+    if (!entry.is_regular || !is_small_file(name)) return;
     if (::access(file.c_str(), R_OK) != 0) return;
     const auto modified_ns = files.modified_ns(file);
     if (modified_ns) found.push_back({name, {entry.bytes, *modified_ns}});
   };
   for (const DirectoryEntry& entry : files.list(experiment)) {
     if (!entry.is_directory) {
-      if (!is_of_state(entry.name)) add(entry.name, entry);
+      add(entry.name, entry);
       continue;
     }
     const auto trial = parse_trial_id(entry.name);

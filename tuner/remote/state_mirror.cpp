@@ -18,8 +18,6 @@ namespace {
 
 using std::filesystem::path;
 
-/// So much of a file is in memory, and in one object.
-constexpr std::uint64_t most_part_bytes = 16 << 20;
 constexpr std::size_t kept_markers = 2;
 constexpr std::uint64_t all_bytes = std::numeric_limits<std::uint64_t>::max();
 

@@ -1,9 +1,13 @@
 #include "tuner/remote/upload_memory.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
+#include "tuner/core/whole_number.h"
 #include "tuner/store/journal.h"
+#include "tuner/store/paths.h"
 
 namespace tune {
 
@@ -28,12 +32,13 @@ void UploadMemory::load() {
   std::string of_root;
   for_each_line(files_, log_of(directory_), [&](std::string_view line) {
     const auto text = journal_line_text(line);
-    const Json json = text ? Json::parse(*text, nullptr, false) : Json();
+    const Json json = text ? parse_shallow(*text) : Json();
     if (!json.is_object()) return true;
     try {
       if (json.contains("remote")) of_root = json.at("remote").get<std::string>();
       take(json);
     } catch (const Json::exception&) {
+    } catch (const std::invalid_argument&) {
     }
     return true;
   });
@@ -45,29 +50,38 @@ void UploadMemory::load() {
     small_.clear();
     return;
   }
-  if (files_.exists(state_of(directory_))) {
+  const auto state = files_.entry(state_of(directory_));
+  if (state && state->bytes <= most_state_marker_bytes) {
     state_ = parse_state_marker(files_.read(state_of(directory_)));
   }
 }
 
+/// What is no directory of a checkpoint is none that this program has put there: it is not asked
+/// for, and above all not removed.
 void UploadMemory::take(const Json& json) {
+  const auto directory_in = [&json](const char* field) {
+    auto directory = json.at(field).get<std::string>();
+    if (!paths::parse_remote_checkpoint(directory)) throw std::invalid_argument("no checkpoint");
+    return directory;
+  };
   if (json.contains("remote")) {
+    const auto session = load_whole<std::int64_t>(json.at("session"));
+    if (session < 0 || session > most_session) throw std::invalid_argument("no session");
     identity_ = {json.at("experiment").get<std::string>(), json.at("owner").get<std::string>(),
-                 json.at("session").get<std::int64_t>()};
+                 session};
   } else if (json.contains("begun")) {
-    begun_.insert(json.at("begun").get<std::string>());
+    begun_.insert(directory_in("begun"));
   } else if (json.contains("up")) {
-    const auto trial = parse_trial_id(json.at("trial").get<std::string>());
-    const auto directory = json.at("up").get<std::string>();
+    const auto directory = directory_in("up");
     begun_.erase(directory);
-    if (trial) checkpoints_[{*trial, json.at("index").get<int>()}] = directory;
+    checkpoints_[*paths::parse_remote_checkpoint(directory)] = directory;
   } else if (json.contains("gone")) {
-    const auto directory = json.at("gone").get<std::string>();
+    const auto directory = directory_in("gone");
     begun_.erase(directory);
     std::erase_if(checkpoints_, [&](const auto& each) { return each.second == directory; });
   } else if (json.contains("file")) {
-    small_[json.at("file").get<std::string>()] = {json.at("bytes").get<std::uint64_t>(),
-                                                  json.at("modified_ns").get<std::int64_t>()};
+    small_[json.at("file").get<std::string>()] = {load_whole<std::uint64_t>(json.at("bytes")),
+                                                  load_whole<std::int64_t>(json.at("modified_ns"))};
   }
 }
 

@@ -12,6 +12,7 @@
 #include "callbacks/csv_text.h"
 #include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/store/file_system.h"
 
@@ -111,7 +112,7 @@ struct Growing {
 void add_to_config(Growing& curve, const std::string& name, const std::string& cell,
                    const Place& place) {
   if (cell.empty()) return;
-  Json value = Json::parse(cell, nullptr, /*allow_exceptions=*/false);
+  Json value = parse_shallow(cell);
   if (value.is_discarded()) value = cell;
   Json* at = &curve.config;
   std::string_view rest = name;

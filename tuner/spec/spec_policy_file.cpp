@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "tuner/core/json_limits.h"
 #include "tuner/spec/spec_parts.h"
 
 namespace tune {
@@ -31,7 +32,7 @@ bool read_policy_file(const std::filesystem::path& base, const std::string& plac
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Json row = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    Json row = parse_shallow(line);
     if (!row.is_array()) {
       problems.push_back({pointer, "line " + std::to_string(number) + " of " + file.string() +
                                        " is no JSON list, as a policy file has"});

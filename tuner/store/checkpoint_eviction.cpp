@@ -1,9 +1,10 @@
 // Checkpoints that leave this disk for a remote, which has them already, and come back.
 // At every instant a checkpoint is whole here, or the file that says where it is, is.
-#include <algorithm>
+#include <stdexcept>
 
 #include "tuner/core/error.h"
 #include "tuner/store/checkpoint_store.h"
+#include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -13,23 +14,9 @@ namespace {
 using std::filesystem::path;
 
 /// A remote keeps no links: they are in the manifest.
-std::optional<std::string> make_links(FileSystem& files, const std::string& manifest,
-                                      const path& top) {
-  const Json json = Json::parse(manifest, nullptr, false);
-  if (!json.is_object()) return "its manifest is no JSON";
-  for (const Json& entry : json.value("links", Json::array())) {
-    const path name = entry.at("path").get<std::string>();
-    const path target = entry.at("target").get<std::string>();
-    const path link = top / name;
-    const path leads_to = (link.parent_path() / target).lexically_normal();
-    if (name.is_absolute() || target.is_absolute() || !is_within(top, link.lexically_normal()) ||
-        !is_within(top, leads_to)) {
-      return "the link " + name.native() + " leads out of it";
-    }
-    files.make_directories(link.parent_path());
-    if (!files.exists(link)) files.make_link(target, link);
-  }
-  return std::nullopt;
+void make_links(FileSystem& files, const DescribedTree& tree, const path& top) {
+  const auto directory = files.open_directory(top);
+  for (const auto& link : tree.links) directory->make_link(link.target, link.path);
 }
 
 }  // namespace
@@ -58,7 +45,7 @@ std::optional<std::string> CheckpointStore::accept(CheckpointRef ref) {
     if (files_.exists(checkpoint)) return std::nullopt;
     return checkpoint.native() + " is not there, and nothing says where it is";
   }
-  const auto damage = damage_of_arrived(arrived, evicted->manifest);
+  const auto damage = damage_of_arrived(arrived, evicted->manifest, checkpoint);
   if (damage) {
     files_.remove_tree(arrived);
     return evicted->place.remote + "/" + evicted->place.directory + ": " + *damage;
@@ -77,13 +64,26 @@ std::optional<std::string> CheckpointStore::accept(CheckpointRef ref) {
 }
 
 std::optional<std::string> CheckpointStore::damage_of_arrived(const path& arrived,
-                                                              const std::string& manifest) {
-  if (!files_.exists(paths::manifest(arrived))) return "manifest.json is missing";
-  if (files_.read(paths::manifest(arrived)) != manifest) return "manifest.json has changed";
+                                                              const std::string& manifest,
+                                                              const path& checkpoint) {
+  const auto there = files_.entry(paths::manifest(arrived));
+  if (!there) return "manifest.json is missing";
+  if (!there->is_regular || there->bytes != manifest.size() ||
+      files_.read(paths::manifest(arrived)) != manifest) {
+    return "manifest.json has changed";
+  }
+  const Json json = parse_manifest(manifest);
+  if (!is_manifest_of(json, checkpoint)) return "its manifest is that of another one, or none";
   try {
-    if (auto wrong = make_links(files_, manifest, arrived)) return wrong;
+    const DescribedTree tree = tree_in(json);
+    if (auto wrong = wrong_tree(tree)) return wrong;
+    make_links(files_, tree, arrived);
+  } catch (const std::invalid_argument& wrong) {
+    return wrong.what();
   } catch (const Json::exception&) {
     return "its manifest does not say what it must";
+  } catch (const PlaceTaken& taken) {
+    return taken.what();  // by what has come
   }
   return verify_in(arrived);
 }

@@ -2,11 +2,13 @@
 // Decides nothing about which to keep, and knows no event.
 #include "tuner/store/checkpoint_store.h"
 
-#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/store/checksum.h"
+#include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -99,13 +101,9 @@ void make_links_relative(FileSystem& files, const CheckpointTree& tree, const pa
   }
 }
 
-/// The name of something in a checkpoint, from its manifest.
-path name_in(const Json& entry) {
-  path name = entry.at("path").get<std::string>();
-  if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end()) {
-    throw machine_error("its manifest names " + name.native() + ", which is not in it");
-  }
-  return name;
+void require_name(const std::string& name) {
+  if (!wrong_name(name)) return;
+  throw machine_error("its manifest names " + clean_text(name) + ", which is not in it");
 }
 
 }  // namespace
@@ -331,8 +329,12 @@ CommittedCheckpoint CheckpointStore::publish(const ManifestHeader& header) {
     ++committed.files;
   }
   for (const path& name : tree.directories) files_.sync_directory(directory / name);
-  files_.replace(paths::manifest(directory),
-                 manifest_text(header, facts, tree.links, committed.bytes));
+  const std::string manifest = manifest_text(header, facts, tree.links, committed.bytes);
+  if (manifest.size() > most_manifest_bytes) {
+    throw machine_error("not a checkpoint: " + std::to_string(facts.size() + tree.links.size()) +
+                        " files and links are more than its manifest has room for");
+  }
+  files_.replace(paths::manifest(directory), manifest);
 
   const path checkpoint = locate(header.checkpoint);
   files_.rename(directory, checkpoint);
@@ -370,13 +372,16 @@ std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, co
     if (!place.empty() && !is_manifest_of(manifest, place)) {
       return "another one lies in its place: its manifest says so";
     }
-    for (const Json& entry : manifest.at("files")) {
-      if (auto damage = file_damage(checkpoint, entry)) return damage;
+    const DescribedTree tree = tree_in(manifest);
+    for (const auto& file : tree.files) {
+      if (auto damage = file_damage(checkpoint, file)) return damage;
     }
-    for (const Json& entry : manifest.value("links", Json::array())) {
-      if (auto damage = link_damage(checkpoint, entry)) return damage;
+    for (const auto& link : tree.links) {
+      if (auto damage = link_damage(checkpoint, link)) return damage;
     }
     return std::nullopt;
+  } catch (const std::invalid_argument& wrong) {
+    return wrong.what();
   } catch (const Json::exception&) {
     return paths::manifest(checkpoint).native() + " does not say what it must";
   } catch (const Error& error) {
@@ -385,34 +390,29 @@ std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, co
   }
 }
 
-std::optional<std::string> CheckpointStore::file_damage(const path& checkpoint, const Json& entry) {
-  const path name = name_in(entry);
-  // A float would be squeezed into an integer, whatever comes out.
-  if (!entry.at("bytes").is_number_unsigned()) {
-    return "its manifest gives no number of bytes for " + name.native();
+std::optional<std::string> CheckpointStore::file_damage(const path& checkpoint,
+                                                        const DescribedTree::File& file) {
+  require_name(file.path);
+  if (!files_.exists(checkpoint / file.path)) return "the file " + file.path + " is missing";
+  const Content found = content_of(checkpoint / file.path, file.bytes);
+  if (found.bytes != file.bytes) {
+    return "the file " + file.path + " has " + std::to_string(found.bytes) + " bytes, not " +
+           std::to_string(file.bytes);
   }
-  const auto bytes = entry.at("bytes").get<std::uint64_t>();
-  if (!files_.exists(checkpoint / name)) return "the file " + name.native() + " is missing";
-  const Content found = content_of(checkpoint / name, bytes);
-  if (found.bytes != bytes) {
-    return "the file " + name.native() + " has " + std::to_string(found.bytes) + " bytes, not " +
-           std::to_string(bytes);
-  }
-  if (found.xxh3 != entry.at("xxh3").get<std::string>()) {
-    return "the file " + name.native() + " has changed: its checksum is another";
+  if (found.xxh3 != file.xxh3) {
+    return "the file " + file.path + " has changed: its checksum is another";
   }
   return std::nullopt;
 }
 
-std::optional<std::string> CheckpointStore::link_damage(const path& checkpoint, const Json& entry) {
-  const path name = name_in(entry);
-  const path target = entry.at("target").get<std::string>();
-  const auto found = files_.entry(checkpoint / name);
-  if (!found || !found->is_link) return "the link " + name.native() + " is missing";
-  const path leads_to = files_.read_link(checkpoint / name);
-  if (leads_to == target) return std::nullopt;
-  return "the link " + name.native() + " leads to " + leads_to.native() + ", not to " +
-         target.native();
+std::optional<std::string> CheckpointStore::link_damage(const path& checkpoint,
+                                                        const DescribedTree::Link& link) {
+  require_name(link.path);
+  const auto found = files_.entry(checkpoint / link.path);
+  if (!found || !found->is_link) return "the link " + link.path + " is missing";
+  const path leads_to = files_.read_link(checkpoint / link.path);
+  if (leads_to == link.target) return std::nullopt;
+  return "the link " + link.path + " leads to " + leads_to.native() + ", not to " + link.target;
 }
 
 /// By reading it, or from memory: then not even a file of many gigabytes keeps anybody waiting.
@@ -446,7 +446,9 @@ Json CheckpointStore::read_manifest(CheckpointRef checkpoint) {
 
 Json CheckpointStore::read_manifest(const path& checkpoint) {
   const path file = paths::manifest(checkpoint);
-  const Json manifest = Json::parse(files_.read(file), nullptr, false);
+  const auto entry = files_.entry(file);
+  const bool is_too_long = entry && entry->bytes > most_manifest_bytes;
+  const Json manifest = is_too_long ? Json() : parse_manifest(files_.read(file));
   const auto version = manifest.is_object() ? manifest.find("manifest") : manifest.end();
   if (version == manifest.end() || !version->is_number_unsigned()) {
     throw machine_error(file.native() + " is not a manifest");

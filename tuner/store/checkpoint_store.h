@@ -15,6 +15,7 @@
 #include "trainable/values.h"
 #include "tuner/store/checkpoint_keeper.h"
 #include "tuner/store/checkpoint_tree.h"
+#include "tuner/store/described_tree.h"
 #include "tuner/store/file_system.h"
 #include "tuner/store/handed_over.h"
 
@@ -72,10 +73,12 @@ class CheckpointStore final : public CheckpointKeeper {
   bool is_evicted(CheckpointRef checkpoint) override;
   void evict(CheckpointRef checkpoint, const RemotePlace& place) override;
   std::optional<std::string> accept(CheckpointRef checkpoint) override;
-  /// Why what lies in `arrived` is not the whole checkpoint of that manifest, as a sentence. Makes
-  /// the links that a remote does not keep.
+  /// Why what lies in `arrived`, where nobody else puts anything, is not the whole checkpoint
+  /// `checkpoint` of that manifest, as a sentence. What the manifest says is judged as a whole
+  /// first; then the links are made that a remote does not keep.
   std::optional<std::string> damage_of_arrived(const std::filesystem::path& arrived,
-                                               const std::string& manifest);
+                                               const std::string& manifest,
+                                               const std::filesystem::path& checkpoint);
 
   /// The manifest's whole JSON.
   Json read_manifest(CheckpointRef checkpoint);
@@ -114,9 +117,9 @@ class CheckpointStore final : public CheckpointKeeper {
   };
   Content content_of(const std::filesystem::path& file, std::uint64_t expected_bytes);
   std::optional<std::string> file_damage(const std::filesystem::path& checkpoint,
-                                         const Json& entry);
+                                         const DescribedTree::File& file);
   std::optional<std::string> link_damage(const std::filesystem::path& checkpoint,
-                                         const Json& entry);
+                                         const DescribedTree::Link& link);
 
   FileSystem& files_;
   std::filesystem::path experiment_;

@@ -1,13 +1,12 @@
-// Lists a directory to its depths without a stack, and follows links on paper.
+// Lists a directory to its depths without a stack.
 #include "tuner/store/checkpoint_tree.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <optional>
 
-#include "trainable/values.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/store/described_tree.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -17,16 +16,6 @@ namespace {
 using std::filesystem::path;
 
 Error not_a_checkpoint(const std::string& why) { return machine_error("not a checkpoint: " + why); }
-
-/// nlohmann refuses to write what is not UTF-8.
-bool is_utf8(const std::string& text) {
-  try {
-    (void)Json(text).dump();
-    return true;
-  } catch (const Json::exception&) {
-    return false;
-  }
-}
 
 /// `target` of a link in the directory `from` of `top`, as if it had been written relative to that.
 std::optional<path> relative_target(const path& target, const path& from,
@@ -39,42 +28,11 @@ std::optional<path> relative_target(const path& target, const path& from,
   return std::nullopt;
 }
 
-using Targets = std::map<path, path>;
-
-/// Follows what a kernel would follow, on paper: also through links in the middle of a target.
-bool stays_inside(const Targets& links, const path& name) {
-  constexpr int most_links = 40;  // the kernel's own limit
-  std::vector<path> at;           // the directory that has been come to, from the top
-  std::deque<path> ahead(name.begin(), name.end());
-  for (int followed = 0; !ahead.empty();) {
-    const path part = std::move(ahead.front());
-    ahead.pop_front();
-    if (part.empty() || part == ".") continue;
-    if (part == "..") {
-      if (at.empty()) return false;
-      at.pop_back();
-      continue;
-    }
-    path here;
-    for (const path& above : at) here /= above;
-    here /= part;
-    const auto link = links.find(here);
-    if (link == links.end()) {
-      at.push_back(part);
-    } else if (++followed > most_links) {
-      return true;  // in a circle: it leads nowhere
-    } else {
-      ahead.insert(ahead.begin(), link->second.begin(), link->second.end());
-    }
-  }
-  return true;
-}
-
 void check_links(const path& top, const CheckpointTree& tree) {
-  Targets targets;
-  for (const auto& link : tree.links) targets.emplace(link.name, link.target);
+  LinkMap links;
+  for (const auto& link : tree.links) links.add(link.name.native(), link.target.native());
   for (const auto& link : tree.links) {
-    if (stays_inside(targets, link.name)) continue;
+    if (links.stays_inside(link.name.native())) continue;
     throw not_a_checkpoint("the link " + (top / link.name).native() + " leads to " +
                            link.target.native() +
                            ", out of the directory, and only links that stay in it can be kept");

@@ -24,13 +24,12 @@ struct Evicted {
   std::string manifest;  ///< the text of its manifest.json
 };
 
-/// Whether a manifest is of the checkpoint that has its place there, and not of another one.
-bool is_manifest_of(const Json& manifest, const std::filesystem::path& checkpoint);
-
 /// `checkpoint`: its directory. Nothing if that is there, or if nothing says where it is: what lies
 /// there may be anything.
 std::optional<Evicted> find_evicted(FileSystem& files, const std::filesystem::path& checkpoint);
 
+/// The content of that file.
+std::string evicted_text(const Evicted& evicted);
 /// Synced when it returns. Error (machine).
 void write_evicted(FileSystem& files, const std::filesystem::path& checkpoint,
                    const Evicted& evicted);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/store/history.h"
 #include "tuner/store/paths.h"
 #include "tuner/store/snapshot.h"
@@ -46,12 +47,20 @@ void make_durable_directories(FileSystem& files, const path& directory) {
   }
 }
 
+/// Read as JSON it takes several times its bytes.
+constexpr std::size_t most_spec_bytes = std::size_t{256} << 20;
+
 std::string spec_text(const path& file, const Json& spec) {
+  std::string text;
   try {
-    return spec.dump(2) + "\n";
+    text = spec.dump(2) + "\n";
   } catch (const Json::exception& error) {
     throw user_error("cannot write " + file.native() + ": " + error.what());
   }
+  if (text.size() <= most_spec_bytes) return text;
+  throw user_error("cannot write " + file.native() + ": the spec has " +
+                   std::to_string(text.size()) + " bytes, and may have " +
+                   std::to_string(most_spec_bytes));
 }
 
 /// Puts the journals that nobody has to read any more into the history. Answers those that could
@@ -113,7 +122,7 @@ void refuse_to_write_over(FileSystem& files, const path& directory) {
   }
   const path spec = paths::spec(directory);
   if (!files.exists(spec)) return;
-  const Json content = Json::parse(files.read(spec), nullptr, false);
+  const Json content = parse_shallow(files.read(spec));
   if (!content.is_object() || !content.contains("param_space")) {
     refuse("its experiment.json is none of tune's");
   }
@@ -306,8 +315,13 @@ bool ExperimentStore::exists(FileSystem& files, const path& directory) {
 
 Json ExperimentStore::read_spec(FileSystem& files, const path& directory) {
   const path file = paths::spec(directory);
+  const std::string text = files.read(file);
+  if (text.size() > most_spec_bytes || levels_of(text) > most_file_levels) {
+    throw user_error("cannot understand " + file.native() +
+                     ": it is longer, or nested deeper, than what a run writes there");
+  }
   try {
-    return Json::parse(files.read(file));
+    return Json::parse(text);
   } catch (const Json::exception& error) {
     throw user_error("cannot understand " + file.native() + ": " + error.what());
   }

@@ -68,6 +68,29 @@ struct HoldAnswer {
   std::string place;  ///< which directory is held, as the kernel names it
 };
 
+/// Something else has the name, or stands where a directory belongs on the way to it.
+class PlaceTaken : public Error {
+ public:
+  explicit PlaceTaken(const std::filesystem::path& place)
+      : Error(Fault::machine, "something else is in the place of " + place.native()) {}
+};
+
+/// A directory that was looked up once. What is put below it gets there whatever has its name
+/// meanwhile, and by way of no link: one on the way down is in the place of a directory.
+/// Directories that are missing are made. Names are relative, and have passed `wrong_name`.
+class OpenDirectory {
+ public:
+  virtual ~OpenDirectory() = default;
+  /// PlaceTaken if something has that name.
+  virtual void make_link(const std::filesystem::path& target,
+                         const std::filesystem::path& name) = 0;
+  /// Moves the file or the directory `from` there. A file takes the place of a file or a link of
+  /// that name; PlaceTaken if anything else has it.
+  virtual void take(const std::filesystem::path& from, const std::filesystem::path& name) = 0;
+  /// Moves what has that name to `to`; absent is fine.
+  virtual void give(const std::filesystem::path& name, const std::filesystem::path& to) = 0;
+};
+
 /// All errors are thrown as Error (machine), with path and reason. From any thread.
 class FileSystem {
  public:
@@ -109,6 +132,8 @@ class FileSystem {
   /// Nothing if the next write might leave the stamp as it is: if the last one is too recent for
   /// the clock of the file system, or in the future. Waits a few milliseconds before it says so.
   virtual std::optional<FileStamp> stamp(const std::filesystem::path& file) = 0;
+  /// Error if there is none.
+  virtual std::unique_ptr<OpenDirectory> open_directory(const std::filesystem::path& directory);
   /// Sorted by name. Links are not followed.
   virtual std::vector<DirectoryEntry> list(const std::filesystem::path& directory) = 0;
   /// Those that are missing; not synced.

@@ -15,7 +15,7 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::size_t most_header_bytes = 4096;
+constexpr std::size_t most_empty_bytes = 4096;
 
 /// Gives the events of one journal to `reader`, and checks what a journal of events must hold.
 JournalEnd read_events(FileSystem& files, const path& journal, std::uint64_t first,
@@ -50,7 +50,7 @@ JournalEnd read_events(FileSystem& files, const path& journal, std::uint64_t fir
 /// Whether it is what a driver leaves that dies while it makes an experiment: a header, or less.
 bool is_empty_journal(FileSystem& files, const path& journal) {
   const auto entry = files.entry(journal);
-  if (!entry || !entry->is_regular || entry->bytes > most_header_bytes) return false;
+  if (!entry || !entry->is_regular || entry->bytes > most_empty_bytes) return false;
   const std::string text = files.read(journal);
   if (text.empty()) return true;
   const std::size_t newline = text.find('\n');

@@ -9,6 +9,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/whole_number.h"
 #include "tuner/store/checksum.h"
 
@@ -20,6 +21,8 @@ constexpr int journal_format = 1;
 constexpr std::size_t checksum_chars = std::tuple_size_v<ChecksumDigits>;
 /// No writer makes a longer one, and a file that holds none is not to fill the memory.
 constexpr std::size_t most_line_bytes = std::size_t{256} << 20;
+/// Nor a longer header.
+constexpr std::size_t most_header_bytes = 4096;
 /// A batch of one huge line must not hold its memory for good.
 constexpr std::size_t kept_batch_bytes = 1 << 20;
 
@@ -34,7 +37,8 @@ JournalHeader parse_header(const std::filesystem::path& file, std::string_view t
   const auto refuse = [&] {
     return machine_error(file.native() + " is not a journal: its first line has no header");
   };
-  const Json json = Json::parse(text, nullptr, false);
+  if (text.size() > most_header_bytes) throw refuse();
+  const Json json = parse_shallow(text);
   try {
     const int format = load_whole<int>(json.at("journal"));
     if (format > journal_format) {

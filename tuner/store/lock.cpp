@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trainable/values.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/whole_number.h"
 
 namespace tune {
@@ -36,7 +37,7 @@ LockOwner parse_owner(const path& file, const std::string& text) {
                       "written); if no driver runs there, remove that file");
   };
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_shallow(text);
     LockOwner owner;
     owner.host = json.at("host").get<std::string>();
     owner.pid = load_whole<std::int64_t>(json.at("pid"));

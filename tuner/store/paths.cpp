@@ -143,6 +143,21 @@ std::optional<int> parse_evicted(std::string_view name) {
   return parse_checkpoint(name.substr(0, name.size() - evicted_mark.size()));
 }
 
+std::optional<CheckpointRef> parse_remote_checkpoint(std::string_view directory) {
+  const std::size_t slash = directory.find('/');
+  const std::size_t dot = directory.find('.');
+  if (slash == directory.npos || dot == directory.npos || dot < slash) return std::nullopt;
+  const std::string_view first = directory.substr(0, slash);
+  const std::string_view drawn = directory.substr(dot + 1);
+  const auto trial = parse_trial_id(first);
+  const auto index = parse_checkpoint(directory.substr(slash + 1, dot - slash - 1));
+  constexpr std::size_t most_digits = 64;
+  const bool is_drawn = !drawn.empty() && drawn.size() <= most_digits &&
+                        drawn.find_first_not_of("0123456789abcdef") == drawn.npos;
+  if (!trial || first != to_string(*trial) || !index || !is_drawn) return std::nullopt;
+  return CheckpointRef{*trial, *index};
+}
+
 bool is_checkpoint_aside(std::string_view name) {
   const auto at = name.find(aside_mark);
   return name.starts_with('.') && at != std::string_view::npos &&

@@ -24,6 +24,7 @@
 #include "tuner/files/standard_descriptors.h"
 #include "tuner/store/file_system.h"
 #include "tuner/store/mount_point.h"
+#include "tuner/store/open_directory.h"
 #include "tuner/store/remove_tree.h"
 
 namespace tune {
@@ -324,6 +325,10 @@ class PosixFileSystem : public FileSystem {
   void make_link(const path& target, const path& link) override {
     if (::symlink(target.c_str(), link.c_str()) == 0) return;
     throw file_error("cannot create", link.native(), errno);
+  }
+
+  std::unique_ptr<OpenDirectory> open_directory(const path& directory) override {
+    return open_posix_directory(directory);
   }
 
   std::vector<DirectoryEntry> list(const path& directory) override {

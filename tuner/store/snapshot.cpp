@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/whole_number.h"
 #include "tuner/store/journal.h"
 
@@ -37,7 +38,7 @@ Snapshot read_snapshot(FileSystem& files, const std::filesystem::path& file) {
   line.pop_back();
   const auto text = journal_line_text(line);
   if (!text) throw damaged("its checksum is not that of its content");
-  const Json json = Json::parse(*text, nullptr, false);
+  const Json json = parse_shallow(*text);
   try {
     const int format = load_whole<int>(json.at("snapshot"));
     if (format > snapshot_format) {

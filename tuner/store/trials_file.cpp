@@ -7,6 +7,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/core/whole_number.h"
 #include "tuner/store/journal.h"
 #include "tuner/store/paths.h"
@@ -112,7 +113,7 @@ void TrialsFile::load(int number, std::uint64_t bytes,
       const auto text = journal_line_text(line);
       if (!text) throw damaged(offset, "its checksum is not that of its content");
       if (count == 1) {
-        const Json header = Json::parse(*text, nullptr, false);
+        const Json header = parse_shallow(*text);
         const auto found = header.is_object() ? header.find("trials") : header.end();
         const int format = found != header.end() ? whole_number<int>(*found).value_or(0) : 0;
         if (format > trials_format) {

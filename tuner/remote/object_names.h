@@ -1,0 +1,18 @@
+// Which names files of an experiment have on a remote, and here: of what comes from there, nothing
+// has another one. Those of markers are in markers.h, those of checkpoints in store/paths.h.
+// Knows no store.
+#pragma once
+
+#include <string>
+
+namespace tune {
+
+/// Whether a file of that name is of the state: journal-7.jsonl, CURRENT and the like.
+bool is_of_state(const std::string& name);
+
+/// Whether a file of that name is one of them, here or there: directly in the directory of a trial
+/// or at the top, neither of the state nor of a checkpoint, in no place that is somebody else's.
+/// The spec is one, beside being of the state: it says that something is there.
+bool is_small_file(const std::string& name);
+
+}  // namespace tune
