@@ -24,7 +24,10 @@ class CheckpointBest final : public Callback {
   bool is_best(const Trial& trial, const Result& result) {
     const Objective& objective = options_.objective;
     const auto value = result.find(objective.metric);
-    if (!value || !better(objective.mode, *value, best_)) return false;
+    if (!value) return false;
+    // Repeated, it is the best once more: the trial may have been killed in the save of it.
+    const bool is_best_again = trial.repeats(result) && *value == best_;
+    if (!better(objective.mode, *value, best_) && !is_best_again) return false;
     if (violation(values_of(options_.constraints, trial, result)) > 0) return false;
     best_ = *value;
     return result.training_iteration > options_.grace_period;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -94,6 +95,7 @@ class Console final : public Callback {
   const Experiment* experiment_ = nullptr;  ///< between the steps of a run
   std::set<TrialId> told_of_;  ///< that they run: they may pause and go on without a word
   std::optional<BestTrial> best_;
+  bool best_is_stale_ = false;  ///< it was taken back
   bool knows_earlier_sessions_ = true;
   Seconds started_ = 0;
   Seconds next_draw_ = 0;
@@ -146,7 +148,7 @@ void Console::routine_line(const std::string& text) {
 }
 
 void Console::take_in(const Trial& trial, std::int64_t iteration, double value) {
-  if (best_ ? better(objective_->mode, value, best_->value) : value == value) {
+  if (best_ ? better(objective_->mode, value, best_->value) : std::isfinite(value)) {
     best_ = BestTrial{to_string(trial.id), trial.tag, iteration, value};
   }
 }
@@ -157,11 +159,12 @@ bool Console::is_feasible(const Trial& trial) const {
 
 /// The best one of all results of each trial, by what their last results have to say.
 void Console::take_in_all(const Experiment& experiment) {
-  const bool is_max = objective_->mode == Mode::max;
+  best_.reset();
+  best_is_stale_ = false;
   for (const auto& trial : experiment.trials()) {
     const auto* const summary = trial.summary(objective_->metric);
     if (summary != nullptr && summary->count > 0 && is_feasible(trial)) {
-      const double value = is_max ? summary->max : summary->min;
+      const double value = summary->best(objective_->mode);
       take_in(trial, summary->last == value ? trial.iteration : 0, value);
     }
   }
@@ -238,6 +241,7 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
     rate_since_ = now;
     rate_results_ = experiment.results();
   }
+  if (best_is_stale_) take_in_all(experiment);
   ConsoleView view;
   view.name = info_.name;
   for (const Objective& objective : info_.objectives) view.metrics.push_back(objective.metric);
@@ -289,8 +293,13 @@ void Console::on_trial_start(const Trial& trial) {
   routine_line(trial.tag.empty() ? text : text + ": " + trial.tag);
 }
 
-void Console::on_trial_restore(const Trial& trial, const Checkpoint*) {
+void Console::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) {
   const bool is_clone = !trial.lineage.empty() && trial.lineage.back().attempt == trial.attempt;
+  // What it takes back may have been the best of all. To look at all trials waits for the next
+  // time that the best is shown.
+  const bool takes_back =
+      best_ && (is_clone || best_->iteration > (checkpoint != nullptr ? checkpoint->iteration : 0));
+  if (takes_back && best_->trial == to_string(trial.id)) best_is_stale_ = true;
   if (!is_clone || !told_of_.insert(trial.id).second) return;
   const Cloning& cloning = trial.lineage.back();
   std::string text = to_string(trial.id) + " goes on";
@@ -345,10 +354,8 @@ void Console::on_trial_error(const Trial& trial) {
 
 void Console::on_experiment_end(const Experiment& experiment) {
   experiment_ = nullptr;
-  if (objective_ && !info_.constraints.empty()) {  // a later result may have broken them
-    best_.reset();
-    take_in_all(experiment);
-  }
+  // A later result may have broken them.
+  if (objective_ && !info_.constraints.empty()) take_in_all(experiment);
   ConsoleView last = view(experiment, 0);
   // Of the whole session: the last two seconds of one, or all of a short one, say nothing.
   const auto results = static_cast<double>(experiment.results() - earlier_results_);
@@ -368,7 +375,7 @@ void Console::summarise(const Experiment& experiment) {
     for (const auto& trial : experiment.trials()) {
       const auto* const summary = trial.summary(metric);
       if (summary == nullptr || summary->count == 0 || !is_feasible(trial)) continue;
-      ranked.emplace_back(mode == Mode::max ? summary->max : summary->min, &trial);
+      ranked.emplace_back(summary->best(mode), &trial);
     }
     const auto shown = std::min(ranked.size(), static_cast<std::size_t>(options_.best_trials));
     const auto end = ranked.begin() + static_cast<std::ptrdiff_t>(shown);

@@ -1,7 +1,6 @@
 #include "schedulers/standing.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace tune {
@@ -20,8 +19,7 @@ std::optional<Standing> Yardstick::of(const Trial& trial) const {
 std::optional<Standing> Yardstick::make(std::optional<double> time,
                                         std::optional<double> value) const {
   if (!time || std::isnan(*time)) return std::nullopt;
-  const double score = value.value_or(std::numeric_limits<double>::quiet_NaN());
-  return Standing{*time, objective_.mode == Mode::max ? score : -score};
+  return Standing{*time, score_of(objective_.mode, value)};
 }
 
 }  // namespace tune

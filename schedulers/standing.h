@@ -13,7 +13,7 @@ namespace tune {
 /// Where a trial stands after a result.
 struct Standing {
   double time = 0;   ///< in units of the time attribute; never NaN
-  double score = 0;  ///< larger is better, whatever the mode; NaN, worse than all: no number
+  double score = 0;  ///< larger is better, whatever the mode; NaN, worse than all: no finite number
 };
 
 /// Reads standings.

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
+#include "callbacks/result_rows.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/math/pareto.h"
@@ -29,6 +33,16 @@ ExperimentSpec recorded_spec(const Json& json) {
   std::vector<Problem> ignored;
   spec = parse_recorded_spec(json, Catalogue{}, ignored);
   return spec;
+}
+
+/// But for what the driver has in tables under names of its own.
+Json reported_in(const std::string& text) {
+  Json reported;
+  const Json all = Json::parse(text);
+  for (const auto& [name, value] : all.items()) {
+    if (!is_drivers_column(name)) reported[name] = value;
+  }
+  return reported;
 }
 
 }  // namespace
@@ -59,8 +73,7 @@ double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope 
     case Scope::last:
       return summary->last;
     case Scope::all:
-      if (summary->count == 0) break;
-      return mode == Mode::max ? summary->max : summary->min;
+      return summary->best(mode);
     case Scope::avg:
       return summary->average();
     case Scope::last_5_avg:
@@ -97,10 +110,7 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   result.path = paths::trial(directory_, trial.id);
   result.error = *trial.error;
   if (!trial.last_metrics.empty()) {
-    const Json reported = Json::parse(trial.last_metrics.text());
-    for (const auto& [name, value] : reported.items()) {
-      if (!is_drivers_column(name)) result.metrics[name] = value;
-    }
+    result.metrics = reported_in(trial.last_metrics.text());
     result.metrics["training_iteration"] = trial.iteration;
     result.metrics["time_total_s"] = trial.time_total_s;
   }
@@ -128,18 +138,90 @@ std::vector<TrialResult> ResultGrid::errors() const {
 }
 
 std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope scope) const {
-  std::optional<TrialId> best;
-  double best_value = std::numeric_limits<double>::quiet_NaN();
+  const auto best = best_trials(objective, scope, 1);
+  return best.empty() ? std::nullopt : std::optional(best.front());
+}
+
+std::vector<TrialId> ResultGrid::best_trials(const Objective& objective, Scope scope,
+                                             std::size_t n) const {
+  settle();
+  std::vector<std::pair<double, TrialId>> ranked;
   for (const auto& trial : experiment_.trials()) {
     const double value = value_of(trial, objective.metric, objective.mode, scope);
-    if (!better(objective.mode, value, best_value) || !is_feasible(trial)) continue;
-    best = trial.id;
-    best_value = value;
+    if (std::isfinite(value) && is_feasible(trial)) ranked.emplace_back(value, trial.id);
   }
+  const auto end = ranked.begin() + std::min(std::ssize(ranked), static_cast<std::ptrdiff_t>(n));
+  std::partial_sort(ranked.begin(), end, ranked.end(), [&](const auto& a, const auto& b) {
+    if (better(objective.mode, a.first, b.first)) return true;
+    return a.first == b.first && a.second < b.second;
+  });
+  std::vector<TrialId> best;
+  std::transform(ranked.begin(), end, std::back_inserter(best),
+                 [](const auto& each) { return each.second; });
   return best;
 }
 
+void ResultGrid::settle() const {
+  if (std::exchange(is_settled_, true)) return;
+  for (const auto& trial : experiment_.trials()) {
+    if (trial.summaries_in_doubt) settle(trial.id);
+  }
+}
+
+void ResultGrid::settle(TrialId id) const {
+  const Trial& trial = experiment_.trial(id);
+  const auto file = paths::trial(directory_, id) / "result.json";
+  const auto begin = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
+  const auto end = static_cast<double>(trial.iteration);
+  const auto each_row = [&](const Experiment::UseResult& use) {
+    read_result_rows(file, [&](const Metrics& row) {
+      const auto iteration = row.find("training_iteration");
+      if (iteration && *iteration > begin && *iteration <= end) use(row);
+    });
+  };
+  // A file that lacks rows knows no more than memory does.
+  std::optional<double> last;
+  each_row([&](const Metrics& row) { last = row.find("training_iteration"); });
+  if (last == end) experiment_.summarise_anew(id, each_row);
+}
+
+std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
+                                                       const Objective& objective) const {
+  const auto value = [&](Scope scope) {
+    return value_of(trial, objective.metric, objective.mode, scope);
+  };
+  const double best = value(Scope::all);
+  if (std::isnan(best)) return std::nullopt;
+  if (value(Scope::last) == best) return trial.iteration;
+  if (spec_.checkpoint_config.checkpoint_score_attribute == objective.metric) {
+    const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
+    for (auto each = trial.checkpoints.rbegin(); each != trial.checkpoints.rend(); ++each) {
+      if (each->score == best && each->iteration > begin) return each->iteration;
+    }
+  }
+  return iteration_of(paths::trial(directory_, trial.id) / "result.json", objective.metric, best);
+}
+
+void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) const {
+  const Trial& trial = experiment_.trial(*parse_trial_id(result.trial_id));
+  result.best_iteration = best_iteration(trial, objective);
+  if (!result.best_iteration) return;
+  if (*result.best_iteration == trial.iteration) {
+    result.best_metrics = result.metrics;
+    return;
+  }
+  const auto wanted = static_cast<double>(*result.best_iteration);
+  read_result_rows(result.path / "result.json", [&](const Metrics& row) {
+    if (row.find("training_iteration") != wanted) return;
+    result.best_metrics = reported_in(row.text);
+    result.best_metrics["training_iteration"] = *result.best_iteration;
+    if (const auto total_s = row.find("time_total_s"))
+      result.best_metrics["time_total_s"] = *total_s;
+  });
+}
+
 ParetoFront ResultGrid::pareto_front(Scope scope) const {
+  settle();
   const auto& objectives = spec_.objectives;
   std::vector<TrialId> ids;
   std::vector<Scores> points;
@@ -223,7 +305,9 @@ TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::opti
     throw user_error("no trial in " + directory_.string() + " has reported a number for '" +
                      objective.metric + "'");
   }
-  return (*this)[index_of(*best)];
+  TrialResult result = (*this)[index_of(*best)];
+  if (scope == Scope::all) add_best_row(result, objective);
+  return result;
 }
 
 }  // namespace tune

@@ -40,6 +40,10 @@ struct TrialResult {
   TrialState state = TrialState::pending;
   Json config;
   Json metrics;  ///< of the last result, with training_iteration and time_total_s; null: none
+  /// The same of the best one, where one trial was asked for as the best of all results; null: its
+  /// result.json is not there.
+  Json best_metrics;
+  std::optional<std::int64_t> best_iteration;       ///< of that
   std::optional<std::filesystem::path> checkpoint;  ///< the latest
   std::vector<CheckpointPath> best_checkpoints;     ///< what retention kept, best first
   std::string error;                                ///< of the last failure; empty if it ended well
@@ -76,6 +80,13 @@ class ResultGrid {
                           Scope scope = Scope::all) const;
   /// The same as an id; nothing if no trial has a number there.
   std::optional<TrialId> best_trial(const Objective& objective, Scope scope) const;
+  /// At most `n` of them, best first; of equal ones the earlier first.
+  std::vector<TrialId> best_trials(const Objective& objective, Scope scope, std::size_t n) const;
+  /// Fills in `best_metrics` and `best_iteration`.
+  void add_best_row(TrialResult& result, const Objective& objective) const;
+  /// Of which iteration the best of all results of the trial is, by its last result, its
+  /// checkpoints' scores and its result.json; nothing if none of them has it.
+  std::optional<std::int64_t> best_iteration(const Trial& trial, const Objective& objective) const;
 
   /// By the experiment's own metrics.
   ParetoFront pareto_front(Scope scope = Scope::last) const;
@@ -85,12 +96,19 @@ class ResultGrid {
   /// If no trial with a result does: that, as a sentence with the one that comes nearest.
   std::optional<std::string> none_feasible() const;
 
+  /// Makes good what trials have come to, by their result.json, where memory alone does not know
+  /// (Trial::summaries_in_doubt). What is asked for the best does so itself.
+  void settle() const;
+
   const Experiment& experiment() const { return experiment_; }
   const ExperimentSpec& spec() const { return spec_; }
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
-  Experiment experiment_;
+  void settle(TrialId id) const;
+
+  mutable Experiment experiment_;  ///< `settle` completes what was read
+  mutable bool is_settled_ = false;
   ExperimentSpec spec_;
   std::filesystem::path directory_;
   std::vector<Constraint> constraints_;

@@ -23,21 +23,16 @@ std::string named_with_state(const Trial& trial) {
   return to_string(trial.id) + (ended_well ? "" : std::string(", ") + to_string(trial.state));
 }
 
-std::optional<std::int64_t> best_iteration(const ResultGrid& grid, const Trial& trial,
-                                           const Objective& objective) {
+std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
+                               const Objective& objective) {
   const auto value = [&](Scope scope) {
-    return value_of(trial, objective.metric, objective.mode, scope);
+    return format_metric(value_of(trial, objective.metric, objective.mode, scope));
   };
-  const double best = value(Scope::all);
-  if (std::isnan(best)) return std::nullopt;
-  if (is_scored_by(grid.spec(), objective)) {
-    for (const Checkpoint& checkpoint : trial.checkpoints) {
-      if (checkpoint.score == best) return checkpoint.iteration;
-    }
-  }
-  if (value(Scope::last) == best) return trial.iteration;
-  const auto file = paths::trial(grid.directory(), trial.id) / "result.json";
-  return iteration_of(file, objective.metric, best);
+  const auto best = grid.best_iteration(trial, objective);
+  const bool is_named = best && *best != trial.iteration;
+  return value(Scope::all) + " at its best" +
+         (is_named ? " (iteration " + std::to_string(*best) + ")" : "") + ", " +
+         value(Scope::last) + " at the last iteration, " + std::to_string(trial.iteration);
 }
 
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
@@ -47,7 +42,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
     return why.empty() ? "none" : "none: " + why;
   }
   const auto& attribute = grid.spec().checkpoint_config.checkpoint_score_attribute;
-  const auto best = best_iteration(grid, trial, objective);
+  const auto best = grid.best_iteration(trial, objective);
   const bool is_scored = is_scored_by(grid.spec(), objective) && !std::isnan(checkpoint->score);
   const double best_value = value_of(trial, objective.metric, objective.mode, Scope::all);
   const bool is_of_best =

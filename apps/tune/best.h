@@ -13,10 +13,10 @@ namespace tune {
 /// "trial_00003"; "trial_00003, ERROR" if it has not ended well.
 std::string named_with_state(const Trial& trial);
 
-/// Of which iteration the best of all results is, by the trial's last result, its checkpoints'
-/// scores and its result.json; nothing if none of them has it.
-std::optional<std::int64_t> best_iteration(const ResultGrid& grid, const Trial& trial,
-                                           const Objective& objective);
+/// "0.25 at its best (iteration 7), 0.31 at the last iteration, 12"; where the best is the last, no
+/// iteration is named twice.
+std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
+                               const Objective& objective);
 
 /// Its path with its iteration and score, and of which iteration the best result is if that is
 /// another one. Null: "none", and why.

@@ -403,11 +403,16 @@ void add_look_commands(CLI::App& app, Line& line) {
       add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
                   "  tune best results/digits\n"
                   "  tune best results/digits --metric loss --mode min --scope last\n"
+                  "  tune best results/digits -n 5\n"
                   "  cp -r \"$(tune best results/digits --json | jq -r "
                   "'.best_checkpoints[0].path')\" model\n");
   add_directory(*best, line.best.directory);
   add_metric(*best, line.best);
-  best->add_flag("--json", line.best.json, "As a JSON object, or a list of a front's");
+  best->add_option("-n", line.best.count, "List the K best trials")
+      ->type_name("K")
+      ->check(above_zero());
+  best->add_flag("--json", line.best.json,
+                 "As a JSON object, or a list with -n and of several metrics");
 
   CLI::App* const checkpoints =
       add_command(app, "checkpoints", "List the checkpoints, and verify them",

@@ -151,6 +151,7 @@ struct BestRequest {
   std::string metric;  ///< empty: the experiment's own
   std::string mode;
   std::string scope;  ///< empty: the best of all results; of several metrics the last
+  std::optional<std::int64_t> count = {};  ///< a list of so many trials; none: the best one
   bool json = false;
 };
 int best_command(const BestRequest& request);

@@ -55,6 +55,7 @@ struct Judged {
 Judged judge(const ResultGrid& grid, const SearchSpace& space, const Objective& objective,
              Scope scope) {
   const std::vector<Axis> axes = axes_of(space);
+  grid.settle();
   Judged judged;
   for (const Trial& trial : grid.experiment().trials()) {
     if (trial.state != TrialState::terminated && trial.state != TrialState::paused) continue;

@@ -152,7 +152,7 @@ Json best_checkpoints_json(const TrialResult& result) {
   return list;
 }
 
-/// What is said of a trial that is among the best.
+/// What is said of a trial that is among the best, by several metrics or by one.
 Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& result, Scope scope) {
   const Checkpoint* const latest = trial.latest_checkpoint();
   const std::string why = why_no_checkpoint(grid.spec(), trial);
@@ -207,6 +207,54 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
   return exit_ok;
 }
 
+/// The same with what it is best by.
+Json to_json(const ResultGrid& grid, const TrialResult& result, const Objective& objective,
+             Scope scope) {
+  const Trial& trial = grid.experiment().trial(*parse_trial_id(result.trial_id));
+  Json json = to_json(grid, trial, result, scope);
+  json["best_iteration"] = result.best_iteration ? Json(*result.best_iteration) : Json();
+  json["best_metrics"] = result.best_metrics;
+  json["metric"] = objective.metric;
+  json["mode"] = to_string(objective.mode);
+  json["value"] = value_of(trial, objective.metric, objective.mode, scope);
+  json["is_in_doubt"] = trial.summaries_in_doubt;
+  return json;
+}
+
+int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope scope,
+                     const BestRequest& request) {
+  (void)grid.best_result(objective.metric, objective.mode, scope);  // why there is none, if so
+  const auto wanted = static_cast<std::size_t>(*request.count);
+  Json list = Json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const TrialId id : grid.best_trials(objective, scope, wanted)) {
+    TrialResult result = grid[index_of(id)];
+    grid.add_best_row(result, objective);
+    const Trial& trial = grid.experiment().trial(id);
+    const auto value = [&](Scope of) {
+      return format_metric(value_of(trial, objective.metric, objective.mode, of));
+    };
+    rows.push_back({result.trial_id, to_string(trial.state), value(scope),
+                    result.best_iteration ? std::to_string(*result.best_iteration) : "-",
+                    value(Scope::last), std::to_string(trial.iteration), trial.tag});
+    list.push_back(to_json(grid, result, objective, scope));
+  }
+  if (request.json) {
+    print_json(list);
+    return exit_ok;
+  }
+  const std::string of_scope = std::string(" (") + to_string(scope) + ")";
+  print_table({{"trial"},
+               {"state"},
+               {objective.metric + of_scope, true},
+               {"best at", true},
+               {"last", true},
+               {"iterations", true},
+               {"config"}},
+              rows);
+  return exit_ok;
+}
+
 }  // namespace
 
 int best_command(const BestRequest& request) {
@@ -216,22 +264,21 @@ int best_command(const BestRequest& request) {
   const ResultGrid& grid = look.grid;
   const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
   if (grid.spec().objectives.size() > 1 && !is_one_asked_for) {
+    if (request.count) {
+      throw user_error("-n needs one metric to rank trials by: --metric NAME");
+    }
     // Each metric's best may be of another result: no trial has ever been there.
     return show_front(grid, asked_for.value_or(Scope::last), request.json);
   }
   const Scope scope = asked_for.value_or(Scope::all);
   const Objective objective = objective_for(grid, request.metric, request.mode);
-  const TrialResult best = grid.best_result(objective.metric, objective.mode, scope);
+  if (request.count) return show_best_trials(grid, objective, scope, request);
+  TrialResult best = grid.best_result(objective.metric, objective.mode, scope);
+  grid.add_best_row(best, objective);
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
   const double value = value_of(trial, objective.metric, objective.mode, scope);
   if (request.json) {
-    Json json = to_json(grid, trial, best, scope);
-    const auto iteration = best_iteration(grid, trial, objective);
-    json["best_iteration"] = iteration ? Json(*iteration) : Json();
-    json["metric"] = objective.metric;
-    json["mode"] = to_string(objective.mode);
-    json["value"] = value;
-    print_json(json);
+    print_json(to_json(grid, best, objective, scope));
     return exit_ok;
   }
   std::vector<std::pair<std::string, std::string>> lines = {
@@ -241,7 +288,18 @@ int best_command(const BestRequest& request) {
       {"iterations", std::to_string(trial.iteration)},
   };
   add_config(best.config, lines);
-  lines.emplace_back("metrics", best.metrics.dump());
+  const bool is_last = best.best_iteration == trial.iteration;
+  if (!is_last) {
+    lines.emplace_back("best result", best.best_metrics.is_null()
+                                          ? "not known: its result.json is not there"
+                                          : best.best_metrics.dump());
+  }
+  lines.emplace_back(is_last ? "best result, the last" : "last result", best.metrics.dump());
+  if (trial.summaries_in_doubt) {
+    lines.emplace_back("in doubt",
+                       "it went back to a checkpoint, and without its result.json it "
+                       "is not known which results were taken back");
+  }
   const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
   const Checkpoint* const latest = trial.latest_checkpoint();
   const Checkpoint* const kept = order.empty() ? latest : &trial.checkpoints[order.front()];

@@ -102,12 +102,7 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   const Trial& trial = results.experiment().trial(*best);
   const TrialResult result = results[index_of(*best)];
   lines.emplace_back("best trial", named_with_state(trial));
-  const auto value = [&](Scope scope) {
-    return format_metric(value_of(trial, objective->metric, objective->mode, scope));
-  };
-  lines.emplace_back(objective->metric, value(Scope::all) + " at its best, " + value(Scope::last) +
-                                            " at the last iteration, " +
-                                            std::to_string(trial.iteration));
+  lines.emplace_back(objective->metric, best_and_last_text(results, trial, *objective));
   add_config(result.config, lines);
   const auto order = rank_checkpoints(trial.checkpoints, results.spec().checkpoint_config);
   const Checkpoint* const kept = order.empty() ? nullptr : &trial.checkpoints[order.front()];

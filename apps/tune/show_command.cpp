@@ -236,6 +236,7 @@ class LogPrinter {
 int show_command(const ShowRequest& request) {
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
+  grid.settle();
   const Trial& trial = find_trial(grid, request.trial);
   const std::string awaited = awaited_of(look, trial);
   if (request.json) {

@@ -57,7 +57,7 @@ Json best_json(const ResultGrid& grid) {
   const auto best = objective ? grid.best_trial(*objective, Scope::all) : std::nullopt;
   if (!best) return nullptr;
   const Trial& trial = grid.experiment().trial(*best);
-  const auto iteration = best_iteration(grid, trial, *objective);
+  const auto iteration = grid.best_iteration(trial, *objective);
   return {{"trial_id", to_string(trial.id)},
           {"state", to_string(trial.state)},
           {"metric", objective->metric},
@@ -237,8 +237,7 @@ std::string best_text(const ResultGrid& grid) {
   const Trial& trial =
       grid.experiment().trial(*parse_trial_id(best["trial_id"].get<std::string>()));
   return named_with_state(trial) + ", " + best["metric"].get<std::string>() + " " +
-         format_metric(best["value"]) + " at its best, " + format_metric(best["last"]) +
-         " at the last iteration, " + best["training_iteration"].dump() +
+         best_and_last_text(grid, trial, *sole(grid.spec().objectives)) +
          (tag.empty() ? "" : " (" + tag + ")");
 }
 

@@ -1,5 +1,6 @@
 #include "tuner/core/objective.h"
 
+#include <cmath>
 #include <limits>
 
 #include "tests/support/catch.h"
@@ -20,15 +21,22 @@ TEST_CASE("A score is better if it is larger for max and smaller for min", "[obj
   CHECK_FALSE(better(Mode::min, 1, 1));
 }
 
-TEST_CASE("NaN is worse than everything in both modes and no better than itself",
+TEST_CASE("What is not finite is worse than every number in both modes, and no better than another",
           "[objective][unit]") {
+  const double others[] = {not_a_number, infinity, -infinity};
   for (const Mode mode : {Mode::min, Mode::max}) {
-    for (const double number : {0.0, infinity, -infinity}) {
-      CHECK(better(mode, number, not_a_number));
-      CHECK_FALSE(better(mode, not_a_number, number));
+    for (const double other : others) {
+      for (const double number : {0.0, 1e300, -1e300}) {
+        CHECK(better(mode, number, other));
+        CHECK_FALSE(better(mode, other, number));
+      }
+      for (const double another : others) CHECK_FALSE(better(mode, other, another));
+      CHECK(std::isnan(score_of(mode, other)));
     }
-    CHECK_FALSE(better(mode, not_a_number, not_a_number));
+    CHECK(std::isnan(score_of(mode, std::nullopt)));
   }
+  CHECK(score_of(Mode::min, 2) == -2);
+  CHECK(score_of(Mode::max, 2) == 2);
 }
 
 TEST_CASE("An experiment has a sole objective if it has one and no other", "[objective][unit]") {

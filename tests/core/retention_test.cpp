@@ -65,14 +65,14 @@ TEST_CASE("make_best_n keeps the best, the newer of equals, and NaN last in both
       {2, Mode::min, {2, 2, 2}, ".xx"},
       {1, Mode::max, {not_a_number, 1, not_a_number}, ".x."},
       {1, Mode::min, {not_a_number, 1, not_a_number}, ".x."},
-      {1, Mode::max, {-infinity, not_a_number}, "x."},
-      {1, Mode::min, {infinity, not_a_number}, "x."},
+      {1, Mode::max, {-infinity, not_a_number}, ".x"},
+      {1, Mode::min, {infinity, not_a_number}, ".x"},
       {2, Mode::max, {not_a_number, 1, not_a_number}, ".xx"},
       {1, Mode::min, {not_a_number, not_a_number, not_a_number}, "..x"},
       {0, Mode::max, {1, 2}, ".."},
       {9, Mode::max, {1, not_a_number}, "xx"},
-      {1, Mode::max, {infinity, 1}, "x."},
-      {1, Mode::min, {-infinity, -1}, "x."},
+      {1, Mode::max, {infinity, 1, infinity}, ".x."},
+      {1, Mode::min, {-infinity, -1, -infinity}, ".x."},
       {3, Mode::max, {}, ""},
   };
   for (const Case& c : cases) {

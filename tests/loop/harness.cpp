@@ -48,8 +48,8 @@ ExperimentSpec with(ExperimentSpec spec, const Json& fields) {
   return spec;
 }
 
-std::unique_ptr<Stopper> make_stoppers(std::int64_t iterations, std::optional<Seconds> budget_s) {
-  std::vector<std::unique_ptr<Stopper>> stoppers;
+std::unique_ptr<Stopper> make_stoppers(std::int64_t iterations, std::optional<Seconds> budget_s,
+                                       std::vector<std::unique_ptr<Stopper>> stoppers) {
   stoppers.push_back(make_max_iteration(iterations));
   if (budget_s) stoppers.push_back(make_time_budget(*budget_s));
   return make_any_of(std::move(stoppers));
@@ -91,7 +91,9 @@ LoopEnd Harness::run() {
                     given_scheduler  ? std::move(given_scheduler)
                     : make_scheduler ? make_scheduler()
                                      : std::make_unique<Fifo>(),
-                    make_stoppers(iterations, in_force.time_budget_s)};
+                    make_stoppers(iterations, in_force.time_budget_s,
+                                  make_more_stoppers ? make_more_stoppers()
+                                                     : std::vector<std::unique_ptr<Stopper>>())};
   };
   const auto make_policies = [&] {
     Policies made = make_under(spec, trials);

@@ -69,6 +69,8 @@ class Harness {
   FakeProgram program;
   /// Given `trials`.
   std::function<std::unique_ptr<Searcher>(int)> make_searcher = make_counting_searcher;
+  /// Beside the one for `iterations`.
+  std::function<std::vector<std::unique_ptr<Stopper>>()> make_more_stoppers;
   std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
   /// For all runs, if `scheduler` is null.
   std::function<std::unique_ptr<Scheduler>()> make_scheduler;

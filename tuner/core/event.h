@@ -45,6 +45,7 @@ struct AttemptStarted {
   int checkpoint = 0;     ///< index in the trial, or 0: from scratch or `start_checkpoint`
   std::vector<int> gpus;  ///< devices it holds
   std::optional<TrialId> donor = {};  ///< `checkpoint` is one of this trial's
+  bool saves_itself = false;  ///< no result's decision says of which results there are checkpoints
 };
 
 /// The attempt's process runs: who to end if the driver dies.

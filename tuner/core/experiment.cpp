@@ -15,24 +15,8 @@ namespace {
   throw std::invalid_argument(sentence);
 }
 
-void take_in(MetricSummary& summary, double value) {
-  summary.last = value;
-  if (std::isnan(value)) return;
-  summary.min = summary.count == 0 ? value : std::min(summary.min, value);
-  summary.max = summary.count == 0 ? value : std::max(summary.max, value);
-  summary.sum += value;
-  ++summary.count;
-}
-
 /// A search may keep very many trials that have ended: what only a running one needs goes.
 void make_small(Trial& trial) {
-  for (auto& summary : trial.summaries) {
-    summary.ended_average_5 = trial.average_of_last_5(summary);
-    summary.ended_average_10 = trial.average_of_last_10(summary);
-  }
-  trial.recent.clear();
-  trial.recent.shrink_to_fit();
-  trial.summaries.shrink_to_fit();
   trial.checkpoints.shrink_to_fit();
   trial.lineage.shrink_to_fit();
   trial.why.shrink_to_fit();
@@ -117,9 +101,11 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
     trial.held.reset();
     trial.ended = time;
     set_donor(trial, std::nullopt);
+    drop_recent(trial.summaries, trial.recent);
     make_small(trial);
     positions_.erase(trial.id);
   }
+  if (state != TrialState::running) thin_marks(trial);
   take_its_place(trial, last_event_ + 1);
 }
 
@@ -225,15 +211,24 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
-  note_start(trial, owner.id, checkpoint, time);
+  start_from(trial, owner.id, checkpoint, time);
+  trial.saves_itself = event.saves_itself;
   trial.stopping = trial.last_save_due = trial.pausing = false;
   if (trial.ended_by == EndedBy::nobody) trial.why.clear();
   trial.not_before = 0;
-  rewind(trial, checkpoint);
   if (event.donor) {
     set_donor(trial, DonorCheckpoint{*event.donor, event.checkpoint, trial.donor->attempt});
   }
   if (trial.started == 0) trial.started = time;
+}
+
+/// The trial goes back to the checkpoint, or to the start.
+void Experiment::start_from(Trial& trial, TrialId owner, const Checkpoint* checkpoint,
+                            Seconds time) {
+  const bool begins_anew = note_start(trial, owner, checkpoint, time);
+  if (begins_anew) trial.counted_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
+  rewind_summaries(trial, owner, checkpoint);
+  rewind(trial, checkpoint);
 }
 
 void Experiment::on(const ProcessStarted& event, Seconds) {
@@ -254,15 +249,26 @@ void Experiment::on(const ResultReported& event, Seconds time) {
   trial.timesteps_total = result.timesteps_total;
   trial.episodes_total = result.episodes_total;
   trial.last_metrics = result.metrics.text;
+  trial.counted_iteration = std::max(trial.counted_iteration, trial.iteration);
   take_in(trial, result.metrics);
+  if (event.decision.checkpoint || trial.saves_itself) set_mark(trial, trial.iteration);
   // A wish to stop it, too, outlasts the result, and is not delayed for a save.
   const bool ends = event.decision.action == Action::stop;
   trial.last_save_due = ends && event.decision.checkpoint && !trial.stopping;
   if (ends && !trial.stopping) note_end(trial, event);
+  const bool is_judged = trial.ended_by == EndedBy::rule || trial.ended_by == EndedBy::scheduler;
+  if (trial.last_save_due && is_judged) {
+    trial.end_iteration = trial.iteration;
+  } else if (!ends && trial.iteration >= trial.end_iteration) {
+    trial.end_iteration = 0;  // a changed rule lets it go on
+  }
   trial.stopping = trial.stopping || ends;
   trial.stopped_by_rule = event.decision.by_rule;
   trial.pausing = event.decision.action == Action::pause;
-  if (!trial.stopping) trial.why = trial.pausing ? event.decision.why.words() : "";
+  const bool is_on_its_way = trial.end_iteration != 0;  // where it ends, and why, is known
+  if (!trial.stopping && !is_on_its_way) {
+    trial.why = trial.pausing ? event.decision.why.words() : "";
+  }
   if (event.decision.resources) trial.resources = *event.decision.resources;
   if (event.decision.exploit) exploit(trial, *event.decision.exploit, time);
   ++results_;
@@ -270,60 +276,17 @@ void Experiment::on(const ResultReported& event, Seconds time) {
 
 void Experiment::note_end(Trial& trial, const ResultReported& event) const {
   const Decision& decision = event.decision;
-  trial.why.clear();
   if (event.result.done) {
     trial.ended_by = EndedBy::done;
+    trial.why.clear();
   } else if (stop_ends_trials()) {
     trial.ended_by = EndedBy::run;
     trial.why = stop_reason_;
   } else {
     trial.ended_by = decision.by_rule ? EndedBy::rule : EndedBy::scheduler;
-    trial.why = decision.why.words();
+    // One that comes once more to where it had lost, has the reason that it had.
+    if (trial.end_iteration == 0 || !decision.why.empty()) trial.why = decision.why.words();
   }
-}
-
-void Experiment::take_in(Trial& trial, const Metrics& metrics) {
-  trial.summaries.reserve(metrics.numbers.size());
-  trial.recent.reserve(metrics.numbers.size());
-  std::size_t next = 0;  // results mostly repeat their order
-  for (const auto& metric : metrics.numbers) {
-    const std::size_t i = position_of(trial, metric.name, next);
-    if (i == trial.summaries.size()) {
-      if (i >= most_summaries || is_drivers_column(metric.name)) continue;
-      trial.summaries.push_back({.name = metric_name(metric.name)});
-      const auto wide = positions_.find(trial.id);
-      if (wide != positions_.end()) wide->second.emplace(trial.summaries.back().name, i);
-    }
-    if (i >= trial.recent.size()) trial.recent.resize(trial.summaries.size());
-    tune::take_in(trial.summaries[i], metric.value);
-    trial.recent[i].take_in(metric.value);
-    next = i + 1;
-  }
-}
-
-/// Where the summary of `metric` is, tried at `hint` first, or will be.
-std::size_t Experiment::position_of(const Trial& trial, std::string_view metric, std::size_t hint) {
-  constexpr std::size_t few = 64;  ///< are looked at one by one
-  const auto& summaries = trial.summaries;
-  if (hint < summaries.size() && summaries[hint].name == metric) return hint;
-  if (summaries.size() <= few) {
-    std::size_t i = 0;
-    while (i < summaries.size() && summaries[i].name != metric) ++i;
-    return i;
-  }
-  auto& positions = positions_[trial.id];
-  if (positions.size() != summaries.size()) {
-    positions.clear();
-    positions.reserve(2 * summaries.size());
-    for (std::size_t i = 0; i < summaries.size(); ++i) positions.emplace(summaries[i].name, i);
-  }
-  const auto found = positions.find(metric);
-  return found != positions.end() ? found->second : summaries.size();
-}
-
-const std::string& Experiment::metric_name(std::string_view name) {
-  const auto known = metric_names_.find(name);
-  return known != metric_names_.end() ? *known : *metric_names_.emplace(name).first;
 }
 
 void Experiment::on(const CheckpointCommitted& event, Seconds) {
@@ -339,7 +302,13 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   checkpoints.insert(after, event.checkpoint);
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
-  if (event.checkpoint.iteration == trial.iteration) trial.last_save_due = false;
+  if (event.checkpoint.iteration == trial.iteration) {
+    trial.last_save_due = false;
+    // Nobody had decided on it with the result.
+    const bool is_marked = !trial.marks.empty() && trial.marks.back().iteration == trial.iteration;
+    if (!is_marked && trial.iteration > 0) set_mark(trial, trial.iteration);
+  }
+  thin_marks(trial);
   // One that was on its way when the trial became a clone is of what it was before.
   if (trial.donor && trial.attempt > trial.donor->attempt) set_donor(trial, std::nullopt);
   ++saves_.committed;
@@ -369,6 +338,7 @@ void Experiment::on(const CheckpointsDropped& event, Seconds) {
     }
   }
   if (is_final(trial.state)) trial.checkpoints.shrink_to_fit();
+  thin_marks(trial);
 }
 
 void Experiment::on(const CheckpointDamaged& event, Seconds time) {
@@ -379,8 +349,7 @@ void Experiment::on(const CheckpointDamaged& event, Seconds time) {
   const bool just_started = restored.iteration == restored.restored_iteration;
   if (restored.state != TrialState::running || !just_started) return;
   const auto [owner, checkpoint] = restore_point(restored.id);
-  note_start(restored, owner, checkpoint, time);
-  rewind(restored, checkpoint);
+  start_from(restored, owner, checkpoint, time);
   if (owner == restored.id) {
     set_donor(restored, std::nullopt);
   } else {
@@ -478,6 +447,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.not_before = 0;
   trial.stopping = trial.last_save_due = false;
   trial.stopped_by_rule = false;
+  trial.end_iteration = 0;
   trial.ended_by = EndedBy::nobody;
   trial.why.clear();
   if (event.from_scratch) {
@@ -485,10 +455,10 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     if (!trial.lineage.empty()) add_cloning(trial, trial.id, trial.config, time);
     rewind(trial, nullptr);
     trial.error = {};
-    trial.last_metrics = "";
     trial.resources = {};
+    trial.counted_iteration = 0;
     set_donor(trial, std::nullopt);
-    trial.summaries.clear();
+    forget_summaries(trial);
     trial.checkpoints.clear();
   }
   set_state(trial, TrialState::pending, time);

@@ -120,6 +120,11 @@ class Experiment {
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
 
+  /// For who reads an experiment: what the trial has come to, by the results that `each_result`
+  /// hands over in their order. For `Trial::summaries_in_doubt`.
+  using UseResult = std::function<void(const Metrics&)>;
+  void summarise_anew(TrialId id, const std::function<void(const UseResult&)>& each_result);
+
   /// What saving checkpoints has cost so far, those that are deleted included.
   const SaveStatistics& saves() const { return saves_; }
   /// What keeping the state has cost in the sessions that have ended; of one that has not, what
@@ -145,7 +150,14 @@ class Experiment {
   /// It waits, PENDING or PAUSED, unless it is held.
   void set_waiting(Trial& trial, TrialState state, Seconds time);
   void note_end(Trial& trial, const ResultReported& event) const;
+  void start_from(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
+  // summaries.cpp
   void take_in(Trial& trial, const Metrics& metrics);
+  void set_mark(Trial& trial, std::int64_t iteration);
+  void thin_marks(Trial& trial) const;
+  void forget_summaries(Trial& trial);
+  void rewind_summaries(Trial& trial, TrialId owner, const Checkpoint* checkpoint);
+  static void drop_recent(std::vector<MetricSummary>& summaries, std::vector<RecentValues>& recent);
   /// The same name, kept here.
   const std::string& metric_name(std::string_view name);
   std::size_t position_of(const Trial& trial, std::string_view metric, std::size_t hint);
@@ -175,7 +187,7 @@ class Experiment {
   // lineage.cpp
   void exploit(Trial& trial, const Exploit& exploit, Seconds time);
   void add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time);
-  void note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
+  bool note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
   void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
   Trials trials_;

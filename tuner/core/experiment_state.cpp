@@ -45,15 +45,25 @@ void put_item(std::string& out, const MetricSummary& summary, const RecentValues
   out += ']';
 }
 
-void put_summaries(std::string& out, const Trial& trial) {
-  if (trial.summaries.empty()) return;
+void put_summaries(std::string& out, const std::vector<MetricSummary>& summaries,
+                   const std::vector<RecentValues>& recent) {
+  if (summaries.empty()) return;
   append_key(out, "summaries");
   out += '[';
-  for (std::size_t i = 0; i < trial.summaries.size(); ++i) {
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
     if (i > 0) out += ',';
-    put_item(out, trial.summaries[i], i < trial.recent.size() ? &trial.recent[i] : nullptr);
+    put_item(out, summaries[i], i < recent.size() ? &recent[i] : nullptr);
   }
   out += ']';
+}
+
+/// The metrics are a string: a trial's own are found in its line by their key.
+void put_item(std::string& out, const SummaryMark& mark) {
+  out += '{';
+  append_member(out, "iteration", mark.iteration);
+  put_summaries(out, mark.summaries, mark.recent);
+  append_member(out, "last", mark.last_metrics.text());
+  out += '}';
 }
 
 void put_item(std::string& out, const Cloning& cloning) {
@@ -98,9 +108,10 @@ std::uint32_t count_in(double number) {
   return static_cast<std::uint32_t>(number);
 }
 
-/// Takes one of the list "summaries" into the trial, but for its name, which comes back and is the
-/// parser's.
-std::string_view parse_summary(simdjson::dom::element element, Trial& trial) {
+/// Takes one of the list "summaries", but for its name, which comes back and is the parser's.
+std::string_view parse_summary(simdjson::dom::element element,
+                               std::vector<MetricSummary>& summaries,
+                               std::vector<RecentValues>& all_recent) {
   simdjson::dom::array list;
   if (element.get(list) != simdjson::SUCCESS) broken("summaries");
   std::array<simdjson::dom::element, 10> parts;
@@ -121,7 +132,7 @@ std::string_view parse_summary(simdjson::dom::element element, Trial& trial) {
   summary.ended_average_5 = number_at(parts[5]);
   summary.ended_average_10 = number_at(parts[6]);
   summary.count = count_in(number_at(parts[7]));
-  trial.summaries.push_back(summary);
+  summaries.push_back(summary);
   if (count == 8) return name;
   RecentValues recent;
   simdjson::dom::array values;
@@ -132,7 +143,7 @@ std::string_view parse_summary(simdjson::dom::element element, Trial& trial) {
     if (i == recent.ring.size()) broken("summaries");
     recent.ring[i++] = number_at(value);
   }
-  trial.recent.push_back(recent);
+  all_recent.push_back(recent);
   return name;
 }
 
@@ -242,7 +253,17 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "episodes", trial.episodes_total);
   append_member_if(out, "started", trial.started);
   append_member_if(out, "ended", trial.ended);
-  put_summaries(out, trial);
+  // Absent: as its iteration.
+  if (trial.counted_iteration != trial.iteration) {
+    append_member(out, "counted", trial.counted_iteration);
+  }
+  append_member_if(out, "end_iteration", trial.end_iteration);
+  if (trial.saves_itself) append_member(out, "saves_itself", 1);
+  put_summaries(out, trial.summaries, trial.recent);
+  if (trial.attempt > 1 || trial.summaries_in_doubt) {
+    append_member(out, "in_doubt", trial.summaries_in_doubt ? 1 : 0);
+  }
+  put_list(out, "marks", trial.marks);
   put_list(out, "checkpoints", trial.checkpoints);
   append_member_if(out, "saves", trial.saves);
   append_member_if(out, "failed_saves", trial.failed_saves);
@@ -307,15 +328,35 @@ void Experiment::load_trial(std::string_view text) {
   trial.episodes_total = fields.number_if("episodes");
   trial.started = fields.number_if("started").value_or(0);
   trial.ended = fields.number_if("ended").value_or(0);
-  if (const auto list = list_if(object, "summaries")) {
-    trial.summaries.reserve(list->size());
+  trial.counted_iteration = fields.integer("counted", trial.iteration);
+  trial.end_iteration = fields.integer("end_iteration", 0);
+  trial.saves_itself = fields.small("saves_itself", 0) != 0;
+  const auto read_summaries = [this](simdjson::dom::object from, auto& summaries, auto& recent) {
+    const auto list = list_if(from, "summaries");
+    if (!list) return;
+    summaries.reserve(list->size());
     for (const auto element : *list) {
-      const std::string_view name = parse_summary(element, trial);
-      trial.summaries.back().name = metric_name(name);
+      const std::string_view name = parse_summary(element, summaries, recent);
+      summaries.back().name = metric_name(name);
     }
-  }
-  // Of all or of none.
-  if (!trial.recent.empty() && trial.recent.size() != trial.summaries.size()) broken("summaries");
+    // Of all or of none.
+    if (!recent.empty() && recent.size() != summaries.size()) broken("summaries");
+  };
+  read_summaries(object, trial.summaries, trial.recent);
+  // A program that did not take back what a restore undoes wrote no such field.
+  trial.summaries_in_doubt = fields.has("in_doubt") ? fields.small("in_doubt", 0) != 0
+                                                    : trial.attempt > 1 && !trial.summaries.empty();
+  trial.marks = parse_list<SummaryMark>(object, "marks", [&](simdjson::dom::element element) {
+    simdjson::dom::object saved;
+    if (element.get(saved) != simdjson::SUCCESS) broken("marks");
+    const JsonFields in_mark({}, saved);
+    SummaryMark mark;
+    mark.iteration = in_mark.integer("iteration");
+    read_summaries(saved, mark.summaries, mark.recent);
+    mark.last_metrics = in_mark.text("last");
+    shapes_.make_compact(mark.last_metrics);
+    return mark;
+  });
   trial.checkpoints = parse_list<Checkpoint>(object, "checkpoints", parse_checkpoint);
   trial.saves = fields.small("saves", 0);
   trial.failed_saves = fields.small("failed_saves", 0);

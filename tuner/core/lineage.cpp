@@ -90,22 +90,17 @@ void Experiment::add_cloning(Trial& trial, TrialId donor, CompactText config, Se
 
 /// The trial, as it was before, starts from this checkpoint. The lineage says what has been, which
 /// may be other than what was decided: a donor may never save, a clone may end before it does.
-void Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint,
+/// True if it begins anew with that: as a clone, or from what it was before it became one.
+bool Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint,
                             Seconds time) {
-  if (trial.lineage.empty()) return;
+  if (trial.lineage.empty()) return false;
   const int index = checkpoint != nullptr ? checkpoint->index : 0;
   const Cloning& last = trial.lineage.back();
   const bool has_effect = last.started != 0 && last.attempt != trial.attempt;
   const bool has_saved_since = owner == trial.id && index > last.saves;
   const bool is_same_again = owner == last.donor && index == last.checkpoint;
-  if (has_effect && (has_saved_since || is_same_again)) return;
+  if (has_effect && (has_saved_since || is_same_again)) return false;
   if (has_effect) add_cloning(trial, owner, trial.config, time);
-  // What it reached as another config is not what this one has reached.
-  for (MetricSummary& summary : trial.summaries) {
-    summary.min = summary.max = summary.sum = 0;
-    summary.count = 0;
-  }
-  for (RecentValues& recent : trial.recent) recent = {};
   Cloning& cloning = trial.lineage.back();
   cloning.donor = owner;
   cloning.donor_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
@@ -113,6 +108,7 @@ void Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* check
   cloning.attempt = trial.attempt;
   cloning.checkpoint = index;
   cloning.saves = trial.saves;
+  return true;
 }
 
 /// Keeps `donated_` in step.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tune {
 
@@ -18,9 +19,14 @@ const Objective* find_objective(const std::vector<Objective>& objectives,
 }
 
 bool better(Mode mode, double a, double b) {
-  if (std::isnan(a)) return false;
-  if (std::isnan(b)) return true;
+  if (!std::isfinite(a)) return false;
+  if (!std::isfinite(b)) return true;
   return mode == Mode::max ? a > b : a < b;
+}
+
+double score_of(Mode mode, std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return std::numeric_limits<double>::quiet_NaN();
+  return mode == Mode::max ? *value : -*value;
 }
 
 const char* to_string(Mode mode) { return mode == Mode::max ? "max" : "min"; }

@@ -21,9 +21,14 @@ const Objective* sole(const std::vector<Objective>& objectives);
 const Objective* find_objective(const std::vector<Objective>& objectives,
                                 const std::string& metric);
 
-/// Whether `a` is strictly better than `b`. NaN (also used for "missing") is worse than every
-/// number, infinities included, and no better than another NaN.
+/// Whether `a` is strictly better than `b`. What is not finite (NaN, also used for "missing", and
+/// infinities of both signs) is worse than every number, and no better than another such value: a
+/// loss of -inf is an overflow, and no model.
 bool better(Mode mode, double a, double b);
+
+/// `value` as policies rank it: larger is better, whatever the mode; NaN if it is missing or not
+/// finite.
+double score_of(Mode mode, std::optional<double> value);
 
 const char* to_string(Mode mode);
 /// "min" or "max"; nothing for other text.

@@ -43,6 +43,9 @@ class MetricBound : public Stopper {
     }
     return false;
   }
+  bool should_stop_again(const Trial& trial, const Result& result) override {
+    return should_stop(trial, result);
+  }
 
   Why why() const override {
     return Why().add("metric", metric_).add("value", value_).add("bound", bound_);
@@ -61,6 +64,9 @@ class MaxIteration : public Stopper {
 
   bool should_stop(const Trial&, const Result& result) override {
     return result.training_iteration >= iterations_;
+  }
+  bool should_stop_again(const Trial& trial, const Result& result) override {
+    return should_stop(trial, result);
   }
 
   Why why() const override { return Why().add("max_iteration", iterations_); }
@@ -89,6 +95,12 @@ class NotFinite : public Stopper {
       return false;
     }
     return ++in_a_row_[trial.id] >= options_.times;
+  }
+  /// Of all that it has seen, if it is there again.
+  bool should_stop_again(const Trial& trial, const Result& result) override {
+    const auto known = in_a_row_.find(trial.id);
+    return known != in_a_row_.end() && known->second >= options_.times &&
+           result.training_iteration == trial.counted_iteration;
   }
 
   Why why() const override { return Why().add("not_finite", last_).add("times", options_.times); }
@@ -123,6 +135,7 @@ class TimeBudget : public Stopper {
   explicit TimeBudget(Seconds budget_s) : budget_s_(budget_s) {}
 
   bool should_stop(const Trial&, const Result&) override { return false; }
+  bool should_stop_again(const Trial&, const Result&) override { return false; }
 
   std::optional<std::string> should_stop_all(Seconds running_s) const override {
     if (running_s < budget_s_) return std::nullopt;
@@ -147,12 +160,13 @@ class TrialPlateau : public Stopper {
     window.last.push_back(*value);
     const auto wanted = static_cast<std::size_t>(options_.num_results);
     if (window.last.size() > wanted) window.last.erase(window.last.begin());
-    const bool may_stop = window.last.size() == wanted && window.results >= options_.grace_period &&
-                          is_past_threshold(*value);
-    if (may_stop) deviation_ = population_deviation(window.last);
-    const bool stops = may_stop && deviation_ <= options_.std;
-    if (stops) windows_.erase(trial.id);
-    return stops;
+    return has_settled(window);
+  }
+  /// By all that it has seen, if it is there again.
+  bool should_stop_again(const Trial& trial, const Result& result) override {
+    const auto known = windows_.find(trial.id);
+    return known != windows_.end() && result.training_iteration == trial.counted_iteration &&
+           has_settled(known->second);
   }
 
   Why why() const override {
@@ -195,6 +209,14 @@ class TrialPlateau : public Stopper {
     std::vector<double> last;  ///< of `num_results` values at most, oldest first
   };
 
+  bool has_settled(const Window& window) {
+    const bool may_stop = window.last.size() == static_cast<std::size_t>(options_.num_results) &&
+                          window.results >= options_.grace_period &&
+                          is_past_threshold(window.last.back());
+    if (may_stop) deviation_ = population_deviation(window.last);
+    return may_stop && deviation_ <= options_.std;
+  }
+
   bool is_past_threshold(double value) const {
     if (!options_.metric_threshold) return true;
     return value == *options_.metric_threshold ||
@@ -212,11 +234,12 @@ class ExperimentPlateau : public Stopper {
 
   bool should_stop(const Trial& trial, const Result& result) override {
     const auto value = result.find(options_.metric);
-    if (!value || std::isnan(*value)) return false;
+    if (!value || !std::isfinite(*value)) return false;
     take_in(trial.id, *value);
     settled_results_ = has_settled() ? settled_results_ + 1 : 0;
     return false;
   }
+  bool should_stop_again(const Trial&, const Result&) override { return false; }
 
   std::optional<std::string> should_stop_all(Seconds) const override {
     if (settled_results_ <= options_.patience) return std::nullopt;
@@ -284,13 +307,10 @@ class AnyStopper : public Stopper {
   explicit AnyStopper(std::vector<NamedStopper> stoppers) : stoppers_(std::move(stoppers)) {}
 
   bool should_stop(const Trial& trial, const Result& result) override {
-    bool stops = false;
-    for (const auto& named : stoppers_) {
-      if (!named.stopper->should_stop(trial, result)) continue;
-      if (!stops) first_ = &named;
-      stops = true;
-    }
-    return stops;
+    return any_says([&](Stopper& each) { return each.should_stop(trial, result); });
+  }
+  bool should_stop_again(const Trial& trial, const Result& result) override {
+    return any_says([&](Stopper& each) { return each.should_stop_again(trial, result); });
   }
 
   Why why() const override {
@@ -327,11 +347,27 @@ class AnyStopper : public Stopper {
   }
 
  private:
+  template <class Ask>
+  bool any_says(const Ask& ask) {
+    bool stops = false;
+    for (const auto& named : stoppers_) {
+      if (!ask(*named.stopper)) continue;
+      if (!stops) first_ = &named;
+      stops = true;
+    }
+    return stops;
+  }
+
   std::vector<NamedStopper> stoppers_;
   const NamedStopper* first_ = nullptr;  ///< that ended the last trial that one has ended
 };
 
 }  // namespace
+
+bool Stopper::should_stop_again(const Trial& trial, const Result& result) {
+  return trial.ended_by == EndedBy::rule && trial.end_iteration != 0 &&
+         result.training_iteration >= trial.end_iteration;
+}
 
 std::unique_ptr<Stopper> make_metric_bound(std::string metric, Comparison comparison,
                                            double bound) {

@@ -17,8 +17,14 @@ class Stopper {
  public:
   virtual ~Stopper() = default;
 
-  /// Whether the trial ends with this result. Asked once for each accepted result.
+  /// Whether the trial ends with this result. Asked once for each iteration of a trial: not again
+  /// for what it repeats after it was restored.
   virtual bool should_stop(const Trial& trial, const Result& result) = 0;
+
+  /// The same for a result that `trial.repeats`: nothing is to be counted once more. By default the
+  /// trial ends where a rule has ended it already, before it was killed in its last save. A rule
+  /// that looks at nothing but the result at hand answers as above, since it may have changed.
+  virtual bool should_stop_again(const Trial& trial, const Result& result);
 
   /// What the last `should_stop` went by that said so; need not outlive a snapshot.
   virtual Why why() const { return {}; }

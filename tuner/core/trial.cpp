@@ -84,13 +84,18 @@ double MetricSummary::average() const {
   return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
 }
 
+double MetricSummary::best(Mode mode) const {
+  if (count == 0) return std::numeric_limits<double>::quiet_NaN();
+  return mode == Mode::max ? max : min;
+}
+
 double RecentValues::average_of_last(std::size_t n) const {
   double total = 0;
   std::size_t numbers = 0;
   const std::size_t available = std::min<std::size_t>({n, seen, ring.size()});
   for (std::size_t back = 1; back <= available; ++back) {
     const double value = ring[(seen - back) % ring.size()];
-    if (std::isnan(value)) continue;
+    if (!std::isfinite(value)) continue;
     total += value;
     ++numbers;
   }

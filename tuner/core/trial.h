@@ -13,6 +13,7 @@
 #include "trainable/values.h"
 #include "tuner/core/checkpoint.h"
 #include "tuner/core/compact_text.h"
+#include "tuner/core/objective.h"
 #include "tuner/core/rare.h"
 #include "tuner/core/resources.h"
 #include "tuner/core/result.h"
@@ -71,8 +72,9 @@ class KeptText {
   const std::string* text_ = nullptr;
 };
 
-/// What happened to one metric of a trial, over all accepted results since it last became a copy of
-/// another one. A restore does not rewind it: what was once reached was reached.
+/// What happened to one metric of a trial, over the results that count since it last became a copy
+/// of another one: those that its result.json has. A restore takes back what came after the
+/// checkpoint. NaN and infinities are no numbers here: a score that is not finite is never best.
 struct MetricSummary {
   KeptText name;  ///< kept by the Experiment that the trial is of
   double last = 0;
@@ -84,7 +86,8 @@ struct MetricSummary {
   double ended_average_10 = std::numeric_limits<double>::quiet_NaN();
   std::uint32_t count = 0;  ///< of numbers
 
-  double average() const;  ///< over numbers only; NaN if there were none
+  double average() const;        ///< over numbers only; NaN if there were none
+  double best(Mode mode) const;  ///< the same
 };
 
 /// The last ten values of one metric.
@@ -94,6 +97,14 @@ struct RecentValues {
 
   void take_in(double value) { ring[seen++ % ring.size()] = value; }
   double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
+};
+
+/// What a trial had come to with one result: what it is again if it goes back there.
+struct SummaryMark {
+  std::int64_t iteration = 0;  ///< of that result
+  std::vector<MetricSummary> summaries;
+  std::vector<RecentValues> recent;
+  CompactText last_metrics;
 };
 
 /// The trial went on as a copy of another one, or, if it is its own donor, anew from an earlier
@@ -154,6 +165,12 @@ struct Trial {
 
   std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
   std::int64_t restored_iteration = 0;
+  /// The farthest that it has come since it began, or last became a clone; not rewound. Results up
+  /// to it are repetitions: see `repeats`.
+  std::int64_t counted_iteration = 0;
+  /// `ended_by`, a rule or the scheduler, has ended it with the result of this iteration, and that
+  /// was to be saved. If it has to go back first, it ends when it is there again. 0: nobody has.
+  std::int64_t end_iteration = 0;
   double time_total_s = 0;
   double restored_time_s = 0;
   std::optional<double> timesteps_total;
@@ -166,6 +183,14 @@ struct Trial {
   /// Beside `summaries`, of results since the trial began or was taken up again after its end; none
   /// once it has ended.
   std::vector<RecentValues> recent;
+  /// As of the checkpoints that it may go back to, and of results that may become one; by
+  /// iteration. Few: core/summaries.cpp says which.
+  std::vector<SummaryMark> marks;
+  /// Its program saves when it likes, so that each result may turn out to have a checkpoint.
+  bool saves_itself = false;
+  /// It has gone back to where it has no mark of, so the summaries have results in them that were
+  /// taken back. What its result.json has is right.
+  bool summaries_in_doubt = false;
 
   std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
   int saves = 0;         ///< index of the newest checkpoint that was ever committed or failed
@@ -179,6 +204,12 @@ struct Trial {
 
   std::optional<DonorCheckpoint> donor;
   std::vector<Cloning> lineage;  ///< oldest first
+
+  /// Whether it has reported this iteration before, and repeats it after it was restored: then
+  /// nobody counts it once more. The one place that judges it.
+  bool repeats(const Result& result) const {
+    return result.training_iteration <= counted_iteration;
+  }
 
   const MetricSummary* summary(std::string_view metric) const;
   /// Of the last result: a metric, or one of the fields that Result::find knows, by its name; but

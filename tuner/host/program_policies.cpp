@@ -193,6 +193,7 @@ class ProgramScheduler : public Scheduler {
     question["iteration"] = result.training_iteration;
     question["time_total_s"] = result.time_total_s;
     question["metrics"] = metrics_of(result);
+    if (trial.repeats(result)) question["again"] = true;
     const Json answer = host_.ask(question);
     Decision decision;
     const Json action = answer.value("action", Json("continue"));

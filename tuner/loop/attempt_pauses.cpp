@@ -43,9 +43,9 @@ void Attempts::keep(TrialId id, Conversation& conversation) {
     if (owner == id && checkpoint != nullptr) kept.checkpoint = checkpoint->index;
     const Objective* const first = spec_.objectives.empty() ? nullptr : &spec_.objectives.front();
     const MetricSummary* const metric = first != nullptr ? waiting.summary(first->metric) : nullptr;
-    if (metric != nullptr && !std::isnan(metric->last)) {
-      kept.promise = first->mode == Mode::max ? metric->last : -metric->last;
-    }
+    const double score = score_of(first != nullptr ? first->mode : Mode::max,
+                                  metric != nullptr ? std::optional(metric->last) : std::nullopt);
+    if (!std::isnan(score)) kept.promise = score;
   } else {
     kept.promise = std::numeric_limits<double>::infinity();  // a clone: it goes on soon
   }

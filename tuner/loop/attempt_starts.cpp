@@ -155,7 +155,8 @@ void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
   const auto before = chosen.donor;
   ledger_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
                                 conversation.allocation().gpus,
-                                owner == id ? std::nullopt : std::optional(owner)});
+                                owner == id ? std::nullopt : std::optional(owner),
+                                spec_.plain && spec_.plain->checkpoints.has_value()});
   saver_.release(id, before);
   conversation.trial = id;
   Attempt& attempt = attempts_[id];

@@ -54,14 +54,21 @@ std::optional<std::uint64_t> Policies::total_trials(const Experiment& experiment
 }
 
 Decision Policies::decide(const Experiment& experiment, const Trial& trial, const Result& result) {
-  const bool stop = stopper != nullptr && stopper->should_stop(trial, result);
+  // What was trained again counts for nobody again.
+  const bool again = trial.repeats(result);
+  const bool stop = stopper != nullptr && (again ? stopper->should_stop_again(trial, result)
+                                                 : stopper->should_stop(trial, result));
   const bool all_stop = experiment.stop_ends_trials();
   if (stop || all_stop || result.done) {
     const bool by_rule = stop && !result.done;
     return {.action = Action::stop, .by_rule = by_rule, .why = by_rule ? stopper->why() : Why()};
   }
+  if (again && trial.end_iteration != 0 && trial.ended_by == EndedBy::scheduler) {
+    const bool is_there = result.training_iteration >= trial.end_iteration;
+    return {.action = is_there ? Action::stop : Action::proceed};
+  }
   Decision decision = scheduler->on_result(trial, result);
-  if (decision.action != Action::stop) searcher.on_result(trial, result);
+  if (decision.action != Action::stop && !again) searcher.on_result(trial, result);
   return decision;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "tuner/core/error.h"
@@ -39,11 +38,6 @@ decltype(auto) blaming(const Call& call) {
 }
 
 TrialId after(TrialId id) { return TrialId{static_cast<std::uint32_t>(index_of(id) + 1)}; }
-
-double score_of(const Objective& objective, const std::optional<double>& value) {
-  const double number = value.value_or(std::numeric_limits<double>::quiet_NaN());
-  return objective.mode == Mode::max ? number : -number;
-}
 
 }  // namespace
 
@@ -102,7 +96,7 @@ void Suggester::on_exploit(TrialId trial, const std::string& new_config) {
 void Suggester::on_result(const Trial& trial, const Result& result) {
   Observation observation{result.training_iteration, {}, values_of(constraints_, trial, result)};
   for (const Objective& objective : objectives_) {
-    observation.scores.push_back(score_of(objective, result.find(objective.metric)));
+    observation.scores.push_back(score_of(objective.mode, result.find(objective.metric)));
   }
   tell({.what = Told::What::result, .trial = trial.id, .observation = std::move(observation)});
 }
@@ -113,9 +107,11 @@ void Suggester::on_stop(TrialId trial) {
 }
 
 Observation Suggester::last_of(const Trial& trial) const {
-  Observation last{trial.iteration, {}, values_of(constraints_, trial)};
+  // A clone that has reported nothing yet has no result, wherever it goes on from.
+  const std::int64_t iteration = trial.last_metrics.empty() ? 0 : trial.iteration;
+  Observation last{iteration, {}, values_of(constraints_, trial)};
   for (const Objective& objective : objectives_) {
-    last.scores.push_back(score_of(objective, trial.last_value(objective.metric)));
+    last.scores.push_back(score_of(objective.mode, trial.last_value(objective.metric)));
   }
   return last;
 }

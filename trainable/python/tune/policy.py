@@ -109,6 +109,10 @@ class Decision:
 class Scheduler(Policy):
     """Says which trials go on. It is asked for each result, and all trials wait for the answer."""
 
+    #: While it is asked: the trial has reported this iteration before, and repeats it because it was
+    #: restored from a checkpoint.
+    again: bool = False
+
     def on_trial_start(self, trial: int, iteration: int) -> None:
         """It runs, after `iteration` iterations."""
 
@@ -129,7 +133,8 @@ class Stopper(Policy):
     """Ends trials, or the whole search."""
 
     def should_stop(self, trial: int, iteration: int, metrics: dict[str, Any]) -> bool:
-        """Whether the trial ends with this result."""
+        """Whether the trial ends with this result. Asked once for each iteration of a trial: not
+        for one that it repeats because it was restored from a checkpoint."""
         raise NotImplementedError
 
     def should_stop_all(self) -> str | None:
@@ -215,6 +220,7 @@ class _Host:
             return self._searcher(self._policy, kind, trial, message)
         elif kind == "result":
             seen = (trial, message["iteration"], message["metrics"])
+            self._policy.again = message.get("again", False)
             if isinstance(self._policy, Stopper):
                 metrics = {"time_total_s": message["time_total_s"], **message["metrics"]}
                 stop = bool(self._policy.should_stop(trial, message["iteration"], metrics))

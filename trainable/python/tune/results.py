@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tune._binary import find_binary
@@ -28,6 +29,10 @@ class Result:
     state: str  #: ``"TERMINATED"``, ``"ERROR"``, ``"PAUSED"``, ``"PENDING"``, ``"RUNNING"``
     checkpoint: Checkpoint | None = None  #: the latest
     error: str | None = None  #: the last failure, in a sentence
+    #: Of what `ResultGrid.get_best_result` answers: the metrics of the trial's best result, all of one
+    #: iteration, and which that is; empty, None: they were not asked for, or ``json`` was off.
+    best_metrics: dict[str, Any] = field(default_factory=dict, compare=False)
+    best_iteration: int | None = field(default=None, compare=False)
 
     @property
     def metrics_history(self) -> list[dict[str, Any]]:
@@ -129,9 +134,10 @@ def _value(metrics: Any, name: str) -> Any:
 
 
 def _metric(metrics: Any, name: str) -> float | None:
-    """The metric called `name`, where nested ones have slashes; None: it is none, or NaN."""
+    """The metric called `name`, where nested ones have slashes; None: it is no finite number, which
+    is never the best."""
     value = _value(metrics, name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value
 
@@ -202,6 +208,8 @@ class ResultGrid:
 
         `scope`: over which of a trial's results: ``"last"``, ``"all"``, ``"avg"``,
         ``"last-5-avg"``, ``"last-10-avg"``. TuneError if no trial has a number for it.
+
+        Its `metrics` are those of its last result, `best_metrics` those of its best one.
         """
         options = ["--scope", scope]
         if metric is not None:
@@ -214,7 +222,12 @@ class ResultGrid:
             raise TuneError(self._why_no_best(str(error), metric, mode)) from None
         if isinstance(best, list):
             best = best[0]
-        return next(each for each in self if each.trial_id == best["trial_id"])
+        found = next(each for each in self if each.trial_id == best["trial_id"])
+        return replace(
+            found,
+            best_metrics=named_numbers(best.get("best_metrics")),
+            best_iteration=best.get("best_iteration"),
+        )
 
     def _why_no_best(self, said: str, metric: str | None, mode: str | None) -> str:
         """In words of this package."""
@@ -235,9 +248,9 @@ class ResultGrid:
         ends = (
             [_value(each.metrics, name) for each in self._results] if isinstance(name, str) else []
         )
-        nans = sum(isinstance(each, float) and each != each for each in ends)
+        nans = sum(isinstance(each, float) and not math.isfinite(each) for each in ends)
         if nans and not any(_metric(each.metrics, name) is not None for each in self._results):
-            return f"{said}: {nans} of {len(self)} trials came to NaN, which is never the best"
+            return f"{said}: {nans} of {len(self)} trials came to NaN or infinity, which is never the best"
         return said
 
     def get_dataframe(
