@@ -37,13 +37,13 @@ class Front : public Searcher {
         searcher_(std::move(searcher)),
         is_constrained_(any_about_configs(options_.constraints)),
         random_(options_.seed) {
-    if (options_.skip_duplicates) size_ = count_configs();
+    if (prefers_new()) size_ = count_configs();
     std::size_t i = 0;
     for (const auto& [config, outcome] : options_.evaluated) {
       const TrialId trial = known_trial(i++);
       searcher_->on_trial_add(trial, encode_numbers(config).dump());
       searcher_->on_trial_end(trial, outcome, Ended::complete);
-      if (options_.skip_duplicates) seen_.insert(hash_of(config));
+      if (prefers_new()) seen_.insert(hash_of(config));
     }
   }
 
@@ -52,7 +52,7 @@ class Front : public Searcher {
     std::optional<Json> config = next(id);
     if (!config) return Exhausted{};
     ++sample_;
-    if (options_.skip_duplicates) seen_.insert(hash_of(*config));
+    if (prefers_new()) seen_.insert(hash_of(*config));
     std::string tag = space_.tag(*config);
     return Suggestion{std::move(*config), std::move(tag)};
   }
@@ -72,10 +72,12 @@ class Front : public Searcher {
 
   std::optional<std::uint64_t> total() const override {
     // How many configs of a discrete space can be tried, nobody has counted.
-    if (size_ && !is_counted_ && has_unfit(space_, options_.constraints)) return std::nullopt;
+    if (size_ && !is_counted_ && !may_repeat() && has_unfit(space_, options_.constraints)) {
+      return std::nullopt;
+    }
     if (options_.num_samples < 0) return size_;
     const auto samples = static_cast<std::uint64_t>(options_.num_samples);
-    return size_ ? std::min(samples, *size_) : samples;
+    return size_ && !may_repeat() ? std::min(samples, *size_) : samples;
   }
   bool may_take_long() const override { return searcher_->may_take_long(); }
   Pace pace() const override { return options_.turns.pace; }
@@ -114,25 +116,40 @@ class Front : public Searcher {
       throw nothing_fits(*unfit);
     }
     const bool is_exhausted = size_ && *size_ > 0 && seen_.size() >= *size_;
-    if (is_exhausted) return std::nullopt;
+    if (!is_exhausted) {
+      if (auto config = find(id, prefers_new(), unfit)) return config;
+      if (auto config = look_through(unfit)) return config;
+    }
+    const bool has_all = size_ && sample_ > 0;
+    if (has_all && may_repeat()) return find(id, false, unfit);
+    if (unfit && !has_all) throw nothing_fits(*unfit);
+    return std::nullopt;
+  }
+
+  /// A good one: the searcher's, or else a random one.
+  std::optional<Json> find(TrialId id, bool only_new, std::optional<std::string>& unfit) {
     // What costs little may be asked until it comes to what can be tried.
     const auto most = [&] {
       return (is_constrained_ || unfit) && !may_take_long() ? max_draws : max_asks;
     };
-    for (int asks = 0; asks < most(); ++asks) {
+    // Of a space without a choice there is nothing to be learnt.
+    const bool has_choice = !space_.leaves().empty();
+    for (int asks = 0; has_choice && asks < most(); ++asks) {
       Answer answer = searcher_->suggest(id);
       auto* const suggestion = std::get_if<Suggestion>(&answer);
       ensure(suggestion != nullptr, "a searcher behind the front always has a suggestion");
-      if (is_good(suggestion->config, unfit)) return std::move(suggestion->config);
+      if (is_good(suggestion->config, only_new, unfit)) return std::move(suggestion->config);
     }
     for (int draws = 0; draws < max_draws; ++draws) {
       Json config = space_.sample(0, random_);
-      if (is_good(config, unfit)) return config;
+      if (is_good(config, only_new, unfit)) return config;
     }
-    if (auto config = look_through(unfit)) return config;
-    const bool has_all = size_ && sample_ > 0;
-    if (unfit && !has_all) throw nothing_fits(*unfit);
     return std::nullopt;
+  }
+
+  bool prefers_new() const { return options_.duplicates != Duplicates::always; }
+  bool may_repeat() const {
+    return options_.duplicates == Duplicates::when_exhausted && options_.num_samples >= 0;
   }
 
   Error nothing_fits(const std::string& last_reason) const {
@@ -141,22 +158,22 @@ class Front : public Searcher {
   }
 
   /// `unfit`: of what nobody can try it says why, and is else left as it is.
-  bool is_good(const Json& config, std::optional<std::string>& unfit) const {
-    if (options_.skip_duplicates && seen_.contains(hash_of(config))) return false;
+  bool is_good(const Json& config, bool only_new, std::optional<std::string>& unfit) const {
+    if (only_new && seen_.contains(hash_of(config))) return false;
     auto reason = why_unfit(space_, options_.constraints, config);
     if (!reason) return true;
     unfit = std::move(reason);
     return false;
   }
 
-  /// The first good one from a random place on.
+  /// The first good one that is new, from a random place on.
   std::optional<Json> look_through(std::optional<std::string>& unfit) {
     const std::uint64_t all = size_ ? combinations() : 0;
     if (all == 0 || all > max_counted) return std::nullopt;
     const std::uint64_t start = random_.below(all);
     for (std::uint64_t i = 0; i < all; ++i) {
       Json config = combination((start + i) % all);
-      if (is_good(config, unfit)) return config;
+      if (is_good(config, prefers_new(), unfit)) return config;
     }
     return std::nullopt;
   }
@@ -201,12 +218,12 @@ class Front : public Searcher {
 
   const SearchSpace space_;
   const FrontOptions options_;
-  std::optional<std::uint64_t> size_;  ///< of a discrete space in which nothing is tried twice
+  std::optional<std::uint64_t> size_;  ///< of a discrete space, where new configs come first
   bool is_counted_ = false;            ///< `size_`: how many can be tried
   std::unique_ptr<Searcher> searcher_;
   const bool is_constrained_;  ///< in what may be suggested
   std::int64_t sample_ = 0;
-  std::set<std::uint64_t> seen_;  ///< hashes of configs, if none is to be tried twice
+  std::set<std::uint64_t> seen_;  ///< hashes of configs, where new ones come first
   Random random_;
 };
 
@@ -355,7 +372,9 @@ FrontOptions read_front(OptionReader& reader, const PolicyContext& context) {
   read_evaluated(reader, context, options, options.points_to_evaluate);
   require_room(options.points_to_evaluate, context);
   options.constraints = context.constraints;
-  options.skip_duplicates = reader.get("skip_duplicates", options.skip_duplicates);
+  if (const auto skips = reader.get_optional<bool>("skip_duplicates")) {
+    options.duplicates = *skips ? Duplicates::never : Duplicates::always;
+  }
   options.turns = read_turns(reader);
   return options;
 }

@@ -1,6 +1,6 @@
 // What every searcher can do besides searching: a number of samples, points that are given, no
-// config twice, constraints, a pace, repetitions. Stands in front of a searcher that has none of
-// it. Knows no searcher's rule.
+// config twice without need, constraints, a pace, repetitions. Stands in front of a searcher that
+// has none of it. Knows no searcher's rule.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,15 @@ struct Turns {
   std::string repeat_key = "repeat_index";
 };
 
+/// Whether a config may be suggested again.
+enum class Duplicates {
+  /// Once nothing else is left, until there are as many trials as were asked for. A search without
+  /// a number of samples ends there.
+  when_exhausted,
+  never,   ///< the search ends when a discrete space is exhausted
+  always,  ///< as the searcher likes
+};
+
 struct FrontOptions {
   /// Configs to suggest, those given included; -1: endlessly many.
   std::int64_t num_samples = -1;
@@ -32,8 +41,7 @@ struct FrontOptions {
   std::vector<Json> points_to_evaluate;
   /// Configs that nobody has to try: whole ones, with what is known of them.
   std::vector<std::pair<Json, Observation>> evaluated;
-  /// Nothing is suggested twice, and the search ends when a discrete space is exhausted.
-  bool skip_duplicates = true;
+  Duplicates duplicates = Duplicates::when_exhausted;
   /// Nothing is suggested that breaks one of those about configs alone.
   std::vector<Constraint> constraints;
   Turns turns;

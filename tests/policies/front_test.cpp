@@ -81,6 +81,30 @@ TEST_CASE("A discrete space is tried to its last config, none of them twice", "[
   CHECK(std::set<Json>(configs.begin(), configs.end()).size() == 24);
 }
 
+TEST_CASE("As many trials as were asked for come of a space with fewer configs, new ones first",
+          "[searcher][front]") {
+  const auto [space, size] = GENERATE(table<Json, std::size_t>(
+      {{R"({"lr": 0.1})"_json, 1}, {R"({"a": {"choice": [1, 2]}})"_json, 2}, {discrete, 24}}));
+  Fronted fronted(space, Json::object(), 30);
+  CHECK(fronted.searcher->total() == 30);
+  const auto configs = all_configs(*fronted.searcher);
+  CHECK(configs.size() == 30);
+  const auto first = configs.begin() + static_cast<std::ptrdiff_t>(size);
+  CHECK(std::set<Json>(configs.begin(), first).size() == size);
+  Fronted skipping(space, {{"skip_duplicates", true}}, 30);
+  CHECK(skipping.searcher->total() == size);
+  CHECK(all_configs(*skipping.searcher).size() == size);
+}
+
+TEST_CASE("Repeated configs fulfil the constraints, too", "[searcher][front]") {
+  Fronted fronted(R"({"n": {"randint": [0, 4]}})"_json, Json::object(), 12, {"n <= 1"});
+  CHECK(fronted.searcher->total() == 12);
+  const auto configs = all_configs(*fronted.searcher);
+  REQUIRE(configs.size() == 12);
+  for (const Json& config : configs) CHECK(config["n"] <= 1);
+  CHECK(configs[0] != configs[1]);
+}
+
 TEST_CASE("Configs may come twice if the user wants that", "[searcher][front]") {
   Fronted fronted(discrete, {{"skip_duplicates", false}}, 30);
   const auto configs = all_configs(*fronted.searcher);

@@ -244,8 +244,8 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
             "scheduler": self._scheduler(task.space.spec),
             "searcher": self.search_optimization,
         }
-        if self.search_optimization == "random":
-            fields["searcher"] = {"type": "random", "skip_duplicates": True}
+        if isinstance(self.search_optimization, str):  # as RandomizedSearchCV
+            fields["searcher"] = {"type": self.search_optimization, "skip_duplicates": True}
         now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         unique = f"{now}_{secrets.token_hex(4)}"
         name = self.name or f"{type(self.estimator).__name__}_{unique}"
