@@ -85,6 +85,11 @@ class Population : public Scheduler {
     Member& member = members_.at(trial.id);
     stop_waiting(member);
     member.config = trial.config.text();
+    if (is_complete() || !is_held(member) || behind_ > 0) return;
+    // Nobody else is to come (see choose): the population is what there is, and this barrier, which
+    // would hold all of them again and again, is open.
+    population_ = created_;
+    sync_if_all_are_there(trial.id);
   }
 
   void on_trial_wait(const Trial& trial) override { wait(trial.id, members_.at(trial.id)); }
@@ -140,6 +145,10 @@ class Population : public Scheduler {
       const bool is_ahead = is_held(members_.at(next.trial));
       // So are all that have trained more.
       if (is_ahead && (!is_stuck || one_comes)) break;
+      // The best one opens the barrier, as it is nobody's copy.
+      if (is_ahead && behind_ == 0 && scores_.size() > 0 && is_free(scores_.at(0).trial)) {
+        return scores_.at(0).trial;
+      }
       if (is_free(next.trial)) return next.trial;
       const Trial& trial = experiment.trial(next.trial);
       one_comes = one_comes || (!is_ahead && (trial.held || trial.not_before > now));
@@ -164,6 +173,7 @@ class Population : public Scheduler {
     Json state = {{"random", random_.save()},      {"created", created_},
                   {"last_place", last_place_},     {"next_sync", encode_number(next_sync_)},
                   {"members", std::move(members)}, {"orders", std::move(orders)}};
+    if (population_ != options_.population) state["population"] = population_;
     if (Json explorer = explorer_->save(); !explorer.is_null()) {
       state["explorer"] = std::move(explorer);
     }
@@ -177,6 +187,9 @@ class Population : public Scheduler {
       other.created_ = load_whole<std::int64_t>(state.at("created"));
       other.last_place_ = load_whole<std::uint64_t>(state.at("last_place"));
       other.next_sync_ = load_number(state.at("next_sync"));
+      if (const auto fewer = state.find("population"); fewer != state.end()) {
+        other.population_ = load_whole<std::int64_t>(*fewer);
+      }
       for (const Json& saved : state.at("members")) {
         const auto id = TrialId(load_whole<std::uint32_t>(saved.at(0)));
         Member& member = other.members_[id];
@@ -201,6 +214,7 @@ class Population : public Scheduler {
       created_ = other.created_;
       last_place_ = other.last_place_;
       next_sync_ = other.next_sync_;
+      population_ = other.population_;
       members_ = std::move(other.members_);
       scores_ = std::move(other.scores_);
       waiting_ = std::move(other.waiting_);
@@ -230,7 +244,7 @@ class Population : public Scheduler {
         return decision;
       }
     }
-    const bool others_wait = !waiting_.empty() || created_ < options_.population;
+    const bool others_wait = !waiting_.empty() || !is_complete();
     if (others_wait) decision.action = Action::pause;
     decision.checkpoint = rank < size;
     return decision;
@@ -253,8 +267,12 @@ class Population : public Scheduler {
     return why;
   }
 
-  void sync_if_all_are_there() {
-    if (members_.empty() || behind_ > 0 || created_ < options_.population) return;
+  /// There will be no more of them.
+  bool is_complete() const { return created_ >= population_; }
+
+  /// `started`: it goes on as it is, whatever its place.
+  void sync_if_all_are_there(std::optional<TrialId> started = {}) {
+    if (members_.empty() || behind_ > 0 || !is_complete()) return;
     double latest = 0;
     members_.for_each(
         [&](TrialId, const Member& member) { latest = std::max(latest, member.trained); });
@@ -262,6 +280,7 @@ class Population : public Scheduler {
     std::vector<TrialId> worst;
     for (std::size_t i = 1; i <= size; ++i) worst.push_back(scores_.at(scores_.size() - i).trial);
     for (const TrialId id : worst) {
+      if (id == started) continue;
       if (auto exploit = exploit_best(id, size)) add_order(id, std::move(*exploit));
     }
     next_sync_ = std::max(next_sync_ + options_.perturbation_interval, latest);
@@ -368,6 +387,7 @@ class Population : public Scheduler {
   const Yardstick yardstick_;
   Random random_;
   std::int64_t created_ = 0;
+  std::int64_t population_ = options_.population;  ///< fewer where it turned out that no more come
   std::uint64_t last_place_ = 0;
   double next_sync_;
   TrialTable<Member> members_;

@@ -127,6 +127,28 @@ TEST_CASE("More trials than slots take turns, and none gets ahead by more than a
   for (const Trial& trial : world.experiment().trials()) CHECK(trial.iteration == 20);
 }
 
+TEST_CASE("A barrier waits for the trials that there are, and not for those that never come",
+          "[pbt]") {
+  const std::uint64_t reload_every = GENERATE(0, 1);
+  const SearchSpace space = space_of({{"x", {{"uniform", {0, 1}}}}});
+  const PolicyContext eight{space, {{"loss", Mode::min}}, 8, 1};
+  World world(
+      [&] {
+        return all_policies().schedulers.at("pbt")(options({{"synch", true}}), eight);
+      },
+      3, 2);
+  world.longest = 20;
+  world.reload_every = reload_every;
+  world.run();
+  for (const Trial& trial : world.experiment().trials()) CHECK(trial.iteration == 20);
+  // One pause an interval, and not one a result.
+  CHECK(world.starts().size() < 3 * (20 / 2 + 2));
+  std::size_t clones = 0;
+  for (const Trial& trial : world.experiment().trials()) clones += trial.lineage.size();
+  CHECK(clones > 0);
+  CHECK(world.traces().empty());
+}
+
 TEST_CASE("A clone waits among those that have trained as much as its donor", "[pbt]") {
   Experiment experiment;
   for (std::uint32_t i = 0; i < 4; ++i) {

@@ -148,6 +148,7 @@ void Attempts::close(Attempt& attempt) {
     breaker_.on_end(id);
     return;
   }
+  look_for_stall(id, ended.outcome);
   breaker_.on_failure(id, ended.reason, began_at, ledger_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
@@ -169,6 +170,28 @@ void Attempts::let_go() {
   for (const TrialId id : std::exchange(held_, {})) {
     if (Attempt* const attempt = find(id)) try_to_close(*attempt);
   }
+/// Between pauses that save nothing a trial trains the same iterations again, perhaps for ever.
+void Attempts::look_for_stall(TrialId id, Outcome outcome) {
+  constexpr int often = 3;
+  const Trial& of = trial(id);
+  if (is_final(of.state)) stalls_.erase(id);
+  if (outcome != Outcome::paused) return;
+  Stall& stall = stalls_[id];
+  if (of.iteration > stall.reached || of.lineage.size() != stall.clonings) {
+    stall = {of.iteration, of.lineage.size(), 0};
+    return;
+  }
+  if (++stall.times < often || std::exchange(has_named_stall_, true)) return;
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const std::int64_t from = checkpoint != nullptr ? checkpoint->iteration : 0;
+  callbacks_.notice(
+      to_string(id) + " gets no further: it has been paused at iteration " +
+      std::to_string(of.iteration) + " once more and goes on from iteration " +
+      std::to_string(from) +
+      ", since its pauses save nothing: a trial that is paused must be able to save (a function by "
+      "report(metrics, save=...))");
+}
+
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it
     const bool trains = attempt.conversation->state() == Conversation::State::stepping;

@@ -144,6 +144,7 @@ class Attempts {
   void look_for_lost_work(TrialId trial, Outcome outcome);
   void look_at_held();
   void look_at_logs();
+  void look_for_stall(TrialId trial, Outcome outcome);
   void limit_logs(const std::vector<TrialId>& trials);
   Seconds logs_due() const;
   Seconds held_until() const;
@@ -200,6 +201,14 @@ class Attempts {
   bool has_named_lost_work_ = false;
   bool has_named_saves_ = false;
   std::set<Remarked::What> remarked_;
+  /// How far a trial had come when it was paused, and how often it came no further.
+  struct Stall {
+    std::int64_t reached = -1;
+    std::size_t clonings = 0;
+    int times = 0;
+  };
+  std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
+  bool has_named_stall_ = false;
 };
 
 }  // namespace tune
