@@ -335,6 +335,15 @@ std::string Console::metric_of(const Trial& trial) const {
   return text;
 }
 
+namespace {
+
+/// A traceback that stands in one line helps nobody; its log has it.
+std::string first_line_of(std::string_view error) {
+  return headline(error.substr(0, error.find('\n')));
+}
+
+}  // namespace
+
 void Console::on_trial_complete(const Trial& trial) {
   std::string by = to_string(trial.ended_by);
   if (!by.empty()) by = " (" + by + (trial.why.empty() ? "" : ": " + trial.why) + ")";
@@ -345,11 +354,11 @@ void Console::on_trial_complete(const Trial& trial) {
 void Console::on_trial_recover(const Trial& trial) {
   told_of_.erase(trial.id);
   line(to_string(trial.id) + " failed in attempt " + std::to_string(trial.attempt) +
-       " and will be tried again: " + headline(*trial.error));
+       " and will be tried again: " + first_line_of(*trial.error));
 }
 
 void Console::on_trial_error(const Trial& trial) {
-  line(to_string(trial.id) + " failed: " + headline(*trial.error));
+  line(to_string(trial.id) + " failed: " + first_line_of(*trial.error));
 }
 
 void Console::on_experiment_end(const Experiment& experiment) {

@@ -8,6 +8,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/loop/loop_end.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/spec_changes.h"
 #include "tuner/store/evicted.h"
@@ -92,6 +93,11 @@ std::string resume_command(const ResultGrid& grid) {
     command += " --time-budget-s " + format_metric(2 * budget_s);
   }
   return command;
+}
+
+std::string why_given_up(const Experiment& experiment) {
+  const std::string& end = experiment.session_end();
+  return end.starts_with(given_up_word) ? end.substr(given_up_word.size()) : "";
 }
 
 std::string failed_text(const ResultGrid& grid) {

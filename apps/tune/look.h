@@ -38,6 +38,8 @@ bool has_unfinished(const Experiment& experiment);
 /// Whether the last driver left because nothing was left to do. Paused trials may stay: they would
 /// go on after results of new ones only.
 bool is_finished(const Experiment& experiment);
+/// Why the last driver has given up; empty if it has not.
+std::string why_given_up(const Experiment& experiment);
 /// The command that goes on with it: also where its time is used up.
 std::string resume_command(const ResultGrid& grid);
 /// What can be done about trials that have failed; empty if none has.

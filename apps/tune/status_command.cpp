@@ -153,6 +153,7 @@ Json status_json(const Look& look) {
   Json counts = Json::object();
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
   const auto total = total_of(look.grid);
+  const std::string given_up = why_given_up(experiment);
   Json driver;
   if (look.driver) {
     driver = {{"host", look.driver->host},
@@ -171,6 +172,7 @@ Json status_json(const Look& look) {
           {"front", front_json(look.grid)},
           {"driver", driver},
           {"stop_reason", experiment.stop_reason()},
+          {"given_up", given_up.empty() ? Json() : Json(given_up)},
           {"started", experiment.started()},
           {"running_s", running_s(look)},
           {"sessions", experiment.sessions()},
@@ -310,6 +312,7 @@ int status_command(const std::string& directory, bool json) {
   if (const auto text = failed_text(look.grid); !look.driver && !text.empty()) {
     lines.emplace_back("failed", text);
   }
+  if (const auto why = why_given_up(experiment); !why.empty()) lines.emplace_back("given up", why);
   if (!experiment.stop_reason().empty())
     lines.emplace_back("stop reason", experiment.stop_reason());
   for (const auto& notice : look.notices) lines.emplace_back("notice", notice);

@@ -186,7 +186,7 @@ class Policy(Case):
         ways = {
             "Dead": r"exited with code 5, for the third time; it printed last: farewell",
             "Slow": r"has not answered within 1 s",
-            "Raising": r"failed: ValueError: what is this",
+            "Raising": r"failed: ValueError: what is this; it printed last: sets up\n +File .*mine\.py\", line \d+, in suggest",
             "Outside": r"not in the param space: /x .*77",
             "Other": r"not in the param space: /y",
             "Nowhere": r"failed: AttributeError: .*Nowhere",

@@ -114,6 +114,21 @@ TEST_CASE("A search whose first trials all fail before any result ends early and
   CHECK(harness.experiment.count(TrialState::error) == 0);  // they are tried again at a resume
 }
 
+TEST_CASE("A search ends with the first result of all if that lacks its metric",
+          "[loop][failure][breaker]") {
+  Harness harness;
+  harness.trials = 400;
+  harness.spec.objectives = {{"loss", Mode::min}};
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = R"({"los":1})"};
+  };
+  const LoopEnd end = harness.run();
+  CHECK(end.kind == LoopEnd::Kind::given_up);
+  CHECK_THAT(end.reason, Contains("lacks the metric 'loss'; it has: los"));
+  CHECK(harness.experiment.trials().size() == 2);  // as many as run at one time
+  CHECK(harness.experiment.session_end() == "given up: " + end.reason);
+}
+
 TEST_CASE("A machine that breaks in the middle of a search costs it no trial",
           "[loop][failure][breaker]") {
   const bool recovers = GENERATE(false, true);

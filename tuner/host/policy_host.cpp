@@ -65,11 +65,12 @@ PolicyHost::~PolicyHost() = default;
 
 void PolicyHost::complain(const std::string& what) const { throw user_error(name_ + " " + what); }
 
-void PolicyHost::fail(const std::string& what) {
-  const std::string words = last_words();
+void PolicyHost::fail(std::string what) {
+  // A trace may stand below the first line.
+  what.insert(std::min(what.find('\n'), what.size()), last_words());
   process_.reset();
   socket_ = FileDescriptor();
-  complain(what + words);
+  complain(what);
 }
 
 std::string PolicyHost::last_words() const {
@@ -163,9 +164,10 @@ Json PolicyHost::exchange(const std::string& line) {
   }
   const auto error = json.find("error");
   if (error != json.end()) {
-    fail("failed: " +
-         clean_text(
-             (error->is_string() ? error->get<std::string>() : error->dump()).substr(0, 500)));
+    fail(
+        "failed: " +
+        clean_text((error->is_string() ? error->get<std::string>() : error->dump()).substr(0, 4000),
+                   Lines::keep));
   }
   return json;
 }

@@ -55,7 +55,7 @@ class PolicyHost {
   Json ask_running(const std::string& line);
   void send(std::string_view bytes);
   std::string receive();
-  [[noreturn]] void fail(const std::string& what);
+  [[noreturn]] void fail(std::string what);
   std::string last_words() const;
 
   Options options_;

@@ -120,6 +120,7 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
                          std::move(*reported.metrics), ledger_.now(),
                          ledger_.steady() - attempt.conversation->told_at());
   } catch (const std::invalid_argument& bad_result) {
+    breaker_.on_unfit_result();
     end(attempt, Outcome::failed, bad_result.what());
     return;
   }

@@ -57,7 +57,9 @@ void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds began
   longest_life_s_ = std::max(longest_life_s_, now - began_at);
   streak_.insert(trial);
   const auto limit = static_cast<std::size_t>(limit_);
-  if (!has_results_ && streak_.size() >= std::min(limit, most_failures_before_any_result)) {
+  if (!has_results_ && is_unfit_) {
+    give_up("no trial has reported what it should: " + first_line(reason));
+  } else if (!has_results_ && streak_.size() >= std::min(limit, most_failures_before_any_result)) {
     give_up("the first " + streak_text() + ", and there is no result yet");
   } else if (is_open_ ? was_probe : streak_.size() >= limit) {
     open(streak_text(), now);

@@ -42,6 +42,8 @@ class Breaker {
   void on_launch_failed(TrialId trial, const std::string& reason, Seconds now);
   /// An attempt that was begun at `began_at` has failed.
   void on_failure(TrialId trial, const std::string& reason, Seconds began_at, Seconds now);
+  /// Of the failure that comes next: its trial has reported what no trial of this search may.
+  void on_unfit_result() { is_unfit_ = !has_results_; }
   /// What was begun before those that fail shows nothing by its results.
   void on_result(Seconds began_at);
   /// A trial ended otherwise: it shows nothing.
@@ -69,6 +71,7 @@ class Breaker {
   std::set<TrialId> forgiven_;  ///< that have had one more try
   std::set<TrialId> blameless_;
   bool is_one_reason_ = true;
+  bool is_unfit_ = false;  ///< the first result of all
   std::string last_reason_;
   Seconds streak_began_at_ = 0;  ///< the first attempt of the streak
   Seconds longest_life_s_ = 0;

@@ -302,9 +302,13 @@ void Loop::finish(const LoopEnd& end) {
     ledger_.commit(CallbackSaved{name, encode_numbers(state).dump()});
   }
   // With named trials only, others may have waited.
-  const std::string done = next_.runs_named_trials() ? "the named trials are finished" : "finished";
-  ledger_.commit(SessionEnded{end.kind == LoopEnd::Kind::finished ? done : end.reason,
-                              snapshots_.session_cost()});
+  std::string how = end.reason;
+  if (end.kind == LoopEnd::Kind::finished) {
+    how = next_.runs_named_trials() ? "the named trials are finished" : "finished";
+  } else if (end.kind == LoopEnd::Kind::given_up) {
+    how = std::string(given_up_word) + end.reason;
+  }
+  ledger_.commit(SessionEnded{std::move(how), snapshots_.session_cost()});
   ledger_.when_durable([] {});
   // Deletions that have waited for the sync are done by the workers. An interrupt leaves them, and
   // what a searcher is thinking about, to the next resume.

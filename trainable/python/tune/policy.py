@@ -297,9 +297,11 @@ def main(arguments: list[str]) -> int:
     except TrialStopped:
         raise
     except Exception as error:  # noqa: BLE001 (whatever ends the user's code is to be told)
-        traceback.print_exc()
         message = "".join(traceback.format_exception_only(type(error), error)).strip()
-        connection.say(json.dumps({"error": message}))
+        calls = traceback.extract_tb(error.__traceback__)
+        own = [call for call in calls if call.filename != __file__] or calls
+        where = "".join(traceback.format_list(own[-6:]))
+        connection.say(json.dumps({"error": f"{message}\n{where.rstrip()}"}))
         return 1
 
 
