@@ -98,7 +98,13 @@ std::string line_of(const Save& save) {
   return Line("save").add("directory", save.directory).add("iteration", save.iteration).finish();
 }
 
-std::string line_of(const Stop&) { return Line("stop").finish(); }
+std::string line_of(const Stop& stop) {
+  Line line("stop");
+  if (stop.stay != Stay::no) {
+    line.add("may_stay", stop.stay == Stay::if_clean ? "if_clean" : "if_possible");
+  }
+  return line.finish();
+}
 
 std::string line_of(const Hello& hello) {
   Line line("hello");
@@ -107,6 +113,7 @@ std::string line_of(const Hello& hello) {
       .add("can_reset", hello.can_reset);
   if (hello.can_save) line.add("can_save", true);
   if (hello.can_save_at_start) line.add("can_save_at_start", true);
+  if (hello.can_stay) line.add("can_stay", true);
   return line.finish();
 }
 
@@ -119,6 +126,7 @@ std::string line_of(const Result& result) {
   if (result.can_save) line.add("can_save", true);
   if (result.checkpoint) line.add("checkpoint", *result.checkpoint);
   if (result.load_s) line.add("load_s", *result.load_s);
+  if (result.stays) line.add("stays", true);
   return line.finish();
 }
 
@@ -130,7 +138,11 @@ std::string line_of(const Saved& saved) {
   return line.finish();
 }
 
-std::string line_of(const Refused&) { return Line("refused").finish(); }
+std::string line_of(const Refused& refused) {
+  Line line("refused");
+  if (!refused.reason.empty()) line.add("reason", refused.reason);
+  return line.finish();
+}
 
 std::string line_of(const Failure& failure) {
   return Line("error").add("message", failure.message).add("trace", failure.trace).finish();
@@ -258,7 +270,13 @@ Command parse_command(std::string_view line) {
   const auto iteration = [&] { return fields.integer<std::int64_t>("iteration", 0, 0); };
   if (name == "step") return Step{iteration()};
   if (name == "save") return Save{fields.text("directory"), iteration()};
-  if (name == "stop") return Stop{};
+  if (name == "stop") {
+    const std::string stay = fields.text_or_null("may_stay").value_or("");
+    // A word of a newer driver's is no offer.
+    return Stop{stay == "if_clean"      ? Stay::if_clean
+                : stay == "if_possible" ? Stay::if_possible
+                                        : Stay::no};
+  }
   refuse("the type of " + shown + " is unknown: start, step, save, reset or stop was expected");
 }
 

@@ -56,7 +56,11 @@ struct Save {
   std::string directory;       ///< absolute, exists, empty
   std::int64_t iteration = 0;  ///< of the result that it belongs to
 };
-struct Stop {};
+/// Whether a process that is told to stop may wait for another trial instead.
+enum class Stay { no, if_clean, if_possible };
+struct Stop {
+  Stay stay = Stay::no;
+};
 using Command = std::variant<Start, Step, Save, Stop>;
 
 // Trainable to driver.
@@ -69,6 +73,7 @@ struct Hello {
   bool can_reset = false;
   bool can_save = false;  ///< function API: it saves when told to, after results that say so
   bool can_save_at_start = false;  ///< it may be told to save before its first step
+  bool can_stay = false;           ///< told to stop, it may wait for another trial
 };
 struct Result {
   Json metrics;  ///< null: nothing new, only `done`
@@ -78,14 +83,17 @@ struct Result {
   std::optional<std::int64_t> iteration;  ///< of the step that it answers
   bool can_save = false;                  ///< function API: it may be told to save now
   std::optional<double> load_s;           ///< that loading took, before the first step
+  bool stays = false;                     ///< to a stop: it waits for a reset
 };
 struct Saved {
   std::optional<std::string> error;       ///< the save failed, training can go on
   std::optional<std::int64_t> iteration;  ///< of the save that it answers
   std::optional<std::int64_t> bytes;      ///< that this process has written for it
 };
-/// To the first step after a reset: this process cannot become that trial.
-struct Refused {};
+/// To the first step after a reset: this process cannot become that trial. To a stop: any other.
+struct Refused {
+  std::string reason = {};
+};
 struct Failure {
   std::string message;
   std::string trace;

@@ -22,7 +22,7 @@ target_link_libraries(journal_lines PRIVATE tune_store tune_options)
 # Not under the sanitizers: a run of preload did not end there once, and it is not known why; the
 # others are about what is written in Python, and have the driver do what it does in those below.
 if(NOT TUNE_SANITIZE)
-  set(in_python preload python_sklearn callback features notebook ported python python_given python_libraries python_restore tensorboard)
+  set(in_python preload python_sklearn callback features notebook ported python python_given python_libraries python_restore python_reuse tensorboard)
 endif()
 foreach(name ${in_python} ask blobs check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy protocol remote swift keep_local resume control events

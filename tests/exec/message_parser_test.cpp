@@ -40,12 +40,15 @@ TEST_CASE("Every answer that a trainable formats is read as it was meant", "[uni
       read_as<Greeted>(protocol::format(protocol::Hello{.api = protocol::Api::function_api,
                                                         .can_reset = true,
                                                         .can_save = true,
-                                                        .can_save_at_start = true}));
+                                                        .can_save_at_start = true,
+                                                        .can_stay = true}));
   CHECK(hello.hello.api == protocol::Api::function_api);
   CHECK(hello.hello.can_reset);
   CHECK(hello.hello.can_save);
   CHECK(hello.hello.can_save_at_start);
+  CHECK(hello.hello.can_stay);
   CHECK(read_as<Refused>(protocol::format(protocol::Refused{})).launch == launch);
+  CHECK(read_as<Refused>(protocol::format(protocol::Refused{"a thread"})).reason == "a thread");
 
   protocol::Result result{{{"loss", 0.5}}, false, true, "a \"b\"\n\xC3\xA9", 7, true};
   const auto reported = read_as<Reported>(protocol::format(result));
@@ -62,6 +65,8 @@ TEST_CASE("Every answer that a trainable formats is read as it was meant", "[uni
   CHECK_FALSE(last.metrics.has_value());
   CHECK(last.done);
   CHECK_FALSE(last.iteration.has_value());
+  CHECK_FALSE(last.stays);
+  CHECK(read_as<Reported>(protocol::format(protocol::Result{.done = true, .stays = true})).stays);
 
   CHECK_FALSE(read_as<SaveAnswered>(protocol::format(protocol::Saved{})).error.has_value());
   const auto unsaved = read_as<SaveAnswered>(protocol::format(protocol::Saved{"full", 3}));

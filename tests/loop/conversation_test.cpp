@@ -56,6 +56,42 @@ TEST_CASE("A process that refuses its reset is gone before another takes its pla
   CHECK(world.talk.state() == State::ready);
 }
 
+TEST_CASE("Who does not stay for another attempt has left, and says why", "[conversation]") {
+  World world;
+  world.go_to(State::offered);
+  (void)world.talk.hear(Refused{world.only(), "a thread is left"});
+  CHECK(world.talk.state() == State::leaving);
+  CHECK(world.talk.why_not_stayed() == "a thread is left");
+  const auto heard = world.talk.hear(Exited{world.only(), 0, 0});
+  CHECK(std::holds_alternative<Conversation::Gone>(heard));
+  CHECK(world.talk.state() == State::none);
+}
+
+TEST_CASE("A result that does not say so is no word of staying", "[conversation]") {
+  World world;
+  world.go_to(State::offered);
+  Reported late{.launch = world.only(), .done = true};
+  (void)world.talk.hear(late);
+  CHECK(world.talk.state() == State::offered);
+  late.stays = true;
+  CHECK(std::holds_alternative<Conversation::Stayed>(world.talk.hear(late)));
+  world.talk.begin(world.specs(), {});
+  CHECK(world.notes.take() == "reset ");
+  CHECK(world.talk.urge() == Urge::none);
+}
+
+TEST_CASE("Of several that may stay all leave if one does", "[conversation]") {
+  World world(2);
+  world.go_to(State::offered);
+  const auto ids = world.ids();
+  Reported stays{.launch = ids[0], .done = true, .stays = true};
+  (void)world.talk.hear(stays);
+  CHECK(world.talk.state() == State::offered);
+  (void)world.talk.hear(Exited{ids[1], 0, 0});
+  CHECK(world.talk.state() == State::leaving);
+  CHECK(world.notes.take() == "stop ");
+}
+
 TEST_CASE("An idle process that leaves by itself is replaced by a launch", "[conversation]") {
   World world;
   world.go_to(State::idle);

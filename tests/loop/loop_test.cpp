@@ -19,6 +19,11 @@ bool has(const std::vector<std::string>& lines, const std::string& line) {
 }
 
 /// Pauses every trial once, at iteration 1.
+class PauseAlways : public Scheduler {
+ public:
+  Decision on_result(const Trial&, const Result&) override { return {Action::pause, false}; }
+};
+
 class PauseOnce : public Scheduler {
  public:
   Decision on_result(const Trial& trial, const Result&) override {
@@ -302,6 +307,79 @@ TEST_CASE("Reused processes run one trial after another", "[loop][reuse]") {
   }
   CHECK(harness.experiment.count(TrialState::terminated) == 6);
   for (const auto& trial : harness.experiment.trials()) CHECK(trial.failures == 0);
+}
+
+TEST_CASE("A function's process that stays trains the next trial, unless nobody is to share one",
+          "[loop][reuse]") {
+  Harness harness;
+  harness.trials = 6;
+  harness.program.is_function = true;
+  harness.program.can_stay = true;
+  int launches = 2;
+  SECTION("by default") {}
+  SECTION("where it is asked for") { harness.spec.reuse_processes = true; }
+  SECTION("not where it is refused") {
+    harness.spec.reuse_processes = false;
+    launches = 6;
+  }
+  SECTION("not where it leaves all the same") {
+    harness.program.can_stay = false;
+    launches = 6;
+  }
+  SECTION("not after a reset that fails, which is no trial's fault") {
+    harness.program.refuses_reset = true;
+    launches = 6;
+  }
+  (void)harness.run();
+  CHECK(harness.launches == launches);
+  CHECK(harness.experiment.count(TrialState::terminated) == 6);
+  for (const auto& trial : harness.experiment.trials()) CHECK(trial.failures == 0);
+}
+
+TEST_CASE("A trial has ended when its process has said that it stays, and not before",
+          "[loop][reuse]") {
+  Harness harness;
+  harness.trials = 2;
+  harness.resources = {{"cpu", 1}};
+  harness.program.is_function = true;
+  harness.program.can_stay = true;
+  harness.program.exit_s = 5;  // what the function does on its way out
+  (void)harness.run();
+  CHECK(harness.launches == 1);
+  CHECK(harness.trial(1).started >= harness.trial(0).ended);
+  CHECK(harness.trial(0).ended - harness.trial(0).started >= 5 + 3);
+}
+
+TEST_CASE("A trial that dies in a process of others takes no other with it", "[loop][reuse]") {
+  Harness harness;
+  harness.trials = 6;
+  harness.resources = {{"cpu", 1}};
+  harness.program.is_function = true;
+  harness.program.can_stay = true;
+  harness.program.step = [](const Json& config, std::int64_t iteration) {
+    FakeStep step{.metrics = R"({"loss":1})"};
+    if (config.at("x") == 2 && iteration == 2) step.dies_of = 11;
+    return step;
+  };
+  (void)harness.run();
+  CHECK(harness.experiment.count(TrialState::terminated) == 5);
+  CHECK(harness.trial(2).state == TrialState::error);
+  CHECK(harness.launches == 2);
+}
+
+TEST_CASE("A trial that its pauses throw back again and again is said to get no further",
+          "[loop][pause]") {
+  Harness harness;
+  harness.trials = 1;
+  harness.program.is_function = true;  // and cannot save
+  harness.scheduler = std::make_unique<PauseAlways>();
+  harness.signals = {{60, SIGINT}};
+  (void)harness.run();
+  const auto says = [](const std::string& line) {
+    return line.find("trial_00000 gets no further: it has been paused at iteration 1 once more") !=
+           std::string::npos;
+  };
+  CHECK(std::count_if(harness.told.begin(), harness.told.end(), says) == 1);
 }
 
 TEST_CASE("A trial that fails before its first result goes on from the checkpoint of its start",

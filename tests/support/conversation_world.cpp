@@ -80,6 +80,7 @@ void World::go_to(State state) {
     talk.leave(Urge::killed);
     (void)talk.be_late();
   }
+  if (state == State::offered) talk.offer(protocol::Stay::if_clean);
   if (state == State::idle) talk.park();
   if (state == State::replacing) {
     reset();
@@ -103,7 +104,7 @@ void World::go_to_reset(State state) {
 }
 
 Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
-  Reported reported{.launch = who};
+  Reported reported{.launch = who, .stays = true};
   switch (message) {
     case Message::greeted:
       return talk.hear(Greeted{who, hello()});
@@ -127,7 +128,7 @@ Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
 
 std::string word(const Conversation::Heard& heard) {
   static constexpr const char* words[] = {"",      "started", "ready",   "replaced", "stepped",
-                                          "saved", "failed",  "overdue", "gone"};
+                                          "saved", "failed",  "overdue", "gone",     "stayed"};
   return words[heard.index()];
 }
 
@@ -165,6 +166,10 @@ const std::vector<Row>& conversation_table() {
        true,
        {"replaced>replacing", "replaced>replacing", "replaced>replacing", "saved>ready",
         "replaced>replacing", ">saving", "replaced>launching", "replaced>replacing"}},
+      {State::offered,
+       false,
+       {">offered", ">leaving", "stayed>idle", ">offered", ">offered", ">offered", "gone>none",
+        ">leaving"}},
       {State::idle,
        false,
        {">leaving", ">leaving", ">leaving", ">leaving", ">leaving", ">idle", "gone>none",
@@ -208,9 +213,11 @@ std::string expected(const World& world, Message message, LaunchId who,
   const std::string& one = row->comes_to[static_cast<std::size_t>(message)];
   // What befalls the others when one has gone is not why the attempt ends.
   const bool is_followed = culprit != LaunchId{} && culprit != who && message != Message::late;
-  const bool is_answer =
-      one.starts_with("ready>") || one.starts_with("stepped>") || one.starts_with("saved>");
+  const bool is_answer = one.starts_with("ready>") || one.starts_with("stepped>") ||
+                         one.starts_with("saved>") || one.starts_with("stayed>");
   if (!is_answer) return is_followed && one.starts_with("failed>") ? ">leaving" : one;
+  // Who has said that it stays may say it again.
+  if (answered.count(who) != 0 && state == State::offered) return ">offered";
   if (answered.count(who) != 0) return is_followed ? ">leaving" : "failed>" + name;
   return answered.size() + 1 < world.notes.live.size() ? ">" + name : one;
 }
@@ -252,7 +259,8 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       if (heard == "stepped" || heard == "saved" || heard == "replaced") is_reset = false;
       const bool counts = (before == State::launching && message == Message::greeted) ||
                           (before == State::stepping && message == Message::reported) ||
-                          (before == State::saving && message == Message::saved);
+                          (before == State::saving && message == Message::saved) ||
+                          (before == State::offered && message == Message::reported);
       if (counts) answered.insert(who);
       // What the loop does of it.
       if (heard == "failed" || heard == "overdue") talk.leave(Urge::terminated);
@@ -263,7 +271,10 @@ std::string walk(std::span<const std::uint8_t> bytes) {
       }
       // Only processes that were kept for another attempt can be on their way out when it begins.
       if (before == State::ready)
-        what < 11 ? talk.step(7) : what < 12 ? talk.save("/", 7) : talk.park();
+        what < 11               ? talk.step(7)
+        : what < 12             ? talk.save("/", 7)
+        : bytes[i + 1] % 2 == 0 ? talk.park()
+                                : talk.offer(protocol::Stay::if_clean);
     } else if (what == 13) {
       talk.leave(static_cast<Urge>(1 + bytes[i + 1] % 3));
     } else if (what == 14) {
@@ -284,7 +295,8 @@ std::string walk(std::span<const std::uint8_t> bytes) {
     if (!is_theirs) is_reset = false;
     if (world.notes.spoke_to_nobody) return faulty("something was said to nobody");
     if (talk.has_processes() == world.notes.live.empty()) return faulty("a process is forgotten");
-    const bool is_leaving = talk.state() == State::leaving || talk.state() == State::replacing;
+    const bool is_leaving = talk.state() == State::leaving || talk.state() == State::replacing ||
+                            talk.state() == State::offered;
     if (is_leaving && talk.deadline() == never_s) return faulty("it may leave for ever");
     if (!talk.has_processes() && talk.state() != State::none) return faulty("nobody is left");
   }

@@ -29,6 +29,7 @@ SimulatedProgram simulated(FakeProgram fake) {
   program.is_function = fake.is_function;
   program.can_save = fake.can_save;
   program.can_reset = fake.can_reset;
+  program.can_stay = fake.can_stay;
   program.cannot_launch = fake.cannot_launch;
   program.is_trials_fault = fake.is_trials_fault;
   program.refuses_reset = fake.refuses_reset;

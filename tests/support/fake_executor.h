@@ -34,6 +34,7 @@ struct FakeProgram {
   bool is_function = false;
   bool can_save = false;
   bool can_reset = false;
+  bool can_stay = false;
   bool refuses_reset = false;
   bool cannot_launch = false;
   bool is_trials_fault = false;

@@ -53,6 +53,11 @@ TEST_CASE("Each command has one text, which is the documented one", "[unit][prot
   CHECK(format(Command(Save{"/a/b", 8})) ==
         "{\"type\":\"save\",\"directory\":\"/a/b\",\"iteration\":8}\n");
   CHECK(format(Command(Stop{})) == "{\"type\":\"stop\"}\n");
+  CHECK(format(Command(Stop{Stay::if_clean})) == "{\"type\":\"stop\",\"may_stay\":\"if_clean\"}\n");
+  for (const Stay stay : {Stay::no, Stay::if_clean, Stay::if_possible}) {
+    CHECK(std::get<Stop>(parse_command(format(Command(Stop{stay})))).stay == stay);
+  }
+  CHECK(std::get<Stop>(parse_command(R"({"type":"stop","may_stay":"perhaps"})")).stay == Stay::no);
 }
 
 TEST_CASE("Each answer has one text, in which what is not so is left out", "[unit][protocol]") {

@@ -88,6 +88,7 @@ class Check {
   bool saves_ = true;  ///< when it is told to; otherwise it hands over what it saves
   bool saves_at_start_ = false;
   bool can_reset_ = false;
+  bool can_stay_ = false;
   bool echoes_ = true;
   Seconds step_s_ = 0;
   Results whole_;                       ///< of the run that nothing happens to
@@ -144,6 +145,7 @@ void Check::run() {
 Answer Check::talks() {
   Actor actor(stage_);
   can_reset_ = actor.hello().can_reset;
+  can_stay_ = actor.hello().can_stay;
   saves_at_start_ = actor.hello().can_save_at_start;
   require_quiet(actor, "its hello");
   actor.start(options_.config);
@@ -380,8 +382,12 @@ Answer Check::heeds_other_configs() {
 }
 
 Answer Check::resets() {
-  if (!can_reset_)
+  if (!can_reset_ && can_stay_) {
+    return Unknown{"its hello said can_stay: at each stop it says for itself whether it is"};
+  }
+  if (!can_reset_) {
     return Unknown{"its hello did not say can_reset; then reuse_processes is of no use"};
+  }
   Actor actor(stage_);
   actor.start(options_.other.value_or(options_.config));
   (void)actor.train_until(std::max<std::int64_t>(options_.iterations / 2, 1));

@@ -82,9 +82,10 @@ struct Greeted {
   protocol::Hello hello;
 };
 
-/// It cannot become the trial that it was reset to.
+/// It cannot become the trial that it was reset to; or, told to stop, does not stay for another.
 struct Refused {
   LaunchId launch{};
+  std::string reason = {};  ///< a phrase; may be empty
 };
 
 /// It reported a result.
@@ -98,6 +99,7 @@ struct Reported {
   std::optional<std::string> checkpoint;  ///< function API: name of a directory handed over
   std::optional<double> load_s = {};      ///< that loading took, before the first step
   std::vector<std::string> more_checkpoints = {};  ///< by other ranks: parts of the same checkpoint
+  bool stays = false;                              ///< told to stop, it waits for another trial
 };
 
 /// A program that saves by itself has done so.

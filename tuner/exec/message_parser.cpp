@@ -140,6 +140,7 @@ Wakeup greeted(LaunchId launch, ondemand::object& message) {
     if (field.name() == "can_reset") hello.can_reset = field.boolean();
     if (field.name() == "can_save") hello.can_save = field.boolean();
     if (field.name() == "can_save_at_start") hello.can_save_at_start = field.boolean();
+    if (field.name() == "can_stay") hello.can_stay = field.boolean();
     if (field.name() == "api") {
       const auto api = field.text().value_or("class");
       if (api != "class" && api != "function") {
@@ -166,6 +167,7 @@ Wakeup reported(LaunchId launch, ondemand::object& message) {
     if (field.name() == "can_save") reported.can_save = field.boolean();
     if (field.name() == "checkpoint") reported.checkpoint = field.text();
     if (field.name() == "load_s") reported.load_s = field.number();
+    if (field.name() == "stays") reported.stays = field.boolean();
   });
   if (!reported.metrics && !reported.done) {
     throw Violation("a \"result\" with neither \"metrics\" nor \"done\"");
@@ -187,8 +189,11 @@ Wakeup save_answered(LaunchId launch, ondemand::object& message) {
 }
 
 Wakeup refused(LaunchId launch, ondemand::object& message) {
-  for_each_field(message, [](const Field&) {});
-  return Refused{launch};
+  std::string reason;
+  for_each_field(message, [&](Field& field) {
+    if (field.name() == "reason") reason = field.text().value_or("");
+  });
+  return Refused{launch, shortened(std::move(reason))};
 }
 
 Wakeup failed(LaunchId launch, ondemand::object& message) {

@@ -26,13 +26,17 @@ void Attempts::end(Attempt& attempt, Ending ending) {
   Conversation& conversation = *attempt.conversation;
   const State state = conversation.state();
   const bool has_begun = state != State::launching;
-  const bool goes_away =
-      is_at_fault || ending.outcome == Outcome::interrupted || winding_ || !spec_.reuse_processes;
+  const auto reuse = spec_.reuse_processes;
+  const bool goes_away = is_at_fault || ending.outcome == Outcome::interrupted || winding_;
+  const bool is_free = state == State::ready && !goes_away;
   attempt.ending = std::move(ending);
   attempt.waits = false;
   attempt.keeps = state == State::ready && may_keep(attempt, attempt.ending->outcome);
-  if (attempt.keeps || (state == State::ready && conversation.can_reset() && !goes_away)) {
+  if (attempt.keeps || (is_free && conversation.can_reset() && reuse.value_or(false))) {
     conversation.park();
+  } else if (is_free && conversation.can_stay() && !spec_.workers && reuse.value_or(true)) {
+    // What it does on its way out of the training is done before its trial has ended.
+    conversation.offer(reuse ? protocol::Stay::if_possible : protocol::Stay::if_clean);
   } else {
     conversation.leave(is_at_fault || !has_begun ? Conversation::Urge::terminated
                                                  : Conversation::Urge::asked);
@@ -144,11 +148,11 @@ void Attempts::close(Attempt& attempt) {
                       std::to_string(trial(id).iteration));
   }
   look_for_lost_work(id, ended.outcome);
+  look_for_stall(id, ended.outcome);
   if (ended.outcome != Outcome::failed) {
     breaker_.on_end(id);
     return;
   }
-  look_for_stall(id, ended.outcome);
   breaker_.on_failure(id, ended.reason, began_at, ledger_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
@@ -166,10 +170,6 @@ void Attempts::look_for_lost_work(TrialId id, Outcome outcome) {
                     "(docs/plain.md says what is)");
 }
 
-void Attempts::let_go() {
-  for (const TrialId id : std::exchange(held_, {})) {
-    if (Attempt* const attempt = find(id)) try_to_close(*attempt);
-  }
 /// Between pauses that save nothing a trial trains the same iterations again, perhaps for ever.
 void Attempts::look_for_stall(TrialId id, Outcome outcome) {
   constexpr int often = 3;
@@ -192,6 +192,10 @@ void Attempts::look_for_stall(TrialId id, Outcome outcome) {
       "report(metrics, save=...))");
 }
 
+void Attempts::let_go() {
+  for (const TrialId id : std::exchange(held_, {})) {
+    if (Attempt* const attempt = find(id)) try_to_close(*attempt);
+  }
   for (auto at = attempts_.begin(); at != attempts_.end();) {
     Attempt& attempt = (at++)->second;  // ending one may erase it
     const bool trains = attempt.conversation->state() == Conversation::State::stepping;

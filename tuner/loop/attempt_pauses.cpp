@@ -19,7 +19,8 @@ bool Attempts::may_keep(const Attempt& attempt, Outcome outcome) const {
   const Conversation& conversation = *attempt.conversation;
   const auto& limit = spec_.keep_paused;
   if (winding_ || spec_.plain || (limit && limit->processes == 0u)) return false;
-  const bool may_by_default = memory_.of && memory_.available && !spec_.reuse_processes &&
+  const bool may_by_default = memory_.of && memory_.available &&
+                              !spec_.reuse_processes.value_or(false) &&
                               conversation.allocation().gpus.empty();
   if (!limit && !may_by_default) return false;
   if (outcome == Outcome::exploiting) return conversation.can_reset();

@@ -67,12 +67,12 @@ void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
         "this one is a function, which saves by giving a directory to report(): remove both from "
         "checkpoint_config");
   }
-  const bool is_in_vain = spec_.reuse_processes && !attempt.conversation->can_reset();
+  const bool is_in_vain = spec_.reuse_processes.value_or(false) &&
+                          !attempt.conversation->can_reset() && !attempt.conversation->can_stay();
   if (is_in_vain && !std::exchange(has_named_reuse_, true)) {
     callbacks_.notice(
-        "reuse_processes has no effect: the program does not say in its hello that it can_reset, "
-        "so "
-        "each trial gets a process of its own");
+        "reuse_processes has no effect: the program does not say in its hello that it can_reset or "
+        "can_stay, so each trial gets a process of its own");
   }
   if (spec_.checkpoint_config.checkpoint_at_start && !attempt.conversation->can_save_at_start()) {
     throw user_error(
@@ -217,6 +217,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Overdue& overdue) {
 void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
   if (attempt.ending) {
     if (gone.how == Conversation::Gone::How::lost) callbacks_.notice(gone.reason);
+    look_for_new_process(attempt);
     try_to_close(attempt);
     return;
   }
@@ -234,6 +235,17 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     held_.push_back(attempt.trial);
   }
   end(attempt, std::move(ending));
+}
+
+/// Starts that are not spared cost most of the time of short trials.
+void Attempts::look_for_new_process(const Attempt& attempt) {
+  const std::string& why = attempt.conversation->why_not_stayed();
+  if (why.empty() || std::exchange(has_named_reuse_, true)) return;
+  callbacks_.notice("each trial gets a process of its own, as that of " + to_string(attempt.trial) +
+                    " cannot be used again: " + why +
+                    (spec_.reuse_processes.value_or(false)
+                         ? ""
+                         : " (\"reuse_processes\": true has it used where that is possible)"));
 }
 
 /// It has said by its exit code that it has saved, and is to be run again. Of one that comes to

@@ -118,6 +118,8 @@ class Attempts {
   void on(Attempt& attempt, const Conversation::Failed& failed);
   void on(Attempt& attempt, const Conversation::Overdue& overdue);
   void on(Attempt& attempt, const Conversation::Gone& gone);
+  void on(Attempt& attempt, const Conversation::Stayed&) { try_to_close(attempt); }
+  void look_for_new_process(const Attempt& attempt);
   bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
@@ -142,9 +144,9 @@ class Attempts {
   void look_into_failure(Attempt& attempt);
   void close(Attempt& attempt);
   void look_for_lost_work(TrialId trial, Outcome outcome);
+  void look_for_stall(TrialId trial, Outcome outcome);
   void look_at_held();
   void look_at_logs();
-  void look_for_stall(TrialId trial, Outcome outcome);
   void limit_logs(const std::vector<TrialId>& trials);
   Seconds logs_due() const;
   Seconds held_until() const;
@@ -199,8 +201,6 @@ class Attempts {
   bool has_named_reserved_ = false;
   bool has_named_reuse_ = false;
   bool has_named_lost_work_ = false;
-  bool has_named_saves_ = false;
-  std::set<Remarked::What> remarked_;
   /// How far a trial had come when it was paused, and how often it came no further.
   struct Stall {
     std::int64_t reached = -1;
@@ -209,6 +209,8 @@ class Attempts {
   };
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
+  bool has_named_saves_ = false;
+  std::set<Remarked::What> remarked_;
 };
 
 }  // namespace tune

@@ -54,6 +54,7 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
   can_save_ = hello.can_save && (is_first || can_save_);
   can_save_at_start_ = hello.can_save_at_start && (is_first || can_save_at_start_);
   can_reset_ = hello.can_reset && (is_first || can_reset_);
+  can_stay_ = hello.can_stay && (is_first || can_stay_);
   speaker.has_answered = true;
   if (!all_have_answered()) return {};
   say_start(false);
@@ -66,7 +67,20 @@ Conversation::Heard Conversation::hear(const Greeted& wakeup) {
 Conversation::Heard Conversation::hear(const Refused& wakeup) {
   Member& speaker = member(wakeup.launch);
   if (is_being_reset() && !speaker.has_answered) return replace(Urge::asked);
+  if (state_ == State::offered) {
+    why_not_stayed_ = wakeup.reason;
+    withdraw_offer();
+    return {};
+  }
   return out_of_turn(speaker, speaker.name() + " refused a reset that it was not asked for");
+}
+
+/// One of them does not stay, so none does.
+void Conversation::withdraw_offer() {
+  state_ = State::leaving;
+  for (const Member& each : members_) {
+    if (!each.is_mute) link_.send(each.id, protocol::Stop{});
+  }
 }
 
 /// Whatever is wrong with processes that have trained another trial is no fault of this one before
@@ -79,6 +93,13 @@ Conversation::Heard Conversation::replace(Urge urge) {
 
 Conversation::Heard Conversation::hear(Reported& wakeup) {
   Member& speaker = member(wakeup.launch);
+  if (state_ == State::offered) {
+    speaker.has_answered = speaker.has_answered || wakeup.stays;
+    if (!all_have_answered()) return {};
+    urge_ = Urge::none;
+    wait_for(State::idle, never_s);
+    return Stayed{};
+  }
   if (state_ != State::stepping || speaker.has_answered) {
     return out_of_turn(speaker,
                        speaker.name() + " reported a result without having been told to step");
@@ -212,8 +233,10 @@ Conversation::Heard Conversation::be_late() {
     case State::idle:
       leave(Urge::terminated);
       return {};
+    case State::offered:
     case State::leaving:
     case State::replacing:
+      if (state_ == State::offered) state_ = State::leaving;
       if (urge_ != Urge::killed) {
         urge_all(urge_ == Urge::asked ? Urge::terminated : Urge::killed);
         return {};
@@ -353,6 +376,17 @@ void Conversation::park() {
   wait_for(State::idle, never_s);
 }
 
+void Conversation::offer(protocol::Stay stay) {
+  ensure(state_ == State::ready, "who may stay has answered");
+  start_.reset();
+  specs_.clear();
+  wait_for(State::offered, patience_.leave_s);
+  urge_ = Urge::asked;
+  for (const Member& each : members_) {
+    if (!each.is_mute) link_.send(each.id, protocol::Stop{stay});
+  }
+}
+
 void Conversation::go_on() {
   ensure(state_ == State::idle, "who goes on has waited");
   wait_for(State::ready, never_s);
@@ -363,6 +397,7 @@ void Conversation::leave(Urge urge) {
   if (state_ == State::replacing) state_ = State::leaving;
   specs_.clear();
   start_.reset();
+  if (state_ == State::offered && urge == Urge::asked) return withdraw_offer();
   if (members_.empty() || state_ == State::lost || urge <= urge_) return;
   state_ = State::leaving;
   urge_all(urge);
@@ -535,6 +570,7 @@ Conversation::Heard Conversation::remove(LaunchId id, Gone gone) {
   is_explained_ = is_explained_ || is_culprit;
 
   if (was_being_reset) state_ = State::replacing;
+  if (state_ == State::offered) withdraw_offer();
   if (!members_.empty()) {
     const bool is_in_order = state_ == State::leaving && urge_ == Urge::asked;
     const bool were_to_follow = left.number() == 0 && !is_done_ && members_.front().is_mute;
@@ -571,6 +607,8 @@ const char* to_string(Conversation::State state) {
       return "stepping";
     case Conversation::State::saving:
       return "saving";
+    case Conversation::State::offered:
+      return "offered";
     case Conversation::State::idle:
       return "idle";
     case Conversation::State::leaving:

@@ -39,6 +39,7 @@ class Conversation {
     ready,      ///< nothing is asked of them
     stepping,   ///< told to train until the next result
     saving,     ///< told to save
+    offered,    ///< told to stop, unless they stay for another attempt
     idle,       ///< kept for another attempt
     leaving,    ///< on their way out; what they say is not heard any more
     lost,       ///< killed, and not gone: nothing more can be done
@@ -88,6 +89,8 @@ class Conversation {
   struct Overdue {
     std::string reason;  ///< a sentence
   };
+  /// They stay for another attempt: state idle.
+  struct Stayed {};
   /// All are gone, or given up: how the first one ended, which took the others with it.
   struct Gone {
     enum class How { exited, not_launched, lost, failed };
@@ -100,8 +103,8 @@ class Conversation {
     std::string who = "it";        ///< "rank 2" of several
     std::string obstacle = {};     ///< what of the machine's was in the way of one of them
   };
-  using Heard =
-      std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed, Overdue, Gone>;
+  using Heard = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
+                             Overdue, Gone, Stayed>;
 
   /// `link` outlives it.
   Conversation(Link& link, Patience patience, Allocation allocation)
@@ -132,6 +135,8 @@ class Conversation {
   void save(const std::filesystem::path& directory, std::int64_t iteration);
   /// Keeps the processes for another attempt. State ready.
   void park();
+  /// Tells them to stop, or to stay for another attempt: then Stayed follows. State ready.
+  void offer(protocol::Stay stay);
   /// They go on for another attempt of their own trial, as if nothing had been. State idle.
   void go_on();
   /// What they hold is given to others while they wait; `hold` takes it up again. State idle.
@@ -152,6 +157,9 @@ class Conversation {
   bool can_save() const { return !is_function_ || can_save_; }
   bool can_save_at_start() const { return can_save_at_start_; }
   bool can_reset() const { return can_reset_; }
+  bool can_stay() const { return can_stay_; }
+  /// Why they did not, as one of them has said; empty: nobody has.
+  const std::string& why_not_stayed() const { return why_not_stayed_; }
   Seconds deadline() const { return deadline_; }  ///< steady
   Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
   const Allocation& allocation() const { return allocation_; }
@@ -209,6 +217,7 @@ class Conversation {
            start_.has_value();
   }
   Heard replace(Urge urge);
+  void withdraw_offer();
   std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
   bool all_have_answered() const;
   bool all_run() const;
@@ -246,6 +255,8 @@ class Conversation {
   bool can_save_ = false;
   bool can_save_at_start_ = false;
   bool can_reset_ = false;
+  bool can_stay_ = false;
+  std::string why_not_stayed_;
   bool has_greeting_ = false;
   bool was_told_ = false;
   Seconds deadline_ = never_s;

@@ -43,6 +43,7 @@ void SimulatedExecutor::launch(LaunchId launch, LaunchSpec) {
   hello.api = program_.is_function ? protocol::Api::function_api : protocol::Api::class_api;
   hello.can_reset = program_.can_reset;
   hello.can_save = program_.can_save;
+  hello.can_stay = program_.can_stay;
   hello.can_save_at_start = !program_.is_function;
   after(program_.launch_s, Greeted{launch, hello});
 }
@@ -56,6 +57,8 @@ void SimulatedExecutor::send(LaunchId launch, const protocol::Command& command) 
     step(launch);
   } else if (const auto* save_command = std::get_if<protocol::Save>(&command)) {
     save(launch, save_command->directory);
+  } else if (program_.can_stay && std::get<protocol::Stop>(command).stay != protocol::Stay::no) {
+    after(program_.exit_s, Reported{.launch = launch, .done = true, .stays = true});
   } else {
     exit(launch, 0, 0, program_.exit_s);
   }

@@ -47,6 +47,7 @@ struct SimulatedProgram {
   bool is_function = false;
   bool can_save = false;  ///< of a function: after each result, when it is told to
   bool can_reset = false;
+  bool can_stay = false;  ///< told to stop, it waits for another trial where it may
   // What may go wrong:
   bool cannot_launch = false;
   bool is_trials_fault = false;  ///< that it cannot be launched

@@ -520,7 +520,7 @@ Json to_json(const ExperimentSpec& spec) {
       {"remote", remote_to_json(spec.remote)},
       {"callbacks", spec.callbacks},
       {"plugins", plugins},
-      {"reuse_processes", spec.reuse_processes},
+      {"reuse_processes", or_null(spec.reuse_processes)},
       {"keep_paused", keep_to_json(spec.keep_paused)},
       {"max_log_bytes", or_null(spec.max_log_bytes)},
       {"min_free_bytes", spec.min_free_bytes},

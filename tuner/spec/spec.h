@@ -82,7 +82,8 @@ struct ExperimentSpec {
   std::vector<Json> callbacks;  ///< {"type": ..., options}, beside the built-in ones
   /// Shared libraries that the command line gets its catalogue from. Nobody else loads them.
   std::vector<std::filesystem::path> plugins;
-  bool reuse_processes = false;
+  /// None: those of functions that say they can, where nothing is left over in them.
+  std::optional<bool> reuse_processes;
   std::optional<KeepPaused> keep_paused;  ///< none: as many as memory suggests, without devices
   std::optional<std::uint64_t> max_log_bytes;  ///< of each log of a trial; none: no limit
   std::uint64_t min_free_bytes = 256 << 20;    ///< no launches with less free; 0: never mind

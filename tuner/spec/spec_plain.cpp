@@ -270,7 +270,7 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec) {
                  "metric must be given for a plain program: by its name it is found in what the "
                  "program prints");
   }
-  if (spec.reuse_processes) {
+  if (spec.reuse_processes.value_or(false)) {
     top.complain("reuse_processes",
                  "reuse_processes is not for a plain program, which trains once");
   }

@@ -116,6 +116,8 @@ class DrivenSession:
         self._ended: TrialStopped | None = None
         self._save: Callable[[str], object] | None = None  # of the last report
         self._last_copy = 0
+        #: Whether the process may wait for another trial, as the driver says it when this one stops
+        self.may_stay: str | None = None
         self.context = TrialContext.of(start)
         path = start.get("checkpoint")
         self.checkpoint = Checkpoint(path) if path else None
@@ -136,6 +138,7 @@ class DrivenSession:
                 )
                 self._send("saved", iteration=command["iteration"], **answer)
             elif kind == "stop":
+                self.may_stay = command.get("may_stay")
                 self._end(TrialStopped(0))
             else:
                 bad_command(f"a function cannot take '{kind}' now")
@@ -166,6 +169,10 @@ class DrivenSession:
         self._send("result", iteration=self._iteration, done=True, can_save=self._save is not None)
         self.await_step()
         bad_command("a step came after the function had returned")
+
+    def forget(self) -> None:
+        """The trial is over: what its function has held is nobody's."""
+        self._save = self._ended = None
 
     def _name_in_trial_dir(self, reported: Checkpoint | str | os.PathLike[str]) -> str:
         """What lies in the trial's directory is handed over by its name. What is elsewhere is the

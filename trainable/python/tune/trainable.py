@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 import time
@@ -101,11 +102,15 @@ def load_from(trainable: Trainable, directory: str) -> None:
         trainable.load_checkpoint(pickle.load(content))
 
 
-def _move_to(start: dict[str, Any]) -> None:
-    """The working directory and the log files of another trial."""
+def move_to(start: dict[str, Any]) -> None:
+    """The working directory, the log files and the environment of another trial."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.chdir(start["trial_dir"])
+    os.environ["TUNE_TRIAL_ID"] = start["trial_id"]
+    os.environ["TUNE_TRIAL_DIR"] = start["trial_dir"]
+    os.environ["TUNE_ATTEMPT"] = str(start["attempt"])
+    os.environ["TUNE_RESOURCES"] = json.dumps(start.get("resources") or {}, separators=(",", ":"))
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         log = start.get(name)
         if log:
@@ -176,7 +181,7 @@ class _Driven:
         if trainable is None:
             bad_command("a reset came before start")
         assert trainable is not None
-        _move_to(start)
+        move_to(start)
         _take_over(trainable, start)
         try:
             can = trainable.reset_config(start["config"])

@@ -13,11 +13,12 @@ import importlib.util
 import os
 import sys
 import threading
+import time
 from types import ModuleType
 from typing import Any
 
-from tune import _session, trainable
-from tune._driver import Connection, TrialStopped
+from tune import _again, _session, trainable
+from tune._driver import Connection, TrialStopped, bad_command
 
 #: So long the driver waits for a hello in any case.
 _PATIENCE_S = 10.0
@@ -79,7 +80,9 @@ def _hello(connection: Connection, is_class: bool, can_save: bool) -> None:
             "hello", protocol=1, api="class", can_reset=True, can_save_at_start=can_save
         )
     else:
-        connection.send("hello", protocol=1, api="function", can_reset=False, can_save=True)
+        connection.send(
+            "hello", protocol=1, api="function", can_reset=False, can_save=True, can_stay=True
+        )
 
 
 def _load_and_greet(connection: Connection, api: str | None, target: str) -> Any:
@@ -111,7 +114,9 @@ def _load_and_greet(connection: Connection, api: str | None, target: str) -> Any
 
 
 def _run(connection: Connection, api: str | None, target: str) -> None:
+    seeds = _again.Seeds()
     found = _load_and_greet(connection, api, target)
+    seeds.on_loaded()
     is_class = _is_class(found)
     if api is not None and is_class != (api == "class"):
         raise TypeError(f"{target} is {'a class' if is_class else 'a function'}, and no {api}")
@@ -123,12 +128,41 @@ def _run(connection: Connection, api: str | None, target: str) -> None:
     command = connection.receive()
     if command["type"] == "stop":
         raise TrialStopped(0)
-    session = _session.DrivenSession(connection, command)
+    traces = _again.Traces(found, seeds)
+    while True:
+        began = time.monotonic()
+        stay = _train_one(connection, found, command)
+        reason = traces.speak_against(stay == "if_possible", time.monotonic() - began)
+        _again.flush()
+        if reason is not None:
+            connection.send("refused", reason=reason)
+            raise TrialStopped(0)
+        connection.send("result", done=True, stays=True)
+        command = connection.receive()
+        if command["type"] == "stop":
+            raise TrialStopped(0)
+        if command["type"] != "reset":
+            bad_command(f"'{command['type']}' came where a reset was due")
+        trainable.move_to(command)
+        traces.clear()
+
+
+def _train_one(connection: Connection, function: Any, start: dict[str, Any]) -> str:
+    """Returns only where the process may stay for another trial: on which condition."""
+    session = _session.DrivenSession(connection, start)
     _session.set_session(session)
-    session.await_step()
-    last = found(command["config"])
-    _session.report_answer(session, last)
-    session.finish()
+    try:
+        session.await_step()
+        last = function(start["config"])
+        _session.report_answer(session, last)
+        session.finish()
+    except TrialStopped as stopped:
+        if session.may_stay is None or stopped.code:
+            raise
+        stopped.__traceback__ = None  # it would hold on to what the function had
+        session.forget()
+    assert session.may_stay is not None
+    return session.may_stay
 
 
 def main(arguments: list[str]) -> int:
