@@ -440,7 +440,265 @@ if __name__ == "__main__":
         self.assertEqual(len(errors), 3)
         self.assertIn("ValueError: no such dataset", errors[0])
         self.assertIn("SystemExit: 3", errors[1])
-        self.assertIn("the metric 'loss' is a object: a number was expected", errors[2])
+        self.assertIn("the metric 'loss' is a object, and no number", errors[2])
+
+    def test_a_search_that_gives_up_raises_with_what_its_first_trial_has_raised(self):
+        said, errors, status = self.answer(HEAD + """
+def read(path):
+    raise ValueError(f"no such dataset: {path}")
+
+def train(config):
+    read("digits")
+
+if __name__ == "__main__":
+    tuner = tune.Tuner(train, {"x": tune.uniform(0, 1)}, num_samples=8, metric="loss", mode="min",
+                       run_config=tune.RunConfig(verbose=0, name="hopeless"))
+    try:
+        tuner.fit()
+    except tune.TuneError as error:
+        said = str(error)
+    import subprocess
+    shown = subprocess.run([os.environ["TUNE_BINARY"], "status", "results/hopeless"], capture_output=True, text=True)
+    print(json.dumps([said, tuner.get_results().errors, shown.stdout]))
+""")
+        self.assertRegex(said, "^the search has given up: the first 5 trials .* there is no result yet\n"
+                               "trial_00000 failed: ValueError: no such dataset: digits")
+        self.assertRegex(said, r'File ".*search\.py", line \d+, in read\n')
+        self.assertGreaterEqual(len(errors), 5)
+        self.assertRegex(status, r"(?m)^given up +the first 5 trials")
+
+    def test_a_metric_by_another_name_ends_the_search_with_its_first_result(self):
+        said, trials = self.answer(HEAD + """
+def train(config):
+    tune.report({"los": 1})
+
+if __name__ == "__main__":
+    tuner = tune.Tuner(train, {"x": tune.uniform(0, 1)}, num_samples=20, max_concurrent_trials=1, metric="loss",
+                       mode="min", run_config=tune.RunConfig(verbose=0))
+    try:
+        tuner.fit()
+    except tune.TuneError as error:
+        print(json.dumps([str(error), len(tuner.get_results())]))
+""")
+        self.assertRegex(said, "given up: .* lacks the metric 'loss'; it has: los")
+        self.assertEqual(trials, 1)
+
+    def test_there_are_as_many_trials_as_were_asked_for_also_of_one_config(self):
+        found = self.answer(HEAD + """
+def train(config):
+    for i in range(4):
+        tune.report({"loss": config["lr"]}, save=lambda directory: open(os.path.join(directory, "x"), "w").close())
+
+if __name__ == "__main__":
+    def search(space, **fields):
+        return len(tune.Tuner(train, space, num_samples=5, metric="loss", mode="min", resources_per_trial={"cpu": 0},
+                              max_concurrent_trials=5, run_config=tune.RunConfig(verbose=0), **fields).fit())
+    population = tune.schedulers.PopulationBasedTraining(
+        time_attr="training_iteration", perturbation_interval=2, synch=True,
+        hyperparam_mutations={"lr": tune.uniform(0, 1)})
+    print(json.dumps([search({"lr": 0.1}), search({"lr": tune.choice([0.1, 0.2])}),
+                      search({"lr": 0.1}, scheduler=population),
+                      search({"lr": 0.1}, searcher={"type": "sobol", "skip_duplicates": True})]))
+""")
+        self.assertEqual(found, [5, 5, 5, 1])
+
+    def test_searches_without_a_name_may_begin_in_the_same_second(self):
+        found = self.answer(HEAD + """
+def train(config):
+    return {"loss": 1}
+
+if __name__ == "__main__":
+    tuners = [tune.Tuner(train, {}, metric="loss", mode="min", run_config=tune.RunConfig(verbose=0)) for _ in range(3)]
+    print(json.dumps(len({tuner.fit().experiment_path for tuner in tuners})))
+""")
+        self.assertEqual(found, 3)
+
+    def test_a_name_is_given_away_where_nothing_came_of_it_or_it_is_to_be_overwritten(self):
+        found = self.answer(HEAD + """
+def fails(config):
+    raise ValueError("not yet")
+
+def train(config):
+    return {"loss": config["x"]}
+
+if __name__ == "__main__":
+    def search(train, x, **fields):
+        try:
+            results = tune.Tuner(train, {"x": x}, metric="loss", mode="min", name="mine",
+                                 run_config=tune.RunConfig(verbose=0), **fields).fit()
+            return [each.metrics.get("loss") for each in results]
+        except tune.TuneError as error:
+            return str(error)
+    print(json.dumps([search(fails, 1), search(train, 2), search(train, 3), search(train, 4, overwrite=True),
+                      os.listdir("results")]))
+""")
+        self.assertEqual([found[0], found[1], found[3], found[4]], [[None], [2], [4], ["mine"]])
+        self.assertIn("overwrite=True", found[2])
+
+    def test_what_stands_behind_the_guard_goes_along_or_is_named(self):
+        script = HEAD + """
+import argparse, threading
+
+def train(config):
+    tune.report({"loss": args.lr * config["x"]})
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float, default=0.5)
+    args = parser.parse_args()
+    lock = threading.Lock()
+
+    def here(config):
+        return {"loss": config["x"]}
+
+    def locked(config):
+        with lock:
+            return {"loss": 1}
+
+    %s
+    found = []
+    for each in (train, here, locked):
+        try:
+            found.append(tune.Tuner(each, {"x": 4}, metric="loss", mode="min", name=each.__name__, overwrite=True,
+                                    run_config=tune.RunConfig(verbose=0)).fit()[0].metrics["loss"])
+        except tune.TuneError as error:
+            found.append(str(error))
+    print(json.dumps(found))
+"""
+        found = self.answer(script % "", python=self.python_with("cloudpickle"))
+        self.assertEqual(found[:2], [2, 4])
+        self.assertRegex(found[2], "uses the global 'lock', a lock, which cannot be pickled")
+        found = self.answer(script % "import importlib.util; importlib.util.find_spec = lambda name: None")
+        for said, named in zip(found, ("the 'args' that the trainable uses: set", "the trainable 'here': define",
+                                       "the trainable 'locked': define")):
+            self.assertRegex(said, f"without {named} it before that, .*or install cloudpickle")
+
+    def test_a_search_may_stand_in_a_module_of_a_package(self):
+        os.makedirs(self.path("package"))
+        self.write("package/__init__.py", "")
+        self.write("package/parts.py", "def loss(x):\n    return x / 2\n")
+        self.write("package/search.py", """
+import json
+import tune
+from .parts import loss
+
+def train(config):
+    tune.report({"loss": loss(config["x"])})
+
+if __name__ == "__main__":
+    results = tune.Tuner(train, {"x": 1}, metric="loss", mode="min", run_config=tune.RunConfig(verbose=0)).fit()
+    print(json.dumps(results[0].metrics["loss"]))
+""")
+        done = subprocess.run([sys.executable, "-m", "package.search"], cwd=self.dir, capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False,
+                              env={**os.environ, "TUNE_BINARY": TUNE, "PYTHONPATH": PACKAGE})
+        self.assertEqual((done.returncode, done.stdout), (0, "0.5\n"), done.stderr)
+
+    def test_values_that_are_no_numbers_say_how_they_may_be_reported(self):
+        errors = self.answer(HEAD + """
+import datetime, enum, pathlib
+
+class Color(enum.Enum):
+    RED = 1
+
+class Array:
+    size = 2
+    def item(self):
+        raise ValueError("can only convert an array of size 1")
+    def tolist(self):
+        return [1, 2]
+
+VALUES = {"date": datetime.date(2024, 1, 1), "path": pathlib.Path("/x"), "enum": Color.RED, "array": Array(),
+          "large": 2**70 + 1, "exact": 2**70, "whole": 2**63, "list": Array().tolist(), "text": str(pathlib.Path("/x"))}
+
+def train(config):
+    tune.report({"loss": 1, "value": VALUES[config["of"]]})
+
+if __name__ == "__main__":
+    results = tune.Tuner(train, {"of": tune.grid_search(list(VALUES))}, metric="loss", mode="min",
+                         run_config=tune.RunConfig(verbose=0), failure_config={"max_failures_in_a_row": -1}).fit()
+    print(json.dumps([each.error and each.error.split("; see ")[0] for each in results]))
+""")
+        for said, expected in zip(errors, (
+                r"is a date, and no number: .* str\(\) of it", r"is a PosixPath, and no number: .* str\(\)",
+                r"is a Color, and no number: report its \.value", r"no single number .* report its \.tolist\(\)",
+                r"is 1180591620717411303425, which no 64 bits hold: report float\(value\)")):
+            self.assertRegex(said, expected)
+        self.assertEqual(errors[5:], [None] * 4)
+
+    def test_searchers_and_points_are_taken_wherever_they_are_given(self):
+        found = self.answer(HEAD + """
+def train(config):
+    return {"loss": config["x"]}
+
+if __name__ == "__main__":
+    def search(config=None, **fields):
+        try:
+            return tune.Tuner(train, {"x": tune.uniform(0, 1)}, metric="loss", mode="min", tune_config=config,
+                              run_config=tune.RunConfig(verbose=0), **fields).fit()[0].config["x"]
+        except TypeError as error:
+            return str(error)
+    points = [{"x": 0.25}]
+    print(json.dumps([search(search_alg="random", points_to_evaluate=points),
+                      search(tune.TuneConfig(searcher="tpe", points_to_evaluate=points)),
+                      search(points_to_evaluate=points),
+                      search(searcher="tpe", search_alg="random"),
+                      search(searcher={"type": "tpe", "points_to_evaluate": points}, points_to_evaluate=points)]))
+""")
+        self.assertEqual(found[:3], [0.25] * 3)
+        self.assertIn("two names of one thing", found[3])
+        self.assertIn("given twice", found[4])
+
+    def test_what_is_shown_is_what_was_asked_for_also_after_a_restore(self):
+        script = HEAD + """
+def train(config):
+    print("in the trial")
+    return {"loss": 1}
+
+if __name__ == "__main__":
+    for verbose in range(4):
+        print("verbose", verbose, flush=True)
+        results = tune.Tuner(train, {}, metric="loss", mode="min", name=str(verbose),
+                             run_config=tune.RunConfig(verbose=verbose)).fit()
+    print("restored", flush=True)
+    tune.Tuner.restore("results/0", num_samples=2).fit()
+    print("and said", flush=True)
+    tune.Tuner.restore("results/0", num_samples=3, verbose=2).fit()
+"""
+        parts = re.split(r"^(?:verbose \d|restored|and said)\n", self.run_script(script), flags=re.M)[1:]
+        said = ["finished" in part for part in parts]
+        self.assertEqual(said, [False, True, True, True, False, True])
+        self.assertEqual(["(trial_00000) in the trial" in part for part in parts], [False] * 3 + [True] + [False] * 2)
+
+    def test_a_search_that_lives_is_not_restored_and_the_exception_says_whose_it_is(self):
+        said = self.answer(HEAD + """
+import subprocess, threading
+
+def train(config):
+    tune.report({"loss": 1})
+    while not os.path.exists(config["go"]):
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    go = os.path.abspath("go")
+    fit = tune.Tuner(train, {"go": go}, metric="loss", mode="min", name="living", run_config=tune.RunConfig(verbose=0)).fit
+    thread = threading.Thread(target=fit)
+    thread.start()
+    while not os.path.exists("results/living/trial_00000/result.json"):
+        time.sleep(0.01)
+    said = []
+    for verbose in (0, 1):
+        try:
+            tune.Tuner.restore("results/living", verbose=verbose).fit()
+        except tune.TuneError as error:
+            said.append(str(error))
+    open("go", "w").close()
+    thread.join()
+    print(json.dumps(said))
+""")
+        self.assertEqual(len(said), 2)
+        for each in said:
+            self.assertRegex(each, r"^the search ended with exit code 2: tune: .*pid \d+")
 
     def test_a_search_without_a_guard_says_what_is_wrong_before_anything_runs(self):
         out = self.run_script("import importlib.util\nimportlib.util.find_spec = lambda name: None" + TRAIN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 import select
@@ -129,7 +130,20 @@ def _name(name: Any) -> str:
 
 
 def _plain(value: Any, name: str) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
+    kind = type(value)
+    if value is None or kind in (bool, float, str):
+        return value
+    if isinstance(value, enum.Enum):
+        raise _no_number(value, name, "report its .value or its .name")
+    if isinstance(value, int):
+        # The driver has 64 bits for a whole number, and takes a larger one for a fraction.
+        if not -(2**63) <= value < 2**64 and value != _as_float(value):
+            raise TypeError(
+                f"the metric '{name}' is {value}, which no 64 bits hold: report float({name}), "
+                "which is near it, or a text"
+            )
+        return value
+    if isinstance(value, (float, str)):
         return value
     if isinstance(value, dict):
         return {_name(key): _plain(each, f"{name}/{key}") for key, each in value.items()}
@@ -138,7 +152,27 @@ def _plain(value: Any, name: str) -> Any:
     item = getattr(value, "item", None)
     if callable(item):
         try:
-            return _plain(item(), name)
+            one = item()
         except (ValueError, RuntimeError) as error:
-            raise TypeError(f"the metric '{name}' is no single number: {error}") from None
-    raise TypeError(f"the metric '{name}' is a {type(value).__name__}: a number was expected")
+            raise TypeError(
+                f"the metric '{name}' is no single number ({error}): report its .tolist(), which "
+                "is kept and not looked at, or a number made of it, such as its mean()"
+            ) from None
+        if type(one) is not kind:
+            return _plain(one, name)
+    hint = "report a number made of it, or str() of it, which is kept and not looked at"
+    if hasattr(value, "tolist"):
+        hint = "report its .tolist(), which is kept and not looked at"
+    raise _no_number(value, name, hint)
+
+
+def _no_number(value: Any, name: str, hint: str) -> TypeError:
+    kind = type(value).__name__
+    return TypeError(f"the metric '{name}' is a {kind}, and no number: {hint}")
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

@@ -13,6 +13,7 @@ from tune.callback import Callback
 from tune.checkpoint import Checkpoint
 from tune.config import refuse
 from tune.results import Result, ResultGrid, TuneError
+from tune.search import ConcurrencyLimiter
 from tune.stopper import Stopper
 
 
@@ -106,12 +107,40 @@ def settle(said: dict[str, Any]) -> None:
     """
     refuse("Tuner", said)
     take_resources(said)
+    _take_search_alg(said)
     if isinstance(said.get("remote"), (str, os.PathLike)):
         said["remote"] = {"path": os.fspath(said["remote"])}
     if said.get("resume_from_checkpoint") is not None:
         said["resume_from_checkpoint"] = checkpoint_name(
             said["resume_from_checkpoint"], said.get("storage_path") or "results"
         )
+
+
+def _take_search_alg(said: dict[str, Any]) -> None:
+    """``search_alg`` is Ray's name of ``searcher``, whose option ``points_to_evaluate`` is."""
+    named = said.pop("search_alg", None)
+    if named is not None:
+        if said.get("searcher") is not None:
+            raise TypeError("search_alg and searcher are two names of one thing: give one of them")
+        said["searcher"] = named
+    points = said.pop("points_to_evaluate", None)
+    if points is None:
+        return
+    searcher = said.get("searcher") or {"type": "auto"}
+    limit = searcher if isinstance(searcher, ConcurrencyLimiter) else None
+    options = limit.searcher if limit is not None else searcher
+    options = {"type": options} if isinstance(options, str) else options
+    if not isinstance(options, dict):
+        raise TypeError(
+            "points_to_evaluate are for the driver's own searchers, such as 'tpe': a searcher of "
+            "your own suggests them itself"
+        )
+    if options.get("points_to_evaluate") is not None:
+        raise TypeError("points_to_evaluate is given twice, once within the searcher")
+    options = {**options, "points_to_evaluate": points}
+    said["searcher"] = (
+        options if limit is None else ConcurrencyLimiter(options, limit.max_concurrent)
+    )
 
 
 def policy_value(value: Any) -> Any:

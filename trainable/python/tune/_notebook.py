@@ -5,7 +5,6 @@ Also how results look there. Knows no spec and no trainable; IPython is only use
 
 from __future__ import annotations
 
-import codecs
 import html
 import importlib
 import json
@@ -15,9 +14,9 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from tune._running import INTERRUPTED, Ended, Interrupts
+from tune._running import INTERRUPTED, Ended, Interrupts, Messages
 from tune.results import TuneError, ask
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def follow(
             pass_fds=descriptors,
         ) as driver:
             interrupts.pass_on_to(driver)
-            messages = _Messages(said)
+            messages = Messages(said)
             table = _Table(directory)
             while True:
                 heard = interrupts.count
@@ -86,36 +85,7 @@ def follow(
             if code in (0, 1, INTERRUPTED):
                 messages.show(is_last=True)
             table.finish(code)
-        return Ended(code, messages.rest(), interrupts.count > 0)
-
-
-class _Messages:
-    """What the driver writes to `file`, as it comes, in whole lines."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._descriptor = file.fileno()
-        self._offset = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._line = ""
-
-    def show(self, is_last: bool = False) -> None:
-        text = self._read()
-        end = len(text) if is_last else text.rfind("\n") + 1
-        self._line = text[end:]
-        if end > 0:
-            print(text[:end], end="", file=sys.stderr, flush=True)
-
-    def rest(self) -> str:
-        """What has not been shown."""
-        return self._read().strip()
-
-    def _read(self) -> str:
-        text = self._line
-        # The driver writes where this file stands, so reading must not move it.
-        while content := os.pread(self._descriptor, 1 << 16, self._offset):
-            self._offset += len(content)
-            text += self._decoder.decode(content)
-        return text
+        return Ended(code, messages.last_words(), interrupts.count > 0)
 
 
 @dataclass
@@ -203,7 +173,9 @@ class _Table:
             return
         left = sum(self._status["states"][each] for each in ("PENDING", "RUNNING"))
         again = f"tune.Tuner.restore({self._directory!r}).fit()"
-        if code in (0, 1):
+        if self._status["given_up"]:
+            how = f"given up: {_first_line(self._status['given_up'])}; {again} tries again"
+        elif code in (0, 1):
             how = "ended" if not left else f"ended; {again} goes on with what is left"
         elif code == INTERRUPTED:
             how = f"interrupted; {again} goes on"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pickle
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tune.results import TuneError
@@ -19,11 +20,13 @@ def how_to_install() -> str:
     return f"{sys.executable} -m pip install cloudpickle"
 
 
-def dumps(value: Any, what: str, arguments: dict[str, Any] | None = None) -> bytes:
+def dumps(
+    value: Any, what: str, arguments: dict[str, Any] | None = None, names: Sequence[str] = ()
+) -> bytes:
     """`value`, for another process: by cloudpickle, where that is installed, else by pickle.
 
-    TuneError if that cannot be, which calls it `what`, or names which of the `arguments` in it is
-    the reason.
+    TuneError if that cannot be, which calls it `what`, or names which of the `arguments` in it, or
+    of the global `names` that it uses, is the reason.
     """
     module: Any = pickle
     if can_by_value():
@@ -38,6 +41,14 @@ def dumps(value: Any, what: str, arguments: dict[str, Any] | None = None) -> byt
                 raise TuneError(
                     f"the argument '{name}', a {type(each).__name__}, cannot be pickled for the "
                     f"trials ({error}): make it in the training function, which each trial calls"
+                ) from None
+        for name in names:
+            each = getattr(sys.modules.get("__main__"), name, None)
+            if each is not value and not _can(module, each):
+                raise TuneError(
+                    f"{what} uses the global '{name}', a {type(each).__name__}, which cannot be "
+                    f"pickled for the trials ({error}): make it in the training function, or at "
+                    "the top of the file, which each trial loads then"
                 ) from None
         more = "" if module is not pickle else f"; cloudpickle can do more: {how_to_install()}"
         raise TuneError(f"{what} cannot be pickled for the trials: {error}{more}") from None

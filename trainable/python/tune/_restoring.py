@@ -10,6 +10,9 @@ from typing import Any
 from tune._target import Asides, code_of, program_of, target_of
 from tune.results import TuneError
 
+#: The driver keeps what trials have in their environment, and has no field for this.
+_VERBOSE = "TUNE_VERBOSE"
+
 
 def recorded_spec(directory: str) -> dict[str, Any]:
     """That of the experiment in `directory`, as it is by now. TuneError: none is there."""
@@ -19,6 +22,19 @@ def recorded_spec(directory: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise TuneError(f"there is no experiment in {directory}") from None
     return spec
+
+
+def with_verbosity(program: dict[str, Any], verbose: int | None) -> dict[str, Any]:
+    """The ``trainable`` of a spec that remembers what is to be shown of the search."""
+    if verbose is None:
+        return program
+    return {**program, "env": {_VERBOSE: str(verbose), **(program.get("env") or {})}}
+
+
+def recorded_verbosity(spec: dict[str, Any]) -> int | None:
+    """None: it was not said."""
+    said = (spec["trainable"].get("env") or {}).get(_VERBOSE)
+    return int(said) if said in ("0", "1", "2", "3") else None
 
 
 def moved_along(recorded: dict[str, Any], directory: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import hashlib
 import inspect
@@ -11,7 +10,7 @@ import secrets
 import sys
 from typing import Any
 
-from tune import _pickled
+from tune import _main_file, _pickled
 from tune._given import Bound
 from tune._here import command_from_here
 from tune.results import TuneError
@@ -33,31 +32,19 @@ def importable(trainable: Any) -> str | None:
     if found is trainable and module is not None:
         if module.__name__ != "__main__":
             return f"{module.__name__}:{name}"
+        of_package = _main_file.module_name()
+        if of_package is not None:
+            return f"{of_package}:{name}"
         file = getattr(module, "__file__", None)
         if file and str(file).endswith(".py"):
             return f"{os.path.abspath(file)}:{name}"
     return None
 
 
-def is_unguarded() -> bool:
-    """Whether the search is begun by what the program's file does whenever it is loaded, also by a
-    trial."""
-    main = sys.modules.get("__main__")
-    frame = inspect.currentframe()
-    while frame is not None and not (
-        frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)
-    ):
-        frame = frame.f_back
-    file = getattr(main, "__file__", None)
-    if frame is None or file is None:
-        return False
-    with open(file, encoding="utf-8") as source:
-        statements = ast.parse(source.read()).body
-    for each in statements:
-        if each.lineno <= frame.f_lineno <= (each.end_lineno or each.lineno):
-            guards = ast.walk(each.test) if isinstance(each, ast.If) else ()
-            return not any(isinstance(name, ast.Name) and name.id == "__name__" for name in guards)
-    return False
+def _lacks(value: Any, name: str, what: str) -> str:
+    if name == getattr(value, "__name__", None):
+        return f"the {what} '{name}': define it before that"
+    return f"the '{name}' that the {what} uses: set it before that, hand it over as an argument"
 
 
 def is_main(value: Any) -> bool:
@@ -91,8 +78,10 @@ class Asides:
     def target(self, value: Any, what: str) -> str:
         """How another process loads it: by its name in a file, else from a file aside."""
         name = importable(value)
-        unguarded = name is not None and is_main(value) and is_unguarded()
-        if name is not None and not unguarded:
+        in_main = name is not None and is_main(value)
+        unguarded = in_main and _main_file.is_unguarded()
+        missing = _main_file.names_of_its_own(value) if in_main else []
+        if name is not None and not unguarded and not missing:
             return name
         if unguarded and not _pickled.can_by_value():
             raise TuneError(
@@ -100,9 +89,17 @@ class Asides:
                 "that behind if __name__ == '__main__':, or install cloudpickle: "
                 f"{_pickled.how_to_install()}"
             )
+        if missing and not _pickled.can_by_value():
+            raise TuneError(
+                "a trial loads the file that begins this search, without what is done there behind "
+                f"if __name__ == '__main__':, and so without {_lacks(value, missing[0], what)}, or "
+                f"install cloudpickle: {_pickled.how_to_install()}"
+            )
         aside = os.path.join(self._directory, f".{what}-{secrets.token_hex(4)}.pkl")
         arguments = value.arguments if isinstance(value, Bound) else {}
-        self._contents[aside] = _pickled.dumps(value, f"the {what}", arguments)
+        self._contents[aside] = _pickled.dumps(
+            value, f"the {what}", arguments, _main_file.names_of_its_own(value)
+        )
         return aside
 
     def code(self, target: str) -> str:
@@ -110,7 +107,8 @@ class Asides:
         content = self._contents.get(target)
         if content is None:
             place = target.rpartition(":")[0]
-            file = place if place.endswith(".py") else getattr(sys.modules[place], "__file__", None)
+            name = "__main__" if place == _main_file.module_name() else place
+            file = place if place.endswith(".py") else getattr(sys.modules[name], "__file__", None)
             if not file or not os.path.isfile(file):
                 return ""
             with open(file, "rb") as source:

@@ -56,6 +56,8 @@ class TuneConfig:
     metric: str | Sequence[str] | None = None
     mode: str | Sequence[str] | None = None
     search_alg: Any = None  #: the spec's ``searcher``; a class of ``tune.policy``
+    searcher: Any = None  #: the same
+    points_to_evaluate: Sequence[dict[str, Any]] | None = None  #: configs to try first
     scheduler: Any = None
     num_samples: int | None = None
     max_concurrent_trials: int | None = None  #: 0, too: as many as there is room for
@@ -80,7 +82,9 @@ class TuneConfig:
         return {
             "metric": self.metric,
             "mode": self.mode,
-            "searcher": self.search_alg,
+            "search_alg": self.search_alg,
+            "searcher": self.searcher,
+            "points_to_evaluate": self.points_to_evaluate,
             "scheduler": self.scheduler,
             "num_samples": self.num_samples,
             "max_concurrent_trials": self.max_concurrent_trials or None,
@@ -120,7 +124,7 @@ class RunConfig:
     failure_config: FailureConfig | dict[str, Any] | None = None
     checkpoint_config: CheckpointConfig | dict[str, Any] | None = None
     sync_config: Any = None  #: refused
-    verbose: int | None = None  #: 0: print nothing
+    verbose: int | None = None  #: 0: print nothing, 1, 2: in lines, 3: what trials print, too
     stop: Any = None  #: ``{"loss": 0.1}``, of ``tune.stopper``, or a function
     callbacks: Sequence[Any] | None = None  #: of `tune.Callback`, or the spec's
     progress_reporter: Any = None  #: refused
@@ -148,6 +152,7 @@ class RunConfig:
             "checkpoint_config": self.checkpoint_config,
             "stop": self.stop,
             "callbacks": self.callbacks,
+            "verbose": self.verbose,
         }
 
 

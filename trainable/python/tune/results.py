@@ -161,6 +161,37 @@ def _checkpoint(path: str | None) -> Checkpoint | None:
     return Checkpoint(path) if path else None
 
 
+def why_given_up(directory: str) -> str:
+    """Why the search in `directory` has ended before its time, with what its first trial raised;
+    empty: it has not."""
+    reason = ask("status", directory)["given_up"]
+    if not reason:
+        return ""
+    text = f"the search has given up: {reason}"
+    failed = [each for each in ask("ls", directory) if each["error"]]
+    if failed:
+        first = failed[0]
+        text += f"\n{first['trial_id']} failed: {first['error'].strip()}"
+        for log in ("stderr.log", "stdout.log"):
+            trace = _last_traceback(os.path.join(first["path"], log))
+            if trace and trace not in text:
+                return f"{text}\n{trace}"
+    return text
+
+
+def _last_traceback(log: str) -> str:
+    """The end of what a program of Python's has left in `log`; empty if it has left none."""
+    most_bytes, most_lines = 16384, 12
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, os.stat(log).st_size - most_bytes))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    begin = text.rfind("Traceback (most recent call last)")
+    return "\n".join(text[begin:].rstrip().splitlines()[-most_lines:]) if begin >= 0 else ""
+
+
 class ResultGrid:
     """All trials of a search, in the order in which they were made."""
 
@@ -178,6 +209,8 @@ class ResultGrid:
             )
             for trial in ask("ls", self.experiment_path)
         ]
+        waits = any(each.state == "PENDING" and each.error for each in self._results)
+        self._has_given_up = waits and bool(ask("status", self.experiment_path)["given_up"])
 
     def __len__(self) -> int:
         return len(self._results)
@@ -190,8 +223,9 @@ class ResultGrid:
 
     @property
     def errors(self) -> list[str]:
-        """Why trials have failed for good."""
-        return [each.error or "" for each in self._results if each.state == "ERROR"]
+        """Why trials have failed: for good, or until a search that has given up is taken up."""
+        failed = ("ERROR", "PENDING") if self._has_given_up else ("ERROR",)
+        return [each.error for each in self._results if each.error and each.state in failed]
 
     @property
     def num_errors(self) -> int:
@@ -251,6 +285,8 @@ class ResultGrid:
         nans = sum(isinstance(each, float) and not math.isfinite(each) for each in ends)
         if nans and not any(_metric(each.metrics, name) is not None for each in self._results):
             return f"{said}: {nans} of {len(self)} trials came to NaN or infinity, which is never the best"
+        if self.errors and not any(each.metrics for each in self._results):
+            return f"{said}; {len(self.errors)} trials have failed, the first: {self.errors[0]}"
         return said
 
     def get_dataframe(

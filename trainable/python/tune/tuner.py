@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import re
+import secrets
 import subprocess
 import tempfile
 import threading
@@ -29,10 +30,11 @@ from tune._fields import (
 )
 from tune._given import Bound, PlacementGroupFactory, WithResources, with_parameters, with_resources
 from tune._here import seen_from_here
+from tune._room import make_room
 from tune._target import Asides, program_of
 from tune.callback import Teller
 from tune.config import RunConfig, TuneConfig, refuse_in_space, spec_value
-from tune.results import ResultGrid, TuneError
+from tune.results import ResultGrid, TuneError, why_given_up
 from tune.search import ConcurrencyLimiter
 from tune.trainable import Trainable
 
@@ -65,6 +67,12 @@ def _check_trainable(trainable: Any) -> None:
         )
 
 
+def _verbosity(said: Any) -> int | None:
+    if said is not None and (not isinstance(said, int) or not 0 <= said <= 3):
+        raise ValueError(f"verbose is {said!r}: 0, 1, 2 or 3 was expected")
+    return None if said is None else int(said)
+
+
 def _path_of(descriptor: int) -> str:
     """Its name in a process that was given it."""
     return f"/dev/fd/{descriptor}"
@@ -85,7 +93,9 @@ class Tuner:
         ``merge_output``, ``plain``, ``preload``. Or Ray's ``tune_config`` and ``run_config``. A
         field that is None is one that is not said. ``searcher``, ``scheduler`` and ``stop`` may be
         classes of `tune.policy`; ``stop`` also one of `tune.stopper`, or a function of a trial's id
-        and its result. ``callbacks``: objects of subclasses of `tune.Callback`.
+        and its result. ``callbacks``: objects of subclasses of `tune.Callback`. ``verbose``: 0
+        shows nothing, 1 how the search is doing, 2 that in lines, 3 what trials print besides.
+        ``overwrite``: an experiment of that name that is there already is removed.
 
     TypeError, ValueError: what was given cannot be a spec.
     """
@@ -126,7 +136,8 @@ class Tuner:
             said["stop"] = rules(said["stop"])
         program = {name: said.pop(name) for name in _OF_PROGRAM if name in said}
         self._trainable = trainable
-        self._quiet = run_config is not None and run_config.verbose == 0
+        self._verbose = _verbosity(said.pop("verbose", None))
+        self._overwrite = bool(said.pop("overwrite", False))
         self._callbacks = take_callbacks(said)
         self._spec = {name: spec_value(value) for name, value in said.items() if value is not None}
         self._spec["param_space"] = param_space or {}
@@ -151,6 +162,7 @@ class Tuner:
         restart_errored: bool = False,
         resume_finished: bool = False,
         callbacks: Sequence[Any] = (),
+        verbose: int | None = None,
         **fields: Any,
     ) -> Tuner:
         """The search in the directory `path`, to go on with ``fit()``: after it was interrupted, or
@@ -165,6 +177,8 @@ class Tuner:
             With a longer ``stop``: trials that a shorter one has ended go on, too.
         ``callbacks``
             As before; each goes on where it was.
+        ``verbose``
+            What is shown from now on; None: what was shown before.
         ``fields``
             What is otherwise from now on, of what may change (docs/cli.md, "tune resume"):
             ``num_samples``, ``stop``, ``max_concurrent_trials``, ``time_budget_s``,
@@ -186,7 +200,8 @@ class Tuner:
         settle(said)
         tuner = cls.__new__(cls)
         tuner._trainable = trainable
-        tuner._quiet = False
+        tuner._verbose = _verbosity(verbose)
+        tuner._overwrite = False
         tuner._callbacks = take_callbacks(said)
         tuner._path = absolute(path)
         tuner._options = [
@@ -215,6 +230,8 @@ class Tuner:
         """Takes over what the search in the directory has, where nothing else is given."""
         assert self._path is not None
         recorded = _restoring.recorded_spec(self._path)
+        if self._verbose is None:
+            self._verbose = _restoring.recorded_verbosity(recorded)
         moved = _restoring.moved_along(recorded, self._path)
         self._spec = {**moved, **self._spec}
         program = recorded["trainable"]
@@ -236,7 +253,9 @@ class Tuner:
 
         The search is a process of its own: if this one dies, `restore` goes on with it. It prints
         how it is doing. KeyboardInterrupt after Ctrl-C, once all trials are saved; ValueError for a
-        spec with errors, which names each; TuneError if the search could not be run.
+        spec with errors, which names each; TuneError if the search could not be run, or has given
+        up as its first trials all failed: with their reason. What has failed later is in
+        ``errors`` of the results.
 
         SIGTERM and SIGHUP are passed on to it as Ctrl-C is; they end this process, or call the
         handler that it has for them, once all trials are saved.
@@ -264,19 +283,13 @@ class Tuner:
             )
         self._spec["storage_path"] = storage(self._spec.get("storage_path", "results"))
         directory = os.path.join(self._spec["storage_path"], name)
-        taken, driven = (
-            os.path.exists(os.path.join(directory, each)) for each in ("CURRENT", "LOCK")
-        )
-        if taken and not driven:  # of one that is driven, the driver says by whom
-            raise TuneError(
-                f"{directory} holds an experiment already: "
-                f"tune.Tuner.restore({directory!r}).fit() goes on with it; "
-                "or choose another name"
-            )
+        make_room(directory, self._overwrite)
         asides = Asides(directory)
         spec = {
             **self._spec,
-            "trainable": program_of(self._trainable, self._program_fields, asides),
+            "trainable": _restoring.with_verbosity(
+                program_of(self._trainable, self._program_fields, asides), self._verbose
+            ),
         }
         if "stop" in spec:
             spec["stop"] = said_stop(spec["stop"], asides)
@@ -352,7 +365,8 @@ class Tuner:
             name = os.path.basename(str(trainable[-1]))
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "search"
         now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-        return f"{stem[:60]}_{now}"
+        # Searches that begin in the same second, perhaps in several processes, are several.
+        return f"{stem[:60]}_{now}_{secrets.token_hex(3)}"
 
     @staticmethod
     def _validate(descriptor: int) -> None:
@@ -375,13 +389,16 @@ class Tuner:
         descriptors: tuple[int, ...] = (),
     ) -> None:
         command = [find_binary(), *arguments]
+        verbose = 1 if self._verbose is None else self._verbose
         if _notebook.is_here():
             command += ["--progress", "none"]
-            end = _notebook.follow(command, directory, self._quiet, interrupts, descriptors)
+            end = _notebook.follow(command, directory, verbose == 0, interrupts, descriptors)
         else:
-            end = _running.follow(command, self._quiet, interrupts, descriptors)
+            end = _running.follow(command, verbose, directory, interrupts, descriptors)
         if end.interrupted or end.code == _running.INTERRUPTED:
             raise KeyboardInterrupt
         if end.code not in (0, 1):
-            why = end.said or "what it printed says why"
-            raise TuneError(f"the search ended with exit code {end.code}; {why}")
+            raise TuneError(f"the search ended with exit code {end.code}: {end.said or 'no word'}")
+        if end.code == 1 and (why := why_given_up(directory)):
+            self._path = directory  # it is this search's, and can be looked at
+            raise TuneError(why)

@@ -261,7 +261,7 @@ class TuneSearchCV(BaseSearchCV):  # type: ignore[misc,unused-ignore]
                     "another name, or remove it"
                 )
             tuner = Tuner.restore(directory)
-            tuner._quiet = self.verbose == 0
+            tuner._verbose = min(self.verbose, 1)
             return tuner.fit()
         cores = joblib.cpu_count()
         jobs = joblib.effective_n_jobs(-1 if self.n_jobs is None else self.n_jobs)
