@@ -98,8 +98,7 @@ TEST_CASE("What a spreadsheet would run is text to it, and numbers stay numbers"
   CHECK(metric_cells(rows,
                      R"json({"a":"=cmd|'/C calc'!A0","b":"@SUM(1)","c":"+1+1","d":"-x"})json") ==
         "a='=cmd|'/C calc'!A0;b='@SUM(1);c='+1+1;d='-x;");
-  CHECK(metric_cells(rows,
-                     R"({"a":-1.5,"b":"-1.5","c":-Infinity,"d":"+2","e":"it's"})") ==
+  CHECK(metric_cells(rows, R"({"a":-1.5,"b":"-1.5","c":-Infinity,"d":"+2","e":"it's"})") ==
         "a=-1.5;b=-1.5;c=-inf;d=+2;e=it's;");
   CHECK(metric_cells(rows, R"({"=1+1":{"a":1},"x":"\t=1"})") == R"('=1+1/a=1;x="\t=1";)");
   for (const std::string text :
