@@ -13,6 +13,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/exec/system_clock.h"
+#include "tuner/host/policy_programs.h"
 #include "tuner/loop/callback_list.h"
 #include "tuner/loop/drive.h"
 #include "tuner/loop/make_policies.h"
@@ -20,6 +21,7 @@
 #include "tuner/loop/snapshots.h"
 #include "tuner/loop/take_in.h"
 #include "tuner/spec/resume_changes.h"
+#include "tuner/store/paths.h"
 #include "tuner/version.h"
 
 namespace tune {
@@ -71,7 +73,7 @@ struct AskSession::State {
 
   Policies make(const Catalogue& catalogue) {
     std::vector<Problem> problems;
-    Policies made = make_policies(spec, space, catalogue, problems);
+    Policies made = make_policies(spec, space, catalogue, problems, &programs);
     throw_if_any(problems);
     return made;
   }
@@ -183,6 +185,8 @@ struct AskSession::State {
   ExperimentSpec spec;
   SearchSpace space;
   std::vector<Constraint> constraints;
+  const PolicyPrograms programs{
+      .log = [this](const std::string& kind) { return paths::policy_log(directory, kind); }};
   Policies policies;
   Experiment experiment;
   TrialChanges changes;

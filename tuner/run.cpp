@@ -27,6 +27,7 @@
 #include "tuner/exec/spawn.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/exec/watchdog.h"
+#include "tuner/host/policy_programs.h"
 #include "tuner/host/program_policies.h"
 #include "tuner/loop/drive.h"
 #include "tuner/loop/evictions.h"
@@ -36,6 +37,7 @@
 #include "tuner/push.h"
 #include "tuner/remote/fetch.h"
 #include "tuner/remote/mirror.h"
+#include "tuner/space/complete_config.h"
 #include "tuner/spec/resume_changes.h"
 #include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
@@ -112,23 +114,17 @@ std::optional<Seconds> snapshot_period(const ExperimentSpec& spec) {
   return period_s;
 }
 
-/// The config of a trial that somebody adds by hand: `given`, and what it leaves out drawn, by the
-/// seed and the trial's number.
-Suggestion complete_config(const Json& given, TrialId trial, const ExperimentSpec& spec,
-                           const SearchSpace& space) {
+/// The config of a trial that somebody adds by hand: `given`, and what it leaves out drawn.
+Suggestion config_by_hand(const Json& given, TrialId trial, const ExperimentSpec& spec,
+                          const SearchSpace& space) {
   throw_if_any(space.check_preset(given));
-  constexpr int most_draws = 1000;
   const auto constraints = constraints_of(spec);
-  Random random(spec.seed ^ (0x9e3779b97f4a7c15u * (index_of(trial) + 1)));
-  std::optional<std::string> unfit;
-  for (int draws = 0; draws < most_draws; ++draws) {
-    Json config = space.sample(0, random, given);
-    unfit = why_unfit(space, constraints, config);
-    if (unfit) continue;
-    std::string tag = space.tag(config);
-    return {std::move(config), std::move(tag)};
+  CompleteConfig complete = complete_config(space, constraints, given, spec.seed, trial);
+  if (complete.unfit) {
+    throw user_error(all_unfit(space, constraints, "with these values", *complete.unfit));
   }
-  throw user_error(all_unfit(space, constraints, "with these values", *unfit));
+  std::string tag = space.tag(complete.config);
+  return {std::move(complete.config), std::move(tag)};
 }
 
 /// The parts of one run, in the order in which they depend on each other.
@@ -142,7 +138,7 @@ struct Engine {
         period_s(snapshot_period(spec)),
         detected(detect_resources()),
         space(SearchSpace::parse(spec.param_space, "/param_space", problems)),
-        policies(make_policies(spec, space, catalogue, problems)) {
+        policies(make_policies(spec, space, catalogue, problems, &programs)) {
     add_callbacks_to(callbacks, spec, space, catalogue, std::move(options.callbacks), problems);
     throw_if_any(problems);
     throw_if_any(preflight(spec, detected));
@@ -159,6 +155,7 @@ struct Engine {
     if (!options.handle_signals) return;
     watchdog = std::make_unique<Watchdog>("what was recorded is kept, go on with: tune resume " +
                                           directory.native());
+    programs.groups = &watchdog->groups();
   }
 
   RunOutcome run(ExperimentStore store, const ResumePlan& plan = {}, std::set<TrialId> only = {}) {
@@ -200,7 +197,7 @@ struct Engine {
                     },
                 .complete_config =
                     [this](const Json& given, TrialId trial) {
-                      return complete_config(given, trial, spec, space);
+                      return config_by_hand(given, trial, spec, space);
                     }});
     std::string not_on_remote = finish_remote();
     if (watchdog) watchdog->only_lingers();
@@ -329,6 +326,9 @@ struct Engine {
   const Catalogue& catalogue;
   RunOptions& options;
   std::filesystem::path directory;
+  PolicyPrograms programs{
+      .log = [this](const std::string& kind) { return paths::policy_log(directory, kind); },
+      .session_mark = [this] { return to_text(session_mark(this_process(clock->now()))); }};
   /// First: it watches over the end of all others. None where signals are somebody else's.
   std::unique_ptr<Watchdog> watchdog;
   const std::optional<Seconds> period_s;  ///< of snapshots
@@ -347,12 +347,14 @@ struct Engine {
   Experiment experiment;
 };
 
-/// The stop rules of `spec`, to be asked about trials that have ended.
-std::unique_ptr<Stopper> stop_rules(const ExperimentSpec& spec, const Catalogue& catalogue) {
+/// The stop rules, to be asked about trials that have ended.
+std::unique_ptr<Stopper> stop_rules(const Engine& engine) {
+  const ExperimentSpec& spec = engine.spec;
   std::vector<Problem> known_by_now;
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", known_by_now);
-  return make_stopper(spec, catalogue, {space, spec.objectives, spec.num_samples, spec.seed},
-                      known_by_now);
+  PolicyContext context{space, spec.objectives, spec.num_samples, spec.seed};
+  context.programs = &engine.programs;
+  return make_stopper(spec, engine.catalogue, context, known_by_now);
 }
 
 std::set<int> indices_of(const Trial& trial) {
@@ -496,7 +498,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   engine.listen_to_signals();
   const SearchSpace recorded_space = SearchSpace::parse(recorded.param_space, "", engine.problems);
   const auto make_recorded = [&] {
-    Policies policies = make_policies(recorded, recorded_space, catalogue, engine.problems);
+    Policies policies =
+        make_policies(recorded, recorded_space, catalogue, engine.problems, &engine.programs);
     throw_if_any(engine.problems);
     return policies;
   };
@@ -526,13 +529,14 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
-  const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(spec, catalogue).get(),
-                                      left.stop != spec.stop);
+  const ResumePlan plan =
+      plan_resume(engine.experiment, resume, stop_rules(engine).get(), left.stop != spec.stop);
   if (changes.empty() && to_json(spec) == to_json(recorded)) {
     engine.policies = std::move(replayed);
   } else {
     change_spec(engine.experiment, {replayed, to_json(left)}, {engine.policies, to_json(spec)},
                 store, engine.callbacks, engine.changes, snapshot.has_value());
+    replayed = Policies();  // programs among them have nothing more to do
   }
   const std::string changed = sentence_of_changes(left, spec);
   if (!changed.empty()) engine.callbacks.notice(changed);

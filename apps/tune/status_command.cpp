@@ -173,6 +173,7 @@ Json status_json(const Look& look) {
           {"driver", driver},
           {"stop_reason", experiment.stop_reason()},
           {"given_up", given_up.empty() ? Json() : Json(given_up)},
+          {"session_end", experiment.session_end()},
           {"started", experiment.started()},
           {"running_s", running_s(look)},
           {"sessions", experiment.sessions()},
@@ -210,8 +211,10 @@ std::string states_text(const Look& look) {
     const std::size_t count = experiment.count(state);
     if (count == 0) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(state);
-    if (state == TrialState::running && !look.driver && !is_told(look.grid.spec()))
-      text += " when the driver died";
+    // Whatever ends a driver in good order, or by a fault, takes what runs out of the record.
+    if (state == TrialState::running && !look.driver && !is_told(look.grid.spec())) {
+      text += " where the record breaks off (the driver was killed, or could not write)";
+    }
   }
   const std::uint64_t total = total_of(look.grid).value_or(0);
   const std::uint64_t not_begun = total - std::min<std::uint64_t>(total, look.grid.size());
@@ -315,6 +318,11 @@ int status_command(const std::string& directory, bool json) {
   if (const auto why = why_given_up(experiment); !why.empty()) lines.emplace_back("given up", why);
   if (!experiment.stop_reason().empty())
     lines.emplace_back("stop reason", experiment.stop_reason());
+  if (const std::string& end = experiment.session_end(); !look.driver && !end.empty() &&
+                                                         end != experiment.stop_reason() &&
+                                                         !end.ends_with("finished")) {
+    lines.emplace_back("ended because", end);
+  }
   for (const auto& notice : look.notices) lines.emplace_back("notice", notice);
   if (const auto text = command_line_text(experiment); !text.empty()) {
     lines.emplace_back("started by", text);

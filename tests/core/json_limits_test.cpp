@@ -18,6 +18,7 @@ TEST_CASE("JSON with a member twice is refused by its name, wherever that is",
     CHECK_THROWS_WITH(parse_unambiguous(twice), "'x' is in it twice");
   }
   CHECK_THROWS_AS(parse_unambiguous("{"), std::invalid_argument);
+  CHECK_THROWS_WITH(parse_unambiguous("1e999"), "it holds a number that is too large");
   CHECK_THROWS_WITH(parse_unambiguous("{\"x\": 1, }"), "it is no JSON");
 }
 

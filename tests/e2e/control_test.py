@@ -101,7 +101,8 @@ class Control(DriverCase):
         self.assertIn("2 RUNNING, 2 not begun\n", self.tune("status", "results/spec").out)
         driver.kill()
         driver.wait()
-        self.assertIn("2 RUNNING when the driver died, 2 not begun\n", self.tune("status", "results/spec").out)
+        self.assertIn("2 RUNNING where the record breaks off (the driver was killed, or could not write), 2 not begun\n",
+                      self.tune("status", "results/spec").out)
         refused = self.tune("set", "results/spec", "num_samples=9", expect=2).err
         self.assertIn("tune resume results/spec --set num_samples=9", refused.replace(self.dir + "/", ""))
         self.let_go()

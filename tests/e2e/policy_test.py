@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 
-from cli_support import TUNE, Case, main
+from cli_support import TUNE, main
+from driver_support import DriverCase
 
 PACKAGE = os.environ["PYTHON_PACKAGE"]
 
 MINE = """
-import os, random, signal, time
+import os, random, signal, subprocess, time
 from tune import policy
 
 class Walk(policy.Searcher):
@@ -93,6 +94,31 @@ class Exploits(policy.Scheduler):
             self.done = True
             return policy.Decision("exploit", donor=0, config={"x": 0.25})
 
+class Wild(policy.Scheduler):
+    def setup(self, **decision):
+        self.decision, self.done = decision, False
+    def on_result(self, trial, iteration, metrics):
+        if trial == 1 and iteration >= 3 and not self.done:
+            self.done = True
+            return policy.Decision("exploit", donor=0, **self.decision)
+
+# Of what it keeps, a driver could read nothing.
+class Keeping(Walk):
+    def save(self):
+        return {"bits": 2**127 + 1, "none": float("nan"), "worst": float("inf"), "told": sorted(self.configs)}
+    def load(self, state):
+        assert state["bits"] == 2**127 + 1 and state["none"] != state["none"] and state["worst"] == float("inf"), state
+        self.configs = dict.fromkeys(state["told"])
+        print("loads", state, flush=True)
+
+# Starts what would outlive it: in its group, and out of it.
+class Leaving(Walk):
+    def suggest(self, trial):
+        if trial == 0:
+            subprocess.Popen(["sleep", "98765"])
+            subprocess.run(["setsid", "-f", "sleep", "98766"], check=True)
+        return super().suggest(trial)
+
 class Unknown(policy.Scheduler):
     def on_result(self, trial, iteration, metrics):
         return "go home"
@@ -105,6 +131,20 @@ class Enough(policy.Stopper):
         return iteration == 5
     def should_stop_all(self):
         return "that is good enough" if self.hit else None
+"""
+
+# Without the package: answers each question once more than it is asked, in one write or in two, with numbers or without.
+TWICE = """
+import json, os, socket, sys
+connection = socket.socket(fileno=int(os.environ["TUNE_SOCKET_FD"]))
+for line in connection.makefile("rb"):
+    message = json.loads(line)
+    answer = {"question": message["question"]} if "question" in message and "numbers" in sys.argv else {}
+    answer = json.dumps(answer).encode() + b"\\n"
+    if message["type"] == "hello":
+        connection.sendall(answer)
+    elif message["type"] == "result":
+        connection.sendall(answer + (answer if "twice" in sys.argv else b""))
 """
 
 TRAIN = """
@@ -122,11 +162,12 @@ def train(config):
 """
 
 
-class Policy(Case):
+class Policy(DriverCase):
     def setUp(self):
         super().setUp()
         self.write("mine.py", MINE)
         self.write("train.py", TRAIN)
+        self.write("twice.py", TWICE)
 
     def program(self, name, **more):
         return {"type": "program", "command": [sys.executable, "-m", "tune.policy", f"mine.py:{name}"], **more}
@@ -184,7 +225,7 @@ class Policy(Case):
 
     def test_each_way_to_fail_ends_the_run_with_a_sentence(self):
         ways = {
-            "Dead": r"exited with code 5, for the third time; it printed last: farewell",
+            "Dead": r"exited with code 5, for the third time; it printed last: farewell \(see .*/Dead/searcher.log\)",
             "Slow": r"has not answered within 1 s",
             "Raising": r"failed: ValueError: what is this; it printed last: sets up\n +File .*mine\.py\", line \d+, in suggest",
             "Outside": r"not in the param space: /x .*77",
@@ -199,6 +240,9 @@ class Policy(Case):
         done = self.run_it(self.spec("garbage", searcher={
             "type": "program", "command": ["/bin/sh", "-c", "read line <&3; echo hello >&3; sleep 60"]}), expect=None)
         self.assertRegex(done.err, "answered what is no JSON object: hello")
+        # Its end is a record, not a record that breaks off.
+        status = self.tune("status", "Raising").out
+        self.assertRegex(status, "ended because .*failed: ValueError: what is this")
         done = self.run_it(self.spec("none", searcher={"type": "program", "command": ["/nowhere/at/all"]}), expect=None)
         self.assertRegex(done.err, "cannot run '/nowhere/at/all': No such file")
 
@@ -220,6 +264,69 @@ class Policy(Case):
         self.assertEqual(self.configs("clones")[1], {"x": 0.25})
         done = self.run_it(self.spec("unknown", scheduler=self.program("Unknown"), num_samples=1), expect=None)
         self.assertRegex(done.err, "with the action continue, pause, exploit or stop, and answered .*go home")
+
+    def test_an_exploit_is_judged_as_a_suggestion_is(self):
+        space = {"x": {"uniform": [-5, 5]}, "n": {"randint": [3, 9]}}
+        common = dict(num_samples=2, max_concurrent_trials=2, resources_per_trial={"cpu": 0}, param_space=space,
+                      checkpoint_config={"checkpoint_frequency": 1})
+        for name, config, pattern in (
+                ("unknown", {"x": 1, "y": 1}, "asked for an exploit with what is not in the param space: /y"),
+                ("outside", {"x": 6}, "asked for an exploit with what is not in the param space: /x"),
+                ("broken", {"x": 5, "n": 8}, r"cannot be tried, x \* n <= 30")):
+            done = self.run_it(self.spec(name, scheduler=self.program("Wild", options={"config": config}),
+                                         constraints=["x * n <= 30"], **common), expect=None)
+            self.assertRegex(done.err, pattern)
+        self.run_it(self.spec("less", scheduler=self.program("Wild", options={"config": {"x": 0.5}}), **common))
+        config = self.configs("less")[1]
+        self.assertEqual(config["x"], 0.5)
+        self.assertIn(config["n"], range(3, 9))
+
+    def test_a_policy_that_answers_twice_is_refused_and_one_that_gives_no_numbers_is_not(self):
+        def run(name, *words):
+            stop = {"type": "program", "command": [sys.executable, self.path("twice.py"), *words]}
+            return self.run_it(self.spec(name, stop=stop, num_samples=2), expect=None)
+        for words in ((), ("numbers",)):
+            self.assertEqual(run("once" + "".join(words), *words).returncode, 0)
+            done = run("twice" + "".join(words), "twice", *words)
+            self.assertRegex(done.err, r"the stopper's program '\w+' said what nobody had asked for: \{")
+        self.assertEqual(self.json("status", "twice")["states"]["RUNNING"], 0)
+
+    def test_a_state_comes_back_to_the_letter(self):
+        searcher = self.program("Keeping")
+        driver = self.start("run", self.spec("keeping", searcher=searcher, snapshot_period_s=0.05), "--progress", "none",
+                            env={**os.environ, **self.environment()})
+        current = self.path("keeping", "CURRENT")
+        self.wait_until(lambda: os.path.exists(current) and self.read(current).strip() != "1", "a snapshot")
+        driver.kill()
+        driver.wait()
+        self.tune("resume", "keeping", "--progress", "none", **self.environment())
+        self.assertIn("loads {'bits': 170141183460469231731687303715884105729, 'none': nan, 'worst': inf",
+                      self.read("keeping", "searcher.log"))
+
+    def test_what_a_policy_starts_ends_with_it_however_the_run_ends(self):
+        def started():
+            found = []
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{pid}/environ", "rb") as file:
+                        is_ours = self.path("once").encode() in file.read()
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:
+                        if is_ours and file.read().startswith(b"sleep\0"):
+                            found.append(pid)
+                except OSError:
+                    pass
+            return found
+        spec = self.spec("leaving", searcher=self.program("Leaving"))
+        self.run_it(spec)
+        self.assertEqual(started(), [])
+        driver = self.start("run", self.spec("killed", searcher=self.program("Leaving")), "--progress", "none",
+                            env={**os.environ, **self.environment()})
+        self.wait_until(lambda: len(started()) == 2, "what the policy starts")
+        driver.kill()
+        driver.wait()
+        done = self.tune("resume", "killed", "--progress", "none", **self.environment())
+        self.assertRegex(done.err, "ended what an earlier driver had left behind: process .* of the searcher's program")
+        self.assertEqual(started(), [])
 
     def test_a_stopper_ends_trials_and_the_search(self):
         self.run_it(self.spec(stop=self.program("Enough", options={"target": -1}), num_samples=2))
@@ -250,7 +357,7 @@ if __name__ == "__main__":
     def test_nothing_of_it_is_left(self):
         before = set(os.listdir("/tmp"))
         self.run_it(self.spec(searcher=self.program("Walk"), num_samples=2))
-        self.assertEqual([name for name in set(os.listdir("/tmp")) - before if name.startswith("tune-policy")], [])
+        self.assertEqual([name for name in set(os.listdir("/tmp")) - before if name.startswith("tune-side")], [])
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/environ", "rb") as file:

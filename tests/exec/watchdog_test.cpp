@@ -114,20 +114,20 @@ TEST_CASE("Process groups are ended with all that is in them, but not those of a
   REQUIRE(stat);
 
   ProcessGroups groups;
-  groups.add(LaunchId{1}, leader, stat->start_ticks + 1);
+  groups.add(leader, stat->start_ticks + 1);
   groups.kill_all();
   siginfo_t info{};
   CHECK(::waitid(P_PID, static_cast<id_t>(leader), &info, WEXITED | WNOHANG | WNOWAIT) == 0);
   CHECK(info.si_pid == 0);
 
-  groups.add(LaunchId{1}, leader, stat->start_ticks);
+  groups.add(leader, stat->start_ticks);
   groups.kill_all();
   char byte = 0;
   CHECK(::read(ends[0], &byte, 1) == 0);  // both are gone
   REQUIRE(::waitid(P_PID, static_cast<id_t>(leader), &info, WEXITED) == 0);
   CHECK(info.si_status == SIGKILL);
   ::close(ends[0]);
-  groups.remove(LaunchId{1});
+  groups.remove(leader, stat->start_ticks);
   groups.kill_all();
 }
 

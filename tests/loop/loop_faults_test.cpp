@@ -27,6 +27,53 @@ void let_fail(Harness& harness, const std::function<void(FakeStep&)>& what, bool
   };
 }
 
+/// Fails in one of its calls once trial 1 has a result.
+class FailingScheduler : public Scheduler {
+ public:
+  FailingScheduler(std::string where, std::function<void()> how)
+      : where_(std::move(where)), how_(std::move(how)) {}
+  Decision on_result(const Trial& trial, const Result& result) override {
+    if (trial.id == TrialId{1} && result.training_iteration == 2) fail_in("on_result");
+    if (trial.id != TrialId{1} || result.training_iteration != 2) return {};
+    is_to_order_ = where_ == "order";
+    return {.action = where_ == "on_trial_wait" ? Action::pause : Action::proceed};
+  }
+  void on_trial_wait(const Trial&) override { fail_in("on_trial_wait"); }
+  std::optional<Order> order() const override {
+    if (!is_to_order_) return std::nullopt;
+    return Order{.trial = TrialId{99}, .exploit = std::nullopt, .reason = "why not"};
+  }
+
+ private:
+  void fail_in(const std::string& place) const {
+    if (where_ == place) how_();
+  }
+
+  const std::string where_;
+  const std::function<void()> how_;
+  bool is_to_order_ = false;
+};
+
+/// With the first result of trial 2 it wants two trials stopped, of which the first has ended.
+class LateScheduler : public Scheduler {
+ public:
+  Decision on_result(const Trial& trial, const Result& result) override {
+    if (trial.id == TrialId{2} && result.training_iteration == 1) {
+      orders_ = {TrialId{0}, TrialId{3}};
+    }
+    return {};
+  }
+  std::optional<Order> order() const override {
+    if (orders_.empty()) return std::nullopt;
+    return Order{.trial = orders_.front(), .exploit = std::nullopt, .reason = "enough"};
+  }
+  void on_order(const Trial& trial) override { std::erase(orders_, trial.id); }
+  void on_trial_end(const Trial& trial) override { std::erase(orders_, trial.id); }
+
+ private:
+  std::vector<TrialId> orders_;
+};
+
 }  // namespace
 
 TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure]") {
@@ -540,4 +587,57 @@ TEST_CASE("Killed at any disk operation, a run recovers and ends with each itera
     }
   }
   CHECK(deaths > operations / 2);
+}
+
+TEST_CASE(
+    "A run that a fault ends has its end in the record, with why, and leaves no trial running",
+    "[loop][fault]") {
+  const std::string where = GENERATE(as<std::string>(), "on_result", "on_trial_wait", "order");
+  const bool is_known = GENERATE(false, true);
+  const bool is_slow = GENERATE(false, true);
+  CAPTURE(where, is_known, is_slow);
+  Harness harness;
+  harness.spec.checkpoint_config.checkpoint_frequency = 1;
+  harness.scheduler = std::make_unique<FailingScheduler>(where, [is_known] {
+    if (is_known) throw user_error("the scheduler has had enough");
+    throw std::runtime_error("out of thoughts");
+  });
+  if (is_slow) harness.slow_down_disk();
+  std::string said;
+  try {
+    (void)harness.run();
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  CHECK_THAT(said, Contains(where == "order" ? "an order for trial_00099"
+                            : is_known       ? "the scheduler has had enough"
+                                             : "out of thoughts"));
+  CAPTURE(harness.journal(), harness.told);
+  const auto events = harness.events();
+  const auto* const end = std::get_if<SessionEnded>(&events.back().body);
+  REQUIRE(end != nullptr);
+  CHECK(end->reason == said);
+  Experiment recorded;
+  for (const auto& event : events) recorded.apply(event);
+  CHECK(recorded.running().empty());
+  CHECK(recorded.count(TrialState::pending) > 0);
+  CHECK(recorded.count(TrialState::error) == 0);
+  CHECK(recorded.save() == harness.experiment.save());
+
+  // It has been mended.
+  harness.scheduler =
+      std::make_unique<FailingScheduler>(where == "order" ? "nowhere" : where, [] {});
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::terminated) == 4);
+  CHECK(harness.journal().find("died") == std::string::npos);
+}
+
+TEST_CASE("Who is to be stopped and has ended holds up nobody who is to be stopped after him",
+          "[loop][fault]") {
+  Harness harness;
+  harness.scheduler = std::make_unique<LateScheduler>();
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(0).iteration == 3);
+  CHECK(harness.trial(2).iteration == 3);
+  CHECK(harness.trial(3).iteration < 3);
 }

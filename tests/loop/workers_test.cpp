@@ -8,6 +8,7 @@
 #include <new>
 #include <semaphore>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "tests/support/catch.h"
@@ -71,6 +72,22 @@ TEST_CASE("Workers keeps the other completions when one throws", "[workers][unit
   CHECK_THROWS_AS(workers.run_completions(), std::runtime_error);
   CHECK(workers.run_completions() == 1);
   CHECK(runs == 1);
+}
+
+TEST_CASE("Workers completes one lane alone, and leaves the others for later", "[workers][unit]") {
+  Workers workers(none, nullptr);
+  std::string order;
+  for (const Lane lane : {Lane::commits, Lane::journal, Lane::prompt, Lane::journal}) {
+    workers.post(
+        lane, [] {}, [&order, lane] { order += lane == Lane::journal ? "j" : "o"; });
+  }
+  workers.post(
+      Lane::commits, [] { throw std::runtime_error("no"); }, [] {});
+  CHECK(workers.run_completions(Lane::journal) == 2);
+  CHECK(order == "jj");
+  CHECK(workers.outstanding() == 3);
+  CHECK_THROWS_AS(workers.run_completions(), std::runtime_error);
+  CHECK(order == "jjoo");
 }
 
 TEST_CASE("Workers works beside the loop and completes on its thread", "[workers][threads]") {

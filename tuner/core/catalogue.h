@@ -25,6 +25,7 @@
 namespace tune {
 
 class SearchSpace;
+struct PolicyPrograms;
 
 /// What a policy is made from besides its own options.
 struct PolicyContext {
@@ -43,6 +44,8 @@ struct PolicyContext {
   /// Something of the above is wrong, and left out: what depends on it is not to be judged. The
   /// policy is made for its complaints alone.
   bool is_partial = false;
+  /// For policies that are programs (tuner/host): where these run. Outlives them.
+  const PolicyPrograms* programs = nullptr;
 };
 
 /// Makes a policy from the spec's object without its "type". Throws OptionError for an option that

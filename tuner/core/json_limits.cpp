@@ -42,6 +42,8 @@ Json parse_unambiguous(std::string_view text) {
   if (levels_of(text) > most_file_levels) throw too_deep(most_file_levels);
   try {
     return Json::parse(text, watch);
+  } catch (const Json::out_of_range&) {
+    throw std::invalid_argument("it holds a number that is too large");
   } catch (const Json::exception&) {
     throw std::invalid_argument("it is no JSON");
   }

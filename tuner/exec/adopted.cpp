@@ -60,7 +60,37 @@ std::optional<std::uint64_t> number_in(std::string_view value, std::string_view 
   return std::nullopt;
 }
 
+/// What begins the words of this process alone.
+std::string process_prefix() {
+  const auto self = read_process_stat(::getpid());
+  return std::to_string(::getpid()) + "." + std::to_string(self ? self->start_ticks : 0) + ".";
+}
+
+std::string next_prefix() {
+  static std::atomic<unsigned> counter = 0;
+  return process_prefix() + std::to_string(counter++) + ".";
+}
+
+/// Of one that this process has started, directly or not.
+bool is_of_side_program(std::string_view value) {
+  static const std::string prefix = process_prefix();
+  static const std::string end = std::string(".") + side_launch;
+  while (!value.empty()) {
+    const auto word = value.substr(0, value.find(' '));
+    value.remove_prefix(std::min(word.size() + 1, value.size()));
+    if (word.starts_with(prefix) && word.ends_with(end)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string side_word() { return next_prefix() + side_launch; }
+
+std::string mark_of(const std::string& word) {
+  const char* const outer = std::getenv(launch_variable);
+  return outer != nullptr ? outer + (" " + word) : word;
+}
 
 std::uint64_t LivingServers::add() {
   const std::lock_guard lock(mutex_);
@@ -78,20 +108,15 @@ bool LivingServers::has(std::uint64_t number) const {
   return living_.contains(number);
 }
 
-Adopted::Adopted() : session_(::getsid(0)) {
-  if (const char* const outer = std::getenv(launch_variable)) outer_ = outer + std::string(" ");
-  static std::atomic<unsigned> counter = 0;
-  const auto self = read_process_stat(::getpid());
-  prefix_ = std::to_string(::getpid()) + "." + std::to_string(self ? self->start_ticks : 0) + "." +
-            std::to_string(counter++) + ".";
+Adopted::Adopted() : prefix_(next_prefix()), session_(::getsid(0)) {
   for (const pid_t pid : adopted_children().value_or(std::vector<pid_t>())) {
     seen_.emplace(pid, Owner{Owner::Kind::program, {}});
   }
 }
 
 std::string Adopted::variable(LaunchId launch) const {
-  return launch_variable + ("=" + outer_) + prefix_ +
-         std::to_string(static_cast<std::uint64_t>(launch));
+  return launch_variable +
+         ("=" + mark_of(prefix_ + std::to_string(static_cast<std::uint64_t>(launch))));
 }
 
 void Adopted::expect(LaunchId launch, bool is_forked) {
@@ -196,6 +221,7 @@ Adopted::Owner Adopted::owner_of(pid_t pid, bool is_dead) const {
   if (const auto server = number_in(*value, prefix_ + server_launch)) {
     return {Owner::Kind::server, {}, *server};
   }
+  if (is_of_side_program(*value)) return {Owner::Kind::nobody, {}};
   return {Owner::Kind::program, {}};
 }
 

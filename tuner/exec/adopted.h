@@ -35,6 +35,13 @@ class LivingServers {
   std::set<std::uint64_t> living_;
   std::uint64_t last_ = 0;
 };
+/// The end of such a word in the place of a launch's number: a program that runs beside launches
+/// (side_program.h), which is ended by who has started it.
+inline constexpr const char* side_launch = "side";
+/// A word of that kind that is nobody else's on this machine.
+std::string side_word();
+/// What `launch_variable` is for who is launched by this name: outer drivers' names stand before.
+std::string mark_of(const std::string& word);
 
 /// Ends what a launch has left behind, wherever it went (`setsid`, a daemon), and reaps the dead.
 /// A process belongs to a launch if it is in its group, or if the environment that it was started
@@ -92,7 +99,7 @@ class Adopted {
       program,  ///< the program's own child
       launch,   ///< a trial's
       server,   ///< of what trials are forked from, or about to be a trial's
-      nobody,   ///< a trial's, whichever: nothing but to be reaped
+      nobody,   ///< a trial's or a side program's, whichever: nothing but to be reaped
     } kind = Kind::unknown;
     LaunchId launch{};
     std::uint64_t server = 0;
@@ -104,7 +111,6 @@ class Adopted {
   void end_if_left(pid_t pid, std::uint64_t server);
   void end_if_over(pid_t pid, LaunchId launch);
 
-  std::string outer_;   ///< launches of outer drivers
   std::string prefix_;  ///< what is this executor's among all of the machine
   pid_t session_;       ///< the driver's
   std::unordered_map<LaunchId, Known> launches_;

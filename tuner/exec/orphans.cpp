@@ -5,14 +5,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <functional>
 #include <map>
 
 #include "trainable/protocol.h"
+#include "tuner/exec/adopted.h"
 #include "tuner/exec/process_stat.h"
 #include "tuner/files/file_descriptor.h"
 
@@ -25,7 +28,7 @@ struct Orphan {
   pid_t pid = 0;
   FileDescriptor pidfd;  ///< none where the kernel, or a container, does not give any
   std::uint64_t start_ticks = 0;
-  std::string trial;
+  std::string of;  ///< whose it is, for people
 };
 
 bool runs(pid_t pid, std::uint64_t start_ticks) {
@@ -48,9 +51,12 @@ void end(const Orphan& orphan) {
   if (runs(orphan.pid, orphan.start_ticks)) ::kill(orphan.pid, SIGKILL);
 }
 
-/// An orphan of the experiment, or nothing: somebody else's process, or one whose driver lives (of
-/// a copy of the directory).
-std::optional<Orphan> as_orphan(pid_t pid, const SessionMark& self) {
+/// Whether somebody with these variables is meant.
+using Environment = std::vector<std::string>;
+using IsMeant = std::function<bool(const Environment&)>;
+
+/// The process, if it is meant and lives.
+std::optional<Orphan> as_orphan(pid_t pid, const IsMeant& is_meant) {
   if (pid <= 1 || pid == ::getpid()) return std::nullopt;
   // Before anything else is read: that is then this process's, or it has ended by what was taken.
   Orphan orphan{.pid = pid,
@@ -59,20 +65,36 @@ std::optional<Orphan> as_orphan(pid_t pid, const SessionMark& self) {
   if (!stat) return std::nullopt;
   orphan.start_ticks = stat->start_ticks;
   const auto variables = read_environment(pid);
-  const auto value = find_variable(variables, protocol::env_session);
-  const auto mark = value ? parse_session_mark(*value) : std::nullopt;
-  if (!mark || mark->experiment != self.experiment) return std::nullopt;
-  if (life_of(mark->driver, self.driver) != Life::dead || has_ended(orphan)) return std::nullopt;
-  orphan.trial = find_variable(variables, protocol::env_trial_id).value_or("a trial");
+  if (!is_meant(variables) || has_ended(orphan)) return std::nullopt;
+  const auto part = find_variable(variables, part_variable);
+  orphan.of = find_variable(variables, protocol::env_trial_id).value_or(part.value_or("a trial"));
   return orphan;
 }
 
-std::vector<Orphan> find_orphans(const SessionMark& self) {
+std::vector<Orphan> find_orphans(const IsMeant& is_meant) {
   std::vector<Orphan> orphans;
   for (const pid_t pid : all_processes()) {
-    if (auto orphan = as_orphan(pid, self)) orphans.push_back(std::move(*orphan));
+    if (auto orphan = as_orphan(pid, is_meant)) orphans.push_back(std::move(*orphan));
   }
   return orphans;
+}
+
+/// Not somebody else's process, nor one whose driver lives (of a copy of the directory).
+IsMeant left_by_dead_driver_of(const SessionMark& self) {
+  return [&self](const Environment& variables) {
+    const auto value = find_variable(variables, protocol::env_session);
+    const auto mark = value ? parse_session_mark(*value) : std::nullopt;
+    return mark && mark->experiment == self.experiment &&
+           life_of(mark->driver, self.driver) == Life::dead;
+  };
+}
+
+IsMeant launched_as(std::string_view word) {
+  return [word](const Environment& variables) {
+    const auto value = find_variable(variables, launch_variable);
+    return value && (" " + std::string(*value) + " ").find(" " + std::string(word) + " ") !=
+                        std::string::npos;
+  };
 }
 
 void wait_for_ends(const std::vector<Orphan>& orphans, SteadyTime until) {
@@ -151,11 +173,11 @@ std::vector<std::string> end_orphans(const SessionMark& self,
   std::map<pid_t, std::string> left;
   // Until a look finds none: they may start more while they are being ended.
   for (;;) {
-    const auto orphans = find_orphans(self);
+    const auto orphans = find_orphans(left_by_dead_driver_of(self));
     left.clear();
     for (const auto& orphan : orphans) {
-      left.emplace(orphan.pid, orphan.trial);
-      ended.emplace(orphan.pid, orphan.trial);
+      left.emplace(orphan.pid, orphan.of);
+      ended.emplace(orphan.pid, orphan.of);
       end(orphan);
     }
     if (orphans.empty() || std::chrono::steady_clock::now() >= until) break;
@@ -180,6 +202,25 @@ std::vector<std::string> end_orphans(const SessionMark& self,
                         ", but not its environment, and is left alone; if it is that one, end it");
   }
   return sentences;
+}
+
+void end_launched(std::string_view word, Seconds patience_s) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(
+                                             std::chrono::duration<double>(patience_s));
+  // Until a look finds none: they may start more while they are being ended.
+  do {
+    const auto found = find_orphans(launched_as(word));
+    if (found.empty()) return;
+    for (const Orphan& each : found) end(each);
+    wait_for_ends(found, until);
+    for (const Orphan& each : found) {
+      siginfo_t ignored{};
+      if (!each.pidfd) continue;
+      (void)::waitid(P_PIDFD, static_cast<id_t>(each.pidfd.get()), &ignored,
+                     WEXITED | WNOHANG | __WALL);
+    }
+  } while (std::chrono::steady_clock::now() < until);
 }
 
 }  // namespace tune

@@ -42,4 +42,11 @@ std::vector<std::string> end_orphans(const SessionMark& self,
                                      const std::vector<RecordedProcess>& recorded,
                                      Seconds patience_s = 30);
 
+/// In the environment of what is no trial's: what it belongs to ("the searcher's program").
+inline constexpr const char* part_variable = "TUNE_PART";
+
+/// Kills whatever has `word` in its TUNE_LAUNCH (adopted.h), reaps what of it is this process's
+/// child, and waits until it is gone.
+void end_launched(std::string_view word, Seconds patience_s = 5);
+
 }  // namespace tune

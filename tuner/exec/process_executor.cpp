@@ -206,6 +206,8 @@ class ProcessExecutor::Loop {
     bool may_preload = false;        ///< see Preload
     bool to_flush = false;           ///< it is in to_flush_
     bool is_ranked = false;
+    pid_t leader = 0;  ///< once it runs
+    std::uint64_t start_ticks = 0;
     std::optional<ReservedPort> port;  ///< of the first of several
   };
 
@@ -244,7 +246,7 @@ class ProcessExecutor::Loop {
   void post_outcome(LaunchId launch, LaunchOutcome outcome) {
     const auto* const started = std::get_if<Spawned>(&outcome);
     if (watchdog_ != nullptr && started != nullptr) {
-      watchdog_->groups().add(launch, started->process.pid(), started->start_ticks);
+      watchdog_->groups().add(started->process.pid(), started->start_ticks);
     }
     asio::post(shared_.context, [this, launch, outcome = std::move(outcome)]() mutable {
       if (auto* spawned = std::get_if<Spawned>(&outcome)) {
@@ -258,6 +260,8 @@ class ProcessExecutor::Loop {
   void on_spawned(LaunchId launch, Spawned spawned) {
     auto& state = launches_.at(launch);
     state.launching.reset();
+    state.leader = spawned.process.pid();
+    state.start_ticks = spawned.start_ticks;
     std::string remark = std::move(spawned.remark);
     try {
       if (state.plain) state.plain->begin(spawned.stdout_begin, spawned.stderr_begin);
@@ -290,8 +294,12 @@ class ProcessExecutor::Loop {
   }
 
   void forget(LaunchId launch) {
-    launches_.erase(launch);
-    if (watchdog_ != nullptr) watchdog_->groups().remove(launch);
+    const auto it = launches_.find(launch);
+    if (it == launches_.end()) return;
+    if (watchdog_ != nullptr) {
+      watchdog_->groups().remove(it->second.leader, it->second.start_ticks);
+    }
+    launches_.erase(it);
   }
 
   void on_launch_failed(LaunchId launch, NotLaunched outcome) {

@@ -67,21 +67,22 @@ std::vector<int> heeded_signals() {
   return heeded;
 }
 
-void ProcessGroups::add(LaunchId launch, pid_t leader, std::uint64_t start_ticks) {
+void ProcessGroups::add(pid_t leader, std::uint64_t start_ticks) {
   const std::lock_guard lock(mutex_);
-  leaders_[launch] = {leader, start_ticks};
+  leaders_[leader] = start_ticks;
 }
 
-void ProcessGroups::remove(LaunchId launch) {
+void ProcessGroups::remove(pid_t leader, std::uint64_t start_ticks) {
   const std::lock_guard lock(mutex_);
-  leaders_.erase(launch);
+  const auto found = leaders_.find(leader);
+  if (found != leaders_.end() && found->second == start_ticks) leaders_.erase(found);
 }
 
 void ProcessGroups::kill_all() const {
   const std::lock_guard lock(mutex_);
-  for (const auto& [launch, leader] : leaders_) {
-    const auto stat = read_process_stat(leader.pid);
-    if (stat && stat->start_ticks == leader.start_ticks) ::kill(-leader.pid, SIGKILL);
+  for (const auto& [leader, start_ticks] : leaders_) {
+    const auto stat = read_process_stat(leader);
+    if (stat && stat->start_ticks == start_ticks) ::kill(-leader, SIGKILL);
   }
 }
 

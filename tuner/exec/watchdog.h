@@ -24,18 +24,15 @@ std::vector<int> heeded_signals();
 /// The process groups that do not outlive the driver. From any thread.
 class ProcessGroups {
  public:
-  void add(LaunchId launch, pid_t leader, std::uint64_t start_ticks);
-  void remove(LaunchId launch);
+  /// Start times tell a process from another one of the same number.
+  void add(pid_t leader, std::uint64_t start_ticks);
+  void remove(pid_t leader, std::uint64_t start_ticks);
   /// SIGKILL. Only to those whose leader is still the process that was added.
   void kill_all() const;
 
  private:
-  struct Leader {
-    pid_t pid;
-    std::uint64_t start_ticks;
-  };
   mutable std::mutex mutex_;
-  std::unordered_map<LaunchId, Leader> leaders_;
+  std::unordered_map<pid_t, std::uint64_t> leaders_;  ///< and when they started
 };
 
 /// While it lives, a thread of its own listens to the heeded signals, beside whoever else does. The

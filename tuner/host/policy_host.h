@@ -10,8 +10,9 @@
 
 #include "trainable/values.h"
 #include "tuner/core/clock.h"
-#include "tuner/exec/process.h"
-#include "tuner/files/file_descriptor.h"
+#include "tuner/exec/side_program.h"
+#include "tuner/host/policy_answer.h"
+#include "tuner/host/policy_programs.h"
 
 namespace tune {
 
@@ -23,50 +24,59 @@ class PolicyHost {
     std::vector<std::string> command;
     Json hello;              ///< what it is told first
     Seconds patience_s = 0;  ///< for an answer, and for its start
+    const PolicyPrograms* programs = nullptr;
   };
+  /// The program ends with it, and all that it has started.
   explicit PolicyHost(Options options);
-  /// Kills it, with its group.
-  ~PolicyHost();
 
   /// What needs no answer goes out with the next question.
   void tell(const Json& message);
-  /// Its answer: an object without "error".
-  Json ask(const Json& message);
+  /// Its answer, as `judge` takes it, which throws BadAnswer if it makes no sense.
+  template <class Judge>
+  auto ask(const Json& question, const Judge& judge) {
+    return accept([&] { return judge(ask(question)); });
+  }
+  /// What `judge` makes of what it has answered before.
+  template <class Judge>
+  auto accept(const Judge& judge) {
+    try {
+      return judge();
+    } catch (const BadAnswer& bad) {
+      fail(bad.what());
+    }
+  }
 
-  /// Its state, after all that it was told.
-  Json save();
+  /// Its state, after all that it was told: JSON text; empty if there is none.
+  std::string save();
   /// Of another one that said it in `save`.
-  void load(const Json& state);
+  void load(const std::string& state);
 
-  /// "the searcher's program 'mine.py:Mine'", by its last word; for sentences.
-  const std::string& name() const { return name_; }
-  [[noreturn]] void complain(const std::string& what) const;
+  /// Ends it, and throws an Error that says of it `what`, and what it printed last.
+  [[noreturn]] void fail(std::string what);
 
  private:
-  struct Running;
   /// A message that it would have to hear again, and whether it answers.
-  struct Said {
+  struct Told {
     std::string line;
     bool is_asked = false;
   };
 
+  std::string kind() const;
   void start();
-  Json exchange(const std::string& line);
-  Json ask_running(const std::string& line);
+  Said ask(const Json& question);
+  Said exchange(std::string_view told, const std::string& question);
+  Said ask_running(const std::string& question);
   void send(std::string_view bytes);
-  std::string receive();
-  [[noreturn]] void fail(std::string what);
-  std::string last_words() const;
+  bool receive_some();
+  Said receive();
 
   Options options_;
-  std::string name_;
-  std::optional<Process> process_;
-  FileDescriptor socket_;
-  FileDescriptor output_;  ///< what it prints
-  std::string unread_;
+  std::string name_;  ///< "the searcher's program 'mine.py:Mine'", by its last word
+  std::optional<SideProgram> program_;
+  AnswerReader reader_;
   std::string outbox_;
   std::string state_;       ///< it was loaded with this; empty: nothing
-  std::vector<Said> said_;  ///< since then
+  std::vector<Told> told_;  ///< since then
   int deaths_ = 0;          ///< since the last answer to something new
 };
 

@@ -4,12 +4,12 @@
 #include <deque>
 #include <utility>
 
-#include "tuner/core/constraint.h"
 #include "tuner/core/error.h"
 #include "tuner/core/options.h"
+#include "tuner/core/policy_state.h"
 #include "tuner/core/whole_number.h"
+#include "tuner/host/policy_answer.h"
 #include "tuner/host/policy_host.h"
-#include "tuner/space/search_space.h"
 
 namespace tune {
 
@@ -28,6 +28,7 @@ PolicyHost::Options host_options(const char* kind, OptionReader& reader,
                  "a list of strings with the program first");
   const Json own = reader.get("options", Json(Json::object()));
   reader.require(own.is_object(), "options", "an object");
+  options.programs = context.programs;
   options.patience_s = reader.get("timeout_s", patience_s);
   reader.require(options.patience_s > 0, "timeout_s", "above 0");
   Json metrics = Json::array();
@@ -37,7 +38,7 @@ PolicyHost::Options host_options(const char* kind, OptionReader& reader,
     modes.push_back(to_string(objective.mode));
   }
   options.hello = {{"type", "hello"},
-                   {"version", 1},
+                   {"version", policy_protocol_version},
                    {"kind", kind},
                    {"metric", std::move(metrics)},
                    {"mode", std::move(modes)},
@@ -53,9 +54,18 @@ Json metrics_of(const Result& result) {
   return metrics.is_object() ? std::move(metrics) : Json::object();
 }
 
-std::optional<TrialId> trial_in(const Json& json) {
-  const auto number = whole_number<std::uint32_t>(json);
-  return number ? std::optional(TrialId{*number}) : std::nullopt;
+ConfigRules rules_of(const PolicyContext& context) {
+  return {context.space, context.constraints, context.seed};
+}
+
+/// The program's own part of a saved state, as text.
+std::string own_state_in(const Json& state, const char* kind) {
+  if (state.is_object() && state.contains("state")) return state.at("state").get<std::string>();
+  if (state.is_object() && state.contains("program")) {  // so it was kept once, as a value
+    const Json& program = state.at("program");
+    return program.is_null() ? std::string() : program.dump();
+  }
+  throw user_error("this is no state of a " + std::string(kind) + " 'program'");
 }
 
 Json message(const char* type, TrialId trial) {
@@ -66,43 +76,26 @@ class ProgramSearcher : public Searcher {
  public:
   ProgramSearcher(PolicyHost::Options options, const PolicyContext& context)
       : host_(std::move(options)),
-        space_(context.space),
+        rules_(rules_of(context)),
         objectives_(context.objectives),
-        constraints_(context.constraints),
-        num_samples_(context.num_samples),
-        seed_(context.seed) {}
+        num_samples_(context.num_samples) {}
 
   Answer suggest(TrialId id) override {
     if (num_samples_ >= 0 && suggested_ >= num_samples_) return Exhausted{};
     Json question = message("suggest", id);
     for (int refusals = 0; refusals < most_refusals; ++refusals) {
-      const Json answer = host_.ask(question);
-      if (answer.value("nothing_now", Json()) == true) return NothingNow{};
-      if (answer.value("exhausted", Json()) == true) return Exhausted{};
-      const auto given = answer.find("config");
-      if (given == answer.end() || !given->is_object()) {
-        host_.complain("was to suggest a config, and answered " + answer.dump().substr(0, 200));
-      }
-      const auto problems = space_.check_preset(*given);
-      if (!problems.empty()) {
-        host_.complain("suggested what is not in the param space: " + problems.front().pointer +
-                       " " + problems.front().sentence);
-      }
-      // What it leaves out is drawn.
-      Random random(seed_ ^ (0x9e3779b97f4a7c15u * (index_of(id) + 1)));
-      Json config = space_.sample(0, random, *given);
-      const auto unfit = why_unfit(space_, constraints_, config);
-      if (!unfit) {
+      SaidSuggestion said = host_.ask(question, suggestion_in);
+      if (std::holds_alternative<NothingNow>(said)) return NothingNow{};
+      if (std::holds_alternative<Exhausted>(said)) return Exhausted{};
+      JudgedConfig judged =
+          host_.accept([&] { return judge_config(std::get<Json>(said), id, rules_, "suggested"); });
+      if (judged.unfit.empty()) {
         ++suggested_;
-        std::string tag = space_.tag(config);
-        return Suggestion{std::move(config), std::move(tag)};
+        return std::move(judged.config);
       }
-      // Of a constraint its own text, to be compared with what the program was told.
-      const Constraint* const broken =
-          space_.without_value(config) ? nullptr : find_broken(constraints_, config);
-      question["refused"] = broken != nullptr ? broken->text() : *unfit;
+      question["refused"] = std::move(judged.unfit);
     }
-    host_.complain(
+    host_.fail(
         "has suggested " + std::to_string(most_refusals) +
         " configs in a row that cannot be tried: " + question.at("refused").get<std::string>());
   }
@@ -127,13 +120,11 @@ class ProgramSearcher : public Searcher {
   }
   bool may_take_long() const override { return true; }
 
-  Json save() const override { return {{"suggested", suggested_}, {"program", host_.save()}}; }
+  Json save() const override { return {{"suggested", suggested_}, {"state", host_.save()}}; }
   void load(const Json& state) override {
-    if (!state.is_object() || !state.contains("program")) {
-      throw user_error("this is no state of a searcher 'program'");
-    }
-    suggested_ = state.at("suggested");
-    host_.load(state.at("program"));
+    const std::string own = own_state_in(state, "searcher");
+    suggested_ = load_whole<std::int64_t>(state.at("suggested"));
+    host_.load(own);
   }
 
  private:
@@ -152,19 +143,16 @@ class ProgramSearcher : public Searcher {
   }
 
   mutable PolicyHost host_;  ///< to save is to ask
-  SearchSpace space_;
+  ConfigRules rules_;
   std::vector<Objective> objectives_;
-  std::vector<Constraint> constraints_;
   std::int64_t num_samples_;
-  std::uint64_t seed_;
   std::int64_t suggested_ = 0;
 };
 
-/// "stop": [{"trial": 3, "reason": "..."}] of an answer.
 class ProgramScheduler : public Scheduler {
  public:
   ProgramScheduler(PolicyHost::Options options, const PolicyContext& context)
-      : host_(std::move(options)), space_(context.space) {}
+      : host_(std::move(options)), rules_(rules_of(context)) {}
 
   void on_trial_add(const Trial& trial) override {
     Json told = message("add", trial.id);
@@ -194,19 +182,12 @@ class ProgramScheduler : public Scheduler {
     question["time_total_s"] = result.time_total_s;
     question["metrics"] = metrics_of(result);
     if (trial.repeats(result)) question["again"] = true;
-    const Json answer = host_.ask(question);
-    Decision decision;
-    const Json action = answer.value("action", Json("continue"));
-    const auto parsed = action.is_string() ? parse_action(action.get<std::string>()) : std::nullopt;
-    if (!parsed) {
-      host_.complain(
-          "was to answer a result with the action continue, pause, exploit or stop, and answered " +
-          answer.dump().substr(0, 200));
+    SaidDecision said = host_.ask(question, decision_in);
+    Decision decision{.action = said.action, .checkpoint = said.checkpoint};
+    if (said.action == Action::exploit) {
+      decision.exploit = host_.accept([&] { return judge_exploit(trial.id, said); });
     }
-    decision.action = *parsed;
-    decision.checkpoint = answer.value("checkpoint", Json(false)) == true;
-    if (decision.action == Action::exploit) decision.exploit = exploit_in(answer);
-    read_orders(answer);
+    for (Order& stop : said.stops) orders_.push_back(std::move(stop));
     return decision;
   }
 
@@ -222,47 +203,30 @@ class ProgramScheduler : public Scheduler {
     for (const Order& order : orders_) {
       orders.push_back({{"trial", index_of(order.trial)}, {"reason", order.reason}});
     }
-    return {{"program", host_.save()}, {"stop", std::move(orders)}};
+    return {{"state", host_.save()}, {"stop", std::move(orders)}};
   }
   void load(const Json& state) override {
-    if (!state.is_object() || !state.contains("program")) {
-      throw user_error("this is no state of a scheduler 'program'");
-    }
+    const std::string own = own_state_in(state, "scheduler");
     orders_.clear();
-    read_orders(state);
-    host_.load(state.at("program"));
+    load_state("the scheduler's program", [&] {
+      for (Order& stop : stops_in(state)) orders_.push_back(std::move(stop));
+    });
+    host_.load(own);
   }
 
  private:
-  Exploit exploit_in(const Json& answer) const {
-    const auto donor = trial_in(answer.value("donor", Json()));
-    const Json config = answer.value("config", Json());
-    if (!donor || !config.is_object()) {
-      host_.complain("was to name a \"donor\", by its number, and a \"config\", and answered " +
-                     answer.dump().substr(0, 200));
+  Exploit judge_exploit(TrialId trial, const SaidDecision& said) const {
+    JudgedConfig judged = judge_config(said.config, trial, rules_, "asked for an exploit with");
+    if (!judged.unfit.empty()) {
+      throw BadAnswer("asked for an exploit with a config that cannot be tried, " + judged.unfit +
+                      ": " + judged.text);
     }
-    return {.donor = *donor, .config = config.dump(), .tag = space_.tag(config)};
-  }
-
-  void read_orders(const Json& answer) {
-    const auto list = answer.find("stop");
-    if (list == answer.end()) return;
-    for (const Json& each : list->is_array() ? *list : Json::array({*list})) {
-      const auto trial = trial_in(each.is_object() ? each.value("trial", Json()) : each);
-      if (!trial) {
-        host_.complain("was to name trials to stop by their numbers, and answered " +
-                       answer.dump().substr(0, 200));
-      }
-      const Json reason = each.is_object() ? each.value("reason", Json()) : Json();
-      orders_.push_back({.trial = *trial,
-                         .exploit = std::nullopt,
-                         .reason = reason.is_string() ? reason.get<std::string>()
-                                                      : "the scheduler's program says so"});
-    }
+    return {
+        .donor = said.donor, .config = std::move(judged.text), .tag = std::move(judged.config.tag)};
   }
 
   mutable PolicyHost host_;
-  SearchSpace space_;
+  ConfigRules rules_;
   std::deque<Order> orders_;
 };
 
@@ -275,15 +239,9 @@ class ProgramStopper : public Stopper {
     question["iteration"] = result.training_iteration;
     question["time_total_s"] = result.time_total_s;
     question["metrics"] = metrics_of(result);
-    const Json answer = host_.ask(question);
-    const Json stop = answer.value("stop", Json(false));
-    if (!stop.is_boolean()) {
-      host_.complain("was to answer a result with \"stop\": true or false, and answered " +
-                     answer.dump().substr(0, 200));
-    }
-    const Json all = answer.value("stop_all", Json());
-    if (all.is_string()) stop_all_ = all.get<std::string>();
-    return stop.get<bool>();
+    SaidVerdict said = host_.ask(question, verdict_in);
+    if (said.stop_all) stop_all_ = std::move(said.stop_all);
+    return said.stop;
   }
   void on_trial_end(const Trial& trial) override {
     Json told = message("end", trial.id);
@@ -293,13 +251,10 @@ class ProgramStopper : public Stopper {
   std::optional<std::string> should_stop_all(Seconds) const override { return stop_all_; }
 
   Json save() const override {
-    return {{"program", host_.save()}, {"stop_all", stop_all_ ? Json(*stop_all_) : Json()}};
+    return {{"state", host_.save()}, {"stop_all", stop_all_ ? Json(*stop_all_) : Json()}};
   }
   void load(const Json& state) override {
-    if (!state.is_object() || !state.contains("program")) {
-      throw user_error("this is no state of a stopper 'program'");
-    }
-    host_.load(state.at("program"));
+    host_.load(own_state_in(state, "stopper"));
     const Json all = state.value("stop_all", Json());
     stop_all_ = all.is_string() ? std::optional(all.get<std::string>()) : std::nullopt;
   }

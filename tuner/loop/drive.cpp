@@ -39,13 +39,8 @@ LoopEnd Drive::run(LoopOptions options) {
 
 void begin_session(Ledger& ledger, const LockOwner& driver, const std::string& version,
                    const std::string& ran) {
-  const Experiment& experiment = ledger.experiment();
   ledger.commit(SessionStarted{driver.host, driver.pid, version, ran});
-  const auto running = experiment.running();
-  for (const TrialId trial : running) {
-    ledger.commit(AttemptEnded{trial, experiment.trial(trial).attempt, Outcome::interrupted,
-                               "its driver died"});
-  }
+  ledger.interrupt_running("its driver died");
 }
 
 void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experiment& experiment,

@@ -49,10 +49,19 @@ void Ledger::add(EventBody&& body) {
   const Seconds time = reported != nullptr ? reported->result.timestamp : now();
   Event event{experiment_.last_event() + 1, time, std::move(body)};
   store_.append(event);
+  is_applying_ = true;
   experiment_.apply(event);
-  policies_.learn(experiment_, event);
+  is_applying_ = false;
+  if (tells_policies_) policies_.learn(experiment_, event);
   changes_.note(event);
   if (!subscribers_.empty()) untold_.push_back(std::move(event));
+}
+
+void Ledger::interrupt_running(const std::string& reason) {
+  const auto running = experiment_.running();  // a copy: each record takes one out of it
+  for (const TrialId trial : running) {
+    commit(AttemptEnded{trial, experiment_.trial(trial).attempt, Outcome::interrupted, reason});
+  }
 }
 
 void Ledger::write() {

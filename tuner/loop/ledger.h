@@ -34,6 +34,17 @@ class Ledger {
   /// Numbers and dates the event, applies it, and tells the policies.
   void commit(EventBody&& body);
 
+  /// For each trial that runs, that its attempt has been interrupted, and why: its process is gone,
+  /// and nobody has seen how.
+  void interrupt_running(const std::string& reason);
+
+  /// From now on the policies are told nothing: one of them may be what has failed. A resume tells
+  /// fresh ones.
+  void leave_policies_out() { tells_policies_ = false; }
+  /// Whether memory is what the records say, and more of them may follow: not where one could not
+  /// be applied.
+  bool is_consistent() const { return !is_applying_; }
+
   /// Hands the turn's events to the kernel, or to a thread that does. Error if the journal cannot
   /// be written, now or since the last call: then nothing that was committed in this turn may be
   /// acted on.
@@ -101,6 +112,8 @@ class Ledger {
   bool disk_is_slow_ = false;   ///< the last write was
   Seconds unsynced_since_ = 0;  ///< steady; meaningful while something written is not synced
   std::string error_;           ///< of a thread that wrote or synced
+  bool tells_policies_ = true;
+  bool is_applying_ = false;
   TrialChanges changes_;
   std::vector<Subscriber> subscribers_;
   std::vector<Event> untold_;  ///< events that the kernel has not, if anybody subscribes

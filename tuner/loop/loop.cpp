@@ -53,7 +53,7 @@ LoopEnd Loop::run() {
     return drive();
   } catch (const Error& error) {
     if (!ledger_.has_failed()) {
-      attempts_.abandon();
+      end_by_fault(error.what());
       throw;
     }
     callbacks_.notice("the journal cannot be written, all trials are ended");
@@ -62,9 +62,39 @@ LoopEnd Loop::run() {
                         "; the run was ended, because nothing of it could be remembered any more; "
                         "what was recorded before is kept");
   } catch (const std::exception& error) {  // a plugin's policy knows no Error
-    attempts_.abandon();
-    throw machine_error(std::string("a policy, or the driver itself, failed: ") + error.what() +
-                        "; the run was ended, and what was recorded before is kept");
+    const Error fault =
+        machine_error(std::string("a policy, or the driver itself, failed: ") + error.what() +
+                      "; the run was ended, and what was recorded before is kept");
+    end_by_fault(fault.what());
+    throw fault;
+  }
+}
+
+/// Ends the trials' processes, and has the end of the run in the record, if records can still be
+/// written: a journal that breaks off is that of a driver that died. There are no last saves, since
+/// nobody is left to decide on what trials report until then.
+void Loop::end_by_fault(const std::string& reason) {
+  attempts_.abandon();
+  if (!ledger_.is_consistent()) return;
+  ledger_.leave_policies_out();
+  snapshots_.stop();
+  try {
+    ledger_.interrupt_running(reason);
+    ledger_.commit(SessionEnded{reason, snapshots_.session_cost()});
+    ledger_.when_durable([] {});
+    for (;;) {
+      ledger_.write();
+      ledger_.sync_if_due();
+      if (ledger_.is_settled()) break;
+      // What else was under way would act on trials that have ended. Before the wait: whoever was to
+      // be woken by it may have been woken long ago.
+      if (workers_.run_completions(Lane::journal) > 0) continue;
+      wakeups_.clear();
+      executor_.wait(ledger_.deadline(), wakeups_);
+    }
+  } catch (const std::exception& error) {
+    callbacks_.notice(std::string("the end of this run could not be recorded: ") + error.what());
+    callbacks_.deliver();
   }
 }
 
@@ -186,6 +216,7 @@ bool Loop::start_next() {
 /// What the scheduler wants of trials that have not reported just now.
 void Loop::carry_out_orders() {
   const Experiment& experiment = ledger_.experiment();
+  std::optional<TrialId> late;
   while (auto order = policies_.scheduler->order()) {
     const TrialId id = order->trial;
     if (index_of(id) >= experiment.trials().size()) {
@@ -193,7 +224,13 @@ void Loop::carry_out_orders() {
     }
     const TrialState state = experiment.trial(id).state;
     const bool comes_too_late = is_final(state) || (state == TrialState::running && order->exploit);
-    if (comes_too_late) break;  // asked again next turn
+    if (comes_too_late) {
+      // Whoever has ended need not be stopped: others may wait behind it. Else asked again next turn.
+      if (order->exploit || late == id) break;
+      late = id;
+      policies_.scheduler->on_order(experiment.trial(id));
+      continue;
+    }
     if (order->exploit) {
       attempts_.exploit(id, std::move(*order->exploit));
     } else {

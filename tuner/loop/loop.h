@@ -69,6 +69,7 @@ class Loop final : private Steering {
   void wind_down(Winding winding, Seconds grace_s);
   void end_by_force(Conversation::Urge urge);
   void finish(const LoopEnd& end);
+  void end_by_fault(const std::string& reason);
 
   // For what is asked by hand.
   void request_stop(const std::string& reason) override;

@@ -21,8 +21,10 @@ PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space) {
 }
 
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
-                       const Catalogue& catalogue, std::vector<Problem>& problems) {
+                       const Catalogue& catalogue, std::vector<Problem>& problems,
+                       const PolicyPrograms* programs) {
   PolicyContext context = context_of(spec, space);
+  context.programs = programs;
   Policies policies;
   policies.searcher = Suggester(
       make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),
@@ -32,11 +34,11 @@ Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
   policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
                                    context, problems);
   policies.stopper = make_stopper(spec, catalogue, context, problems);
-  policies.remade = [spec, &space, &catalogue](const Json& fields) {
+  policies.remade = [spec, &space, &catalogue, programs](const Json& fields) {
     std::vector<Problem> wrong;
     const ExperimentSpec changed = change_while_running(spec, fields, catalogue, wrong);
     throw_if_any(wrong);
-    Policies made = make_policies(changed, space, catalogue, wrong);
+    Policies made = make_policies(changed, space, catalogue, wrong, programs);
     throw_if_any(wrong);
     return made;
   };

@@ -13,10 +13,12 @@ namespace tune {
 /// it.
 PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space);
 
-/// Searcher, scheduler and stopper, freshly made; `space` and `catalogue` must outlive them. What
-/// is wrong with their options is appended to `problems`; then the answer is meaningless.
+/// Searcher, scheduler and stopper, freshly made; `space`, `catalogue` and `programs` must outlive
+/// them. What is wrong with their options is appended to `problems`; then the answer is
+/// meaningless.
 Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
-                       const Catalogue& catalogue, std::vector<Problem>& problems);
+                       const Catalogue& catalogue, std::vector<Problem>& problems,
+                       const PolicyPrograms* programs = nullptr);
 
 /// Error (user) with all of them, one a line, if there are any.
 void throw_if_any(const std::vector<Problem>& problems);

@@ -85,20 +85,31 @@ void Workers::enqueue(Jobs job) {
   }
 }
 
-std::size_t Workers::run_completions() {
+std::size_t Workers::run_completions(std::optional<Lane> only) {
+  Jobs ready;
   std::unique_lock lock(mutex_);
   // Not more than are there now: a completion may post, and with no threads that is done at once.
-  const std::size_t ready = done_.size();
-  for (std::size_t i = 0; i < ready; ++i) {
-    const std::unique_ptr<Job> job = std::move(done_.front());
-    done_.pop_front();
+  for (auto job = done_.begin(); job != done_.end();) {
+    const auto at = job++;
+    if (!only || (*at)->lane == *only) ready.splice(ready.end(), done_, at);
+  }
+  const std::size_t count = ready.size();
+  while (!ready.empty()) {
+    const std::unique_ptr<Job> job = std::move(ready.front());
+    ready.pop_front();
     --outstanding_;
     lock.unlock();
-    if (job->failure) rethrow(job->failure, facts_of(job->lane).failed);
-    job->complete();
+    try {
+      if (job->failure) rethrow(job->failure, facts_of(job->lane).failed);
+      job->complete();
+    } catch (...) {
+      lock.lock();
+      done_.splice(done_.begin(), ready);
+      throw;
+    }
     lock.lock();
   }
-  return ready;
+  return count;
 }
 
 std::size_t Workers::outstanding() const {

@@ -67,8 +67,8 @@ class Workers {
 
   /// Runs the completions of all work finished so far; answers how many. If one throws, or its work
   /// did, so does this: an Error as it was, anything else with what was being done before it. The
-  /// other completions run at the next call.
-  std::size_t run_completions();
+  /// other completions run at the next call. `only`: those of this lane, and the others later.
+  std::size_t run_completions(std::optional<Lane> only = std::nullopt);
 
   /// Posted and its completion not yet run.
   std::size_t outstanding() const;

@@ -1,11 +1,6 @@
 #include "tuner/remote/rcd.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <iterator>
@@ -14,8 +9,6 @@
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/json_limits.h"
-#include "tuner/exec/process_wide.h"
-#include "tuner/exec/spawn.h"
 #include "tuner/remote/http.h"
 #include "tuner/remote/markers.h"
 #include "tuner/store/liveness.h"
@@ -31,7 +24,7 @@ constexpr const char* user = "tune";
 constexpr Seconds start_limit_s = 20;
 /// Of a request to the server itself, which only starts jobs and tells of them.
 constexpr Seconds call_limit_s = 20;
-constexpr off_t most_log_bytes = 1 << 20;
+constexpr std::uint64_t most_log_bytes = 1 << 20;
 /// There never will be one of an invalid name, either.
 constexpr std::initializer_list<const char*> no_bucket = {"NoSuchBucket", "InvalidBucketName"};
 constexpr int oldest_minor = 60;  ///< of rclone 1: what was tried
@@ -151,11 +144,8 @@ Rcd::Rcd(std::optional<std::uint64_t> bytes_per_s, const std::atomic<bool>& stop
 Rcd::~Rcd() = default;
 
 void Rcd::start(std::optional<std::uint64_t> bytes_per_s) {
-  std::string log = (std::filesystem::temp_directory_path() / "tune-rclone-XXXXXX").string();
-  log_ = FileDescriptor(::mkostemp(log.data(), O_CLOEXEC));
-  if (!log_) throw file_error("cannot make a file in", "the temporary directory", errno);
-  LaunchSpec spec;
-  spec.argv = {"rclone", "rcd", "--rc-addr=127.0.0.1:0", "--rc-job-expire-duration=24h",
+  SideProgram::Options side;
+  side.argv = {"rclone", "rcd", "--rc-addr=127.0.0.1:0", "--rc-job-expire-duration=24h",
                // Names are new, and what is at them was looked up when that matters.
                "--no-check-dest", "--no-traverse", "--s3-no-check-bucket",
                // Logs grow while they are read; links are in the manifest.
@@ -166,37 +156,23 @@ void Rcd::start(std::optional<std::uint64_t> bytes_per_s) {
                // Who retries is the caller, who can tell somebody.
                "--retries=1", "--low-level-retries=2", "--timeout=30s", "--contimeout=10s",
                "--transfers=4", "--checkers=8", "--use-json-log=false", "--log-level=NOTICE"};
-  if (bytes_per_s) spec.argv.push_back("--bwlimit=" + std::to_string(*bytes_per_s) + "B:off");
+  if (bytes_per_s) side.argv.push_back("--bwlimit=" + std::to_string(*bytes_per_s) + "B:off");
   // With a bundle of its own, rclone 1.60 fails at each request to S3.
-  spec.environment = {"AWS_CA_BUNDLE=", std::string("RCLONE_RC_USER=") + user,
+  side.environment = {"AWS_CA_BUNDLE=", std::string("RCLONE_RC_USER=") + user,
                       "RCLONE_RC_PASS=" + credentials_.substr(credentials_.find(':') + 1)};
-  spec.directory = "/";
-  spec.stdout_path = log;
-  spec.stderr_path = log;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::optional<Error> error;
+  side.directory = "/";
+  side.most_log_bytes = most_log_bytes;
   try {
-    const ProcessWide process_wide;
-    Spawned spawned = Spawner(process_wide.descriptors_before()).spawn(spec);
-    process_.emplace(std::move(spawned.process));
-    socket_ = std::move(spawned.socket);
-  } catch (const Error& thrown) {
-    error = thrown;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::unlink(log.c_str());
-  if (error) {
+    program_.emplace(std::move(side));
+  } catch (const Error& error) {
     throw user_error(
         std::string("a remote needs the program rclone (Debian: apt install rclone): ") +
-        error->what());
+        error.what());
   }
   const auto until = Steady::now() + std::chrono::duration<double>(start_limit_s);
   constexpr std::string_view said = "Serving remote control on http://127.0.0.1:";
   while (Steady::now() < until && is_alive()) {
-    const std::string text = log_text(1 << 16);
+    const std::string text = program_->first_words(1 << 16);
     const std::size_t at = text.find(said);
     if (at != text.npos && text.find('\n', at) != text.npos) {
       const char* const digits = text.data() + at + said.size();
@@ -206,24 +182,16 @@ void Rcd::start(std::optional<std::uint64_t> bytes_per_s) {
     if (stop_) throw RemoteError(Kind::abandoned, "rclone is not waited for any more");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  std::string words = clean_text(log_text(1000));
+  std::string words = clean_text(program_->first_words(1000));
   throw user_error("rclone does not start" + (words.empty() ? "" : ": " + words));
-}
-
-std::string Rcd::log_text(std::size_t most) const {
-  std::string text(most, '\0');
-  const ssize_t count = ::pread(log_.get(), text.data(), text.size(), 0);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
-  return text;
 }
 
 void Rcd::allow(Seconds more_s) { allowed_until_ = seconds_since_boot() + more_s; }
 
-bool Rcd::is_alive() const { return process_ && !process_->ended(); }
+bool Rcd::is_alive() const { return program_ && !program_->ended(); }
 
 Json Rcd::call(const std::string& method, const Json& parameters) {
-  // It appends, so that what is cut off leaves no hole.
-  if (::lseek(log_.get(), 0, SEEK_END) > most_log_bytes) (void)!::ftruncate(log_.get(), 0);
+  program_->limit_log();
   HttpAnswer answer;
   try {
     answer = post_to_loopback(port_, method, credentials_, parameters.dump(), call_limit_s);

@@ -4,15 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "trainable/values.h"
 #include "tuner/core/clock.h"
 #include "tuner/core/error.h"
-#include "tuner/exec/process.h"
-#include "tuner/files/file_descriptor.h"
+#include "tuner/exec/side_program.h"
 
 namespace tune {
 
@@ -41,7 +39,7 @@ class RemoteError : public Error {
 /// What rclone's own words mean, in ours; `while_doing` begins the sentence.
 RemoteError explain_remote(const std::string& while_doing, const std::string& words);
 
-/// One thread, which is the one that has made it: the server ends with that thread.
+/// One thread at a time.
 class Rcd {
  public:
   /// Starts it; Error (user) if there is no rclone, or one that is too old. `stop`: once it is
@@ -72,13 +70,10 @@ class Rcd {
  private:
   Json call(const std::string& method, const Json& parameters);
   void start(std::optional<std::uint64_t> bytes_per_s);
-  std::string log_text(std::size_t most) const;
 
   const std::atomic<bool>& stop_;
   std::string credentials_;
-  FileDescriptor log_;
-  FileDescriptor socket_;  ///< not used; open as long as it lives
-  std::optional<Process> process_;
+  std::optional<SideProgram> program_;
   std::uint16_t port_ = 0;
   Seconds allowed_until_ = 0;
 };

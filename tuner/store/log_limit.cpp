@@ -42,9 +42,14 @@ FileDescriptor open_to_cut(const std::filesystem::path& file) {
 }  // namespace
 
 std::optional<std::uint64_t> limit_log(const std::filesystem::path& file,
-                                       std::uint64_t most_bytes) {
+                                       std::uint64_t most_bytes) try {
   const FileDescriptor log = open_to_cut(file);
-  if (!log) return std::nullopt;
+  return log ? limit_log(log, most_bytes) : std::nullopt;
+} catch (const Error& error) {
+  throw machine_error(std::string(error.what()) + ": " + file.string());
+}
+
+std::optional<std::uint64_t> limit_log(const FileDescriptor& log, std::uint64_t most_bytes) {
   const LogSize size = size_of(log);
   if (!size.has_one_name) return std::nullopt;
   if (size.taken_bytes <= most_bytes || size.bytes <= most_bytes) return 0;
@@ -53,8 +58,8 @@ std::optional<std::uint64_t> limit_log(const std::filesystem::path& file,
   const int failed = ::fallocate(log.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                  static_cast<off_t>(begin), static_cast<off_t>(end - begin));
   if (failed != 0) {
-    throw machine_error("cannot give back the middle of " + file.string() + ": " +
-                        std::strerror(errno));
+    throw machine_error("cannot give back the middle of a log (" +
+                        std::string(std::strerror(errno)) + ")");
   }
   const std::uint64_t left = size_of(log).taken_bytes;
   return size.taken_bytes > left ? size.taken_bytes - left : 0;

@@ -83,6 +83,9 @@ path history(const path& experiment) { return in(experiment, "history.jsonl"); }
 path trial(const path& experiment, TrialId trial) { return in(experiment, to_string(trial)); }
 path work(const path& trial) { return in(trial, "work"); }
 path preload_log(const path& experiment) { return in(experiment, "preload.log"); }
+path policy_log(const path& experiment, const std::string& kind) {
+  return in(experiment, kind + ".log");
+}
 path standard_output(const path& trial, int rank) { return in(trial, log_name("stdout", rank)); }
 path standard_error(const path& trial, int rank) { return in(trial, log_name("stderr", rank)); }
 path arguments(const path& trial) { return trial / "args.json"; }

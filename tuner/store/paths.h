@@ -14,16 +14,17 @@ namespace tune::paths {
 
 using std::filesystem::path;
 
-path spec(const path& experiment);                      ///< experiment.json
-path lock(const path& experiment);                      ///< LOCK
-path current(const path& experiment);                   ///< CURRENT
-path journal(const path& experiment, int generation);   ///< journal-1.jsonl
-path snapshot(const path& experiment, int generation);  ///< snapshot-2.json
-path trials(const path& experiment, int number);        ///< trials-1.jsonl
-path history(const path& experiment);                   ///< history.jsonl
-path trial(const path& experiment, TrialId trial);      ///< trial_00012
-path work(const path& trial);                           ///< work, see CheckpointKeeper
-path preload_log(const path& experiment);               ///< preload.log
+path spec(const path& experiment);                                 ///< experiment.json
+path lock(const path& experiment);                                 ///< LOCK
+path current(const path& experiment);                              ///< CURRENT
+path journal(const path& experiment, int generation);              ///< journal-1.jsonl
+path snapshot(const path& experiment, int generation);             ///< snapshot-2.json
+path trials(const path& experiment, int number);                   ///< trials-1.jsonl
+path history(const path& experiment);                              ///< history.jsonl
+path trial(const path& experiment, TrialId trial);                 ///< trial_00012
+path work(const path& trial);                                      ///< work, see CheckpointKeeper
+path preload_log(const path& experiment);                          ///< preload.log
+path policy_log(const path& experiment, const std::string& kind);  ///< searcher.log
 /// stdout.log, or of another rank than 0 stdout.rank_00003.log
 path standard_output(const path& trial, int rank = 0);
 path standard_error(const path& trial, int rank = 0);

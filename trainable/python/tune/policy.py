@@ -291,9 +291,13 @@ def main(arguments: list[str]) -> int:
         _trial.is_trial = True
         host = _Host(_maker(_trial.load(arguments[0]), arguments[0]))
         while True:
-            answer = host.hear(connection.receive())
+            asked = connection.receive()
+            # Not the policy's business, and so not in what is kept of all that was said.
+            number = asked.pop("question", None)
+            answer = host.hear(asked)
             if answer is not None:
-                connection.say(_encode(answer))
+                numbered = {} if number is None else {"question": number}
+                connection.say(_encode({**answer, **numbered}))
     except TrialStopped:
         raise
     except Exception as error:  # noqa: BLE001 (whatever ends the user's code is to be told)

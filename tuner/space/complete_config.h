@@ -1,0 +1,25 @@
+// What somebody gives of a config, made a whole one. Knows nobody who gives.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/core/constraint.h"
+#include "tuner/core/trial.h"
+#include "tuner/space/search_space.h"
+
+namespace tune {
+
+struct CompleteConfig {
+  Json config;
+  std::optional<std::string> unfit;  ///< why nobody can try it, nor another draw (`why_unfit`)
+};
+
+/// `given`, in which SearchSpace::check_preset finds nothing wrong, and what it leaves out drawn:
+/// by the seed and the trial's number, again and again until it can be tried.
+CompleteConfig complete_config(const SearchSpace& space, const std::vector<Constraint>& constraints,
+                               const Json& given, std::uint64_t seed, TrialId trial);
+
+}  // namespace tune
