@@ -128,9 +128,9 @@ class Asha : public Scheduler {
         .add("score", yardstick_.value_of(standing.score));
     bool goes_on = true;
     if (rung.size() > 0) {
-      const double cutoff = rung.quantile(1 - 1 / options_.reduction_factor);
-      goes_on = is_number && standing.score >= cutoff;
-      why.add("cutoff", yardstick_.value_of(cutoff));
+      const double fraction = 1 - 1 / options_.reduction_factor;
+      goes_on = is_number && rung.is_reached(standing.score, fraction);
+      why.add("cutoff", yardstick_.value_of(rung.quantile(fraction)));
     }
     why.add("of", rung.size());
     if (options_.brackets > 1) why.add("bracket", place.bracket);

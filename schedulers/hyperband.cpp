@@ -213,10 +213,14 @@ class Hyperband : public Scheduler {
       return std::nullopt;
     }
     if (!bracket.all_have_arrived()) return std::nullopt;
-    std::vector<RungEntry> ranking;
-    for (const auto& [id, member] : bracket.members) ranking.push_back({member.score, id});
-    std::sort(ranking.begin(), ranking.end(), BestFirst());
-    ++bracket.rung;
+    const std::vector<RungEntry> ranking = ranking_of(bracket);
+    const auto& milestones = shape(number).milestones;
+    const auto rung = [&] { return static_cast<std::size_t>(bracket.rung); };
+    const double reached = milestones[rung()];
+    // With a small factor, several halvings come to one time.
+    do {
+      ++bracket.rung;
+    } while (rung() + 1 < milestones.size() && milestones[rung()] <= reached);
     bracket.arrived = 0;
     const double share =
         static_cast<double>(bracket.added) / std::pow(options_.reduction_factor, bracket.rung);
@@ -245,15 +249,19 @@ class Hyperband : public Scheduler {
     if (found == brackets_.end()) return std::nullopt;
     const Bracket& bracket = found->second;
     if (bracket.is_closed || !bracket.all_have_arrived()) return std::nullopt;
-    std::optional<RungEntry> best;
-    for (const auto& [id, member] : bracket.members) {
-      const RungEntry entry{member.score, id};
-      const bool waits = experiment.trial(id).state != TrialState::running;
-      if (waits && experiment.may_start(id, now) && (!best || BestFirst()(entry, *best))) {
-        best = entry;
-      }
+    for (const RungEntry& entry : ranking_of(bracket)) {
+      // It still saves for its pause: to start a worse one would be to start one that has lost.
+      if (experiment.trial(entry.trial).state == TrialState::running) return std::nullopt;
+      if (experiment.may_start(entry.trial, now)) return entry.trial;
     }
-    return best ? std::optional(best->trial) : std::nullopt;
+    return std::nullopt;
+  }
+
+  static std::vector<RungEntry> ranking_of(const Bracket& bracket) {
+    std::vector<RungEntry> ranking;
+    for (const auto& [id, member] : bracket.members) ranking.push_back({member.score, id});
+    std::sort(ranking.begin(), ranking.end(), BestFirst());
+    return ranking;
   }
 
   void load_bracket(const Json& saved) {

@@ -187,7 +187,7 @@ class MedianStopping : public Scheduler {
     why.add("best", yardstick_.value_of(best))
         .add("median", yardstick_.value_of(others->median))
         .add("of", others->count);
-    if (!(best < others->median)) return {.why = std::move(why)};
+    if (reaches(best, others->median, std::abs(others->median))) return {.why = std::move(why)};
     if (!options_.hard_stop) course.is_let_go = true;
     return {.action = options_.hard_stop ? Action::stop : Action::pause, .why = std::move(why)};
   }

@@ -320,8 +320,9 @@ class Population : public Scheduler {
   /// Of the best, and of the worst: ceil(n * quantile_fraction), at most half of all.
   std::size_t quantile_size() const {
     const std::size_t n = scores_.size();
-    const auto wanted =
-        static_cast<std::size_t>(std::ceil(static_cast<double>(n) * options_.quantile_fraction));
+    constexpr double rounding = 1e-9;
+    const double share = static_cast<double>(n) * options_.quantile_fraction;
+    const auto wanted = static_cast<std::size_t>(std::ceil(share - rounding));
     return std::min(wanted, n / 2);
   }
 

@@ -1,8 +1,10 @@
 #include "schedulers/rungs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "schedulers/standing.h"
 #include "tuner/core/error.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/policy_state.h"
@@ -51,17 +53,27 @@ bool BestFirst::operator()(const RungEntry& a, const RungEntry& b) const {
   return !better(Mode::max, b.score, a.score) && a.trial < b.trial;
 }
 
-double Rung::quantile(double fraction) const {
+Rung::Neighbours Rung::around(double fraction) const {
   ensure(size() > 0, "there is a score to take a quantile of");
+  constexpr double rounding = 1e-9;
   const double place = fraction * static_cast<double>(size() - 1);
-  const double below = std::floor(place);
+  const double below = std::floor(place + rounding);
+  const double part = std::max(place - below, 0.0);
   const std::size_t worse = size() - 1 - static_cast<std::size_t>(below);
   const double lower = at(worse).score;
-  const double part = place - below;
-  if (part == 0 || worse == 0) return lower;
-  const double upper = at(worse - 1).score;
+  if (part < rounding || worse == 0) return {lower, lower, 0};
+  return {lower, at(worse - 1).score, part};
+}
+
+double Rung::quantile(double fraction) const {
+  const auto [lower, upper, part] = around(fraction);
   if (lower == upper || std::isinf(lower)) return lower;
   return lower + (upper - lower) * part;
+}
+
+bool Rung::is_reached(double score, double fraction) const {
+  const auto [lower, upper, part] = around(fraction);
+  return reaches(score, quantile(fraction), std::max(std::abs(lower), std::abs(upper)));
 }
 
 Json Rung::save() const {

@@ -16,6 +16,7 @@ namespace tune {
 std::vector<double> rung_milestones(double first, double last, double factor);
 
 /// How hyperband's bracket halves: so many trials train until each milestone; the last is max_t.
+/// Milestones that are the same are one, at which as many are left as train until the next.
 struct BracketShape {
   std::vector<std::int64_t> sizes;
   std::vector<double> milestones;
@@ -55,6 +56,8 @@ class Rung {
   /// The `fraction` quantile from below, 0 to 1, interpolated linearly between neighbours (as
   /// numpy's percentile does). Needs at least one entry, and none that is NaN.
   double quantile(double fraction) const;
+  /// Whether a score is at least that quantile. One that is equal but for rounding is.
+  bool is_reached(double score, double fraction) const;
 
   /// [[trial, ...], [score, ...]], best first.
   Json save() const;
@@ -62,6 +65,12 @@ class Rung {
   static Rung loaded(const Json& state);
 
  private:
+  struct Neighbours {
+    double lower, upper;
+    double part;  ///< of the way from the one to the other
+  };
+  Neighbours around(double fraction) const;
+
   SortedChunks<RungEntry, BestFirst> entries_;
 };
 

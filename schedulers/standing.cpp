@@ -5,6 +5,12 @@
 
 namespace tune {
 
+bool reaches(double score, double cutoff, double magnitude) {
+  constexpr double rounding = 1e-12;
+  if (score >= cutoff) return true;
+  return std::isfinite(magnitude) && cutoff - score <= rounding * magnitude;
+}
+
 Yardstick::Yardstick(std::string time_attr, Objective objective)
     : time_attr_(std::move(time_attr)), objective_(std::move(objective)) {}
 

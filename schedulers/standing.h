@@ -16,6 +16,10 @@ struct Standing {
   double score = 0;  ///< larger is better, whatever the mode; NaN, worse than all: no finite number
 };
 
+/// Whether a score is at least a cutoff that was calculated from scores of up to this magnitude,
+/// which rounds: what is equal but for that is. Never for NaN.
+bool reaches(double score, double cutoff, double magnitude);
+
 /// Reads standings.
 class Yardstick {
  public:

@@ -44,6 +44,25 @@ TEST_CASE("asha stops what is below the cutoff of those before it", "[asha][unit
   CHECK(asha->on_result(trial_number(3), result_at(2, 0.46)).action == Action::stop);
 }
 
+TEST_CASE("asha lets go on what equals its cutoff but for rounding", "[asha][unit]") {
+  // Two thirds of the way from the second to the best of three: 3, in doubles 3.0000000000000004.
+  for (const double unit : {1.0, 0.1, 1e-9, 1e12}) {
+    INFO(unit);
+    const auto asha = make_scheduler("asha", {{"max_t", 1},
+                                              {"metric", "gain"},
+                                              {"mode", "max"},
+                                              {"stop_last_trials", false},
+                                              {"reduction_factor", 3}});
+    for (const double gain : {5.0, 1.0, 2.0}) {
+      asha->on_trial_add(trial_number(static_cast<std::uint32_t>(gain)));
+      (void)asha->on_result(trial_number(static_cast<std::uint32_t>(gain)),
+                            result_at(1, -gain * unit));
+    }
+    CHECK(train(*asha, 7, 1, -3 * unit) == 0);
+    CHECK(train(*asha, 8, 1, -2.999 * unit) == 1);
+  }
+}
+
 TEST_CASE("asha goes by larger values in mode max, and by a metric of its own", "[asha][unit]") {
   Json options = halves;
   options["metric"] = "gain";

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -125,6 +126,29 @@ TEST_CASE("hyperband makes do with those that have come when no more will", "[hy
   CHECK(iterations_of(world, 0, 4) == Counts{{1, 3}, {9, 1}});
   CHECK(world.trial(2).iteration == 9);
   CHECK(world.experiment().count(TrialState::terminated) == 4);
+}
+
+TEST_CASE("hyperband starts no loser of an unfilled bracket while the best one still saves",
+          "[hyperband][unit]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    World world(hyperband(nine), 4, 2, seed);
+    world.loss = [](TrialId id, std::int64_t) { return 3.0 - static_cast<double>(index_of(id)); };
+    world.run();
+    for (const std::uint32_t loser : {0u, 1u, 2u}) {
+      CHECK(std::count(world.starts().begin(), world.starts().end(), TrialId(loser)) == 1);
+    }
+  }
+}
+
+TEST_CASE("hyperband's halvings that come to one time are one", "[hyperband][unit]") {
+  // Four trials, then two and then one of them until 1, one until 2 and one until 4.
+  const Json small = {{"max_t", 4}, {"reduction_factor", 1.5}};
+  REQUIRE(hyperband_shapes(4, 1.5)[0].milestones == std::vector<double>{1, 1, 2, 4});
+  World world(hyperband(small), 4, 2);
+  world.loss = [](TrialId id, std::int64_t) { return static_cast<double>(index_of(id)); };
+  world.run();
+  CHECK(iterations_of(world, 0, 4) == Counts{{1, 3}, {4, 1}});
 }
 
 TEST_CASE("hyperband does not wait for the dead", "[hyperband][unit]") {

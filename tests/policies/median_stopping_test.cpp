@@ -56,6 +56,14 @@ TEST_CASE("median_stopping stops a trial whose best is worse than the median of 
   CHECK(median->on_result(trial_number(4), result_at(3, 100)).action == Action::proceed);
 }
 
+TEST_CASE("median_stopping lets go on what equals the median but for rounding",
+          "[median_stopping][unit]") {
+  const auto median = median_by_iteration();
+  // The mean of three times 0.1 is 0.10000000000000002 in doubles.
+  for (const std::uint32_t id : {0, 1, 2}) report(*median, id, {-0.1, -0.1, -0.1});
+  CHECK(report(*median, 3, {-0.1, -0.1, -0.1}) == Action::proceed);
+}
+
 TEST_CASE("median_stopping holds a trial's best so far against the others, not its last",
           "[median_stopping][unit]") {
   const auto median = median_by_iteration();

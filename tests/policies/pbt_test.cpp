@@ -69,8 +69,9 @@ TEST_CASE("As many exploit as are exploited: ceil(n q), at most half", "[pbt]") 
     double quantile;
     std::size_t size;
   };
-  for (const Case& c : {Case{2, 0.25, 1}, Case{3, 0.5, 1}, Case{4, 0.25, 1}, Case{5, 0.25, 2},
-                        Case{8, 0.25, 2}, Case{10, 0.25, 3}, Case{10, 0.5, 5}, Case{10, 0, 0}}) {
+  for (const Case& c :
+       {Case{2, 0.25, 1}, Case{3, 0.5, 1}, Case{4, 0.25, 1}, Case{5, 0.25, 2}, Case{8, 0.25, 2},
+        Case{10, 0.25, 3}, Case{10, 0.5, 5}, Case{25, 0.28, 7}, Case{10, 0, 0}}) {
     CAPTURE(c.n, c.quantile);
     const auto scheduler = running(c.n, {{"synch", true}, {"quantile_fraction", c.quantile}});
     for (std::uint32_t i = 0; i < c.n; ++i) {

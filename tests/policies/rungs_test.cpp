@@ -40,6 +40,28 @@ TEST_CASE("A quantile is that of numpy's percentile", "[rungs][unit]") {
   CHECK(rung_of({1, 2}).quantile(1) == 2);
 }
 
+TEST_CASE("A quantile that is a score is that score, and is reached by it", "[rungs][unit]") {
+  for (const double factor : {1.5, 2.0, 3.0, 4.0, 7.0}) {
+    for (std::size_t n = 1; n < 60; ++n) {
+      std::vector<double> scores;
+      for (std::size_t i = 0; i < n; ++i) scores.push_back(0.1 * static_cast<double>(i));
+      const Rung rung = rung_of(scores);
+      const double fraction = 1 - 1 / factor;
+      const double place = static_cast<double>(n - 1) * (factor - 1) / factor;
+      INFO(factor << " of " << n);
+      CHECK(rung.is_reached(0.1 * place, fraction));
+      CHECK_FALSE(rung.is_reached(0.1 * place - 1e-9, fraction));
+      const double nearest = std::round(place);
+      if (std::abs(place - nearest) < 1e-12) {
+        CHECK(rung.quantile(fraction) == scores[static_cast<std::size_t>(nearest)]);
+      }
+    }
+  }
+  CHECK_FALSE(rung_of({1, 2}).is_reached(nan_score, 0.5));
+  CHECK_FALSE(rung_of({1, infinite}).is_reached(1e300, 0.5));
+  CHECK(rung_of({-infinite, -infinite}).is_reached(-infinite, 0.5));
+}
+
 TEST_CASE("Infinite scores make no quantile NaN", "[rungs][unit]") {
   CHECK(rung_of({-infinite, -infinite}).quantile(0.5) == -infinite);
   CHECK(rung_of({-infinite, 1}).quantile(0.5) == -infinite);
