@@ -1,8 +1,10 @@
 // Suggests what a model of the largest budget that has one expects most of, and now and then
 // anything. The rules: bohb_model.h. Goes with a scheduler that stops trials early at budgets.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -55,7 +57,9 @@ class Bohb : public Searcher {
     const std::vector<double> coordinates = coordinates_of(space_, axes_, Json::parse(config));
     std::vector<double> point;
     for (const std::size_t leaf : free_) point.push_back(to_unit(axes_[leaf], coordinates[leaf]));
-    trials_[id].point = std::move(point);
+    Trained& trial = trials_[id];
+    trial.point = std::move(point);
+    trial.has_failed = false;
   }
 
   void on_result(TrialId id, const Observation& result) override {
@@ -70,12 +74,10 @@ class Bohb : public Searcher {
   void on_trial_end(TrialId id, const Observation& last, Ended how) override {
     const auto found = trials_.find(id);
     if (found == trials_.end()) return;
-    if (last.iteration > 0) on_result(id, last);
-    // That it will not get there is worse than whatever it could have reported there.
-    Trained& trial = found->second;
-    if (how == Ended::failed && trial.budgets < budgets_.size()) {
-      note(trial, std::numeric_limits<double>::quiet_NaN());
-    }
+    const bool has_result = last.iteration > 0;
+    if (has_result) on_result(id, last);
+    const bool has_number = has_result && std::isfinite(last.scores[0]);
+    found->second.has_failed = how != Ended::lost && (how == Ended::failed || !has_number);
   }
 
   bool may_take_long() const override { return true; }
@@ -84,6 +86,7 @@ class Bohb : public Searcher {
     Json trials = Json::array(), data = Json::array();
     for (const auto& [id, trial] : trials_) {
       trials.push_back({id, trial.budgets, save_numbers(trial.point)});
+      if (trial.has_failed) trials.back().push_back(true);
     }
     for (const BohbData& budget : data_) {
       Json points = Json::array();
@@ -104,6 +107,7 @@ class Bohb : public Searcher {
         Trained& trial = trials[TrialId(load_whole<std::uint32_t>(saved.at(0)))];
         trial.budgets = load_whole<std::size_t>(saved.at(1));
         trial.point = decode_point(saved.at(2));
+        trial.has_failed = saved.size() > 3;
       }
       std::vector<BohbData> data;
       for (const Json& saved : state.at("data")) {
@@ -129,21 +133,44 @@ class Bohb : public Searcher {
   struct Trained {
     std::vector<double> point;
     std::size_t budgets = 0;  ///< how many it has reached
+    bool has_failed = false;
   };
 
-  void note(Trained& trial, double score, double excess = 0) {
+  void note(Trained& trial, double score, double excess) {
     data_[trial.budgets].points.push_back(trial.point);
-    data_[trial.budgets].scores.push_back(score);
+    data_[trial.budgets].scores.push_back(
+        std::isfinite(score) ? score : std::numeric_limits<double>::quiet_NaN());
     data_[trial.budgets].violations.push_back(excess);
     ++trial.budgets;
   }
 
+  /// What is known on a budget. That a trial has failed on its way there is worse than whatever it
+  /// could have reported there.
+  BohbData known_on(std::size_t budget) const {
+    BohbData known = data_[budget];
+    for (const auto& [id, trial] : trials_) {
+      if (!trial.has_failed || trial.budgets > budget) continue;
+      known.points.push_back(trial.point);
+      known.scores.push_back(std::numeric_limits<double>::quiet_NaN());
+      known.violations.push_back(0);
+    }
+    return known;
+  }
+
+  /// Of the largest budget with enough for a model; nothing if none has.
+  std::optional<BohbData> data() const {
+    for (std::size_t budget = budgets_.size(); budget-- > 0;) {
+      if (!has_enough_good(data_[budget], free_.size(), options_.rules)) continue;
+      BohbData known = known_on(budget);
+      if (is_enough(known, free_.size(), options_.rules)) return known;
+    }
+    return std::nullopt;
+  }
+
   Json draw(Random& random) const {
     const auto uniform = [&] { return random.uniform(); };
-    const auto model = std::find_if(data_.rbegin(), data_.rend(), [&](const BohbData& data) {
-      return is_enough(data, free_.size(), options_.rules);
-    });
-    if (free_.empty() || model == data_.rend() || uniform() < options_.random_fraction) {
+    const std::optional<BohbData> model = free_.empty() ? std::nullopt : data();
+    if (!model || uniform() < options_.random_fraction) {
       return space_.sample(0, random);
     }
     const std::vector<double> point = next_by_bohb(free_axes_, *model, options_.rules, uniform);

@@ -21,6 +21,11 @@ std::size_t least_points(std::size_t axes, const BohbRules& rules) {
   return std::max(wanted, axes + 1);
 }
 
+std::size_t numbers_in(const BohbData& data) {
+  return static_cast<std::size_t>(std::count_if(data.scores.begin(), data.scores.end(),
+                                                [](double score) { return !std::isnan(score); }));
+}
+
 std::size_t index_below(std::size_t n, const std::function<double()>& uniform) {
   return std::min(static_cast<std::size_t>(uniform() * static_cast<double>(n)), n - 1);
 }
@@ -121,13 +126,18 @@ class Density {
 
 }  // namespace
 
+bool has_enough_good(const BohbData& data, std::size_t axes, const BohbRules& rules) {
+  return numbers_in(data) >= least_points(axes, rules);
+}
+
 bool is_enough(const BohbData& data, std::size_t axes, const BohbRules& rules) {
   return data.points.size() >= least_points(axes, rules) + axes + 1;
 }
 
 std::vector<double> next_by_bohb(const std::vector<Axis>& axes, const BohbData& data,
                                  const BohbRules& rules, const std::function<double()>& uniform) {
-  ensure(is_enough(data, axes.size(), rules), "there are enough configs for a model");
+  const std::size_t numbers = numbers_in(data);
+  ensure(is_enough(data, axes.size(), rules) && numbers > 0, "there are configs for a model");
   const std::size_t n = data.points.size();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -141,7 +151,7 @@ std::vector<double> next_by_bohb(const std::vector<Axis>& axes, const BohbData& 
                    [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
   const std::size_t least = least_points(axes.size(), rules);
   const auto top = static_cast<std::size_t>(rules.top_n_percent);
-  const std::size_t n_good = std::max(least, top * n / 100);
+  const std::size_t n_good = std::min(std::max(least, top * n / 100), numbers);
   const std::size_t n_other = std::max(least, (100 - top) * n / 100);
   Points good, other;
   for (std::size_t i = 0; i < n && i < n_good + n_other; ++i) {

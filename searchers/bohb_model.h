@@ -22,6 +22,8 @@ struct BohbData {
   std::vector<double> violations;  ///< of the experiment's constraints; empty: there are none
 };
 
+/// Whether so many of them have a score that the good ones can be told.
+bool has_enough_good(const BohbData& data, std::size_t axes, const BohbRules& rules);
 /// Whether that is enough for a model.
 bool is_enough(const BohbData& data, std::size_t axes, const BohbRules& rules);
 

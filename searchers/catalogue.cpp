@@ -67,6 +67,8 @@ std::unique_ptr<Searcher> tpe_from(const Json& json, const PolicyContext& contex
   rules.constant_liar = reader.get("constant_liar", rules.constant_liar);
   rules.gamma = reader.get("gamma", rules.gamma);
   rules.gamma_cap = reader.get_optional<std::int64_t>("gamma_cap");
+  rules.avoid_failures = reader.get("avoid_failures", rules.avoid_failures);
+  rules.equal_training = reader.get("equal_training", rules.equal_training);
   parzen.prior_weight = reader.get("prior_weight", parzen.prior_weight);
   parzen.magic_clip = reader.get("consider_magic_clip", parzen.magic_clip);
   parzen.endpoints = reader.get("consider_endpoints", parzen.endpoints);

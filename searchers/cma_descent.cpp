@@ -55,7 +55,7 @@ CmaOutcome::CmaOutcome(const Observation& last, Ended end)
       iteration(last.iteration),
       score(last.scores.empty() ? NAN : last.scores[0]),
       violation(tune::violation(last.constraints)) {
-  if (std::isnan(score)) how = Ended::failed;
+  if (!std::isfinite(score)) how = Ended::failed;
 }
 
 bool CmaOutcome::is_better_than(const CmaOutcome& other) const {

@@ -16,7 +16,7 @@ namespace tune {
 
 /// How a trial came out, for comparing it with others.
 struct CmaOutcome {
-  Ended how = Ended::failed;  ///< a complete one without a number has failed
+  Ended how = Ended::failed;  ///< one without a finite number has failed, too; never `lost`
   std::int64_t iteration = 0;
   double score = 0;
   double violation = 0;  ///< of the experiment's constraints

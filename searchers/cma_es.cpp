@@ -86,11 +86,13 @@ class CmaEs : public Searcher {
     const CmaOutcome outcome(last, how);
     const auto found = asked_.find(id);
     if (found == asked_.end()) {  // it has ended before, and trained on
+      if (how == Ended::lost) return;
       if (CmaResult* const earlier = descent_.find(id)) earlier->outcome = outcome;
       return;
     }
     const Asked asked = std::move(found->second);
     asked_.erase(found);
+    if (how == Ended::lost) return;
     if (!has_begun_) {
       known_.push_back({id, asked.drawn.tried, false, outcome});
     } else if (!asked.run || *asked.run == run_) {

@@ -104,4 +104,18 @@ std::vector<Axis> axes_of(const SearchSpace& space) {
   return axes;
 }
 
+double distance_between(const std::vector<Axis>& axes, const std::vector<double>& a,
+                        const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t leaf = 0; leaf < axes.size(); ++leaf) {
+    const Axis& axis = axes[leaf];
+    if (!axis.is_modelled() || (std::isnan(a[leaf]) && std::isnan(b[leaf]))) continue;
+    const double share = axis.is_choice() || std::isnan(a[leaf]) || std::isnan(b[leaf])
+                             ? (a[leaf] == b[leaf] ? 0 : 1)
+                             : (a[leaf] - b[leaf]) / (axis.high - axis.low);
+    sum += share * share;
+  }
+  return std::sqrt(sum);
+}
+
 }  // namespace tune

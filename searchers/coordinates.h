@@ -51,6 +51,11 @@ Json next_leaf_value(const Domain& domain, const Axis& axis, double coordinate, 
 std::vector<double> coordinates_of(const SearchSpace& space, const std::vector<Axis>& axes,
                                    const Json& config);
 
+/// How far two such points are from each other: each axis adds the square of a share of its range,
+/// 1 for two values of a choice and where one of them has none.
+double distance_between(const std::vector<Axis>& axes, const std::vector<double>& a,
+                        const std::vector<double>& b);
+
 /// The axes of all leaves of a space without grids.
 std::vector<Axis> axes_of(const SearchSpace& space);
 

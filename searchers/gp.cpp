@@ -115,21 +115,25 @@ class Gp : public Searcher {
 
  private:
   std::vector<double> next() {
-    const auto running = history_.count(History::State::running);
-    const auto ended = history_.rows().size() - running;
-    const bool is_any_known = ended > history_.count(History::State::failed);
-    if (!is_any_known || static_cast<std::int64_t>(ended) < options_.n_startup_trials) {
-      return next_spread();
-    }
+    const auto& rows = history_.rows();
+    const auto has_ended = [](const History::Row& row) {
+      return row.has_worked() || row.has_failed();
+    };
+    const auto ended = std::count_if(rows.begin(), rows.end(), has_ended);
+    const bool is_any_known = std::any_of(rows.begin(), rows.end(),
+                                          [](const History::Row& row) { return row.has_worked(); });
+    if (!is_any_known || ended < options_.n_startup_trials) return next_spread();
     constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
     GpData data;
+    bool are_unequal = false;              // some have not trained as long as they were to
     std::vector<std::int64_t> iterations;  // of complete trials, and of those that failed, the most
-    for (const History::Row& row : history_.rows()) {
+    for (const History::Row& row : rows) {
       if (row.state == History::State::running) {
         data.pending.push_back(row.point);
         continue;
       }
-      const bool is_known = row.state != History::State::failed && !row.scores.empty();
+      if (!has_ended(row)) continue;
+      const bool is_known = row.has_worked();
       data.constraints.resize(std::max(data.constraints.size(), row.constraints.size()));
       for (std::size_t k = 0; k < data.constraints.size(); ++k) {
         data.constraints[k].resize(data.points.size(), nothing);
@@ -138,10 +142,11 @@ class Gp : public Searcher {
       }
       data.points.push_back(row.point);
       data.scores.push_back(is_known ? row.scores[0] : nothing);
-      const bool is_stopped = row.state == History::State::stopped;
+      const bool is_stopped = is_known && row.state == History::State::stopped;
+      are_unequal |= is_stopped;
       iterations.push_back(is_stopped ? row.iteration : std::numeric_limits<std::int64_t>::max());
     }
-    if (history_.count(History::State::stopped) > 0) rank(data.scores, iterations);
+    if (are_unequal) rank(data.scores, iterations);
     return next_by_gp(history_.space(), history_.axes(), options_.rules, data, fits_, random_,
                       is_allowed_);
   }

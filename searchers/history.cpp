@@ -13,25 +13,36 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-bool has_nan(const std::vector<double>& numbers) {
-  return std::any_of(numbers.begin(), numbers.end(), [](double x) { return std::isnan(x); });
+bool are_finite(const std::vector<double>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
 }
 
 History::State state_of(const std::vector<double>& scores, Ended how) {
+  if (how == Ended::lost) return History::State::lost;
   if (how == Ended::stopped) return History::State::stopped;
-  const bool is_failure = how == Ended::failed || has_nan(scores);
+  const bool is_failure = how == Ended::failed || !are_finite(scores);
   return is_failure ? History::State::failed : History::State::complete;
 }
 
 History::State read_state(char letter) {
   for (const auto state : {History::State::running, History::State::complete,
-                           History::State::stopped, History::State::failed}) {
+                           History::State::stopped, History::State::failed, History::State::lost}) {
     if (letter == static_cast<char>(state)) return state;
   }
   throw std::invalid_argument("no state of a trial");
 }
 
 }  // namespace
+
+bool History::Row::has_failed() const {
+  if (state == State::failed) return true;
+  return state == State::stopped && iteration > 0 && !are_finite(scores);
+}
+
+bool History::Row::has_worked() const {
+  const bool has_ended = state == State::complete || state == State::stopped;
+  return has_ended && are_finite(scores);
+}
 
 History::History(SearchSpace space, std::size_t objectives)
     : space_(std::move(space)), axes_(axes_of(space_)), objectives_(objectives) {}

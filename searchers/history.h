@@ -19,7 +19,8 @@ class History {
     running = 'r',   ///< has not ended
     complete = 'c',  ///< with numbers for all objectives
     stopped = 's',   ///< before its time; its last scores may be NaN
-    failed = 'f',    ///< or ended without a number: nothing is known
+    failed = 'f',    ///< or complete, but without a finite number for each objective
+    lost = 'l',      ///< by a fault of the machine: nothing is known
   };
   struct Row {
     TrialId id{};
@@ -28,6 +29,12 @@ class History {
     std::vector<double> scores;  ///< then, one for each objective
     std::vector<double> constraints;  ///< then, Observation::constraints
     std::vector<double> point;        ///< coordinates by leaf, NaN where the config has none
+
+    /// Whether its config has come to nothing: it has failed, or what it last reported is no finite
+    /// number, whoever has stopped it then.
+    bool has_failed() const;
+    /// Whether it has ended with something that others can be compared with.
+    bool has_worked() const;
   };
 
   /// `space` has no grid.

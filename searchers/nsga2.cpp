@@ -19,7 +19,7 @@ namespace {
 
 /// The larger, the nearer to the old value.
 constexpr double mutation_eta = 20;
-/// How often another child is made in the place of one that has been tried.
+/// How often another child is made in the place of one that has been tried, or is likely to fail.
 constexpr int most_children = 10;
 
 /// Polynomial mutation (Deb and Agrawal, "A Niched-Penalty Approach for Constraint Handling in
@@ -90,11 +90,7 @@ class Nsga2 : public Searcher {
     std::vector<double> violations;
     for (std::size_t i = 0; i < history_.rows().size(); ++i) {
       const History::Row& row = history_.rows()[i];
-      const bool has_ended =
-          row.state == History::State::complete || row.state == History::State::stopped;
-      const bool is_finite = std::all_of(row.scores.begin(), row.scores.end(),
-                                         [](double score) { return std::isfinite(score); });
-      if (!has_ended || !is_finite) continue;
+      if (!row.has_worked()) continue;
       rows.push_back(i);
       scores.push_back(row.scores);
       violations.push_back(violation(row.constraints));
@@ -109,11 +105,12 @@ class Nsga2 : public Searcher {
 
   Json draw(Random& random) const {
     const auto parents = this->parents();
-    if (std::ssize(parents) < options_.population) return space().sample(0, random);
+    const bool has_parents = std::ssize(parents) >= options_.population;
     Json config;
     for (int children = 0; children < most_children; ++children) {
-      config = child_of(parents, random);
-      if (!is_known(config)) break;
+      config = has_parents ? child_of(parents, random) : space().sample(0, random);
+      const auto point = coordinates_of(space(), history_.axes(), config);
+      if (!is_known(point) && !is_among_failures(point)) break;
     }
     return config;
   }
@@ -147,8 +144,23 @@ class Nsga2 : public Searcher {
     });
   }
 
-  bool is_known(const Json& config) const {
-    const auto point = coordinates_of(space(), history_.axes(), config);
+  /// Whether most of the trials nearest to the point have failed.
+  bool is_among_failures(const std::vector<double>& point) const {
+    constexpr std::size_t most_neighbours = 5;  // fewer would go by what fails at random
+    std::vector<std::pair<double, bool>> nearest;
+    for (const History::Row& row : history_.rows()) {
+      if (!row.has_failed() && !row.has_worked()) continue;
+      nearest.emplace_back(distance_between(history_.axes(), point, row.point), row.has_failed());
+    }
+    const std::size_t count = std::min(nearest.size(), most_neighbours);
+    const auto last = nearest.begin() + static_cast<std::ptrdiff_t>(count);
+    std::partial_sort(nearest.begin(), last, nearest.end());
+    const auto failed =
+        std::count_if(nearest.begin(), last, [](const auto& one) { return one.second; });
+    return 2 * static_cast<std::size_t>(failed) > count;
+  }
+
+  bool is_known(const std::vector<double>& point) const {
     const auto is_same = [](double a, double b) {
       return a == b || (std::isnan(a) && std::isnan(b));
     };

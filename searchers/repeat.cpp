@@ -118,11 +118,16 @@ class Repeat : public Searcher {
   void tell_mean(TrialId first, const std::map<TrialId, End>& ends) {
     Observation mean;
     std::vector<int> counts;
+    const auto has_worked = [](const End& end) {
+      return end.how == Ended::complete || end.how == Ended::stopped;
+    };
     const auto good = static_cast<double>(std::count_if(
-        ends.begin(), ends.end(), [](const auto& end) { return end.second.how != Ended::failed; }));
-    Ended how = Ended::failed;
+        ends.begin(), ends.end(), [&](const auto& end) { return has_worked(end.second); }));
+    const bool is_lost = std::all_of(ends.begin(), ends.end(),
+                                     [](const auto& end) { return end.second.how == Ended::lost; });
+    Ended how = is_lost ? Ended::lost : Ended::failed;
     for (const auto& [id, end] : ends) {
-      if (end.how == Ended::failed) continue;
+      if (!has_worked(end)) continue;
       if (how != Ended::stopped) how = end.how;
       mean.iteration = std::max(mean.iteration, end.last.iteration);
       mean.scores.resize(end.last.scores.size());

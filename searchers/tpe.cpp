@@ -24,6 +24,7 @@ class Tpe : public Searcher {
   }
 
   void on_trial_add(TrialId id, const std::string& config) override { model_.add(id, config); }
+  void on_result(TrialId id, const Observation& result) override { model_.note(id, result); }
   void on_trial_pause(TrialId id, const Observation& last) override {
     model_.end(id, last, Ended::stopped);
   }
@@ -34,13 +35,15 @@ class Tpe : public Searcher {
   bool may_take_long() const override { return true; }
 
   Json save() const override {
-    return {{"random", random_.save()}, {"history", model_.history().save()}};
+    return {{"random", random_.save()},
+            {"history", model_.history().save()},
+            {"curves", model_.save_curves()}};
   }
   void load(const Json& state) override {
     load_state("the searcher tpe", [&] {
       Random random(0);
       random.load(state.at("random"));
-      model_.load(state.at("history"));
+      model_.load(state.at("history"), state.value("curves", Json::array()));
       random_ = random;
     });
   }

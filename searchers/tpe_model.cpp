@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tuner/core/constraint.h"
+#include "tuner/core/policy_state.h"
 #include "tuner/math/pareto.h"
 
 namespace tune {
@@ -14,10 +15,6 @@ namespace tune {
 namespace {
 
 using State = History::State;
-
-bool is_known(const History::Row& row) {
-  return row.state == State::complete || row.state == State::stopped;
-}
 
 /// Inserts or erases `row` at its place in a sorted list.
 template <class Before>
@@ -27,6 +24,21 @@ void insert_sorted(std::vector<std::uint32_t>& list, std::uint32_t row, Before b
 template <class Before>
 void erase_sorted(std::vector<std::uint32_t>& list, std::uint32_t row, Before before) {
   list.erase(std::lower_bound(list.begin(), list.end(), row, before));
+}
+
+/// Training is compared at so many iterations: 1, 2, 3, 4, 6, 8, 12, 16 ...
+std::int64_t level_at(std::size_t level) {
+  if (level == 0) return 1;
+  const auto half = static_cast<std::int64_t>(level / 2);
+  return level % 2 == 1 ? std::int64_t{2} << half : (std::int64_t{3} << half) / 2;
+}
+
+/// The last one that is not after `iteration`, from 1.
+std::size_t level_of(std::int64_t iteration) {
+  constexpr std::size_t most = 100;
+  std::size_t level = 0;
+  while (level < most && level_at(level + 1) <= iteration) ++level;
+  return level;
 }
 
 /// The newest 25 count fully, the older ones less the older they are.
@@ -63,35 +75,72 @@ TpeModel::TpeModel(History history, TpeRules rules)
       rules_(rules),
       columns_(history_.axes().size()),
       ascending_(history_.axes().size()) {
+  curves_.resize(history_.rows().size());
   for (std::size_t row = 0; row < history_.rows().size(); ++row) place(row);
 }
 
+/// Whether the model keeps away from the trial.
+bool TpeModel::is_failure(const History::Row& row) const {
+  return rules_.avoid_failures && row.has_failed();
+}
+
+/// Whether the trial is good, or not, beside others.
+bool TpeModel::is_compared(const History::Row& row) const {
+  return (row.state == State::complete || row.state == State::stopped) && !is_failure(row);
+}
+
 std::size_t TpeModel::known() const {
-  return history_.count(State::complete) + history_.count(State::stopped);
+  return complete_.size() + stopped_.size() + infeasible_.size() + failures_;
 }
 
 void TpeModel::add(TrialId id, const std::string& config) {
   if (const auto row = history_.find(id)) displace(*row);
-  place(history_.add(id, config));
+  const std::size_t row = history_.add(id, config);
+  curves_.resize(history_.rows().size());
+  curves_[row].clear();
+  place(row);
+}
+
+void TpeModel::note(TrialId id, const Observation& result) {
+  const auto row = history_.find(id);
+  if (!row || result.iteration < 1 || history_.objectives() != 1 || result.scores.empty()) return;
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double>& curve = curves_[*row];
+  const std::size_t level = level_of(result.iteration);
+  if (level >= curve.size()) curve.resize(level + 1, unknown);
+  // The first result there: what comes later has trained longer.
+  if (std::isnan(curve[level])) curve[level] = result.scores[0];
 }
 
 void TpeModel::end(TrialId id, const Observation& last, Ended how) {
   const auto row = history_.find(id);
   if (!row) return;
+  note(id, last);
   displace(*row);
   history_.end(id, last, how);
   place(*row);
 }
 
-void TpeModel::load(const Json& state) {
+Json TpeModel::save_curves() const {
+  Json curves = Json::array();
+  for (const auto& curve : curves_) curves.push_back(save_numbers(curve));
+  return curves;
+}
+
+void TpeModel::load(const Json& state, const Json& saved_curves) {
   History history = history_;
   history.load(state);
+  std::vector<std::vector<double>> curves(history.rows().size());
+  for (std::size_t row = 0; row < std::min(curves.size(), saved_curves.size()); ++row) {
+    curves[row] = load_numbers(saved_curves[row]);
+  }
   *this = TpeModel(std::move(history), rules_);
+  curves_ = std::move(curves);
 }
 
 /// Where a trial has its place; null if nothing is known of it.
 std::vector<std::uint32_t>* TpeModel::list_of(const History::Row& row) {
-  if (!is_known(row)) return nullptr;
+  if (!is_compared(row)) return nullptr;
   if (violation(row.constraints) > 0) return &infeasible_;
   return row.state == State::complete ? &complete_ : &stopped_;
 }
@@ -135,7 +184,8 @@ void TpeModel::place(std::size_t row) {
   }
   shape_of_.resize(std::max(shape_of_.size(), row + 1));
   shape_of_[row] = shape_like(what.point);
-  if (is_known(what)) ++shapes_[shape_of_[row]].known;
+  if (is_failure(what)) ++failures_;
+  if (is_compared(what)) ++shapes_[shape_of_[row]].known;
   const auto better = [&](std::uint32_t a, std::uint32_t b) { return is_better(a, b); };
   if (auto* const list = list_of(what)) insert_sorted(*list, number, better);
 }
@@ -150,7 +200,8 @@ void TpeModel::displace(std::size_t row) {
     });
   }
   const auto better = [&](std::uint32_t a, std::uint32_t b) { return is_better(a, b); };
-  if (is_known(history_.rows()[row])) --shapes_[shape_of_[row]].known;
+  if (is_failure(history_.rows()[row])) --failures_;
+  if (is_compared(history_.rows()[row])) --shapes_[shape_of_[row]].known;
   if (auto* const list = list_of(history_.rows()[row])) erase_sorted(*list, number, better);
 }
 
@@ -184,19 +235,61 @@ std::vector<std::size_t> TpeModel::pareto_best(std::size_t n) const {
   return best;
 }
 
+bool TpeModel::may_be_good(std::size_t row) const {
+  const History::Row& what = history_.rows()[row];
+  if (what.state == State::running) return true;
+  return is_compared(what) && !(violation(what.constraints) > 0);
+}
+
+double TpeModel::score_at(std::size_t row, std::size_t level) const {
+  const std::vector<double>& curve = curves_[row];
+  return level < curve.size() ? curve[level] : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The highest one that enough trials have come to, for `n` of them to be told from others.
+std::optional<std::size_t> TpeModel::level_for(std::size_t n) const {
+  constexpr std::size_t least = 4;
+  std::vector<std::size_t> counts;
+  for (std::size_t row = 0; row < curves_.size(); ++row) {
+    if (!may_be_good(row)) continue;
+    counts.resize(std::max(counts.size(), curves_[row].size()));
+    for (std::size_t level = 0; level < curves_[row].size(); ++level) {
+      if (std::isfinite(curves_[row][level])) ++counts[level];
+    }
+  }
+  for (std::size_t level = counts.size(); level-- > 0;) {
+    if (counts[level] >= std::max(least, 2 * n)) return level;
+  }
+  return std::nullopt;
+}
+
 std::vector<TpeModel::Side> TpeModel::split() const {
   const auto& rows = history_.rows();
   std::vector<Side> sides(rows.size(), Side::none);
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const State state = rows[row].state;
-    if (is_known(rows[row]) || (state == State::running && rules_.constant_liar))
-      sides[row] = Side::other;
+    if (is_compared(rows[row])) sides[row] = Side::other;
+    if (is_failure(rows[row])) sides[row] = Side::failed;
+    if (rows[row].state == State::running && rules_.constant_liar) sides[row] = Side::running;
   }
   const bool is_single = history_.objectives() == 1;
   constexpr std::int64_t usual_cap = 25;
-  auto n = static_cast<std::size_t>(std::ceil(rules_.gamma * static_cast<double>(known())));
+  auto n =
+      static_cast<std::size_t>(std::ceil(rules_.gamma * static_cast<double>(known() - failures_)));
   if (rules_.gamma_cap || is_single) {
     n = std::min(n, static_cast<std::size_t>(rules_.gamma_cap.value_or(usual_cap)));
+  }
+  const bool is_unequal = is_single && rules_.equal_training && !stopped_.empty();
+  if (const auto level = is_unequal ? level_for(n) : std::nullopt) {
+    std::vector<std::pair<double, std::size_t>> ranking;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const double score = score_at(row, *level);
+      if (may_be_good(row) && std::isfinite(score)) ranking.emplace_back(-score, row);
+    }
+    std::sort(ranking.begin(), ranking.end());
+    for (std::size_t i = 0; i < std::min(n, ranking.size()); ++i) {
+      sides[ranking[i].second] = Side::good;
+    }
+    return sides;
   }
   std::size_t good = std::min(n, complete_.size());
   if (is_single) {
@@ -243,9 +336,9 @@ std::vector<std::vector<std::size_t>> TpeModel::joint_groups() const {
   return groups;
 }
 
-/// Of the trials on one side that have all these leaves.
+/// Of the trials on these sides that have all these leaves.
 Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
-                          Side side) const {
+                          std::initializer_list<Side> wanted) const {
   std::vector<bool> fits;
   for (const Shape& shape : shapes_) {
     fits.push_back(std::all_of(leaves.begin(), leaves.end(),
@@ -255,7 +348,8 @@ Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vec
   std::vector<std::uint32_t> places(sides.size(), none);  // by row, in the model
   std::uint32_t n = 0;
   for (std::size_t row = 0; row < sides.size(); ++row) {
-    if (sides[row] == side && fits[shape_of_[row]]) places[row] = n++;
+    const bool is_wanted = std::find(wanted.begin(), wanted.end(), sides[row]) != wanted.end();
+    if (is_wanted && fits[shape_of_[row]]) places[row] = n++;
   }
   std::vector<ParzenColumn> columns;
   for (const std::size_t leaf : leaves) {
@@ -274,9 +368,29 @@ Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vec
     }
     columns.push_back(std::move(column));
   }
-  const bool is_even = side == Side::good && history_.objectives() > 1;
+  const bool is_even =
+      wanted.size() == 1 && *wanted.begin() == Side::good && history_.objectives() > 1;
   return {std::move(columns), is_even ? std::vector<double>(n, 1.0) : weights_by_age(n),
           rules_.parzen};
+}
+
+/// Puts candidates that are likelier to fail than not behind all others, the least likely first.
+void TpeModel::put_back_failing(const std::vector<std::size_t>& leaves,
+                                const std::vector<Side>& sides,
+                                const std::vector<double>& candidates,
+                                std::vector<double>& gains) const {
+  const Parzen worked = model_of(leaves, sides, {Side::good, Side::other});
+  const Parzen failed = model_of(leaves, sides, {Side::failed});
+  const std::vector<double> in_worked = worked.log_density(candidates);
+  const std::vector<double> in_failed = failed.log_density(candidates);
+  // One more of each: with few of them, the wide kernels are most of what is known.
+  const double prior = std::log(static_cast<double>(failures_ + 1)) -
+                       std::log(static_cast<double>(known() - failures_ + 1));
+  constexpr double behind = 1e9;
+  for (std::size_t i = 0; i < gains.size(); ++i) {
+    const double log_odds = in_failed[i] - in_worked[i] + prior;
+    if (log_odds > 0) gains[i] = -behind - log_odds;
+  }
 }
 
 /// The candidate, drawn from the model of the good ones, that is denser there than among the others
@@ -284,16 +398,17 @@ Parzen TpeModel::model_of(const std::vector<std::size_t>& leaves, const std::vec
 std::vector<double> TpeModel::draw(const std::vector<std::size_t>& leaves,
                                    const std::vector<Side>& sides,
                                    const Parzen::Uniforms& uniforms) const {
-  const Parzen good = model_of(leaves, sides, Side::good);
-  const Parzen other = model_of(leaves, sides, Side::other);
+  const Parzen good = model_of(leaves, sides, {Side::good});
+  const Parzen other = model_of(leaves, sides, {Side::other, Side::running});
   const std::vector<double> candidates =
       good.sample(static_cast<std::size_t>(rules_.n_ei_candidates), uniforms);
   const std::vector<double> in_good = good.log_density(candidates);
   const std::vector<double> in_other = other.log_density(candidates);
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < in_good.size(); ++i) {
-    if (in_good[i] - in_other[i] > in_good[best] - in_other[best]) best = i;
-  }
+  std::vector<double> gains;
+  for (std::size_t i = 0; i < in_good.size(); ++i) gains.push_back(in_good[i] - in_other[i]);
+  if (failures_ > 0) put_back_failing(leaves, sides, candidates, gains);
+  const auto top = std::max_element(gains.begin(), gains.end());
+  const auto best = static_cast<std::size_t>(top - gains.begin());
   const auto first = candidates.begin() + static_cast<std::ptrdiff_t>(best * leaves.size());
   return {first, first + static_cast<std::ptrdiff_t>(leaves.size())};
 }

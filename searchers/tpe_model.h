@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +21,18 @@ class TpeModel {
 
   const History& history() const { return history_; }
   void add(TrialId id, const std::string& config);
+  /// What a trial has said on its way.
+  void note(TrialId id, const Observation& result);
   void end(TrialId id, const Observation& last, Ended how);
-  /// Throws as History::load does.
-  void load(const Json& state);
 
-  /// Trials that the model knows something of: complete and stopped ones.
+  /// What trials have said on their way. All else is in the history.
+  Json save_curves() const;
+  /// Throws as History::load does. `saved_curves`: as saved; older states lack
+  /// them.
+  void load(const Json& state, const Json& saved_curves = Json::array());
+
+  /// Trials that the model knows something of: complete and stopped ones, and those that have
+  /// failed unless they are left out.
   std::size_t known() const;
 
   /// Takes the numbers as Optuna does. std::invalid_argument if an expression of the space cannot
@@ -31,35 +40,44 @@ class TpeModel {
   Json suggest(const Parzen::Uniforms& uniforms) const;
 
  private:
-  enum class Side : char { none, good, other };
+  enum class Side : char { none, good, other, running, failed };
   /// Which leaves a config has.
   struct Shape {
     std::vector<bool> has;
     std::size_t known = 0;  ///< how many trials with it are known
   };
 
+  bool is_failure(const History::Row& row) const;
+  bool is_compared(const History::Row& row) const;
   std::size_t shape_like(const std::vector<double>& point);
   void place(std::size_t row);
   void displace(std::size_t row);
   std::vector<std::uint32_t>* list_of(const History::Row& row);
   bool is_better(std::size_t a, std::size_t b) const;
   std::vector<Side> split() const;
+  std::optional<std::size_t> level_for(std::size_t n) const;
+  bool may_be_good(std::size_t row) const;
+  double score_at(std::size_t row, std::size_t level) const;
   std::vector<std::size_t> pareto_best(std::size_t n) const;
   std::vector<std::vector<std::size_t>> joint_groups() const;
   Parzen model_of(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
-                  Side side) const;
+                  std::initializer_list<Side> wanted) const;
+  void put_back_failing(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
+                        const std::vector<double>& candidates, std::vector<double>& gains) const;
   std::vector<double> draw(const std::vector<std::size_t>& leaves, const std::vector<Side>& sides,
                            const Parzen::Uniforms& uniforms) const;
 
   History history_;
   TpeRules rules_;
+  std::size_t failures_ = 0;  ///< that the model goes by
   // What follows from the history, kept up to date because to find it anew takes long.
   std::vector<std::vector<double>> columns_;           ///< by leaf, by row: coordinates
   std::vector<std::vector<std::uint32_t>> ascending_;  ///< by leaf: rows that have it
   // Rows, best first; of the first two those that fulfil the constraints.
   std::vector<std::uint32_t> complete_, stopped_, infeasible_;
-  std::vector<Shape> shapes_;          ///< in the order in which they came
-  std::vector<std::size_t> shape_of_;  ///< by row
+  std::vector<std::vector<double>> curves_;  ///< by row, by level: scores; NaN: not known
+  std::vector<Shape> shapes_;                ///< in the order in which they came
+  std::vector<std::size_t> shape_of_;        ///< by row
 };
 
 }  // namespace tune

@@ -22,6 +22,11 @@ struct TpeRules {
   bool constant_liar = true;  ///< running trials count as bad ones
   double gamma = 0.1;         ///< the part of trials that is good
   std::optional<std::int64_t> gamma_cap;  ///< at most so many; none: 25 with one objective
+  /// Goes where trials are unlikely to fail, by those that have; Optuna's leaves them out.
+  bool avoid_failures = true;
+  /// Trials that have not all trained as long are compared by what they said after equal training;
+  /// Optuna's puts those before others that have trained longer. With one objective.
+  bool equal_training = true;
   ParzenRules parzen;
 };
 

@@ -1,6 +1,9 @@
 // The tasks with formulas.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -316,6 +319,34 @@ std::vector<SearchTask> synthetic_tasks() {
           chain(),
           models(),
           schedules()};
+}
+
+std::vector<SearchTask> failing_tasks() {
+  constexpr double dies = std::numeric_limits<double>::infinity();
+  constexpr double diverges = std::numeric_limits<double>::quiet_NaN();
+  // The larger the model and the batch the better, until they are out of memory.
+  SearchTask memory{"out-of-memory", box(3, 0, 1), [](const SearchValues& x) {
+                      return x[0] + x[1] > 1 ? dies : -x[0] - x[1] + square(x[2] - 0.3);
+                    }};
+  memory.optimum = -1;
+  // The best learning rate is a fourth of the first one that diverges.
+  SearchTask corner{"diverging-corner",
+                    {{"lr", Kind::real, 1e-5, 1, true}, {"momentum", Kind::real, 0, 0.99}},
+                    [](const SearchValues& x) {
+                      const double pace = std::log10(x[0] / (1 - x[1]));
+                      if (pace > -0.5) return diverges;
+                      return square(pace + 1.1) + 0.3 * square(x[1] - 0.9);
+                    }};
+  // Three in ten, whatever they are.
+  SearchTask luck{"three-in-ten", box(3, 0, 1), [](const SearchValues& x) {
+                    std::uint64_t bits = 0;
+                    for (const double value : x) {
+                      bits = 0x9e3779b97f4a7c15u * (bits ^ std::bit_cast<std::uint64_t>(value));
+                    }
+                    return Random(bits).uniform() < 0.3 ? dies : hartmann3(x);
+                  }};
+  luck.optimum = -3.86278214782076;
+  return {std::move(memory), std::move(corner), std::move(luck)};
 }
 
 }  // namespace tune::bench

@@ -3,12 +3,14 @@
 //                        [--budgets N,...] [--seeds N] [--concurrency N,...] [--jobs N]
 //                        [--peer PYTHON] [--peers SAMPLER,...] [--peer-results FILE]
 //                        [--json FILE]
+//   bench_search_quality --failures [--budgets N] [--seeds N] [--searchers ...] [--peer PYTHON ...]
 //   bench_search_quality --timing [--observations N,...] [--searchers ...] [--peer PYTHON ...]
 // --peer-results keeps what the peer has done, and without --peer shows it. docs/performance.md
 // says what is measured and has the figures; search_quality_peer.py how to install the peer.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -35,7 +37,7 @@ struct Options {
   std::vector<int> observations = {100, 1000, 10'000};
   int seeds = 30;
   int jobs = 1;
-  bool is_timing = false;
+  bool is_timing = false, is_about_failures = false;
 };
 
 struct Job {
@@ -226,6 +228,51 @@ void measure_times(const Options& options) {
   if (!options.json.empty()) std::ofstream(options.json) << all.dump(1) << "\n";
 }
 
+std::string mean_text(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  double mean = 0, square = 0;
+  for (const double value : values) mean += value / n;
+  for (const double value : values) square += (value - mean) * (value - mean) / n;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3g +- %.2g", mean, std::sqrt(square / std::max(1.0, n - 1)));
+  return text;
+}
+
+/// How many of the last 30 trials fail where some configs do, and what is found beside.
+void measure_failures(const Options& options) {
+  constexpr int last = 30;
+  const int trials = options.budgets.back();
+  std::cout << "Failed among the last " << last << " of " << trials
+            << " trials, and the best loss above the optimum: means over " << options.seeds
+            << " seeds with standard errors\n\n";
+  std::vector<std::vector<std::string>> lines{{"searcher"}};
+  const std::vector<SearchTask> tasks = failing_tasks();
+  for (const SearchTask& task : tasks) {
+    lines[0].push_back(task.name + ": failed");
+    lines[0].push_back("best");
+  }
+  std::unique_ptr<Peer> peer;
+  if (!options.python.empty()) peer = std::make_unique<Peer>(options.python);
+  for (const Contestant& one : contestants_of(options)) {
+    if (one.is_peer() && !peer) continue;
+    std::fprintf(stderr, "\r%s            ", one.name.c_str());
+    lines.push_back({one.name});
+    for (const SearchTask& task : tasks) {
+      std::vector<double> failed, best;
+      for (int seed = 0; seed < options.seeds; ++seed) {
+        const SearchCase what{&task, trials, 1, static_cast<std::uint64_t>(seed)};
+        const SearchRun run = one.is_peer() ? peer->run(one.name, what) : run_search(one, what);
+        failed.push_back(run.failed_among_last(last));
+        best.push_back(run.best_after(trials) - task.optimum);
+      }
+      lines.back().push_back(mean_text(failed));
+      lines.back().push_back(mean_text(best));
+    }
+  }
+  std::fprintf(stderr, "\n");
+  print_table(std::cout, lines);
+}
+
 /// At the commas that are not within braces.
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts(1);
@@ -270,6 +317,10 @@ Options parse(int argc, char** argv) {
       options.is_timing = true;
       continue;
     }
+    if (name == "--failures") {
+      options.is_about_failures = true;
+      continue;
+    }
     if (++i == argc) throw std::invalid_argument(name + " needs a value");
     const std::string value = argv[i];
     if (name == "--searchers") {
@@ -311,6 +362,8 @@ int main(int argc, char** argv) {
     const auto options = tune::bench::parse(argc, argv);
     if (options.is_timing) {
       tune::bench::measure_times(options);
+    } else if (options.is_about_failures) {
+      tune::bench::measure_failures(options);
     } else {
       tune::bench::measure_quality(options);
     }

@@ -3,7 +3,8 @@
     python3 -m venv optuna && optuna/bin/pip install optuna==5.0.0 cmaes scipy torch
 
 A line on stdin is an order: a sampler, the params, a seed, and either `trials` and `concurrency` or, to be timed,
-`observations` and `suggestions`. For each config a line {"ask": values} goes out, and its loss comes back as a line;
+`observations` and `suggestions`. For each config a line {"ask": values} goes out, and its loss comes back as a line,
+null if the trial fails;
 {"told": loss} says that a trial has ended. The last line of an order is {"done": true, ...}, or {"failed": reason}.
 """
 import collections
@@ -54,7 +55,8 @@ def suggest(trial, params):
 
 def loss_of(values):
     answer({"ask": values})
-    return float(json.loads(sys.stdin.readline()))
+    loss = json.loads(sys.stdin.readline())
+    return None if loss is None else float(loss)
 
 
 def search(order):
@@ -71,7 +73,10 @@ def search(order):
             start = time.perf_counter()
             asked += 1
         trial, loss = running.popleft()
-        study.tell(trial, loss)
+        if loss is None:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(trial, loss)
         spent += time.perf_counter() - start
         answer({"told": loss})
     answer({"done": True, "seconds": spent})

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <deque>
@@ -52,7 +53,11 @@ class Ours {
     return task_.loss(task_.values_of(suggestion->config));
   }
   void tell(std::uint32_t id, double loss) {
-    searcher_->on_trial_end(TrialId(id), {1, {-loss}}, Ended::complete);
+    if (std::isinf(loss)) {
+      searcher_->on_trial_end(TrialId(id), {0, {}}, Ended::failed);
+    } else {
+      searcher_->on_trial_end(TrialId(id), {1, {-loss}}, Ended::complete);
+    }
   }
   void tell_of(std::uint32_t id, const Json& config) {
     searcher_->on_trial_add(TrialId(id), config.dump());
@@ -66,6 +71,10 @@ class Ours {
 
 void take(SearchRun& run, double loss) {
   ++run.trials;
+  if (!std::isfinite(loss)) {
+    run.failed.push_back(run.trials);
+    return;
+  }
   if (run.best.empty() || loss < run.best.back().second) run.best.emplace_back(run.trials, loss);
 }
 
@@ -82,6 +91,11 @@ double SearchRun::best_after(int n) const {
     if (when <= n) loss = value;
   }
   return loss;
+}
+
+int SearchRun::failed_among_last(int n) const {
+  return static_cast<int>(
+      std::count_if(failed.begin(), failed.end(), [&](int i) { return i > trials - n; }));
 }
 
 SearchRun run_search(const Contestant& contestant, const SearchCase& one) {
@@ -179,7 +193,8 @@ Json Peer::converse(const Json& order, const SearchTask& task,
     if (message.contains("done")) return message;
     if (message.contains("failed")) throw PeerFailed(message.at("failed").get<std::string>());
     if (message.contains("told")) {
-      on_told(message.at("told"));
+      const Json& told = message.at("told");
+      on_told(told.is_null() ? std::numeric_limits<double>::quiet_NaN() : told.get<double>());
       continue;
     }
     SearchValues values;
@@ -187,7 +202,7 @@ Json Peer::converse(const Json& order, const SearchTask& task,
       values.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                        : value.get<double>());
     }
-    send(task.loss(values));
+    send(task.loss(values));  // JSON has no number that is not finite: null
   }
 }
 

@@ -36,10 +36,13 @@ struct SearchRun {
   /// (n, loss): after n trials that ended, the best loss was this; where it changes.
   std::vector<std::pair<int, double>> best;
   int trials = 0;
-  double seconds = 0;  ///< for suggestions and what goes with them
+  std::vector<int> failed = {};  ///< of these numbers, from 1, in the order of their ends
+  double seconds = 0;            ///< for suggestions and what goes with them
 
   /// Infinity before the first.
   double best_after(int n) const;
+  /// How many of the last `n` trials have failed.
+  int failed_among_last(int n) const;
 };
 
 SearchRun run_search(const Contestant& contestant, const SearchCase& one);

@@ -30,8 +30,9 @@ using SearchValues = std::vector<double>;
 struct SearchTask {
   std::string name;
   std::vector<SearchParam> params;
-  std::function<double(const SearchValues&)> loss;  ///< the smaller the better
-  double optimum = 0;                               ///< its least value
+  /// The smaller the better; NaN: the trial reports that, infinity: it dies.
+  std::function<double(const SearchValues&)> loss;
+  double optimum = 0;  ///< its least value
   /// Every loss that there is, ascending, if they can be counted; empty: they are drawn.
   std::vector<double> losses = {};
 
@@ -42,6 +43,9 @@ struct SearchTask {
 
 /// Functions with formulas, of 2 to 20 dimensions; some mixed or conditional.
 std::vector<SearchTask> synthetic_tasks();
+
+/// Functions that some configs fail at.
+std::vector<SearchTask> failing_tasks();
 
 /// Of a directory with a manifest.json that describes <table>.f64.gz files: little-endian doubles,
 /// value[config][seed], the config's number being mixed-radix over the parameters, the last one

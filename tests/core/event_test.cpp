@@ -48,6 +48,7 @@ std::vector<EventBody> one_of_each() {
       CheckpointsDropped{TrialId{1}, {1, 2}},
       CheckpointDamaged{TrialId{1}, 3, "a\nb"},
       AttemptEnded{TrialId{1}, 2, Outcome::failed, "it died", true, 1700000001.5},
+      AttemptEnded{TrialId{1}, 3, Outcome::failed, "the disk is full", false, 0, true},
       StopRequested{"enough", true},
       CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
       SessionEnded{"finished"},

@@ -48,6 +48,25 @@ TEST_CASE("A lost device is known by what programs and the kernel say of it",
   CHECK(!matches(lost_device, said("CUDA error: device-side assert triggered")));
 }
 
+TEST_CASE("A failure is blamed on the config or on the machine by what the program said",
+          "[failure_rules][unit]") {
+  const FailureJudge judge(std::nullopt, {{.stderr_pattern = "^NaN in the loss$"}});
+  CHECK(judge.blame(said("torch.cuda.OutOfMemoryError: CUDA out of memory.")) == Blame::config);
+  CHECK(judge.blame(said("epoch 3\nNaN in the loss\n")) == Blame::config);
+  for (const char* text :
+       {"OSError: [Errno 28] No space left on device: '/scratch/a'",
+        "OSError: [Errno 116] Stale file handle", "OSError: [Errno 30] Read-only file system",
+        "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.",
+        "OSError: [Errno 5] Input/output error"}) {
+    CAPTURE(text);
+    CHECK(judge.blame(said(text)) == Blame::machine);
+  }
+  CHECK(judge.blame(said("ValueError: lr must be positive")) == Blame::unknown);
+  // What the user says about a failure comes first.
+  const FailureJudge knows(std::nullopt, {{.stderr_pattern = "No space left"}});
+  CHECK(knows.blame(said("No space left on device")) == Blame::config);
+}
+
 TEST_CASE("A rule's conditions must all hold", "[failure_rules][unit]") {
   const FailureRule rule{.exit_code = 3, .stderr_pattern = "^no luck$"};
   CHECK(matches(rule, {.exit_code = 3, .said = "well\nno luck\n"}));

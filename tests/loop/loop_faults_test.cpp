@@ -215,6 +215,46 @@ TEST_CASE("Configs that cannot work are tried once more, and do not end a search
   CHECK(harness.experiment.count(TrialState::terminated) == 25);
 }
 
+TEST_CASE("Configs that are too large pause no launch, however many come in a row",
+          "[loop][failure][breaker]") {
+  const bool is_known_for_it = GENERATE(true, false);
+  Harness harness;
+  harness.trials = 100;
+  harness.program.step = [&](const Json& config, std::int64_t) {
+    const int x = config.at("x");
+    const bool is_early = x == 2 || x == 6;  // before that it is not known what such failures are
+    if (is_early || (x >= 20 && x < 90)) {
+      FakeStep step{.takes_s = 0.1};
+      step.faults = is_known_for_it ? "RuntimeError: CUDA out of memory. Tried to allocate 20 GiB"
+                                    : "the model is too large";
+      return step;
+    }
+    return FakeStep{.metrics = R"({"loss":1})"};
+  };
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.experiment.count(TrialState::error) == 72);
+  for (const std::string& line : harness.told) {
+    INFO(line);
+    CHECK(line.find("fault of the machine") == std::string::npos);
+  }
+}
+
+TEST_CASE("A trial that a batch system ends is no failure of its config", "[loop][failure]") {
+  const int code = GENERATE(143, 1);  // as a shell says SIGTERM
+  Harness harness;
+  let_fail(harness, [&](FakeStep& step) { step.exits = code; });
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(1).state == TrialState::error);
+  int failures = 0;
+  for (const Event& event : harness.events()) {
+    const auto* const ended = std::get_if<AttemptEnded>(&event.body);
+    if (ended == nullptr || ended->outcome != Outcome::failed) continue;
+    ++failures;
+    CHECK(ended->of_machine == (code == 143));
+  }
+  CHECK(failures == 1);
+}
+
 TEST_CASE("A failed trial is retried from its latest checkpoint, as often as allowed",
           "[loop][failure]") {
   Harness harness;

@@ -35,6 +35,7 @@ class Listening : public Searcher {
     heard_ += "-" + std::to_string(index_of(id)) + "@" + std::to_string(last.iteration) +
               (how == Ended::complete  ? "c"
                : how == Ended::stopped ? "s"
+               : how == Ended::lost    ? "l"
                                        : "f");
   }
   void on_trial_pause(TrialId id, const Observation& last) override {

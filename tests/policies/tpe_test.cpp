@@ -73,7 +73,8 @@ void tell(TpeModel& model, TrialId id, const PeerTrial& trial) {
 }
 
 /// How many suggestions of the run were compared; each must be Optuna's.
-int repeat_run(const std::string& name, const Json& space, const TpeRules& rules) {
+int repeat_run(const std::string& name, const Json& space, TpeRules rules) {
+  rules.avoid_failures = rules.equal_training = false;
   TpeModel model(History(space_of(space), 1), rules);
   const auto uniforms = numpy_uniforms(7);
   int compared = 0;
@@ -135,8 +136,11 @@ TEST_CASE("A run of Optuna's TPE in groups is repeated number by number", "[tpe]
   CHECK(repeat_run("grouped", conditional, rules) == 30);
 }
 
-TEST_CASE("What failed leaves no trace in the model", "[tpe][unit]") {
-  TpeModel one(History(space_of(plain), 1), {}), two = one;
+TEST_CASE("What failed leaves no trace in the model if failures are not to be avoided",
+          "[tpe][unit]") {
+  TpeRules rules;
+  rules.avoid_failures = false;
+  TpeModel one(History(space_of(plain), 1), rules), two = one;
   const auto run = read_run("multivariate", false);
   for (std::uint32_t id = 0; id < 20; ++id) {
     tell(one, TrialId(id), run[id]);
@@ -379,6 +383,38 @@ TEST_CASE("Options that make no sense are refused with their place", "[tpe][unit
   CHECK(complaint({{"prior_weight", 0}}) == "/prior_weight: 'prior_weight' must be above 0, got 0");
   CHECK(complaint({{"group", true}, {"multivariate", false}}) ==
         "/group: 'group' needs 'multivariate': a group is modelled together");
+}
+
+TEST_CASE(
+    "Trials are compared after equal training, so that the first one is no good one by itself",
+    "[tpe][unit]") {
+  // The first three have trained on, as nobody was there to compare them with; they are bad ones.
+  const Json space = {{"x", {{"uniform", {0, 1}}}}};
+  const auto mean_of_next = [&](bool equal_training) {
+    TpeRules rules;
+    rules.equal_training = equal_training;
+    TpeModel model(History(space_of(space), 1), rules);
+    for (std::uint32_t id = 0; id < 40; ++id) {
+      const double x = id < 3 ? 0.9 + 0.03 * id : (id + 0.5) / 50;
+      model.add(TrialId(id), Json{{"x", x}}.dump());
+      const std::int64_t trained = id < 3 ? 50 : 1;
+      for (std::int64_t i = 1; i < trained; ++i) model.note(TrialId(id), {i, {-x}});
+      model.end(TrialId(id), {trained, {-x}}, Ended::stopped);
+    }
+    // It is the same after a restart.
+    TpeModel again(History(space_of(space), 1), rules);
+    again.load(Json::parse(model.history().save().dump()), Json::parse(model.save_curves().dump()));
+    Random random(5), other(5);
+    double sum = 0;
+    for (int i = 0; i < 20; ++i) {
+      const Json config = model.suggest([&] { return random.uniform(); });
+      CHECK(again.suggest([&] { return other.uniform(); }) == config);
+      sum += config["x"].get<double>() / 20;
+    }
+    return sum;
+  };
+  CHECK(mean_of_next(true) < 0.4);
+  CHECK(mean_of_next(false) > 0.6);
 }
 
 }  // namespace tune

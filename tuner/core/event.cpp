@@ -131,6 +131,7 @@ void write(std::string& out, const AttemptEnded& event) {
   append_member_if(out, "retry", event.retry);
   append_member_if(out, "not_before", event.not_before);
   if (event.outcome == Outcome::completed) append_member(out, "by", to_string(event.by));
+  append_member_if(out, "of_machine", event.of_machine);
 }
 void write(std::string& out, const StopRequested& event) {
   append_member(out, "reason", event.reason);
@@ -276,7 +277,8 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
                         f.text_if("reason"),
                         f.flag("retry"),
                         f.number_if("not_before").value_or(0),
-                        read_ended_by(f, "it said that it was done", EndedBy::done, EndedBy::exit)};
+                        read_ended_by(f, "it said that it was done", EndedBy::done, EndedBy::exit),
+                        f.flag("of_machine")};
   }
   if (type == "stop") return StopRequested{f.text("reason"), f.flag("keeps")};
   if (type == "callback") return CallbackSaved{f.text("callback"), f.raw_last("state")};

@@ -108,6 +108,9 @@ struct AttemptEnded {
   Seconds not_before = 0;  ///< decided: Unix time before which it must not be
   /// Of a completed one that nobody else has ended: `done`, or `exit`.
   EndedBy by = EndedBy::exit;
+  /// Of a failure: the machine's (a full disk, a batch system's SIGTERM), so that no searcher takes
+  /// it for the config's.
+  bool of_machine = false;
 };
 
 /// A trial that had ended is to run again, because the user said so at a resume: PENDING, with no

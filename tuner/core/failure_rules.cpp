@@ -3,6 +3,7 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tuner/core/error.h"
@@ -27,6 +28,11 @@ constexpr KnownPattern known_patterns[] = {
      R"(|CUDA_ERROR_(NO_DEVICE|ECC_UNCORRECTABLE|DEVICE_UNAVAILABLE|LAUNCH_FAILED|UNKNOWN)\b)"
      R"(|\bXid\b|fallen off the bus|GPU is lost|uncorrectable ECC error|uncorrectable NVLink error)"},
 };
+
+/// What programs say of a file system that is full or gone.
+constexpr const char* lost_storage =
+    R"(No space left on device|Disk quota exceeded|Read-only file system|Stale (NFS )?file handle)"
+    R"(|Input/output error|Transport endpoint is not connected|Remote I/O error)";
 
 RE2::Options options() {
   RE2::Options options;
@@ -94,7 +100,9 @@ std::string complaint_about_pattern(const std::string& pattern) {
 
 FailureJudge::FailureJudge(const std::optional<std::vector<FailureRule>>& retry_on,
                            const std::vector<FailureRule>& never_retry_on)
-    : never_retry_on_(compile(never_retry_on)) {
+    : never_retry_on_(compile(never_retry_on)),
+      of_config_(compile({{.name = "out_of_memory"}})),
+      of_machine_(compile({{.name = "lost_device"}, {.stderr_pattern = lost_storage}})) {
   if (retry_on) retry_on_ = compile(*retry_on);
 }
 
@@ -113,7 +121,8 @@ std::vector<FailureJudge::Compiled> FailureJudge::compile(const std::vector<Fail
   return compiled;
 }
 
-std::optional<std::string> FailureJudge::objection(const FailureFacts& facts) const {
+/// The first rule of never_retry_on that fits.
+std::optional<std::string> FailureJudge::never(const FailureFacts& facts) const {
   for (std::size_t i = 0; i < never_retry_on_.size(); ++i) {
     const Compiled& never = never_retry_on_[i];
     const auto matched = never.match(facts);
@@ -121,6 +130,19 @@ std::optional<std::string> FailureJudge::objection(const FailureFacts& facts) co
     const std::string name = never.rule.name.empty() ? "" : " (" + never.rule.name + ")";
     return "/failure_config/never_retry_on/" + std::to_string(i) + name + " matched " + *matched;
   }
+  return std::nullopt;
+}
+
+Blame FailureJudge::blame(const FailureFacts& facts) const {
+  const auto fits = [&](const Compiled& rule) { return rule.match(facts).has_value(); };
+  if (never(facts)) return Blame::config;
+  if (std::any_of(of_machine_.begin(), of_machine_.end(), fits)) return Blame::machine;
+  if (std::any_of(of_config_.begin(), of_config_.end(), fits)) return Blame::config;
+  return Blame::unknown;
+}
+
+std::optional<std::string> FailureJudge::objection(const FailureFacts& facts) const {
+  if (auto why = never(facts)) return why;
   if (!retry_on_) return std::nullopt;
   for (const Compiled& rule : *retry_on_) {
     if (rule.match(facts)) return std::nullopt;

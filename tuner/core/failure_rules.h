@@ -33,6 +33,13 @@ struct FailureFacts {
   std::string said;              ///< the last lines of its stderr, and why it failed
 };
 
+/// Whose fault a failure is.
+enum class Blame {
+  unknown,
+  config,   ///< the config explains it: another one would not have failed so
+  machine,  ///< any config would have failed
+};
+
 /// Decides by the rules of the spec's failure_config. Calls of `judge` may run side by side.
 class FailureJudge {
  public:
@@ -44,12 +51,18 @@ class FailureJudge {
   /// Why the failure must not be retried, with the rule that decides; nothing if it may be.
   std::optional<std::string> objection(const FailureFacts& facts) const;
 
+  /// By what it said: a rule of never_retry_on and running out of memory are the config's, a lost
+  /// device and storage that is full or gone the machine's.
+  Blame blame(const FailureFacts& facts) const;
+
  private:
   struct Compiled;
+  std::optional<std::string> never(const FailureFacts& facts) const;
   static std::vector<Compiled> compile(const std::vector<FailureRule>& rules);
 
   std::optional<std::vector<Compiled>> retry_on_;
   std::vector<Compiled> never_retry_on_;
+  std::vector<Compiled> of_config_, of_machine_;
 };
 
 }  // namespace tune

@@ -34,7 +34,8 @@ struct Observation {
 enum class Ended {
   complete,  ///< trained as long as it was to
   stopped,   ///< by a scheduler or by hand, before that
-  failed,    ///< for good
+  failed,    ///< for good, which its config explains as far as anybody knows
+  lost,      ///< for good, by a fault of the machine: it says nothing about its config
 };
 
 /// How suggestions are asked for.

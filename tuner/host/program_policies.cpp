@@ -111,6 +111,7 @@ class ProgramSearcher : public Searcher {
     tell("end", id, last,
          how == Ended::complete  ? "complete"
          : how == Ended::stopped ? "stopped"
+         : how == Ended::lost    ? "lost"
                                  : "failed");
   }
 

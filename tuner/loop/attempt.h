@@ -20,6 +20,7 @@ struct Ending {
   std::string reason;
   bool looked_into = false;             ///< of a failure: its log has been read
   std::optional<std::string> no_retry;  ///< why a failure must not be retried, by the spec's rules
+  Blame blame = Blame::unknown;         ///< of a failure
 };
 
 struct Attempt {

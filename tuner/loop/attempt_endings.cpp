@@ -131,6 +131,7 @@ void Attempts::close(Attempt& attempt) {
   const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
   const Seconds began_at = attempt.began_at;
+  const Blame blame = attempt.ending->blame;
   Conversation& conversation = *attempt.conversation;
   const bool keeps = attempt.keeps && conversation.state() == Conversation::State::idle;
   if (!keeps) put_away(conversation);
@@ -153,7 +154,7 @@ void Attempts::close(Attempt& attempt) {
     breaker_.on_end(id);
     return;
   }
-  breaker_.on_failure(id, ended.reason, began_at, ledger_.steady());
+  breaker_.on_failure(id, ended.reason, blame, began_at, ledger_.steady());
   if (spec_.failure_config.fail_fast == FailFast::no) return;
   if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
 }

@@ -42,7 +42,8 @@ void Breaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds
   open("the machine cannot start a process (" + first_line(reason) + ")", now);
 }
 
-void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds began_at, Seconds now) {
+void Breaker::on_failure(TrialId trial, const std::string& reason, Blame blame, Seconds began_at,
+                         Seconds now) {
   const bool was_probe = probe_ == trial;
   if (was_probe) probe_.reset();
   if (given_up_) {
@@ -51,11 +52,24 @@ void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds began
   }
   // It has failed before, and on a machine that worked.
   if (limit_ < 0 || forgiven_.contains(trial)) return;
-  is_one_reason_ = streak_.empty() || (is_one_reason_ && kind_of(reason) == kind_of(last_reason_));
+  const std::string kind = kind_of(reason);
+  const auto returns = returns_.find(kind);
+  const bool is_explained =
+      blame == Blame::config ||
+      (blame == Blame::unknown && returns != returns_.end() && returns->second >= least_returns);
+  if (is_explained && has_results_) return;
+  const bool is_first = streak_.empty() && explained_.empty();
+  is_one_reason_ = is_first || (is_one_reason_ && kind == kind_of(last_reason_));
   last_reason_ = reason;
+  if (is_explained) {
+    explained_.insert(trial);
+    if (explained_.size() < most_explained_before_any_result) return;
+    streak_.merge(explained_);
+  }
   streak_began_at_ = streak_.empty() ? began_at : std::min(streak_began_at_, began_at);
   longest_life_s_ = std::max(longest_life_s_, now - began_at);
   streak_.insert(trial);
+  if (blame == Blame::unknown) streak_kinds_.insert(kind);
   const auto limit = static_cast<std::size_t>(limit_);
   if (!has_results_ && is_unfit_) {
     give_up("no trial has reported what it should: " + first_line(reason));
@@ -68,13 +82,16 @@ void Breaker::on_failure(TrialId trial, const std::string& reason, Seconds began
 
 void Breaker::on_result(Seconds began_at) {
   has_results_ = true;
+  explained_.clear();
   const bool is_doubtful = is_open_ || !streak_.empty();
   if (is_doubtful && began_at < streak_began_at_) return;
   if (is_open_) {
     close();
   } else if (!streak_.empty()) {
-    streak_.clear();
-    longest_life_s_ = 0;
+    constexpr std::size_t most_kinds = 1000;
+    if (returns_.size() > most_kinds) returns_.clear();
+    for (const std::string& kind : streak_kinds_) ++returns_[kind];
+    end_streak();
   }
 }
 
@@ -111,10 +128,15 @@ void Breaker::close() {
   for (const TrialId trial : streak_) {
     if (forgiven_.insert(trial).second) blameless_.insert(trial);
   }
-  streak_.clear();
-  longest_life_s_ = 0;
+  end_streak();
   is_open_ = false;
   pauses_ = 0;
+}
+
+void Breaker::end_streak() {
+  streak_.clear();
+  streak_kinds_.clear();
+  longest_life_s_ = 0;
 }
 
 void Breaker::give_up(const std::string& reason) {

@@ -5,22 +5,33 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tuner/core/clock.h"
+#include "tuner/core/failure_rules.h"
 #include "tuner/core/trial.h"
 
 namespace tune {
 
 /// States: closed (all may be launched), open (none), probing (one has been, and shows how things
 /// are), given up. Times are steady.
+///
+/// A failure that its config explains says nothing about the machine, once other configs have
+/// worked: one that is known for it (Blame::config), and one of a kind that has come and gone
+/// before while other trials went on. A searcher that goes where configs fail must not hold up the
+/// search.
 class Breaker {
  public:
   /// So many different trials that fail before the first result of all: the program cannot run.
   static constexpr std::size_t most_failures_before_any_result = 5;
+  /// The same where configs explain them: the first ones may well all be too large.
+  static constexpr std::size_t most_explained_before_any_result = 20;
+  /// So often trials have failed alike with results of others between: it is their configs'.
+  static constexpr int least_returns = 2;
   /// Pauses between tries: 1 s, 2 s, 4 s ...
   static constexpr Seconds first_pause_s = 1;
   static constexpr Seconds longest_pause_s = 120;
@@ -41,7 +52,8 @@ class Breaker {
   /// The machine could not start a process, for a reason that is not the trial's.
   void on_launch_failed(TrialId trial, const std::string& reason, Seconds now);
   /// An attempt that was begun at `began_at` has failed.
-  void on_failure(TrialId trial, const std::string& reason, Seconds began_at, Seconds now);
+  void on_failure(TrialId trial, const std::string& reason, Blame blame, Seconds began_at,
+                  Seconds now);
   /// Of the failure that comes next: its trial has reported what no trial of this search may.
   void on_unfit_result() { is_unfit_ = !has_results_; }
   /// What was begun before those that fail shows nothing by its results.
@@ -62,13 +74,18 @@ class Breaker {
  private:
   void open(const std::string& reason, Seconds now);
   void close();
+  void end_streak();
   void give_up(const std::string& reason);
   std::string streak_text() const;
 
   const int limit_;
   bool has_results_;
-  std::set<TrialId> streak_;    ///< that have failed in a row
-  std::set<TrialId> forgiven_;  ///< that have had one more try
+  std::set<TrialId> streak_;            ///< that have failed in a row
+  std::set<std::string> streak_kinds_;  ///< of their failures, but for those of the machine
+  /// Of failures, by kind: how many streaks with one have ended while launches went on.
+  std::map<std::string, int> returns_;
+  std::set<TrialId> explained_;  ///< that have failed by their configs, before any result
+  std::set<TrialId> forgiven_;   ///< that have had one more try
   std::set<TrialId> blameless_;
   bool is_one_reason_ = true;
   bool is_unfit_ = false;  ///< the first result of all

@@ -30,17 +30,27 @@ bool is_machines_fault(const Conversation::Gone& gone, bool has_result) {
 
 Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts) {
   using How = Conversation::Gone::How;
-  if (is_machines_fault(gone, has_result)) return {Outcome::interrupted, machines_fault(gone)};
-  if (gone.how == How::not_launched) return {Outcome::failed, gone.reason};
-  if (gone.how == How::lost || gone.how == How::failed) return {Outcome::failed, gone.reason};
+  if (is_machines_fault(gone, has_result)) {
+    return {
+        .outcome = Outcome::interrupted, .reason = machines_fault(gone), .blame = Blame::machine};
+  }
+  if (gone.how == How::lost || gone.how == How::not_launched) {
+    return {.outcome = Outcome::failed, .reason = gone.reason, .blame = Blame::machine};
+  }
+  if (gone.how == How::failed) return {Outcome::failed, gone.reason};
+  const Blame blame = is_ended_from_outside(gone) ? Blame::machine : Blame::unknown;
   if (gone.signal != 0) {
     facts.signal = gone.signal;
-    return {Outcome::failed, gone.who + " was killed by signal " + std::to_string(gone.signal) +
-                                 " (" + strsignal(gone.signal) + ")"};
+    return {.outcome = Outcome::failed,
+            .reason = gone.who + " was killed by signal " + std::to_string(gone.signal) + " (" +
+                      strsignal(gone.signal) + ")",
+            .blame = blame};
   }
   if (gone.exit_code != 0) {
     facts.exit_code = gone.exit_code;
-    return {Outcome::failed, gone.who + " exited with code " + std::to_string(gone.exit_code)};
+    return {.outcome = Outcome::failed,
+            .reason = gone.who + " exited with code " + std::to_string(gone.exit_code),
+            .blame = blame};
   }
   if (has_result) return {Outcome::completed, ""};
   return {Outcome::failed,
@@ -62,12 +72,13 @@ Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, s
                   FailureFacts facts) {
   const std::string tail = log_tail(log, begin);
   facts.said = tail + "\n" + facts.said;
-  return {last_line(tail), judge.objection(facts)};
+  return {last_line(tail), judge.objection(facts), judge.blame(facts)};
 }
 
 void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
   ending.looked_into = true;
   ending.no_retry = std::move(insight.no_retry);
+  if (ending.blame == Blame::unknown) ending.blame = insight.blame;
   const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
   const bool says_more =
       !insight.last_line.empty() && insight.last_line.find(first_line) == std::string::npos;
@@ -91,6 +102,7 @@ AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const Failur
     ended.outcome = Outcome::interrupted;
     ended.reason = winding.why_attempts_end() + "; on its way " + ended.reason;
   }
+  ended.of_machine = ended.outcome == Outcome::failed && attempt.ending->blame == Blame::machine;
   const bool is_retried = !winding.raises && ended.outcome == Outcome::failed &&
                           config.fail_fast == FailFast::no &&
                           (config.max_failures < 0 || trial.failures < config.max_failures);

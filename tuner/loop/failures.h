@@ -32,6 +32,7 @@ bool is_ended_from_outside(const Conversation::Gone& gone);
 struct Insight {
   std::string last_line;
   std::optional<std::string> no_retry;  ///< see Ending
+  Blame blame = Blame::unknown;
 };
 /// Reads the log: for an I/O thread.
 Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,

@@ -127,7 +127,7 @@ void Policies::learn(const Experiment& experiment, const Event& event) {
   } else if (const auto* ended = std::get_if<AttemptEnded>(&event.body)) {
     const Trial& trial = experiment.trial(ended->trial);
     if (is_final(trial.state)) {
-      learn_end(trial);
+      learn_end(trial, ended->of_machine);
     } else {
       learn_wait(trial);
     }
@@ -169,10 +169,10 @@ void Policies::learn_wait(const Trial& trial) {
   if (trial.state == TrialState::paused) searcher.on_trial_pause(trial);
 }
 
-void Policies::learn_end(const Trial& trial) {
+void Policies::learn_end(const Trial& trial, bool is_of_machine) {
   if (stopper != nullptr) stopper->on_trial_end(trial);
   scheduler->on_trial_end(trial);
-  searcher.on_trial_end(trial);
+  searcher.on_trial_end(trial, is_of_machine);
 }
 
 std::string config_of(TrialId trial, Json suggested) {

@@ -54,7 +54,7 @@ struct Policies {
   void learn(const Experiment& experiment, const Event& event);
 
  private:
-  void learn_end(const Trial& trial);
+  void learn_end(const Trial& trial, bool is_of_machine = false);
   void learn_wait(const Trial& trial);
   void change(const Json& fields);
 };

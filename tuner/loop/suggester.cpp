@@ -120,7 +120,7 @@ void Suggester::on_trial_pause(const Trial& trial) {
   tell({.what = Told::What::pause, .trial = trial.id, .observation = last_of(trial)});
 }
 
-void Suggester::on_trial_end(const Trial& trial) {
+void Suggester::on_trial_end(const Trial& trial, bool is_of_machine) {
   const auto found = live_.find(trial.id);
   const bool was_stopped = found != live_.end() && found->second;
   if (found != live_.end()) live_.erase(found);
@@ -128,9 +128,9 @@ void Suggester::on_trial_end(const Trial& trial) {
   tell({.what = Told::What::end,
         .trial = trial.id,
         .observation = last_of(trial),
-        .how = trial.state == TrialState::error ? Ended::failed
-               : was_stopped                    ? Ended::stopped
-                                                : Ended::complete});
+        .how = trial.state != TrialState::error ? (was_stopped ? Ended::stopped : Ended::complete)
+               : is_of_machine                  ? Ended::lost
+                                                : Ended::failed});
 }
 
 /// By the searcher's pace.

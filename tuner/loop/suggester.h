@@ -44,7 +44,8 @@ class Suggester {
   void on_result(const Trial& trial, const Result& result);
   void on_stop(TrialId trial);  ///< it ends before its training is complete
   void on_trial_pause(const Trial& trial);
-  void on_trial_end(const Trial& trial);
+  /// `is_of_machine`: it has failed, and that was the machine's fault.
+  void on_trial_end(const Trial& trial, bool is_of_machine = false);
   /// Another searcher takes over what this one knows: the same, made from another spec.
   void on_change(Suggester fresh);
 

@@ -79,7 +79,8 @@ class Searcher(Policy):
         self, trial: int, iteration: int, metrics: dict[str, float | None], how: str
     ) -> None:
         """It has ended with this result (`iteration` 0: without any). `how`: ``"complete"``,
-        ``"stopped"`` before its time, or ``"failed"``."""
+        ``"stopped"`` before its time, ``"failed"``, or ``"lost"``: failed by a fault of the
+        machine, which says nothing about its config."""
 
 
 class Decision:

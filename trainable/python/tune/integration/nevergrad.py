@@ -78,6 +78,6 @@ class NevergradSearch(policy.Searcher):
     ) -> None:
         asked = self._asked.pop(trial, None)
         value = metrics.get(self.metric[0])
-        if asked is None or value is None or how == "failed":
+        if asked is None or value is None or how in ("failed", "lost"):
             return
         self._optimizer.tell(asked, value if self.mode[0] == "min" else -value)

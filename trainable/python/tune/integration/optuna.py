@@ -94,7 +94,7 @@ class OptunaSearch(policy.Searcher):
         if asked is None:
             return  # added by hand
         values = [metrics.get(name) for name in self.metric]
-        if how == "failed" or None in values:
+        if how in ("failed", "lost") or None in values:
             self._study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(asked, values)
