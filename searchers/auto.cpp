@@ -42,7 +42,7 @@ SearcherChoice choose_searcher(const PolicyContext& context) {
   if (context.objectives.empty()) return {"random", ""};  // nobody expects another one
   if (context.space.has_grid()) return {"random", "the param space has a grid to go through"};
   const std::int64_t trials = context.num_samples;
-  if (trials >= 0 && trials <= few_trials) {
+  if (trials >= 0 && trials <= few_trials && !context.knows_trials) {
     return {"sobol", std::to_string(trials) + (trials == 1 ? " trial is" : " trials are") +
                          " too few for a model: a sequence that fills the space"};
   }

@@ -10,6 +10,7 @@
 #include "searchers/suggestion.h"
 #include "tuner/core/error.h"
 #include "tuner/core/policy_state.h"
+#include "tuner/core/whole_number.h"
 #include "tuner/math/random.h"
 
 namespace tune {
@@ -39,10 +40,10 @@ class Front : public Searcher {
         random_(options_.seed) {
     if (prefers_new()) size_ = count_configs();
     std::size_t i = 0;
-    for (const auto& [config, outcome] : options_.evaluated) {
+    for (const auto& [config, outcome, how] : options_.evaluated) {
       const TrialId trial = known_trial(i++);
       searcher_->on_trial_add(trial, encode_numbers(config).dump());
-      searcher_->on_trial_end(trial, outcome, Ended::complete);
+      searcher_->on_trial_end(trial, outcome, how);
       if (prefers_new()) seen_.insert(hash_of(config));
     }
   }
@@ -282,7 +283,17 @@ void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOpt
   reader.require(rewards.is_array(), name, "a list of numbers");
   const Json values = reader.get(values_name, Json::array());
   reader.require(values.is_array(), values_name, "a list of numbers");
+  const std::string iterations_name = "evaluated_iterations";
+  const Json iterations = reader.get(iterations_name, Json::array());
+  reader.require(iterations.is_array(), iterations_name, "a list of numbers and null");
   if (!reader.is_good() || context.is_partial) return;
+  if (!iterations.empty() && iterations.size() != rewards.size()) {
+    throw OptionError("/" + iterations_name,
+                      "each of " + std::to_string(rewards.size()) +
+                          " evaluated_rewards needs the iteration at which the trial was stopped, "
+                          "or null, got " +
+                          std::to_string(iterations.size()));
+  }
   if (rewards.size() > points.size()) {
     throw OptionError("/" + name, "there are " + std::to_string(rewards.size()) + " rewards for " +
                                       std::to_string(points.size()) + " points_to_evaluate");
@@ -307,7 +318,25 @@ void read_evaluated(OptionReader& reader, const PolicyContext& context, FrontOpt
     if (expected > 0) {
       outcome.constraints = constraints_at(values[i], "/" + values_name + at, expected);
     }
-    options.evaluated.emplace_back(*std::move(config), std::move(outcome));
+    const Json stopped_at = iterations.empty() ? Json() : iterations[i];
+    const auto last = whole_number<std::int64_t>(stopped_at);
+    if (!stopped_at.is_null() && (!last || *last < 1)) {
+      throw OptionError("/" + iterations_name + at,
+                        "the iteration at which the trial was stopped, from 1, or null: it was "
+                        "trained as long as it was to; got " +
+                            shorten(stopped_at));
+    }
+    outcome.iteration = last.value_or(0);
+    options.evaluated.push_back(
+        {*std::move(config), std::move(outcome), last ? Ended::stopped : Ended::complete});
+  }
+  // Who has trained as long as it was to, has come farther than who was stopped.
+  std::int64_t farthest = 0;
+  for (const auto& known : options.evaluated) {
+    farthest = std::max(farthest, known.outcome.iteration);
+  }
+  for (auto& known : options.evaluated) {
+    if (known.how == Ended::complete) known.outcome.iteration = farthest + 1;
   }
   points.erase(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(rewards.size()));
 }

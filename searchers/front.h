@@ -40,7 +40,12 @@ struct FrontOptions {
   /// is drawn.
   std::vector<Json> points_to_evaluate;
   /// Configs that nobody has to try: whole ones, with what is known of them.
-  std::vector<std::pair<Json, Observation>> evaluated;
+  struct Known {
+    Json config;
+    Observation outcome;
+    Ended how = Ended::complete;  ///< or `stopped` at the outcome's iteration
+  };
+  std::vector<Known> evaluated;
   Duplicates duplicates = Duplicates::when_exhausted;
   /// Nothing is suggested that breaks one of those about configs alone.
   std::vector<Constraint> constraints;

@@ -268,10 +268,23 @@ Observations observations_of(const GpDimensions& dimensions, const GpData& data,
 
 /// Where to look for the most promising point.
 struct Candidates {
-  std::vector<Point> points;  ///< all over the space
-  std::vector<double> flat;   ///< the same, one after the other
-  Point best;                 ///< so far
-  std::set<Point> known;      ///< in a discrete space, not to be asked again
+  std::vector<Point> points;   ///< all over the space
+  std::vector<double> flat;    ///< the same, one after the other
+  Point best;                  ///< so far
+  std::set<Point> known;       ///< in a discrete space, not to be asked again
+  std::vector<Point> pending;  ///< in others, not to be asked beside
+
+  bool may_be_taken(const Point& point) const {
+    constexpr double beside = 0.025;  // of the ranges
+    const auto is_beside = [&](const Point& other) {
+      double square = 0;
+      for (std::size_t j = 0; j < point.size(); ++j) {
+        square += (point[j] - other[j]) * (point[j] - other[j]);
+      }
+      return square < beside * beside;
+    };
+    return !known.contains(point) && std::none_of(pending.begin(), pending.end(), is_beside);
+  }
 };
 
 Candidates candidates_of(const GpDimensions& dimensions, const SpreadPoints& spread,
@@ -291,6 +304,10 @@ Candidates candidates_of(const GpDimensions& dimensions, const SpreadPoints& spr
   if (dimensions.is_discrete()) {
     for (const auto& point : data.points) candidates.known.insert(dimensions.point_of(point));
     for (const auto& point : data.pending) candidates.known.insert(dimensions.point_of(point));
+  } else {
+    for (const auto& point : data.pending) {
+      candidates.pending.push_back(dimensions.point_of(point));
+    }
   }
   return candidates;
 }
@@ -312,7 +329,7 @@ Found most_promising(const GpDimensions& dimensions, const Candidates& candidate
   const Climb climb(dimensions, acquisition, is_allowed);
   Found top;
   const auto take = [&](const Point& point, double height) {
-    if (height > top.height && !candidates.known.contains(point)) top = {point, height};
+    if (height > top.height && candidates.may_be_taken(point)) top = {point, height};
   };
   Point from_best = candidates.best;
   const double height = climb(from_best);
@@ -382,8 +399,7 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
     fit_model(model, dimensions.size(), data.points.size(), fit);
     // What is on its way is taken to come out as expected, which makes its surroundings certain.
     for (const auto& coordinates : data.pending) {
-      const Point point = dimensions.point_of(coordinates);
-      model.add(point, model.predict(point).mean);
+      model.believe(dimensions.point_of(coordinates));
     }
     return model;
   };
@@ -391,7 +407,14 @@ std::vector<double> next_by_gp(const SearchSpace& space, const std::vector<Axis>
   const std::size_t best = observed.places[observed.best];
   GaussianProcess model = model_of(scores, fits.scores);
   const bool has_best = is_feasible(data, best);
-  Acquisition acquisition(model, has_best ? std::optional(scores[observed.best]) : std::nullopt);
+  double incumbent = scores[observed.best];
+  // What is believed to be better than the best is to be improved on as well, or the same point
+  // would promise most again. Not where it may be infeasible.
+  for (const auto& coordinates : data.pending) {
+    if (!data.constraints.empty()) break;
+    incumbent = std::max(incumbent, model.predict(dimensions.point_of(coordinates)).mean);
+  }
+  Acquisition acquisition(model, has_best ? std::optional(incumbent) : std::nullopt);
   std::vector<GaussianProcess> margins;
   margins.reserve(observed.margins.size());
   fits.constraints.resize(observed.margins.size());

@@ -296,8 +296,9 @@ int converse(AskSession& session) {
 
 int suggest_command(const SpecSource& source, const AskRequest& request) {
   const auto directory = experiment_path(request.directory);
-  const Catalogue catalogue = catalogue_to_ask(
-      directory, source.plugins, says_something(source) ? assemble_spec(source) : SpecDocument());
+  const SpecDocument document = says_something(source) ? assemble_spec(source) : SpecDocument();
+  const Catalogue catalogue =
+      warmed(catalogue_to_ask(directory, source.plugins, document), source.warm_start);
   std::optional<ExperimentSpec> spec;
   if (says_something(source)) {
     spec = spec_to_ask(source, catalogue, directory);

@@ -292,7 +292,7 @@ std::optional<ExperimentSpec> check_changes(const SpecDocument& document,
 
 int run_command(const SpecSource& source, const RunStyle& style, const std::string& resume) {
   const SpecDocument document = assemble_spec(source);
-  const Catalogue catalogue = catalogue_with(plugins_of(document));
+  const Catalogue catalogue = warmed(catalogue_with(plugins_of(document)), source.warm_start);
   auto spec = check_spec(document, catalogue);
   if (!spec) return exit_bad_input;
   const auto directory = experiment_directory(*spec);

@@ -50,6 +50,14 @@ std::string open_leaf(const SearchSpace& space, const Json& config) {
   return open;
 }
 
+/// Whether somebody has ended it before it came as far as others, so that its last value cannot be
+/// compared with theirs.
+bool was_stopped(const Trial& trial, std::int64_t longest) {
+  const bool is_by_itself = trial.ended_by == EndedBy::done || trial.ended_by == EndedBy::exit ||
+                            trial.ended_by == EndedBy::rule;
+  return trial.iteration < longest && !is_by_itself;
+}
+
 bool learns(const ExperimentSpec& spec) {
   const std::set<std::string> learns_nothing = {"random", "grid", "sobol", "latin_hypercube"};
   return !learns_nothing.contains(spec.searcher.at("type").get<std::string>());
@@ -72,6 +80,10 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
   std::set<std::string> unknown;
   std::map<std::string, std::size_t> left_out;  // by reason
   std::map<std::string, std::string> examples;  // by pointer, of what does not fit
+  std::int64_t longest = 0;
+  for (const Trial& trial : from.experiment().trials()) {
+    longest = std::max(longest, trial.iteration);
+  }
   for (const Trial& trial : from.experiment().trials()) {
     if (trial.state != TrialState::terminated && trial.state != TrialState::paused) continue;
     const auto lacks = [&](const Objective& objective) {
@@ -116,6 +128,7 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
       if (constraint.needs_metrics()) excesses.push_back(constraint.value(config, last));
     }
     known.configs.push_back(std::move(config));
+    known.stopped_at.push_back(was_stopped(trial, longest) ? Json(trial.iteration) : Json());
     auto& values = known.values.emplace_back();
     for (const auto& [metric, mode] : objectives) values.push_back(*trial.last_value(metric));
   }
@@ -129,6 +142,15 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
     known.notices.push_back(where + ": at " + pointer + ", for instance: " + sentence);
   }
   return known;
+}
+
+Catalogue warmed(Catalogue catalogue, const std::vector<std::string>& directories) {
+  if (directories.empty() || !catalogue.choose_searcher) return catalogue;
+  catalogue.choose_searcher = [choose = catalogue.choose_searcher](PolicyContext context) {
+    context.knows_trials = true;
+    return choose(context);
+  };
+  return catalogue;
 }
 
 void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directories) {
@@ -146,6 +168,8 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
   const SearchSpace space = SearchSpace::parse(spec.param_space, "/param_space", problems);
   const std::vector<Constraint> constraints = constraints_of(spec);
   Json points = Json::array(), rewards = Json::array(), excesses = Json::array();
+  Json stopped_at = Json::array();
+  bool any_stopped = false;
   std::set<std::filesystem::path> seen;
   for (const auto& directory : directories) {
     if (!seen.insert(std::filesystem::weakly_canonical(directory)).second) {
@@ -164,13 +188,23 @@ void warm_start(ExperimentSpec& spec, const std::vector<std::string>& directorie
     for (const auto& values : known.values) {
       rewards.push_back(values.size() == 1 ? Json(values[0]) : Json(values));
     }
+    for (const Json& iteration : known.stopped_at) {
+      stopped_at.push_back(iteration);
+      any_stopped |= !iteration.is_null();
+    }
     for (const auto& values : known.constraints) {
       if (!values.empty()) excesses.push_back(encode_numbers(values));
     }
   }
+  const auto given_rewards = spec.searcher.value("evaluated_rewards", Json::array()).size();
+  if (!any_stopped && !spec.searcher.contains("evaluated_iterations")) stopped_at.clear();
+  if (!stopped_at.empty() && !spec.searcher.contains("evaluated_iterations")) {
+    for (std::size_t i = 0; i < given_rewards; ++i) stopped_at.push_back(nullptr);
+  }
   // Those with rewards come first.
   for (const auto& [name, all] :
        {std::pair("points_to_evaluate", &points), std::pair("evaluated_rewards", &rewards),
+        std::pair("evaluated_iterations", &stopped_at),
         std::pair("evaluated_constraints", &excesses)}) {
     for (const Json& given : spec.searcher.value(name, Json::array())) all->push_back(given);
     if (!all->empty()) spec.searcher[name] = std::move(*all);
@@ -182,6 +216,7 @@ bool is_same_but_warmer(const ExperimentSpec& recorded, const ExperimentSpec& gi
   for (Json* const searcher : {&before, &after}) {
     searcher->erase("points_to_evaluate");
     searcher->erase("evaluated_rewards");
+    searcher->erase("evaluated_iterations");
     searcher->erase("evaluated_constraints");
   }
   return before == after;

@@ -273,12 +273,13 @@ class WarmStart(AskCase):
         self.assertEqual(self.lines("suggest", "warm"), self.lines("suggest", "hand"))
 
     def test_a_run_is_resumed_and_extended_without_the_others(self):
-        spec = self.quadratic(searcher="tpe", num_samples=2, param_space=dict(SPACE, iterations=2))
+        spec = self.quadratic(searcher="auto", num_samples=2, param_space=dict(SPACE, iterations=2))
         self.write("run.json", spec)
         again = ("run", "run.json", "--warm-start", "mine", "--resume", "auto", "--progress", "none")
         self.tune(*again)
         recorded = json.loads(self.read("results", "run", "experiment.json"))["searcher"]
         self.assertEqual(len(recorded["evaluated_rewards"]), 14)
+        self.assertEqual(recorded["type"], "gp")  # with two trials and nothing known it would be sobol
         self.assertIn("is finished", self.tune(*again).out)
         os.rename(self.path("mine"), self.path("gone"))
         self.tune("resume", "results/run", "--num-samples", "3", "--progress", "none")

@@ -53,6 +53,17 @@ TEST_CASE("What auto becomes depends on metric, space, number of trials and conc
   CHECK(choice(R"({"x": {"choice": [{"y": {"uniform": [0, 1]}}, 3]}})"_json, 100) == "gp");
 }
 
+TEST_CASE("auto learns from trials that are known beforehand, however few are to come",
+          "[searcher][unit]") {
+  const SearchSpace space = space_of(numbers(4));
+  PolicyContext context{space, {{"loss", Mode::min}}, 3, 1};
+  CHECK(choose_searcher(context).type == "sobol");
+  context.knows_trials = true;
+  CHECK(choose_searcher(context).type == "gp");
+  context.scheduler = {{"type", "asha"}};
+  CHECK(choose_searcher(context).type == "tpe");
+}
+
 TEST_CASE(
     "auto goes by the concurrency that resources allow, and by a scheduler made for a searcher",
     "[searcher][unit]") {

@@ -160,6 +160,13 @@ TEST_CASE("Points with rewards are told, and nobody has to try them", "[searcher
         "drawn");
   CHECK(refusal(discrete, R"({"evaluated_rewards": [1]})"_json) ==
         "/evaluated_rewards: there are 1 rewards for 0 points_to_evaluate");
+  Json stopped = options;
+  stopped["evaluated_iterations"] = Json::array({0});
+  CHECK(refusal(discrete, stopped).starts_with("/evaluated_iterations/0: the iteration at which"));
+  stopped["evaluated_iterations"] = Json::array({3, 4});
+  CHECK(refusal(discrete, stopped).starts_with("/evaluated_iterations: each of 1 evaluated"));
+  stopped["evaluated_iterations"] = Json::array({nullptr});
+  CHECK(refusal(discrete, stopped) == "accepted");
 }
 
 TEST_CASE("Configs that break a constraint are not suggested", "[searcher][front]") {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "searchers/coordinates.h"
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
 #include "tuner/math/gaussian_process.h"
@@ -105,6 +106,54 @@ TEST_CASE("What a failed trial has last reported teaches gp nothing", "[gp]") {
     return next_config(*searcher, 8);
   };
   CHECK(next_after(100) == next_after(-100));
+}
+
+TEST_CASE("gp does not compare what is known of one iteration with what is known of 27", "[gp]") {
+  // Early values promise much at small x; those that have trained on say that it is the other end.
+  Json points = Json::array(), rewards = Json::array(), iterations = Json::array();
+  for (int i = 0; i < 30; ++i) {
+    const double x = (i + 0.5) / 30;
+    points.push_back({{"x", x}});
+    const bool is_long = x > 0.5;
+    rewards.push_back(is_long ? 2 - x : x);
+    iterations.push_back(is_long ? Json(27) : Json(1));
+  }
+  const auto next_x = [&](const Json& known) {
+    const auto searcher = make_searcher("gp", {{"x", {{"uniform", {0, 1}}}}}, -1, known);
+    return next_config(*searcher)["x"].get<double>();
+  };
+  Json known = {{"points_to_evaluate", points}, {"evaluated_rewards", rewards}};
+  CHECK(next_x(known) < 0.5);
+  known["evaluated_iterations"] = iterations;
+  CHECK(next_x(known) > 0.5);
+}
+
+TEST_CASE("gp's suggestions that are asked for at once are spread, however sure it is of one place",
+          "[gp]") {
+  // Nothing is known of the middle, where the best is, but what is around it says so.
+  const auto searcher = make_searcher("gp", plane, -1, {{"n_candidates", 256}});
+  Random random(3);
+  std::uint32_t id = 0;
+  while (id < 30) {
+    const double x = 10 * random.uniform() - 5, y = 10 * random.uniform() - 5;
+    if (std::hypot(x, y) < 2) continue;
+    searcher->on_trial_add(TrialId(id), Json{{"x", x}, {"y", y}}.dump());
+    searcher->on_trial_end(TrialId(id++), {1, {-x * x - y * y}}, Ended::complete);
+  }
+  std::vector<Json> batch;
+  for (; id < 38; ++id) {
+    batch.push_back(next_config(*searcher, id));
+    searcher->on_trial_add(TrialId(id), batch.back().dump());
+  }
+  const SearchSpace space = space_of(plane);
+  const auto axes = axes_of(space);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      INFO(batch[i] << " and " << batch[j]);
+      CHECK(distance_between(axes, coordinates_of(space, axes, batch[i]),
+                             coordinates_of(space, axes, batch[j])) > 0.02);
+    }
+  }
 }
 
 TEST_CASE("gp learns from trials that it did not suggest", "[gp]") {

@@ -41,6 +41,8 @@ struct PolicyContext {
   std::optional<std::int64_t> max_concurrent_trials = {};
   Json scheduler = Json::object();  ///< for searchers that go with one
   std::vector<Constraint> constraints = {};
+  /// For a choice of searcher: it will be told of trials that others have tried.
+  bool knows_trials = false;
   /// Something of the above is wrong, and left out: what depends on it is not to be judged. The
   /// policy is made for its complaints alone.
   bool is_partial = false;

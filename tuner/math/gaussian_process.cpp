@@ -66,6 +66,7 @@ struct GaussianProcess::Impl {
   VectorXd weights;  ///< covariances^-1 * targets
   double noise = 0;
   double jitter = 0;
+  Index believed = 0;  ///< so many of the last have no noise
   bool is_set = false;
 
   PointColumns columns(Index count) const {
@@ -101,7 +102,8 @@ struct GaussianProcess::Impl {
     for (jitter = 0; jitter <= most_jitter * kernel->variance();
          jitter = std::max(10 * jitter, least_jitter * kernel->variance())) {
       MatrixXd more = all;
-      more.diagonal().array() += noise + jitter;
+      more.diagonal().array() += jitter;
+      more.diagonal().head(n - believed).array() += noise;
       const Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(more);
       if (cholesky.info() != Eigen::Success || !more.diagonal().allFinite()) continue;
       factor.topLeftCorner(n, n) = more;
@@ -113,6 +115,21 @@ struct GaussianProcess::Impl {
   void solve() {
     weights = triangle().solve(targets);
     transposed().solveInPlace(weights);
+  }
+
+  void add(const std::vector<double>& x, double target, double with_noise) {
+    ensure(is_set, "a Gaussian process has hyperparameters before it is asked");
+    const VectorXd row = triangle().solve(covariances(x.data()));
+    const double least = least_jitter * kernel->variance();
+    const double rest = kernel->variance() + with_noise + jitter - row.squaredNorm();
+    reserve(n);
+    factor.row(n).head(n) = row.transpose();
+    factor(n, n) = std::sqrt(std::max(rest, least));
+    points.row(n) = Eigen::Map<const VectorXd>(x.data(), points.cols()).transpose();
+    targets.conservativeResize(n + 1);
+    targets[n] = target;
+    ++n;
+    solve();
   }
 
   void reserve(Index more_than) {
@@ -246,19 +263,14 @@ std::vector<Prediction> GaussianProcess::predict_all(const std::vector<double>& 
 }
 
 void GaussianProcess::add(const std::vector<double>& x, double target) {
-  Impl& it = *impl_;
-  ensure(it.is_set, "a Gaussian process has hyperparameters before it is asked");
-  const VectorXd row = it.triangle().solve(it.covariances(x.data()));
-  const double least = least_jitter * it.kernel->variance();
-  const double rest = it.kernel->variance() + it.noise + it.jitter - row.squaredNorm();
-  it.reserve(it.n);
-  it.factor.row(it.n).head(it.n) = row.transpose();
-  it.factor(it.n, it.n) = std::sqrt(std::max(rest, least));
-  it.points.row(it.n) = Eigen::Map<const VectorXd>(x.data(), it.points.cols()).transpose();
-  it.targets.conservativeResize(it.n + 1);
-  it.targets[it.n] = target;
-  ++it.n;
-  it.solve();
+  ensure(impl_->believed == 0, "what is believed comes last");
+  impl_->add(x, target, impl_->noise);
+}
+
+void GaussianProcess::believe(const std::vector<double>& x) {
+  const double mean = predict(x).mean;
+  impl_->add(x, mean, 0);
+  ++impl_->believed;
 }
 
 }  // namespace tune

@@ -69,10 +69,13 @@ class GaussianProcess {
   /// Of many points at once, one after the other.
   std::vector<Prediction> predict_all(const std::vector<double>& points) const;
 
-  /// One more observation under the same hyperparameters; O(n^2). With the mean that is predicted
-  /// there as its target it changes no mean, and makes the surroundings more certain: so points
-  /// are taken into account whose values are on their way.
+  /// One more observation under the same hyperparameters; O(n^2).
   void add(const std::vector<double>& x, double target);
+  /// From here on the function is certain at `x`, to be what is expected there; O(n^2). That
+  /// changes no mean, and makes the surroundings more certain: so points are taken into account
+  /// whose values are on their way. One more noisy observation would do little where the noise is
+  /// large, and the same point would be the best again. No `add` comes after it.
+  void believe(const std::vector<double>& x);
 
   std::size_t size() const;
   /// What had to be added to the noise so that rounding did no harm; mostly 0.

@@ -358,8 +358,12 @@ class SpecParser {
     if (searcher.is_string()) searcher = {{"type", searcher}};
     if (!is_auto(searcher)) return;
     SearcherChoice choice{"random", ""};
-    if (catalogue_.choose_searcher && is_context_good_)
-      choice = catalogue_.choose_searcher(context);
+    if (catalogue_.choose_searcher && is_context_good_) {
+      PolicyContext told = context;
+      const Json rewards = searcher.value("evaluated_rewards", Json());
+      told.knows_trials = rewards.is_array() && !rewards.empty();
+      choice = catalogue_.choose_searcher(told);
+    }
     searcher["type"] = std::move(choice.type);
     spec_.searcher_reason = std::move(choice.reason);
   }
