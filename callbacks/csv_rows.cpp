@@ -106,11 +106,11 @@ void CsvRows::append_row(const Values& values, Append append_value) {
 CsvRows::Row CsvRows::make(TrialId trial, const Result& result) {
   fields_.fill(trial, result);
   const auto& metrics = result.metrics;
-  // Beyond, the text of an integer has digits that its double has not.
-  constexpr double largest_exact = 0x1p53;
+  // From here on an integer may have digits that its double has not: 2^53 + 1 is this one.
+  constexpr double first_inexact = 0x1p53;
   const bool are_exact =
       std::none_of(metrics.numbers.begin(), metrics.numbers.end(), [](const Metric& metric) {
-        return std::isfinite(metric.value) && std::abs(metric.value) > largest_exact;
+        return std::isfinite(metric.value) && std::abs(metric.value) >= first_inexact;
       });
   if (!metrics.has_others && are_exact) {
     append_row(metrics.numbers, [&](const Metric& metric) {

@@ -178,8 +178,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 /// Whether a double, as TensorBoard has hyperparameters, is this number.
 bool is_exact_double(const OrderedJson& number) {
-  constexpr double largest = 0x1p53;
-  return number.is_number_float() || std::abs(number.get<double>()) <= largest;
+  constexpr double first_inexact = 0x1p53;  // 2^53 + 1 is this one, too
+  return number.is_number_float() || std::abs(number.get<double>()) < first_inexact;
 }
 
 void append_hparam(std::string& out, std::string_view name, const OrderedJson& json) {

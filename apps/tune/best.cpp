@@ -29,10 +29,9 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
     return format_metric(value_of(trial, objective.metric, objective.mode, scope));
   };
   const auto best = grid.best_iteration(trial, objective);
-  const bool is_named = best && *best != trial.iteration;
   return value(Scope::all) + " at its best" +
-         (is_named ? " (iteration " + std::to_string(*best) + ")" : "") + ", " +
-         value(Scope::last) + " at the last iteration, " + std::to_string(trial.iteration);
+         (best ? " (iteration " + std::to_string(*best) + ")" : "") + ", " + value(Scope::last) +
+         " at the last iteration, " + std::to_string(trial.iteration);
 }
 
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,

@@ -13,8 +13,7 @@ namespace tune {
 /// "trial_00003"; "trial_00003, ERROR" if it has not ended well.
 std::string named_with_state(const Trial& trial);
 
-/// "0.25 at its best (iteration 7), 0.31 at the last iteration, 12"; where the best is the last, no
-/// iteration is named twice.
+/// "0.25 at its best (iteration 7), 0.31 at the last iteration, 12".
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);
 

@@ -1,5 +1,6 @@
 // `tune pull`, `tune push`, `tune fetch` and `tune remote verify`. Knows no object on a store.
-#include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
 
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
@@ -35,10 +36,32 @@ std::string checked(std::string remote) {
   return remote;
 }
 
-/// Of this process alone; not made.
-std::filesystem::path scratch_directory() {
-  return std::filesystem::temp_directory_path() / ("tune-remote-" + std::to_string(::getpid()));
-}
+/// A directory of this process alone: in one that somebody else has made under a name that can be
+/// guessed, links could lie.
+class ScratchDirectory {
+ public:
+  explicit ScratchDirectory(FileSystem& files) : files_(files) {
+    std::string name = (std::filesystem::temp_directory_path() / "tune-remote-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw file_error("cannot make a directory in", "the temporary directory", errno);
+    }
+    name_ = name;
+  }
+  ~ScratchDirectory() {
+    try {
+      files_.remove_tree(name_);
+    } catch (const Error& error) {
+      complain(error.what());
+    }
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const std::filesystem::path& name() const { return name_; }
+
+ private:
+  FileSystem& files_;
+  std::filesystem::path name_;
+};
 
 /// The last part of it, which is the experiment's name.
 std::string name_in(const std::string& remote) {
@@ -136,7 +159,8 @@ int push_command(const RemoteRequest& request) {
 int verify_remote_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
   const auto files = make_posix_file_system(Access::owner);
-  const RemoteCheck check = check_remote(*files, remote, scratch_directory(), request.reads);
+  const ScratchDirectory scratch(*files);
+  const RemoteCheck check = check_remote(*files, remote, scratch.name(), request.reads);
   if (check.is_empty) throw user_error("there is no experiment on " + remote);
   if (request.json) {
     print_json({{"remote", remote},
@@ -168,7 +192,7 @@ TakenOver take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::p
   const auto files = make_posix_file_system(Access::owner);
   if (ExperimentStore::exists(*files, directory)) return {};
   const std::string remote = remote_below(spec.remote.path, spec.name);
-  if (!is_experiment_there(*files, remote, scratch_directory())) return {};
+  if (!is_experiment_there(*files, remote, ScratchDirectory(*files).name())) return {};
   const auto place = std::filesystem::absolute(directory).lexically_normal();
   auto interrupts = std::make_unique<InterruptsNoted>();
   pull_into(remote, place, true, lease_s);

@@ -309,7 +309,7 @@ std::vector<Contestant> searchers_of(const std::string& list) {
 Options parse(int argc, char** argv) {
   Options options;
   for (const auto& [name, factory] : built_in_catalogue().searchers) {
-    if (name != "grid") options.searchers.push_back({name, {{"type", name}}});
+    if (name != "grid" && name != "program") options.searchers.push_back({name, {{"type", name}}});
   }
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];

@@ -101,8 +101,7 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
       "0:00:01 trial_00000 saved checkpoint 1 at iteration 1\n"
       "0:00:10 2 running, 0 waiting, 0 finished, 0 failed of 3 | 0.3 results/s | cpu 4/8, gpu 1/2 "
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
-      "0:00:11 trial_00000 failed in attempt 1 and will be tried again: exit code 1: [2J bad "
-      "luck\n"
+      "0:00:11 trial_00000 failed in attempt 1 and will be tried again: exit code 1: [2J bad\n"
       "0:00:11 trial_00000 started, attempt 2, from iteration 1: lr=0.1\n"
       "0:00:11 notice: the disk is nearly full\n"
       "0:00:11 trial_00001 finished at iteration 2, loss NaN (exit)\n"
@@ -111,7 +110,7 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
       "trial        state       iteration  best loss  checkpoint  config\n"
       "trial_00001  TERMINATED          2       0.25           -  lr=0.2\n"
-      "trial_00000  ERROR               1        0.3           1  lr=0.1\n");
+      "trial_00000  ERROR               1        0.5           1  lr=0.1\n");
 }
 
 TEST_CASE("The console counts routine lines that come too fast, but shows every failure",

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tests/support/catch.h"
 
@@ -48,7 +49,8 @@ std::vector<EventBody> one_of_each() {
       CheckpointsDropped{TrialId{1}, {1, 2}},
       CheckpointDamaged{TrialId{1}, 3, "a\nb"},
       AttemptEnded{TrialId{1}, 2, Outcome::failed, "it died", true, 1700000001.5},
-      AttemptEnded{TrialId{1}, 3, Outcome::failed, "the disk is full", false, 0, true},
+      AttemptEnded{TrialId{1}, 3, Outcome::failed, "the disk is full", false, 0, EndedBy::exit,
+                   true},
       StopRequested{"enough", true},
       CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
       SessionEnded{"finished"},
@@ -98,16 +100,17 @@ TEST_CASE("Who ended a trial is read from the record, or from the sentence of an
 
 TEST_CASE("Every kind of event reads back as it was written", "[event]") {
   const auto bodies = one_of_each();
-  REQUIRE(bodies.size() == std::variant_size_v<EventBody>);
+  std::set<std::size_t> kinds;
+  for (const EventBody& body : bodies) kinds.insert(body.index());
+  REQUIRE(kinds.size() == std::variant_size_v<EventBody>);
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     CAPTURE(i);
-    REQUIRE(bodies[i].index() == i);
     const std::string written = text_of({i + 1, 1700000000.25, bodies[i]});
     CHECK(written.find('\n') == std::string::npos);
     CHECK(Json::accept(written));
     const Event read = parse_event(written);
     CHECK(read.number == i + 1);
-    CHECK(read.body.index() == i);
+    CHECK(read.body.index() == bodies[i].index());
     CHECK(text_of(read) == written);
   }
 }

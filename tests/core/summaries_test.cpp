@@ -256,7 +256,7 @@ TEST_CASE(
     "However trials fail, pause, are cloned and find checkpoints damaged, what they have come to "
     "is what their rows say",
     "[summaries]") {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 25; ++seed) {
     const bool damages = seed % 2 == 1;
     CAPTURE(seed);
     std::mt19937 random(seed);

@@ -287,7 +287,7 @@ class Features(DriverCase):
     def test_a_trial_is_forked_from_a_process_that_has_its_modules(self):
         os.makedirs(self.path("lib"), exist_ok=True)
         self.write("lib/heavy.py", "import os\nPID = os.getpid()\n")
-        self.run_spec({}, num_samples=2, max_concurrent_trials=1, trainable={
+        self.run_spec({}, num_samples=2, max_concurrent_trials=1, reuse_processes=False, trainable={
             "preload": ["heavy"], "env": {"PYTHONPATH": self.path("lib") + os.pathsep + PACKAGE}})
         who = [self.results(trial)[-1]["who"] for trial in (0, 1)]
         self.assertEqual(who[0]["preloaded_by"], who[1]["preloaded_by"])

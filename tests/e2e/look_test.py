@@ -57,7 +57,7 @@ class Status(Look):
     def test_is_readable_too(self):
         out = self.tune("status", "results/spec/").out
         self.assertIn("5 TERMINATED", out)
-        self.assertIn("trial_00000, loss 0.1 at its best, 0.8 at the last iteration, 3", out)
+        self.assertIn("trial_00000, loss 0.1 at its best (iteration 1), 0.8 at the last iteration, 3", out)
         self.assertNotIn("\033", out)
 
 

@@ -117,7 +117,7 @@ TEST_CASE("A fetch is one for all who wait, and what came wrong is fetched three
     shelf.arrive(1, "x");
     CHECK(shelf.mirror.fetches == std::vector{1, 1, 1});
     REQUIRE(answers.size() == 2);
-    CHECK(answers[0].find("far:/place-1") == 0);
+    CHECK(answers[0].find("far:/trial_00000/checkpoint_000001.3f9c") == 0);
     CHECK(shelf.evicted() == std::vector{1});
   }
   SECTION("the remote has lost it") {

@@ -130,7 +130,8 @@ TEST_CASE("A callback's state that could not be read back costs that callback on
 TEST_CASE("An iteration that cannot be counted is refused as what it is", "[loop][values]") {
   Harness harness;
   harness.trials = 1;
-  harness.program.step = [](const Json&, std::int64_t) {
+  harness.program.step = [](const Json&, std::int64_t iteration) {
+    if (iteration == 1) return FakeStep{.metrics = R"({"loss":1})"};
     return FakeStep{.metrics = R"({"loss":1,"training_iteration":1e16})"};
   };
   (void)harness.run();

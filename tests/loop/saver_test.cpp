@@ -173,7 +173,8 @@ TEST_CASE("What is damaged here and whole on the remote is fetched, once for all
     const auto aside = desk.checkpoints.begin({one, 2}, 0);
     desk.files.put(aside / "state", content);
     desk.files.put(paths::manifest(aside), manifest);
-    write_evicted(desk.files, desk.checkpoints.locate({one, 2}), {{"far:", "place-2"}, manifest});
+    write_evicted(desk.files, desk.checkpoints.locate({one, 2}),
+                  {*desk.mirror.place({one, 2}), manifest});
     desk.mirror.news.fetched.push_back({{one, 2}, ""});
     desk.saver.look_at_mirror();
     settle();

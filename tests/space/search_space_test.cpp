@@ -194,6 +194,7 @@ TEST_CASE("An expression does not round integers of 64 bits", "[search_space][un
       "cannot evaluate /x = 'seed / 2': 'seed' is beyond 2^53, and only + - * and whole quotients "
       "of whole numbers within 64 bits are exact there");
   CHECK(x("seed / 2", 5).get<double>() == 2.5);
+  CHECK(x("seed / 2", (std::int64_t{1} << 53) + 1).is_string());
 }
 
 TEST_CASE("Expressions may need each other in any order", "[search_space][unit]") {

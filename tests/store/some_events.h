@@ -12,15 +12,15 @@
 
 namespace tune {
 
-inline void append_events(ExperimentStore& store, std::uint64_t first, std::uint64_t last) {
-  for (std::uint64_t n = first; n <= last; ++n) {
+inline void append_events(ExperimentStore& store, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t n = from; n <= to; ++n) {
     store.append({n, 1000.5, StopRequested{"event " + std::to_string(n)}});
   }
 }
 
-inline std::vector<std::uint64_t> numbers(std::uint64_t first, std::uint64_t last) {
-  std::vector<std::uint64_t> all(last + 1 - first);
-  std::iota(all.begin(), all.end(), first);
+inline std::vector<std::uint64_t> numbers(std::uint64_t from, std::uint64_t to) {
+  std::vector<std::uint64_t> all(to + 1 - from);
+  std::iota(all.begin(), all.end(), from);
   return all;
 }
 

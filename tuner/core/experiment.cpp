@@ -284,8 +284,8 @@ void Experiment::note_end(Trial& trial, const ResultReported& event) const {
     trial.why = stop_reason_;
   } else {
     trial.ended_by = decision.by_rule ? EndedBy::rule : EndedBy::scheduler;
-    // One that comes once more to where it had lost, has the reason that it had.
-    if (trial.end_iteration == 0 || !decision.why.empty()) trial.why = decision.why.words();
+    // One that comes once more to where it was to end, has the reason that it had.
+    if (trial.end_iteration != trial.iteration) trial.why = decision.why.words();
   }
 }
 

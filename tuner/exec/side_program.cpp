@@ -3,6 +3,7 @@
 #include "tuner/exec/side_program.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <future>
 #include <utility>
 
@@ -25,6 +27,13 @@
 
 namespace tune {
 
+namespace {
+
+/// What is stuck in the kernel does not end at all.
+constexpr std::chrono::seconds end_patience{5};
+
+}  // namespace
+
 class SideProgram::Running {
  public:
   explicit Running(Options options)
@@ -32,9 +41,9 @@ class SideProgram::Running {
         path_(std::move(options.log)),
         most_log_bytes_(options.most_log_bytes),
         groups_(options.groups),
-        launcher_(process_wide_.descriptors_before(), [this](LaunchId, LaunchOutcome outcome) {
-          outcome_.set_value(std::move(outcome));
-        }) {
+        launcher_(
+            process_wide_.descriptors_before(), servers_,
+            [this](LaunchId, LaunchOutcome outcome) { outcome_.set_value(std::move(outcome)); }) {
     LaunchSpec spec;
     spec.argv = std::move(options.argv);
     spec.environment = std::move(options.environment);
@@ -64,7 +73,14 @@ class SideProgram::Running {
   ~Running() {
     if (!process_) return;
     const pid_t pid = process_->pid();
-    process_.reset();
+    process_->signal(SIGKILL);
+    // The rest of its group dies after it, and is to be reaped too.
+    const auto until = std::chrono::steady_clock::now() + end_patience;
+    while (!(process_->ended() && process_->clear()) && std::chrono::steady_clock::now() < until) {
+      pollfd ended{process_->pidfd(), POLLIN, 0};
+      if (::poll(&ended, 1, 100) > 0) ::poll(nullptr, 0, 1);
+    }
+    process_->let_go();
     end_launched(word_);
     if (groups_ != nullptr) groups_->remove(pid, start_ticks_);
   }
@@ -117,6 +133,7 @@ class SideProgram::Running {
   off_t log_begin_ = 0;
   ProcessWide process_wide_;  ///< what it leaves behind becomes this process's
   std::promise<LaunchOutcome> outcome_;
+  LivingServers servers_;  ///< none: it is never forked from one
   Launcher launcher_;
   std::optional<Process> process_;  ///< ends before the thread that has started it
   FileDescriptor socket_;

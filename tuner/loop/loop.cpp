@@ -86,8 +86,8 @@ void Loop::end_by_fault(const std::string& reason) {
       ledger_.write();
       ledger_.sync_if_due();
       if (ledger_.is_settled()) break;
-      // What else was under way would act on trials that have ended. Before the wait: whoever was to
-      // be woken by it may have been woken long ago.
+      // What else was under way would act on trials that have ended. Before the wait: whoever was
+      // to be woken by it may have been woken long ago.
       if (workers_.run_completions(Lane::journal) > 0) continue;
       wakeups_.clear();
       executor_.wait(ledger_.deadline(), wakeups_);
@@ -225,7 +225,8 @@ void Loop::carry_out_orders() {
     const TrialState state = experiment.trial(id).state;
     const bool comes_too_late = is_final(state) || (state == TrialState::running && order->exploit);
     if (comes_too_late) {
-      // Whoever has ended need not be stopped: others may wait behind it. Else asked again next turn.
+      // Whoever has ended need not be stopped: others may wait behind it. Else asked again next
+      // turn.
       if (order->exploit || late == id) break;
       late = id;
       policies_.scheduler->on_order(experiment.trial(id));

@@ -33,8 +33,8 @@ std::string line_of(const Json& json) {
 }
 
 /// The object in the line if that is whole and of `kind`.
-std::optional<Json> object_in(std::string_view text, const char* kind, std::uint64_t most_bytes) {
-  if (text.size() > most_bytes || !text.ends_with('\n')) return std::nullopt;
+std::optional<Json> object_in(std::string_view text, const char* kind, std::uint64_t limit_bytes) {
+  if (text.size() > limit_bytes || !text.ends_with('\n')) return std::nullopt;
   text.remove_suffix(1);
   const auto line = journal_line_text(text);
   if (!line) return std::nullopt;
@@ -53,9 +53,9 @@ std::optional<Json> object_in(std::string_view text, const char* kind, std::uint
 
 /// What does not say what it must is damaged.
 template <class Read>
-auto read_object(const std::string& text, const char* kind, std::uint64_t most_bytes,
+auto read_object(const std::string& text, const char* kind, std::uint64_t limit_bytes,
                  const Read& read) -> std::optional<decltype(read(Json()))> {
-  const auto json = object_in(text, kind, most_bytes);
+  const auto json = object_in(text, kind, limit_bytes);
   if (!json) return std::nullopt;
   try {
     return read(*json);

@@ -194,10 +194,9 @@ std::optional<std::string> damage_of(FileSystem& files, const CheckpointMarker& 
 }
 
 /// Whether it is what is there that is wrong, and not the way to it.
-bool is_of_what_is_there(const RemoteError& error) {
-  using Kind = RemoteError::Kind;
-  return error.kind() == Kind::missing || error.kind() == Kind::damaged ||
-         error.kind() == Kind::too_large || error.kind() == Kind::other;
+bool is_of_what_is_there(RemoteError::Kind kind) {
+  return kind == RemoteError::Kind::missing || kind == RemoteError::Kind::damaged ||
+         kind == RemoteError::Kind::too_large || kind == RemoteError::Kind::other;
 }
 
 /// Downloads a checkpoint to `to`, which it is whole in when nothing is answered. Its links are
@@ -208,7 +207,7 @@ std::optional<std::string> get_checkpoint(FileSystem& files, RemoteStore& store,
   try {
     store.get_tree(marker.directory, to, marker.bytes());
   } catch (const RemoteError& error) {
-    if (!is_of_what_is_there(error)) throw;
+    if (!is_of_what_is_there(error.kind())) throw;
     return error.what();
   }
   const std::string manifest = manifest_in(files, marker, to);
@@ -451,7 +450,6 @@ bool is_experiment_there(FileSystem& files, const std::string& root, const path&
   const bool is_first_alone = markers.size() == 1 && markers.front() == StateMarkerName{1, 1};
   if (!is_first_alone) return !markers.empty();
   const auto text = store.get_text(state_marker_name(1, 1), most_state_marker_bytes);
-  files.remove_tree(scratch);
   return text && parse_state_marker(*text, markers.front()).has_value();
 }
 
@@ -498,7 +496,6 @@ RemoteCheck check_remote(FileSystem& files, const std::string& root, const path&
   for (const auto& name : directories) {
     if (!all.contains(checkpoint_marker_name(name))) check.unmarked.push_back(name);
   }
-  files.remove_tree(scratch);
   return check;
 }
 

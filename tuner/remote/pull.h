@@ -45,7 +45,7 @@ void give_back(FileSystem& files, const std::string& root,
                const std::filesystem::path& directory) noexcept;
 
 /// Whether an experiment's state was ever put on the remote; whether one is whole is not looked at.
-/// `scratch`: a directory that is removed. RemoteError if that cannot be told.
+/// `scratch`: a directory of the caller's alone. RemoteError if that cannot be told.
 bool is_experiment_there(FileSystem& files, const std::string& root,
                          const std::filesystem::path& scratch);
 
@@ -57,7 +57,8 @@ struct RemoteCheck {
   std::vector<std::string> unmarked;  ///< directories without a marker: being put up, or garbage
   std::vector<std::string> damage;    ///< sentences
 };
-/// Compares sizes; with `reads`, every byte, by way of `scratch`, a directory that is removed.
+/// Compares sizes; with `reads`, every byte, by way of `scratch`, a directory of the caller's
+/// alone.
 RemoteCheck check_remote(FileSystem& files, const std::string& root,
                          const std::filesystem::path& scratch, bool reads);
 

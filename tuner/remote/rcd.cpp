@@ -150,9 +150,11 @@ void Rcd::start(std::optional<std::uint64_t> bytes_per_s) {
                "--no-check-dest", "--no-traverse", "--s3-no-check-bucket",
                // Logs grow while they are read; links are in the manifest.
                "--local-no-check-updated", "--skip-links",
-               // Whatever the environment says: an object makes no link on this disk, and no link
-               // on this disk goes up as what it leads to.
-               "--links=false", "--copy-links=false",
+               // Whatever the environment says: of an object comes its content, under a name below
+               // where it goes; it makes no link and says nothing of modes and owners. No link on
+               // this disk goes up as what it leads to.
+               "--links=false", "--copy-links=false", "--metadata=false",
+               "--local-encoding=Slash,Dot",
                // Who retries is the caller, who can tell somebody.
                "--retries=1", "--low-level-retries=2", "--timeout=30s", "--contimeout=10s",
                "--transfers=4", "--checkers=8", "--use-json-log=false", "--log-level=NOTICE"};

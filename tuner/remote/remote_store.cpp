@@ -113,19 +113,19 @@ void RemoteStore::get(const std::string& name, const path& file, std::uint64_t b
 }
 
 std::optional<std::string> RemoteStore::get_text(const std::string& name,
-                                                 std::uint64_t most_bytes) {
+                                                 std::uint64_t limit_bytes) {
   files_.make_directories(staging_);
   const path file = staging_ / ("got-" + std::to_string(++staged_));
   files_.remove_file(file);
   try {
-    get(name, file, most_bytes);
+    get(name, file, limit_bytes);
   } catch (const RemoteError& error) {
     if (error.kind() == Kind::missing) return std::nullopt;
     if (error.kind() == Kind::too_large) return std::string();
     throw;
   }
   const auto there = files_.entry(file);
-  const bool is_short = there && there->is_regular && there->bytes <= most_bytes;
+  const bool is_short = there && there->is_regular && there->bytes <= limit_bytes;
   std::string text = is_short ? files_.read(file) : std::string();
   files_.remove_file(file);
   return text;

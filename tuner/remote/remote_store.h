@@ -30,9 +30,9 @@ class RemoteStore {
 
   void put(const std::filesystem::path& file, const std::string& name);
   void put_text(std::string_view text, const std::string& name);
-  /// Nothing if there is no such object. What is longer than `most_bytes` nobody here has put
+  /// Nothing if there is no such object. What is longer than `limit_bytes` nobody here has put
   /// there: an empty text, of which at most some times as much is taken.
-  std::optional<std::string> get_text(const std::string& name, std::uint64_t most_bytes);
+  std::optional<std::string> get_text(const std::string& name, std::uint64_t limit_bytes);
   /// The sizes of all objects in `directory` by their names in it; with `recursive`, below it too.
   /// A directory that is not there is empty.
   std::map<std::string, std::uint64_t> list(const std::string& directory, bool recursive);

@@ -209,7 +209,7 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
     }
     all_integers = all_integers && !input->is_number_float();
     const auto number = decode_number(*input);
-    if (!input->is_number_float() && std::abs(*number) > largest_exact) rounded = name;
+    if (!input->is_number_float() && std::abs(*number) >= largest_exact) rounded = name;
     return number;
   });
   if (!value) return std::nullopt;

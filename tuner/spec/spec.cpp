@@ -87,17 +87,15 @@ class SpecParser {
     parse_failures(top_, spec_, problems_);
     parse_remote();
 
-    parse_policies({space,
-                    std::move(objectives),
-                    spec_.num_samples,
-                    spec_.seed,
-                    {},
-                    spec_.resources,
-                    spec_.resources_per_trial,
-                    spec_.max_concurrent_trials,
-                    Json::object(),
-                    std::move(constraints),
-                    !is_context_good_});
+    parse_policies({.space = space,
+                    .objectives = std::move(objectives),
+                    .num_samples = spec_.num_samples,
+                    .seed = spec_.seed,
+                    .resources = spec_.resources,
+                    .resources_per_trial = spec_.resources_per_trial,
+                    .max_concurrent_trials = spec_.max_concurrent_trials,
+                    .constraints = std::move(constraints),
+                    .is_partial = !is_context_good_});
     check_plain(top_, spec_);
     if (base_ != nullptr) check_config_names(spec_, problems_);
     return std::move(spec_);

@@ -110,8 +110,8 @@ class Decision:
 class Scheduler(Policy):
     """Says which trials go on. It is asked for each result, and all trials wait for the answer."""
 
-    #: While it is asked: the trial has reported this iteration before, and repeats it because it was
-    #: restored from a checkpoint.
+    #: While it is asked: the trial has reported this iteration before, and repeats it because it
+    #: was restored from a checkpoint.
     again: bool = False
 
     def on_trial_start(self, trial: int, iteration: int) -> None:

@@ -29,8 +29,8 @@ class Result:
     state: str  #: ``"TERMINATED"``, ``"ERROR"``, ``"PAUSED"``, ``"PENDING"``, ``"RUNNING"``
     checkpoint: Checkpoint | None = None  #: the latest
     error: str | None = None  #: the last failure, in a sentence
-    #: Of what `ResultGrid.get_best_result` answers: the metrics of the trial's best result, all of one
-    #: iteration, and which that is; empty, None: they were not asked for, or ``json`` was off.
+    #: Of what `ResultGrid.get_best_result` answers: the metrics of the trial's best result, all of
+    #: one iteration, and which that is; empty, None: not asked for, or ``json`` was off.
     best_metrics: dict[str, Any] = field(default_factory=dict, compare=False)
     best_iteration: int | None = field(default=None, compare=False)
 
@@ -284,7 +284,10 @@ class ResultGrid:
         )
         nans = sum(isinstance(each, float) and not math.isfinite(each) for each in ends)
         if nans and not any(_metric(each.metrics, name) is not None for each in self._results):
-            return f"{said}: {nans} of {len(self)} trials came to NaN or infinity, which is never the best"
+            return (
+                f"{said}: {nans} of {len(self)} trials came to NaN or infinity, "
+                "which is never the best"
+            )
         if self.errors and not any(each.metrics for each in self._results):
             return f"{said}; {len(self.errors)} trials have failed, the first: {self.errors[0]}"
         return said
