@@ -103,7 +103,7 @@ struct GaussianProcess::Impl {
          jitter = std::max(10 * jitter, least_jitter * kernel->variance())) {
       MatrixXd more = all;
       more.diagonal().array() += jitter;
-      more.diagonal().head(n - believed).array() += noise;
+      for (Index i = 0; i < n - believed; ++i) more(i, i) += noise;
       const Eigen::LLT<Eigen::Ref<MatrixXd>> cholesky(more);
       if (cholesky.info() != Eigen::Success || !more.diagonal().allFinite()) continue;
       factor.topLeftCorner(n, n) = more;
