@@ -39,6 +39,7 @@ TEST_CASE(
 }
 
 TEST_CASE("What keeps a port from being reserved is said as it is", "[port]") {
+#ifndef TUNE_SANITIZED  // whose own look at an object's type needs a descriptor
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit none{0, before.rlim_max};
@@ -53,6 +54,7 @@ TEST_CASE("What keeps a port from being reserved is said as it is", "[port]") {
   CHECK(said ==
         "cannot reserve a port for its ranks to meet at: socket: Too many open files (of the "
         "driver: see ulimit -n)");
+#endif
   CHECK(std::string(no_port("bind", EADDRINUSE).what()) ==
         "cannot reserve a port for its ranks to meet at: bind: Address already in use (no port is "
         "free: see net.ipv4.ip_local_port_range)");
