@@ -416,7 +416,7 @@ class WhoeverCanWriteThere(RemoteCase):
         with open(place, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def put_checkpoint(self, index, links, marked_links=(), **marked):
+    def put_checkpoint(self, index, links, marked_links=(), /, **marked):
         """A checkpoint with a file, and whatever links; all its checksums are right."""
         directory = f"trial_00000/checkpoint_{index:06}.3f9c"
         content = self.line("weights")
@@ -591,7 +591,9 @@ class TwoMachines(RemoteCase):
                     time.sleep(after_s)
                     other.send_signal(wish)
                     self.finish(other, 130)
-                    self.assertTrue(self.lease()["released"], self.read("said"))
+                    # A store on a disk has no lease where rclone was told to stop while it wrote one.
+                    is_there = os.path.exists(os.path.join(self.far, "spec", "LEASE.json"))
+                    self.assertTrue(not is_there or self.lease()["released"], self.read("said"))
 
     def test_a_store_that_is_not_mounted_any_more_is_waited_for_and_gets_nothing(self):
         self.killed()
