@@ -58,8 +58,8 @@ class SideProgram::Running {
     launcher_.launch(LaunchId{1}, std::move(spec));
     LaunchOutcome outcome = outcome_.get_future().get();
     if (path_.empty()) ::unlink(unnamed.c_str());
-    if (auto* const failed = std::get_if<NotLaunched>(&outcome)) {
-      throw user_error(std::move(failed->reason));
+    if (const auto* const failed = std::get_if<NotLaunched>(&outcome)) {
+      throw user_error(failed->reason);
     }
     auto& spawned = std::get<Spawned>(outcome);
     process_.emplace(std::move(spawned.process));
