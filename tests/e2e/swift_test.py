@@ -81,6 +81,7 @@ class OnSwift(DriverCase):
         self.wait_until_said("status code: 503")  # that is what Swift says when it is full
         self.swift.make_room()
         self.wait_until_well()
+        self.wait_until_trained()  # what is in status.json is said by the driver's loop, a moment later
 
     def without_times(self, directory):
         rows = {}

@@ -147,7 +147,8 @@ TEST_CASE("gp finds the best that a constraint allows", "[gp]") {
   CHECK(inside > 4);
 }
 
-TEST_CASE("gp doubts its model where that expects nothing more, and leaves local minima", "[gp]") {
+TEST_CASE("gp doubts its model where that expects nothing more, and leaves local minima",
+          "[gp][minutes]") {
   // Ackley's function: a funnel with dents all over.
   const auto loss = [](const Json& config) {
     double square = 0, waves = 0;

@@ -90,7 +90,7 @@ TEST_CASE("Every scheduler gives the same answers to the same seed", "[scheduler
 
 TEST_CASE(
     "Every scheduler has the same future after saving and loading, and asking leaves no trace",
-    "[scheduler][contract]") {
+    "[scheduler][contract][minutes]") {
   for (const auto& [name, make] : all_schedulers()) {
     INFO(name);
     World once = world_of(make, 60, 4);
@@ -105,7 +105,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A copy of every scheduler saves what it was, and the scheduler goes on as without",
-          "[scheduler][contract]") {
+          "[scheduler][contract][minutes]") {
   for (const auto& [name, make] : all_schedulers()) {
     INFO(name);
     World alone = world_of(make, 150, 20);
@@ -121,7 +121,7 @@ TEST_CASE("A copy of every scheduler saves what it was, and the scheduler goes o
 }
 
 TEST_CASE("No scheduler stalls, whatever fails, ends or is stopped at any moment",
-          "[scheduler][contract]") {
+          "[scheduler][contract][minutes]") {
   for (const auto& [name, make] : all_schedulers()) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       INFO(name << ", seed " << seed);

@@ -273,7 +273,8 @@ TEST_CASE("The time budget of a spec ends a simulation in virtual time") {
   CHECK(all.trials().size() == Approx(3600.0 / 30 * 2).margin(2));
 }
 
-TEST_CASE("A time budget that no sum of numbers hits exactly ends a simulation all the same") {
+TEST_CASE("A time budget that no sum of numbers hits exactly ends a simulation all the same",
+          "[minutes]") {
   double budget_s = 3000;
   for (int i = 0; i < 8; ++i) {
     budget_s = std::nextafter(budget_s, 4000);
