@@ -266,12 +266,15 @@ void add_init(CLI::App& app, Line& line) {
       add_command(app, "init", "Write a commented spec to start from",
                   "  tune init\n  tune init digits.json\n  tune init - > digits.json\n"
                   "  tune init --from train.py --metric val_loss --mode min\n"
-                  "  tune init --from train.py mnist.json -- --data mnist\n");
+                  "  tune init --from train.py mnist.json -- --data mnist\n"
+                  "  tune init --from sweep.yaml\n");
   init->add_option("FILE", request.file, "The file to write, -: standard output")
       ->capture_default_str();
-  init->add_option("--from", request.from,
-                   "A program that knows nothing of tune: it is run with --help, and the options "
-                   "that it names are proposed as hyperparameters")
+  init->add_option(
+          "--from", request.from,
+          "A program that knows nothing of tune: it is run with --help, and the options "
+          "that it names are proposed as hyperparameters; or a sweep of W&B or an experiment of "
+          "Katib, FILE.yaml, that is written as a spec")
       ->type_name("PROGRAM");
   init->add_option("--metric", request.metric,
                    "With --from: the metric that it prints and that counts")

@@ -12,12 +12,14 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/program_help.h"
+#include "apps/tune/sweep_file.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/plain/domain_guess.h"
 #include "tuner/plain/help_reader.h"
 #include "tuner/space/domain.h"
+#include "tuner/spec/sweep_spec.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
@@ -464,6 +466,21 @@ std::string proposed_spec(const InitRequest& request) {
   return spec_text(proposal, request, mode);
 }
 
+/// Of another tool, which keeps a search in such a file.
+bool is_sweep_file(const std::string& file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml");
+}
+
+SweepSpec spec_of_file(const InitRequest& request) {
+  for (const auto& [name, is_given] :
+       {std::pair("--metric", !request.metric.empty()), std::pair("--mode", !request.mode.empty()),
+        std::pair("what stands behind '--'", !request.arguments.empty())}) {
+    if (is_given)
+      throw user_error(std::string(name) + " is for programs: " + request.from + " says it");
+  }
+  return spec_of_sweep(read_sweep_file(request.from), request.from);
+}
+
 void refuse_to_overwrite(const std::string& file) {
   throw user_error(file + " exists already and is left as it is: give another name");
 }
@@ -486,14 +503,20 @@ int init_command(const InitRequest& request) {
   if (!is_shown && fs::exists(fs::symlink_status(request.file, ignored))) {
     refuse_to_overwrite(request.file);
   }
-  const std::string text = is_about_program ? proposed_spec(request) : std::string(starter);
+  SweepSpec spec;
+  if (is_sweep_file(request.from)) {
+    spec = spec_of_file(request);
+  } else {
+    spec.text = is_about_program ? proposed_spec(request) : std::string(starter);
+  }
   if (is_shown) {
-    print_data(text);
+    print_data(spec.text);
     return exit_ok;
   }
   const auto files = make_posix_file_system();
-  if (!files->create_exclusive(request.file, text)) refuse_to_overwrite(request.file);
+  if (!files->create_exclusive(request.file, spec.text)) refuse_to_overwrite(request.file);
   const std::string word = shell_word(request.file);
+  for (const std::string& loss : spec.losses) print("not the same: " + clean_text(loss) + "\n");
   print("wrote " + request.file + "; edit it, then: tune validate " + word + "; tune preview " +
         word + "; tune run " + word + "\n");
   return exit_ok;

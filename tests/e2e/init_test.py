@@ -175,6 +175,41 @@ class Init(Case):
         self.assertIn("there is no file", self.refused("init", "--from", "none.py"))
         self.assertIn("is no program", self.refused("init", "--from", self.write("data.txt", "x")))
 
+    def test_a_sweep_of_another_tool_becomes_a_spec_that_is_right(self):
+        self.write("fit.py", "print('val_loss: 0.5')\n")
+        self.write("sweep.yaml", """
+program: fit.py
+method: random
+metric: {name: val_loss, goal: minimize}
+defaults: &bounds {min: 1, max: 4}
+parameters:
+  lr: {distribution: log_uniform_values, min: 1e-4, max: .1}
+  layers:
+    <<: *bounds
+  name: {values: ["1", one, true, null]}
+  odd: {distribution: beta, a: 1, b: 2}
+run_cap: 3
+""")
+        out = self.tune("init", "--from", "sweep.yaml", "made.json").out
+        self.assertEqual(self.spec("made.json")["param_space"],
+                         {"lr": {"loguniform": [1e-4, 0.1]}, "layers": {"randint": [1, 5]},
+                          "name": {"choice": ["1", "one", True, None]}})
+        self.assertIn("not the same: odd is left out", out)
+        self.assertIn("not the same: defaults is left out", out)
+        self.assertEqual(self.tune("validate", "made.json").err, "")
+        self.tune("run", "made.json")
+        self.assertEqual(len(self.json("ls", "results/made")), 3)
+
+    def test_a_file_that_is_no_sweep_is_refused(self):
+        for text, words in [("a: [1, 2", "is no YAML"), ("[" * 100 + "]" * 100, "deeper than 64 levels"),
+                            ("a: 1\na: 2", 'has the key "a" a second time'), ("a: 1", "neither a sweep of W&B"),
+                            ("a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+                                f"{b}: &{b} [{', '.join(['*' + a] * 10)}]\n" for a, b in zip("abcdef", "bcdefg")),
+                             "more than 100,000 values"), ("", "0 documents"), ("? {a: 1}\n: 2", "a key that is no text")]:
+            self.write("sweep.yaml", text)
+            self.assertIn(words, self.refused("init", "--from", "sweep.yaml"), text[:40])
+        self.assertIn("cannot read none.yaml", self.refused("init", "--from", "none.yaml"))
+
     def test_an_option_called_like_a_domain_is_no_hyperparameter(self):
         self.write("train.py", TRAIN.replace("--dropout", "--uniform").replace("dropout", "uniform"))
         self.tune("init", "--from", "train.py")

@@ -19,8 +19,8 @@ constexpr const char* share =
 std::string meant(const Json& json, const std::string& key = "x") {
   const auto form = foreign_form(key, json);
   if (!form) return "none";
-  const std::string what = form->write.empty() ? "nothing, " + form->note : form->write;
-  const bool has_note = !form->write.empty() && !form->note.empty();
+  const std::string what = !form->domain ? "nothing, " + form->note : form->text();
+  const bool has_note = form->domain && !form->note.empty();
   return form->tool + ": " + what + (has_note ? "; " + form->note : "");
 }
 

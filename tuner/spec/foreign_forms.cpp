@@ -266,20 +266,21 @@ class Conversion {
     // What is not right there is not right here.
     std::vector<Problem> problems;
     const bool is_domain = parse_domain(domain, "", problems).has_value() && problems.empty();
-    form_.write = is_domain ? domain.dump() : R"({"uniform":["LOWER","UPPER"]})";
+    form_.domain = is_domain ? domain : Json{{"uniform", {"LOWER", "UPPER"}}};
     form_.note = std::move(note);
     return true;
   }
 
   /// An expression over a hyperparameter of its own.
   bool write_over(const std::string& expression, const char* name, const Json& domain) {
-    form_.write =
-        Json{{"expr", expression}}.dump() + " beside " + Json(name).dump() + ": " + domain.dump();
+    form_.domain = Json{{"expr", expression}};
+    form_.beside = name;
+    form_.beside_domain = domain;
     return true;
   }
 
   std::optional<ForeignForm> none(const std::string& why) {
-    form_.write.clear();
+    form_.domain.reset();
     form_.note = why;
     return form_;
   }
@@ -321,7 +322,7 @@ class Conversion {
         return write({{"choice", {true, false}}});
       case Draws::constant:
         if (!has("value")) return false;
-        form_.write = at("value").dump();
+        form_.domain = at("value");
         return true;
       case Draws::none:
         break;
@@ -505,8 +506,9 @@ std::optional<ForeignForm> katib(const Json& object) {
   const std::string distribution = text_at(space, "distribution");
   if (distribution == "logUniform") arguments["log"] = true;
   if (distribution == "normal" || distribution == "logNormal") {
-    return ForeignForm{"Katib", distribution, "",
-                       "a normal distribution has no bounds here: randn draws one without"};
+    return ForeignForm{
+        "Katib", distribution, {},
+        "",      {},           "a normal distribution has no bounds here: randn draws one without"};
   }
   return converted(find_row("Katib", type), std::move(arguments));
 }
@@ -540,7 +542,11 @@ std::optional<ForeignForm> keras(const Json& object) {
   const std::string sampling = text_at(*config, "sampling");
   if (sampling == "log") arguments["log"] = true;
   if (sampling == "reverse_log") {
-    return ForeignForm{"Keras Tuner", "reverse_log", "",
+    return ForeignForm{"Keras Tuner",
+                       "reverse_log",
+                       {},
+                       "",
+                       {},
                        "there is no scale that is fine at its upper end: an expression over a "
                        "loguniform, like \"1 - z\", can be one"};
   }
@@ -670,7 +676,7 @@ std::optional<ForeignForm> call(const std::string& text) {
   }
   if (name == "int" && pieces.size() == 1 && pieces[0].starts_with("interval(")) {
     auto form = call(pieces[0]);
-    const Json inner = form ? Json::parse(form->write, nullptr, false) : Json();
+    const Json inner = form && form->domain ? *form->domain : Json();
     if (!inner.is_object() || !inner.contains("uniform")) return std::nullopt;
     form = converted(find_row("Optuna", "int"),
                      {{"lower", inner["uniform"][0]}, {"upper", inner["uniform"][1]}});
@@ -703,7 +709,7 @@ std::optional<ForeignForm> call(const std::string& text) {
     const Json domain = {{name, is_list ? list[0] : list}};
     std::vector<Problem> problems;
     if (!parse_domain(domain, "", problems) || !problems.empty()) return std::nullopt;
-    return ForeignForm{"", "", domain.dump(), ""};
+    return ForeignForm{"", "", domain, "", {}, ""};
   }
   const bool has_label = (is_hyperopt || row->tool == std::string_view("Optuna")) &&
                          !list.empty() && list[0].is_string();
@@ -728,6 +734,13 @@ std::optional<ForeignForm> any_form(const std::string& key, const Json& json) {
 }  // namespace tune::foreign
 
 namespace tune {
+
+std::string ForeignForm::text() const {
+  if (!domain) return "";
+  const std::string alone = domain->dump();
+  return beside.empty() ? alone
+                        : alone + " beside " + Json(beside).dump() + ": " + beside_domain.dump();
+}
 
 std::optional<ForeignForm> foreign_form(const std::string& key, const Json& json) {
   return foreign::any_form(key, json);

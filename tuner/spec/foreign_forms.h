@@ -11,10 +11,15 @@ namespace tune {
 
 /// Something that another tool would draw from, and that is a plain value here.
 struct ForeignForm {
-  std::string tool;   ///< "W&B"; empty: several write it so
-  std::string name;   ///< "beta"; empty: it has none
-  std::string write;  ///< JSON text of what is the same here; empty: there is none
-  std::string note;   ///< what differs, or why there is none; may be empty
+  std::string tool;            ///< "W&B"; empty: several write it so
+  std::string name;            ///< "beta"; empty: it has none
+  std::optional<Json> domain;  ///< what is the same here; nothing: there is none
+  std::string beside;  ///< the hyperparameter that `domain`, an expression, is over; empty: none
+  Json beside_domain;  ///< what that one is drawn from
+  std::string note;    ///< what differs, or why there is none; may be empty
+
+  /// As a spec has it: `domain`, or both with their names.
+  std::string text() const;
 };
 
 /// `json` stands in a param space under `key`, and is no domain. Nothing: it looks like none of

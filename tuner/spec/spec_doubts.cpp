@@ -55,10 +55,10 @@ class ParamSpace {
     const std::string what = json.is_string() ? "the text " + quote(json.get<std::string>())
                                               : describe(json) + " as it stands";
     std::string sentence = "nothing is drawn here, each config gets " + what + ": ";
-    if (form.write.empty()) {
+    if (!form.domain) {
       sentence += form.tool + "'s " + quote(form.name) + " is not here, since " + form.note;
     } else {
-      sentence += "to have a value drawn, write " + form.write;
+      sentence += "to have a value drawn, write " + form.text();
       if (!form.note.empty()) sentence += "; " + form.note;
     }
     doubts_.push_back({pointer, sentence});

@@ -1,0 +1,20 @@
+// A whole search as another tool keeps it in a file, written as a spec.
+// Knows no file: a sweep of W&B or an experiment of Katib is given as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tune {
+
+struct SweepSpec {
+  std::string text;                 ///< a spec with comments, right as it stands
+  std::vector<std::string> losses;  ///< sentences: what of theirs is not the same here
+};
+
+/// `file` is how users know it. Domains are those of `foreign_form`. Error (user) if it is of
+/// neither tool, names no program or no hyperparameters.
+SweepSpec spec_of_sweep(const nlohmann::ordered_json& sweep, const std::string& file);
+
+}  // namespace tune
