@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/support/catch.h"
+#include "tests/support/stride.h"
 #include "trainable/protocol.h"
 #include "tuner/core/event.h"
 #include "tuner/core/experiment.h"
@@ -251,7 +252,7 @@ TEST_CASE("Metrics that are accepted can be read back from records and snapshots
   int accepted = 0;
   int refused = 0;
   std::size_t deepest = 0;
-  for (std::uint64_t seed = 0; seed < 6'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 6'000; seed += test::stride) {
     CAPTURE(seed);
     Wild wild(seed);
     const std::string sent = wild.any_object();
@@ -296,8 +297,8 @@ TEST_CASE("Metrics that are accepted can be read back from records and snapshots
     }
   }
   // Both happen, and the limit is reached.
-  CHECK(accepted > 2'000);
-  CHECK(refused > 500);
+  CHECK(accepted > 2'000 / test::stride);
+  CHECK(refused > 500 / test::stride);
   CHECK(deepest == most_metric_levels);
 }
 
@@ -305,7 +306,7 @@ TEST_CASE("A config that is accepted can be read back and be sent to a trainable
           "[round_trip][property]") {
   int accepted = 0;
   int refused = 0;
-  for (std::uint64_t seed = 0; seed < 3'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 3'000; seed += test::stride) {
     CAPTURE(seed);
     Wild wild(seed);
     Json config = Json::parse(wild.any_object(), nullptr, false);
@@ -336,8 +337,8 @@ TEST_CASE("A config that is accepted can be read back and be sent to a trainable
     running.apply(TrialExploited{TrialId{0}, {TrialId{0}, text, wild.bytes()}});
     running.require_kept();
   }
-  CHECK(accepted > 1'000);
-  CHECK(refused > 100);
+  CHECK(accepted > 1'000 / test::stride);
+  CHECK(refused > 100 / test::stride);
 }
 
 TEST_CASE("A config that could not be read back is refused with a reason", "[round_trip]") {
@@ -387,7 +388,7 @@ TEST_CASE("A callback's state that is accepted can be read back", "[round_trip][
 
 TEST_CASE("Texts of any bytes, wherever they stand, are read back as they were written",
           "[round_trip][property]") {
-  for (std::uint64_t seed = 0; seed < 3'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 3'000; seed += test::stride) {
     CAPTURE(seed);
     Wild wild(seed);
     const auto text = [&wild] { return wild.bytes(); };
@@ -438,7 +439,7 @@ TEST_CASE("A snapshot's whole numbers beyond 64 bits, as they were once written,
 
 TEST_CASE("Every number reads back as the same one", "[round_trip][property]") {
   Wild wild(1);
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 20'000; i += test::stride) {
     std::uint64_t bits = 0;
     for (int k = 0; k < 8; ++k) bits = bits << 8 | wild.below(256);
     const auto value = std::bit_cast<double>(bits);

@@ -4,6 +4,7 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
+#include "tests/support/stride.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;
@@ -183,7 +184,7 @@ TEST_CASE("Killed at any disk operation, a run whose processes wait recovers",
   (void)unharmed.run();
   const auto operations = unharmed.files.operations();
   REQUIRE(operations > 50);
-  for (std::uint64_t k = 1; k <= operations; ++k) {
+  for (std::uint64_t k = 1; k <= operations; k += test::stride) {
     const bool power_fails = k % 2 == 0;
     CAPTURE(k, power_fails);
     Paused harness;

@@ -1,6 +1,7 @@
 // Snapshots and compaction under the loop, in virtual time: what is recovered is what was there.
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
+#include "tests/support/stride.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/loop/trial_changes.h"
@@ -325,7 +326,7 @@ TEST_CASE("Killed at any operation of the disk, also within a snapshot, the run 
   const bool power_fails = GENERATE(false, true);
   int killed = 0;
   std::uint64_t total = 0;
-  for (std::uint64_t k = 1;; k += 2) {
+  for (std::uint64_t k = 1;; k += 2 * test::stride) {
     CAPTURE(k, power_fails);
     Harness harness;
     int failures = 0;
@@ -345,8 +346,8 @@ TEST_CASE("Killed at any operation of the disk, also within a snapshot, the run 
     REQUIRE(recovered(harness) == harness.experiment.save());
     total += harness.snapshots_taken;
   }
-  CHECK(killed > 100);
-  CHECK(total > 100);
+  CHECK(killed > 100 / test::stride);
+  CHECK(total > 100 / test::stride);
 }
 
 TEST_CASE("Killed while trials are written ahead of a snapshot, the run ends as if never",
@@ -354,7 +355,7 @@ TEST_CASE("Killed while trials are written ahead of a snapshot, the run ends as 
   const bool power_fails = GENERATE(false, true);
   int killed = 0;
   int ahead = 0;
-  for (std::uint64_t k = 1;; k += 2) {
+  for (std::uint64_t k = 1;; k += 2 * test::stride) {
     CAPTURE(k, power_fails);
     Harness harness;
     make_long(harness);
@@ -377,8 +378,8 @@ TEST_CASE("Killed while trials are written ahead of a snapshot, the run ends as 
     REQUIRE(harness.experiment.count(TrialState::terminated) == 7);
     REQUIRE(recovered(harness) == harness.experiment.save());
   }
-  CHECK(killed > 25);
-  CHECK(ahead > 2);
+  CHECK(killed > 25 / test::stride);
+  CHECK(ahead > 2 / test::stride);
 }
 
 TEST_CASE("A donor's damaged checkpoint changes its clone, too", "[snapshots]") {

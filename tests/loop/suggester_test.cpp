@@ -5,6 +5,7 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
+#include "tests/support/stride.h"
 #include "tuner/core/policy_state.h"
 #include "tuner/space/search_space.h"
 
@@ -269,7 +270,7 @@ TEST_CASE("Whatever the driver's death interrupts, a searcher suggests what it w
     const auto operations = whole->files.operations();
     REQUIRE(operations > 50);
     std::uint64_t deaths = 0;
-    for (std::uint64_t k = 1; k <= operations; ++k) {
+    for (std::uint64_t k = 1; k <= operations; k += test::stride) {
       CAPTURE(ahead, k);
       auto harness = make(ahead);
       harness->files.die_at_operation(k, k % 7);
@@ -284,7 +285,7 @@ TEST_CASE("Whatever the driver's death interrupts, a searcher suggests what it w
       REQUIRE(harness->experiment.trials().size() == 3);
       for (int i = 0; i < 3; ++i) CHECK(harness->trial(i).iteration == 2);
     }
-    CHECK(deaths > operations / 2);
+    CHECK(deaths > operations / (2 * test::stride));
   }
 }
 
