@@ -1,6 +1,8 @@
 // Programs that know nothing of the driver: what they print answers the steps.
 #include <signal.h>
 
+#include <set>
+
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
 #include "tuner/exec/plain_talk.h"
@@ -170,6 +172,35 @@ TEST_CASE("A metric that is called almost as the awaited one is remarked upon so
         "meant?");
   CHECK(remarks_on("accuracy: 3\n", 10).empty());
   CHECK(remarks_on("valloss: 3\nval_loss: 3\n", 10).empty());
+}
+
+TEST_CASE("What a program says twice, or sums up, is left out and remarked upon", "[unit][plain]") {
+  const TempDir dir;
+  std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"
+                                       "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n";
+  std::ofstream(dir.path() / "err") << "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n";
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, dir.path() / "out",
+                 dir.path() / "err");
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  talk.read();
+  std::vector<double> results;
+  std::set<Remarked::What> remarked;
+  for (std::int64_t i = 1; i <= 5; ++i) {
+    talk.hear(protocol::Step{i});
+    std::vector<Wakeup> wakeups;
+    talk.say(wakeups);
+    for (const Wakeup& wakeup : wakeups) {
+      if (const auto* const reported = std::get_if<Reported>(&wakeup);
+          reported && reported->metrics) {
+        results.push_back(*reported->metrics->find("val_loss"));
+      } else if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
+        remarked.insert(remark->what);
+      }
+    }
+  }
+  CHECK(results == std::vector<double>{0.5, 0.4, 0.6});
+  CHECK(remarked == std::set{Remarked::What::echo, Remarked::What::summary});
 }
 
 TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {

@@ -119,6 +119,8 @@ struct Remarked {
     restless,    ///< what it saves is changed all the time, and so never whole
     slow_start,  ///< it takes long to say hello, and might be forked from what has its modules
     cold,        ///< it was not forked from what has its modules loaded
+    echo,        ///< it says each result on both of its streams
+    summary,     ///< a line with the metric is left out, since it sums up
     too_late,    ///< what it saved on its way out holds results that were not reported
   };
   LaunchId launch{};

@@ -62,6 +62,11 @@ std::vector<std::string> last_lines(std::string_view text) {
 PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, std::filesystem::path stdout_path,
                      std::filesystem::path stderr_path)
     : launch_(launch), closing_(reading.closing), reader_(reading), is_leaving_(reading.is_mute) {
+  for (const PlainMetric& metric : reading.metrics) {
+    if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
+      named_ = metric.name;
+    }
+  }
   const bool is_one = stdout_path == stderr_path;
   logs_.push_back({.path = std::move(stdout_path), .file = {}, .at = 0, .lines = {}});
   if (!is_one) {
@@ -128,7 +133,7 @@ bool PlainTalk::read(Log& log) {
 /// `line` ends before the byte `end` of the log.
 void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten);
-  if (!metrics) return;
+  if (!metrics || !is_new(line, log, *metrics)) return;
   // What is said twice, and what a restored program goes through once more, is no new result.
   if (const auto iteration = metrics->find("training_iteration")) {
     if (!(*iteration > static_cast<double>(last_))) return;
@@ -140,6 +145,30 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
   if (printed_.size() >= most_printed) printed_.pop_front();
   printed_.push_back({last_, log, end});
   if (!is_leaving_) results_.emplace_back(last_, *std::move(metrics));
+}
+
+/// Whether it is not said a second time; if it is, its user hears of it.
+bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& metrics) {
+  std::vector<double> values;
+  for (const std::string& name : closing_) values.push_back(metrics.find(name).value_or(0));
+  const auto closing = named_.empty() ? std::nullopt : closing_line(line, named_);
+  const std::string shown = "'" + clean_text(line.substr(0, shown_bytes)) + "'";
+  switch (said_again_.judge(log, closing, values)) {
+    case SaidAgain::Kind::result:
+      return true;
+    case SaidAgain::Kind::echo:
+      remarked_.push_back({launch_, Remarked::What::echo,
+                           "says each result on standard output and on standard error, such as " +
+                               shown + ": it counts once"});
+      return false;
+    case SaidAgain::Kind::summary:
+      remarked_.push_back({launch_, Remarked::What::summary,
+                           "sums up with " + shown +
+                               ", which begins otherwise than its results, and counts as none; if "
+                               "it is one, say how results are read: \"metrics\" (docs/plain.md)"});
+      return false;
+  }
+  return true;
 }
 
 void PlainTalk::find(WatchedCheckpoint checkpoint, bool on_signal) {
@@ -199,6 +228,9 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
     wakeups.emplace_back(Greeted{launch_, hello});
   }
   say_checkpoints(wakeups);
+  for (Remarked& remarked : std::exchange(remarked_, {})) {
+    wakeups.emplace_back(std::move(remarked));
+  }
   if (is_leaving_ || !asked_) return;
   // What has waited on the disk while results did in memory.
   while (results_.empty() && is_reading_behind()) read();

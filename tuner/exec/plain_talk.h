@@ -18,6 +18,7 @@
 #include "tuner/files/file_descriptor.h"
 #include "tuner/plain/line_splitter.h"
 #include "tuner/plain/metric_reader.h"
+#include "tuner/plain/said_again.h"
 
 namespace tune {
 
@@ -81,6 +82,7 @@ class PlainTalk {
   bool read(Log& log);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
+  bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
   std::int64_t iteration_at(const LogSizes& printed) const;
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
@@ -89,7 +91,9 @@ class PlainTalk {
 
   LaunchId launch_;
   std::vector<std::string> closing_;
+  std::string named_;  ///< the metric that closes results and is read by its name; empty: none
   MetricReader reader_;
+  SaidAgain said_again_;
   std::vector<Log> logs_;
   std::string block_;
   /// Printed, and not said.
@@ -109,8 +113,9 @@ class PlainTalk {
   bool has_result_ = false;
   bool has_said_end_ = false;
   bool is_leaving_;
-  bool has_printed_ = false;  ///< anything
-  std::size_t remarks_ = 0;   ///< times at which it was looked at for them
+  std::vector<Remarked> remarked_;  ///< and not said
+  bool has_printed_ = false;        ///< anything
+  std::size_t remarks_ = 0;         ///< times at which it was looked at for them
 };
 
 }  // namespace tune

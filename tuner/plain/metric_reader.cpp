@@ -185,16 +185,19 @@ const double* MetricReader::pending(std::string_view name) const {
   return nullptr;
 }
 
-std::optional<double> number_behind(std::string_view line, std::string_view name) {
+std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name) {
   for (std::size_t at = line.rfind(name); at != line.npos;) {
     const bool is_whole = at == 0 || !is_in_name(line[at - 1]);
-    const auto number =
-        is_whole ? number_at(line.substr(at + name.size())) : std::optional<double>();
-    if (number) return number;
+    if (is_whole && number_at(line.substr(at + name.size()))) return at;
     if (at == 0) break;
     at = line.rfind(name, at - 1);
   }
   return std::nullopt;
+}
+
+std::optional<double> number_behind(std::string_view line, std::string_view name) {
+  const auto at = place_of_number(line, name);
+  return at ? number_at(line.substr(*at + name.size())) : std::nullopt;
 }
 
 std::vector<std::string> names_in(std::string_view text, std::size_t most) {

@@ -2,6 +2,7 @@
 // Knows no file and no process.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,9 @@ class MetricReader {
 /// not preceded by a letter, a digit or one of "_./-"; a quote, ':' or '=', and a quote may stand
 /// between; the number is not followed by '/' (as in "step: 3/100") or by a letter.
 std::optional<double> number_behind(std::string_view line, std::string_view name);
+
+/// Where `name` begins, of the number that number_behind would find.
+std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name);
 
 /// The names with a number behind them in `text`, each once, at most `most`: what somebody who
 /// spelt a metric wrong may have meant.

@@ -1,0 +1,91 @@
+#include "tuner/plain/said_again.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/catch.h"
+#include "tuner/plain/metric_reader.h"
+
+namespace tune {
+namespace {
+
+using Kind = SaidAgain::Kind;
+
+/// Which of the lines, each with its stream, are results: "r", echoes: "e", summaries: "s".
+std::string judged(const std::vector<std::pair<std::size_t, std::string>>& lines) {
+  SaidAgain again;
+  std::string kinds;
+  for (const auto& [stream, line] : lines) {
+    const auto value = number_behind(line, "val_loss");
+    if (!value) continue;
+    const Kind kind = again.judge(stream, closing_line(line, "val_loss"), {*value});
+    kinds += kind == Kind::result ? "r" : kind == Kind::echo ? "e" : "s";
+  }
+  return kinds;
+}
+
+TEST_CASE("What a program says on both of its streams counts once", "[unit][plain]") {
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {1, "INFO val_loss=0.5"},
+                {0, "2 val_loss: 0.4"},
+                {1, "INFO val_loss=0.4"}}) == "rere");
+  CHECK(judged({{1, "INFO val_loss=0.5"},
+                {0, "1 val_loss: 0.5"},
+                {1, "INFO val_loss=0.4"},
+                {0, "2 val_loss: 0.4"}}) == "rere");
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {0, "2 val_loss: 0.4"},
+                {0, "3 val_loss: 0.3"},
+                {1, "INFO val_loss=0.50012"},
+                {1, "INFO val_loss=0.40008"},
+                {1, "INFO val_loss=0.30001"}}) == "rrreee");
+}
+
+TEST_CASE("A value that stays the same is a result each time", "[unit][plain]") {
+  CHECK(judged({{0, "1 val_loss: 0.5"}, {0, "2 val_loss: 0.5"}, {0, "3 val_loss: 0.5"}}) == "rrr");
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {1, "x val_loss: 0.5"},
+                {0, "2 val_loss: 0.5"},
+                {1, "x val_loss: 0.5"}}) == "rere");
+}
+
+TEST_CASE("Results on one stream and others on the other all count", "[unit][plain]") {
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {1, "2 val_loss: 0.4"},
+                {0, "3 val_loss: 0.3"},
+                {1, "4 val_loss: 0.2"}}) == "rrrr");
+}
+
+TEST_CASE("A line that sums up is no result", "[unit][plain]") {
+  const std::vector<std::pair<std::size_t, std::string>> epochs = {
+      {0, "Epoch 9/11 - val_loss: 0.3"},
+      {0, "Epoch 10/11 - val_loss: 0.1"},
+      {0, "Epoch 11/11 - val_loss: 0.2"}};
+  for (const char* const line :
+       {"Best val_loss: 0.1", "best val_loss: 0.1001", "Restoring model, val_loss: 0.1",
+        "val_loss: 0.1 (best)", "Final val_loss: 0.2", "Average val_loss=0.15"}) {
+    CAPTURE(line);
+    auto lines = epochs;
+    lines.emplace_back(0, line);
+    CHECK(judged(lines) == "rrrs");
+  }
+}
+
+TEST_CASE("A line that may be a result is one", "[unit][plain]") {
+  const std::vector<std::pair<std::size_t, std::string>> epochs = {{0, "epoch 1 val_loss: 0.3"},
+                                                                   {0, "epoch 2 val_loss: 0.2"}};
+  for (const char* const line : {"epoch 3 val_loss: 0.2 (best)", "New best! epoch 3 val_loss: 0.1",
+                                 "finetune 1 val_loss: 0.2", "Final val_loss: 0.9"}) {
+    CAPTURE(line);
+    auto lines = epochs;
+    lines.emplace_back(0, line);
+    CHECK(judged(lines) == "rrr");
+  }
+  // Who prints in several ways is not judged.
+  CHECK(judged({{0, "a val_loss: 0.3"}, {0, "b val_loss: 0.2"}, {0, "best val_loss: 0.2"}}) ==
+        "rrr");
+}
+
+}  // namespace
+}  // namespace tune
