@@ -58,6 +58,7 @@ LIBRARIES = [
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),
     (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),
+    (r"yaml-cpp/", r"apps/tune/sweep_file\.cpp"),
     (r"re2/", r"tuner/(core|plain)/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),
     (r"ext/pb_ds/", r"schedulers/"),  # part of libstdc++

@@ -9,6 +9,8 @@ namespace tune {
 
 /// A config, metrics, or the saved state of a policy. Objects keep their keys sorted.
 using Json = nlohmann::json;
+/// Whose objects keep the order of their members: for files of others that are read by people.
+using OrderedJson = nlohmann::ordered_json;
 
 /// `value` as a JSON number, or, because JSON has no word for them, as one of the strings "NaN",
 /// "Infinity", "-Infinity".

@@ -15,7 +15,7 @@ namespace tune {
 
 namespace {
 
-using Ordered = nlohmann::ordered_json;
+using Ordered = OrderedJson;
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr int most_levels = 64;

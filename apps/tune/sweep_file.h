@@ -1,8 +1,9 @@
 // Reads YAML, as far as other tools keep their searches in it. Knows nothing of what stands in it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "trainable/values.h"
 
 namespace tune {
 
@@ -10,6 +11,6 @@ namespace tune {
 /// makes of them, and numbers such as 1e-4. Merge keys (<<) are resolved. Error (user) with its
 /// line if it is no YAML, has several documents, is larger than 1 MiB, deeper than 64 levels, or
 /// has more than 100,000 values once its aliases are written out.
-nlohmann::ordered_json read_sweep_file(const std::string& file);
+OrderedJson read_sweep_file(const std::string& file);
 
 }  // namespace tune

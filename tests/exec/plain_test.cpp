@@ -149,7 +149,8 @@ std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
   const TempDir dir;
   const auto log = dir.path() / "log";
   std::ofstream(log) << text;
-  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, log, log);
+  SaveOrder order;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, order, log, log);
   talk.begin(0, 0);
   talk.hear(protocol::Start{});
   talk.read();
@@ -179,8 +180,9 @@ TEST_CASE("What a program says twice, or sums up, is left out and remarked upon"
   std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"
                                        "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n";
   std::ofstream(dir.path() / "err") << "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n";
-  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, dir.path() / "out",
-                 dir.path() / "err");
+  SaveOrder order;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, order,
+                 dir.path() / "out", dir.path() / "err");
   talk.begin(0, 0);
   talk.hear(protocol::Start{});
   talk.read();

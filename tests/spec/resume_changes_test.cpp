@@ -78,6 +78,7 @@ const std::map<std::string, Json> other_values = {
     {"/trainable/plain/resume", Json{"--resume", "${checkpoint}"}},
     {"/trainable/plain/save_signal", "SIGUSR1"},
     {"/trainable/plain/checkpoint_exit_code", 85},
+    {"/trainable/plain/saved", "before_result"},
     {"/resume_from_checkpoint", "/"},
 };
 

@@ -9,7 +9,7 @@
 namespace tune {
 namespace {
 
-using Ordered = nlohmann::ordered_json;
+using Ordered = OrderedJson;
 
 Json spec_of(const std::string& text) {
   return Json::parse(spec_of_sweep(Ordered::parse(text), "sweep.yaml").text, nullptr, true,

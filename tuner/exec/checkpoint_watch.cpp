@@ -64,6 +64,10 @@ LogSizes earlier(const LogSizes& a, const LogSizes& b) {
   return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
 }
 
+LogSizes later(const LogSizes& a, const LogSizes& b) {
+  return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
+}
+
 bool is_later(const LogSizes& printed, const LogSizes& than) {
   return printed.stdout_bytes >= than.stdout_bytes || printed.stderr_bytes >= than.stderr_bytes;
 }
@@ -208,7 +212,7 @@ void CheckpointWatch::obey(Begin& command) {
   watch_tree(command.launch, launch, {});
   note_others(command.launch, launch, {});
   // It has run for a moment already.
-  note_changed(launch, {}, launch.watched.begin);
+  note_changed(launch, {}, {launch.watched.begin, unix_ns()});
 }
 
 void CheckpointWatch::obey(const Settle& command) {
@@ -298,7 +302,7 @@ bool CheckpointWatch::note_others(LaunchId id, Launch& launch, const fs::path& d
                before->changed_ns == file->files.front().changed_ns;
     }
     if (launch.writing.size() >= most_writing) return false;
-    launch.writing[name] = {launch.watched.begin, is_old};
+    launch.writing[name] = {{launch.watched.begin, unix_ns()}, is_old};
     is_all_old = is_all_old && is_old;
   }
   return is_all_old;
@@ -360,21 +364,19 @@ void CheckpointWatch::take_events() {
 }
 
 /// What has been written within a directory before it was watched was begun after `printed`.
-void CheckpointWatch::note_changed(Launch& launch, const fs::path& within,
-                                   const LogSizes& printed) {
+void CheckpointWatch::note_changed(Launch& launch, const fs::path& within, const Begun& printed) {
   const PlainWatch& what = launch.watched.what;
   for (const CheckpointFiles& files : look_at_checkpoints(what.root, what.pattern)) {
     if (!within.empty() && !lies_in(files.name.string(), within.string())) continue;
     Unit& unit = launch.units[files.name];
-    if (!unit.printed && files.files != unit.known) unit.printed = printed;
+    if (!unit.begun && files.files != unit.known) unit.begun = printed;
   }
 }
 
 /// Of whatever may be renamed to a checkpoint: since when it is written. Answers what had been
 /// printed before the writing of what `event` is about.
 CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Event& event,
-                                                       const fs::path& name,
-                                                       const LogSizes& printed) {
+                                                       const fs::path& name, const Begun& printed) {
   const auto known = launch.writing.find(name);
   const bool is_known = known != launch.writing.end();
   if ((event.mask & IN_CLOSE_WRITE) != 0) {
@@ -383,21 +385,30 @@ CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Eve
     launch.writing.erase(name);
   } else if ((event.mask & IN_MOVED_FROM) != 0) {
     if (moving_.size() >= most_writing) moving_.clear();
-    moving_[event.cookie] = is_known ? known->second : Writing{launch.watched.begin, false};
+    moving_[event.cookie] =
+        is_known ? known->second : Writing{{launch.watched.begin, unix_ns()}, false};
     launch.writing.erase(name);
   } else if ((event.mask & IN_MOVED_TO) != 0) {
     const auto moved = moving_.extract(event.cookie);
     // What was written elsewhere was begun at a time that nobody has seen.
-    const Writing written = moved.empty() ? Writing{launch.watched.begin, false} : moved.mapped();
-    return {earlier(printed, written.printed), written.is_closed};
+    const Writing written =
+        moved.empty() ? Writing{{launch.watched.begin, printed.ns}, false} : moved.mapped();
+    const Writing named = {{earlier(printed.printed, written.begun.printed), written.begun.ns},
+                           written.is_closed,
+                           is_known ? known->second.times + 1 : 1};
+    if (is_known || launch.writing.size() < most_writing) launch.writing[name] = named;
+    return named;
   } else if ((event.mask & IN_CREATE) != 0 || (is_known && known->second.is_closed)) {
-    if (is_known || launch.writing.size() < most_writing) launch.writing[name] = {printed};
+    if (is_known || launch.writing.size() < most_writing) {
+      launch.writing[name] = {printed, false, is_known ? known->second.times + 1 : 1};
+    }
   }
   return {printed, false};
 }
 
 /// What has happened to one name in a tree, after `printed` at least.
-void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
+void CheckpointWatch::take(const Event& event, const LogSizes& sizes) {
+  const Begun printed{sizes, unix_ns()};
   Launch& launch = launches_.at(event.place.launch);
   const PlainWatch& what = launch.watched.what;
   const fs::path name = event.place.directory / event.name;
@@ -407,13 +418,14 @@ void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
     // The directories that it lies in are written with it.
     for (fs::path above = event.place.directory; !above.empty(); above = above.parent_path()) {
       const auto found = launch.writing.find(above);
-      if (found != launch.writing.end() && found->second.is_closed) found->second = {printed};
+      if (found != launch.writing.end() && found->second.is_closed)
+        found->second = {printed, false, 1};
     }
   }
   const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
   if ((event.mask & IN_ISDIR) != 0 && is_new) {
     watch_tree(event.place.launch, launch, name);
-    note_changed(launch, name, begun.printed);
+    note_changed(launch, name, begun.begun);
   }
   const auto checkpoint = checkpoint_of(what.pattern, name);
   if (!checkpoint) return;
@@ -426,9 +438,9 @@ void CheckpointWatch::take(const Event& event, const LogSizes& printed) {
     }
     const bool is_moved = (event.mask & IN_MOVED_TO) != 0;
     unit.is_renamed = is_moved && begun.is_closed;
-    if (is_moved || std::exchange(unit.is_closed, false)) unit.printed.reset();
+    if (is_moved || std::exchange(unit.is_closed, false)) unit.begun.reset();
   }
-  if (!unit.printed) unit.printed = begun.printed;
+  if (!unit.begun) unit.begun = begun.begun;
 }
 
 std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
@@ -443,19 +455,20 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
     names.insert(files.name);
     Unit& unit = launch.units[files.name];
     if (files.files == unit.known) {
-      unit.printed.reset();
+      unit.begun.reset();
       unit.busy_since = never_s;
       continue;
     }
-    if (!unit.printed && !std::exchange(has_events, true)) take_events();
-    if (!unit.printed) unit.printed = launch.sizes_at_look;
+    if (!unit.begun && !std::exchange(has_events, true)) take_events();
+    if (!unit.begun) unit.begun = Begun{launch.sizes_at_look, files.changed_ns()};
     if (files.files != unit.seen) {
       unit.seen = files.files;
       unit.seen_since = steady_now();
     }
     if (!is_whole(launch, unit, files, ended_well)) {
       launch.is_busy = true;
-      launch.is_waited_for = launch.is_waited_for || !is_later(*unit.printed, launch.too_late);
+      launch.is_waited_for =
+          launch.is_waited_for || !is_later(unit.begun->printed, launch.too_late);
       unit.busy_since = std::min(unit.busy_since, steady_now());
       const bool is_restless = steady_now() - unit.busy_since > patience_s_;
       if (is_restless && !std::exchange(launch.is_restless, true)) launch.restless = files;
@@ -463,7 +476,8 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
     }
     unit.busy_since = never_s;
     unit.known = unit.seen;
-    whole.push_back({std::move(files), *std::exchange(unit.printed, std::nullopt)});
+    const Begun begun = begun_at(launch, files, *std::exchange(unit.begun, std::nullopt));
+    whole.push_back({std::move(files), begun.printed, begun.ns});
   }
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
   launch.sizes_at_look = sizes;
@@ -472,6 +486,21 @@ std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
   launch.next_look = now + period;
   if (launch.settles_at > now) launch.next_look = std::min(launch.next_look, launch.settles_at);
   return whole;
+}
+
+/// A directory that never rests is found after several saves: then what it has is of the last one,
+/// in which those of its files were written that are written again and again.
+CheckpointWatch::Begun CheckpointWatch::begun_at(const Launch& launch, const CheckpointFiles& files,
+                                                 const Begun& first) {
+  if (files.is_file || !launch.watched.what.complete.empty()) return first;
+  std::optional<Begun> begun;
+  for (const FileVersion& file : files.files) {
+    const auto written = launch.writing.find(files.name / file.name);
+    if (written == launch.writing.end() || written->second.times < 2) continue;
+    const Begun& own = written->second.begun;
+    begun = begun ? Begun{earlier(begun->printed, own.printed), std::min(begun->ns, own.ns)} : own;
+  }
+  return begun ? Begun{later(begun->printed, first.printed), std::max(begun->ns, first.ns)} : first;
 }
 
 bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,

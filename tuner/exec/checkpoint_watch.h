@@ -39,6 +39,7 @@ struct WatchedCheckpoint {
   CheckpointFiles files;
   /// At least this had been printed before its writing began.
   LogSizes printed_before;
+  std::int64_t begun_ns = 0;  ///< Unix time of that, or somewhat later
 };
 
 /// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
@@ -78,19 +79,24 @@ class CheckpointWatch {
   void forget(LaunchId launch);
 
  private:
+  /// When the writing of something began.
+  struct Begun {
+    LogSizes printed;     ///< before it, at least
+    std::int64_t ns = 0;  ///< Unix time, or somewhat later
+  };
   struct Unit {
     std::vector<FileVersion> known;  ///< when it was whole last
     std::vector<FileVersion> seen;   ///< when it was looked at last
     Seconds seen_since = 0;          ///< steady
-    std::optional<LogSizes>
-        printed;                   ///< before it was begun to be changed; nothing: it is as known
-    bool is_renamed = false;       ///< its file got its name by a rename
-    bool is_closed = false;        ///< nobody has written to its file since
-    Seconds busy_since = never_s;  ///< steady; half-written at all looks since
+    std::optional<Begun> begun;      ///< its change; nothing: it is as known
+    bool is_renamed = false;         ///< its file got its name by a rename
+    bool is_closed = false;          ///< nobody has written to its file since
+    Seconds busy_since = never_s;    ///< steady; half-written at all looks since
   };
   struct Writing {
-    LogSizes printed;        ///< before it was begun
+    Begun begun;
     bool is_closed = false;  ///< nobody has written to it since: whoever does begins anew
+    int times = 1;           ///< so often it was begun
   };
   struct Launch {
     Watched watched;
@@ -146,9 +152,10 @@ class CheckpointWatch {
   void read_events(std::vector<Event>& events);
   void take(const Event& event, const LogSizes& printed);
   Writing note_writing(Launch& launch, const Event& event, const std::filesystem::path& name,
-                       const LogSizes& printed);
-  void note_changed(Launch& launch, const std::filesystem::path& within, const LogSizes& printed);
+                       const Begun& printed);
+  void note_changed(Launch& launch, const std::filesystem::path& within, const Begun& printed);
   std::vector<WatchedCheckpoint> look(Launch& launch, std::optional<bool> ended_well);
+  static Begun begun_at(const Launch& launch, const CheckpointFiles& files, const Begun& first);
   bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
                 std::optional<bool> ended_well) const;
   int milliseconds_to_wait() const;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/exec/system_clock.h"
 #include "tuner/files/regular_file.h"
 
 namespace tune {
@@ -28,6 +30,10 @@ constexpr std::size_t shown_bytes = 200;
 /// When it is looked whether a program that has no result yet ever will.
 constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
 constexpr Seconds silent_s = 60;
+
+constexpr double s_per_ns = 1e-9;
+
+double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
 
 FileDescriptor open_to_read(const std::filesystem::path& path) {
   try {
@@ -59,9 +65,14 @@ std::vector<std::string> last_lines(std::string_view text) {
 
 }  // namespace
 
-PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, std::filesystem::path stdout_path,
-                     std::filesystem::path stderr_path)
-    : launch_(launch), closing_(reading.closing), reader_(reading), is_leaving_(reading.is_mute) {
+PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, SaveOrder& order,
+                     std::filesystem::path stdout_path, std::filesystem::path stderr_path)
+    : launch_(launch),
+      closing_(reading.closing),
+      reader_(reading),
+      order_(order),
+      told_(reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
+      is_leaving_(reading.is_mute) {
   for (const PlainMetric& metric : reading.metrics) {
     if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
       named_ = metric.name;
@@ -106,6 +117,7 @@ void PlainTalk::read() {
     logs_[i].lines.finish(
         [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
   }
+  note_last_saves();
 }
 
 /// Takes in one block; false if there was none.
@@ -143,7 +155,7 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
     ++last_;
   }
   if (printed_.size() >= most_printed) printed_.pop_front();
-  printed_.push_back({last_, log, end});
+  printed_.push_back({last_, log, end, unix_s()});
   if (!is_leaving_) results_.emplace_back(last_, *std::move(metrics));
 }
 
@@ -173,9 +185,75 @@ bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& me
 
 void PlainTalk::find(WatchedCheckpoint checkpoint, bool on_signal) {
   read();  // what was printed before it
-  const std::int64_t iteration = iteration_at(checkpoint.printed_before);
-  last_found_ = std::max(last_found_, iteration);
-  found_.push_back({{launch_, iteration, std::move(checkpoint.files)}, on_signal});
+  waiting_.push_back({std::move(checkpoint), on_signal});
+  const auto behind = first_behind(waiting_.back().what.printed_before);
+  saved_behind_ = {saved_behind_.back(),
+                   behind == printed_.begin() ? restored_ : std::prev(behind)->iteration};
+  name_checkpoints();
+}
+
+std::optional<SavedWhen> PlainTalk::order() const { return told_ ? told_ : order_.known(); }
+
+/// What this save alone tells.
+std::optional<SavedWhen> PlainTalk::order_at(const Waiting& save) const {
+  const auto behind = first_behind(save.what.printed_before);
+  SaveMoment moment{.begun_s = static_cast<double>(save.what.begun_ns) * s_per_ns,
+                    .ended_s = static_cast<double>(save.what.files.changed_ns()) * s_per_ns,
+                    .now_s = unix_s()};
+  if (behind != printed_.begin()) moment.result_before_s = std::prev(behind)->read_s;
+  if (behind != printed_.end()) moment.result_behind_s = behind->read_s;
+  return order_of(moment);
+}
+
+/// Which result it has; nothing: that is to come.
+std::optional<std::int64_t> PlainTalk::iteration_of(Waiting& save) {
+  const auto behind = first_behind(save.what.printed_before);
+  const bool has_behind = behind != printed_.end();
+  const std::int64_t before = behind == printed_.begin() ? restored_ : std::prev(behind)->iteration;
+  const bool is_over = status_ && has_read_all_;
+  const auto own = order_at(save);
+  if (own && !std::exchange(save.is_noted, true)) order_.note(*own);
+  auto when = order();
+  if (!when) {
+    // The first saves of a search are named once it is known how; a program that saves in between
+    // must not wait for that.
+    constexpr std::ptrdiff_t most_behind = 3;
+    if (!is_over && !is_leaving_ && printed_.end() - behind < most_behind) return std::nullopt;
+    when = own.value_or(SavedWhen::after_result);
+  }
+  if (when == SavedWhen::after_result) return before;
+  if (has_behind) return behind->iteration;
+  // Behind the last result there is none: what is saved there is that of the last one.
+  return is_over ? std::optional(before) : std::nullopt;
+}
+
+void PlainTalk::name_checkpoints() {
+  while (!waiting_.empty()) {
+    const auto iteration = iteration_of(waiting_.front());
+    if (!iteration) return;
+    last_found_ = std::max(last_found_, *iteration);
+    found_.push_back({{launch_, *iteration, std::move(waiting_.front().what.files)},
+                      waiting_.front().on_signal});
+    waiting_.pop_front();
+  }
+}
+
+/// Who saves after each result has a save behind the last one, who saves before has none: that
+/// tells also where epochs are too short for their times to.
+void PlainTalk::note_last_saves() {
+  if (status_->signal != 0 || status_->exit_code != 0 || printed_.size() < 2) return;
+  const std::int64_t last = printed_.back().iteration,
+                     before = std::prev(printed_.end(), 2)->iteration;
+  const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= restored_;
+  if (!is_each) return;
+  if (saved_behind_[1] == last && saved_behind_[0] == before) {
+    order_.note(SavedWhen::after_result);
+    order_.note(SavedWhen::after_result);
+  } else if (saved_behind_[1] == before && printed_.size() > 2 &&
+             saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
+    order_.note(SavedWhen::before_result);
+    order_.note(SavedWhen::before_result);
+  }
 }
 
 LogSizes PlainTalk::next_result() const {
@@ -187,19 +265,20 @@ LogSizes PlainTalk::next_result() const {
   return next->log == 0 ? LogSizes{next->end, none} : LogSizes{none, next->end};
 }
 
-/// The last one whose result had been printed when the logs had come so far.
-std::int64_t PlainTalk::iteration_at(const LogSizes& printed) const {
+/// The first result that had not been printed when the logs had come so far.
+std::deque<PlainTalk::Printed>::const_iterator PlainTalk::first_behind(
+    const LogSizes& printed) const {
   const auto is_in = [&](const Printed& result) {
     return result.end <= (result.log == 0 ? printed.stdout_bytes : printed.stderr_bytes);
   };
-  const auto last = std::find_if(printed_.rbegin(), printed_.rend(), is_in);
-  return last == printed_.rend() ? restored_ : last->iteration;
+  return std::find_if(printed_.rbegin(), printed_.rend(), is_in).base();
 }
 
 /// Those of iterations that are known to the driver. Where it has gone on after it was to stop,
 /// what it has saved is too far ahead: results between would be missing, or others be in their
 /// place.
 void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
+  name_checkpoints();
   for (Found& found : found_) {
     if (found.what.iteration <= said_) {
       wakeups.emplace_back(found.what);

@@ -4,6 +4,7 @@
 // Knows no process and no trial.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -19,13 +20,15 @@
 #include "tuner/plain/line_splitter.h"
 #include "tuner/plain/metric_reader.h"
 #include "tuner/plain/said_again.h"
+#include "tuner/plain/save_order.h"
 
 namespace tune {
 
 class PlainTalk {
  public:
-  PlainTalk(LaunchId launch, PlainReading reading, std::filesystem::path stdout_path,
-            std::filesystem::path stderr_path);
+  /// `order`: of the program, from all launches of it; outlives this.
+  PlainTalk(LaunchId launch, PlainReading reading, SaveOrder& order,
+            std::filesystem::path stdout_path, std::filesystem::path stderr_path);
 
   /// It runs. The logs have been made, and are read from there on.
   void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
@@ -72,6 +75,13 @@ class PlainTalk {
     std::int64_t iteration = 0;
     std::size_t log = 0;    ///< the line that closed it stands in
     std::uint64_t end = 0;  ///< of that line, in its log
+    double read_s = 0;      ///< Unix time
+  };
+  /// A checkpoint of which it is not known yet which result it has.
+  struct Waiting {
+    WatchedCheckpoint what;
+    bool on_signal = false;
+    bool is_noted = false;  ///< what it tells of the order is
   };
   static constexpr std::size_t most_printed = 10'000;
   struct Found {
@@ -83,7 +93,12 @@ class PlainTalk {
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
-  std::int64_t iteration_at(const LogSizes& printed) const;
+  std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
+  void note_last_saves();
+  std::optional<SavedWhen> order() const;
+  std::optional<SavedWhen> order_at(const Waiting& save) const;
+  std::optional<std::int64_t> iteration_of(Waiting& save);
+  void name_checkpoints();
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
   std::string tail() const;
@@ -98,8 +113,12 @@ class PlainTalk {
   std::string block_;
   /// Printed, and not said.
   std::deque<std::pair<std::int64_t, Metrics>> results_;
-  std::deque<Printed> printed_;        ///< the last ones
-  std::int64_t last_found_ = -1;       ///< the last iteration with a checkpoint
+  std::deque<Printed> printed_;  ///< the last ones
+  SaveOrder& order_;
+  std::optional<SavedWhen> told_;                     ///< the order, by the user
+  std::deque<Waiting> waiting_;                       ///< in the order in which they were found
+  std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
+  std::int64_t last_found_ = -1;                      ///< the last iteration with a checkpoint
   std::vector<Found> found_;           ///< and not said, as results before them are not
   std::int64_t said_ = 0;              ///< the last iteration of which that is so
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result

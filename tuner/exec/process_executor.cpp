@@ -108,8 +108,8 @@ class ProcessExecutor::Loop {
     ensure(is_new, "a launch id is used once");
     state->second.launching.emplace(doings(), "a program is being started");
     if (spec.plain) {
-      state->second.plain =
-          std::make_unique<PlainTalk>(launch, *spec.plain, spec.stdout_path, spec.stderr_path);
+      state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, save_order_,
+                                                        spec.stdout_path, spec.stderr_path);
       if (spec.plain->checkpoints) {
         state->second.watched = {.what = std::move(*spec.plain->checkpoints),
                                  .stdout_path = spec.stdout_path,
@@ -384,6 +384,7 @@ class ProcessExecutor::Loop {
   std::unordered_map<LaunchId, LaunchState> launches_;
   std::vector<LaunchId> to_flush_;
   std::atomic<bool> woken_ = false;
+  SaveOrder save_order_;                  ///< the launches are of one program
   std::optional<CheckpointWatch> watch_;  ///< its thread uses the others
   std::unique_ptr<Launcher> launcher_;    ///< the same
 };

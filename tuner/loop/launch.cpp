@@ -216,7 +216,8 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
                                      .known = source.known,
                                      .others = source.others,
                                      .save_signal = saves->save_signal,
-                                     .exit_code = saves->exit_code};
+                                     .exit_code = saves->exit_code,
+                                     .saved = saves->saved};
   }
   launch.plain = std::move(reading);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tuner/plain/checkpoint_files.h"
+#include "tuner/plain/save_order.h"
 
 namespace tune {
 
@@ -27,10 +28,11 @@ struct PlainCheckpoints {
   std::string pattern;
   /// They are in the trial's working directory itself, not in `plain_checkpoint_dir` of it.
   bool in_working_directory = false;
-  std::string complete;             ///< a file without which a directory is not whole; or empty
-  std::vector<std::string> resume;  ///< arguments that are added if there is one to go on from
-  std::optional<int> save_signal;   ///< makes it save
-  std::optional<int> exit_code;     ///< means: it has saved, and is to be run again
+  std::string complete;                 ///< a file without which a directory is not whole; or empty
+  std::vector<std::string> resume;      ///< arguments that are added if there is one to go on from
+  std::optional<int> save_signal;       ///< makes it save
+  std::optional<int> exit_code;         ///< means: it has saved, and is to be run again
+  std::optional<SavedWhen> saved = {};  ///< nothing: it is learnt
 };
 
 struct PlainProgram {
@@ -61,6 +63,7 @@ struct PlainWatch {
   std::vector<FileVersion> others;     ///< and is no checkpoint; by name, within `root`
   std::optional<int> save_signal;
   std::optional<int> exit_code;
+  std::optional<SavedWhen> saved = {};  ///< nothing: it is learnt
 };
 
 /// How the output of one launch is read.

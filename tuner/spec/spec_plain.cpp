@@ -77,8 +77,8 @@ bool uses_checkpoint_dir(const ExperimentSpec& spec) {
 
 /// Fills in what it says of saving; nothing if the program is not known to save.
 void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainProgram& plain) {
-  static constexpr const char* names[] = {"checkpoints", "complete", "resume", "save_signal",
-                                          "checkpoint_exit_code"};
+  static constexpr const char* names[] = {
+      "checkpoints", "complete", "resume", "save_signal", "checkpoint_exit_code", "saved"};
   PlainCheckpoints saving;
   fields.read("checkpoints", "a pattern of file names, like \"checkpoint-*\"", to_text,
               saving.pattern);
@@ -122,6 +122,11 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
     return code && *code <= last ? code : std::nullopt;
   };
   fields.read("checkpoint_exit_code", "an integer from 1 to 255", to_exit_code, saving.exit_code);
+  const auto to_saved = [](const Json& json) -> std::optional<SavedWhen> {
+    if (json == "before_result") return SavedWhen::before_result;
+    return json == "after_result" ? std::optional(SavedWhen::after_result) : std::nullopt;
+  };
+  fields.read("saved", "\"before_result\" or \"after_result\"", to_saved, saving.saved);
   if (uses_checkpoint_dir(spec)) {
     plain.checkpoints = std::move(saving);
     return;
@@ -255,6 +260,9 @@ Json plain_to_json(const PlainProgram& plain) {
     if (!saving->resume.empty()) json["resume"] = saving->resume;
     if (saving->save_signal) json["save_signal"] = from_signal(*saving->save_signal);
     if (saving->exit_code) json["checkpoint_exit_code"] = *saving->exit_code;
+    if (saving->saved) {
+      json["saved"] = *saving->saved == SavedWhen::before_result ? "before_result" : "after_result";
+    }
   }
   return json;
 }

@@ -20,7 +20,7 @@ namespace tune {
 
 namespace {
 
-using Ordered = nlohmann::ordered_json;
+using Ordered = OrderedJson;
 
 std::string dumped(const Ordered& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -2,9 +2,10 @@
 // Knows no file: a sweep of W&B or an experiment of Katib is given as JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "trainable/values.h"
 
 namespace tune {
 
@@ -15,6 +16,6 @@ struct SweepSpec {
 
 /// `file` is how users know it. Domains are those of `foreign_form`. Error (user) if it is of
 /// neither tool, names no program or no hyperparameters.
-SweepSpec spec_of_sweep(const nlohmann::ordered_json& sweep, const std::string& file);
+SweepSpec spec_of_sweep(const OrderedJson& sweep, const std::string& file);
 
 }  // namespace tune

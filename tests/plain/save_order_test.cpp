@@ -1,0 +1,71 @@
+#include "tuner/plain/save_order.h"
+
+#include <optional>
+
+#include "tests/support/catch.h"
+
+namespace tune {
+namespace {
+
+constexpr auto after = SavedWhen::after_result;
+constexpr auto before = SavedWhen::before_result;
+
+/// A save that takes 10 ms, so long after a result and before the next one.
+std::optional<SavedWhen> told(double since_s, double until_s, double lag_s = 0) {
+  constexpr double at_s = 1000;
+  return order_of({.result_before_s = at_s + lag_s,
+                   .begun_s = at_s + since_s,
+                   .ended_s = at_s + since_s + 0.01,
+                   .result_behind_s = at_s + since_s + 0.01 + until_s + lag_s,
+                   .now_s = at_s + 100});
+}
+
+TEST_CASE("A save right behind a result is of that one, one right before the next of the next",
+          "[unit][plain]") {
+  for (const double epoch_s : {0.1, 1.0, 600.0}) {
+    for (const double lag_s : {0.0, 0.01, 0.02}) {
+      CAPTURE(epoch_s, lag_s);
+      CHECK(told(0.001, epoch_s, lag_s) == after);
+      CHECK(told(epoch_s, 0.001, lag_s) == before);
+    }
+  }
+}
+
+TEST_CASE("A save in the middle of an epoch, and epochs shorter than the lag, tell nothing",
+          "[unit][plain]") {
+  CHECK(told(1, 1) == std::nullopt);
+  CHECK(told(1, 2) == std::nullopt);
+  CHECK(told(0.02, 0.001) == std::nullopt);
+  CHECK(told(0.001, 0.02) == std::nullopt);
+}
+
+TEST_CASE("That no result comes for long tells that it came before", "[unit][plain]") {
+  SaveMoment save{.result_before_s = 1000, .begun_s = 1000.01, .ended_s = 1000.02};
+  save.now_s = 1000.05;
+  CHECK(order_of(save) == std::nullopt);
+  save.now_s = 1000.2;
+  CHECK(order_of(save) == after);
+  save.begun_s = save.ended_s = 1001;
+  save.now_s = 1001.1;
+  CHECK(order_of(save) == std::nullopt);
+  save.result_before_s.reset();
+  save.now_s = 2000;
+  CHECK(order_of(save) == std::nullopt);
+}
+
+TEST_CASE("The order is known from two saves on, and one in four may lie", "[unit][plain]") {
+  SaveOrder order;
+  CHECK(order.known() == std::nullopt);
+  order.note(before);
+  CHECK(order.known() == std::nullopt);
+  order.note(before);
+  CHECK(order.known() == before);
+  order.note(after);
+  CHECK(order.known() == std::nullopt);
+  order.note(before);
+  order.note(before);
+  CHECK(order.known() == before);
+}
+
+}  // namespace
+}  // namespace tune
