@@ -87,7 +87,11 @@ void talk(std::string_view text) {
     tune::ensure(!reader.answer(), "half a line is no answer");
     reader.take("\n");
     const auto said = reader.answer();
-    if (!said) continue;  // it was blank
+    if (!said) {  // it was blank, and the question is open still
+      reader.take("{}\n");
+      tune::ensure(reader.answer().has_value(), "a blank line is no answer");
+      continue;
+    }
     const auto given = said->fields.find("question");
     tune::ensure(given == said->fields.end() || given->is_null() || *given == number,
                  "a number is that of the question");
