@@ -54,25 +54,6 @@ Json parse_shallow(std::string_view text, std::size_t most_levels) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-std::size_t levels_of(std::string_view json) {
-  std::size_t levels = 0;
-  std::size_t deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == '{' || c == '[')) {
-      deepest = std::max(deepest, ++levels);
-    } else if (!in_string && (c == '}' || c == ']') && levels > 0) {
-      --levels;
-    }
-  }
-  return deepest;
-}
-
 std::string config_text(Json config) {
   std::string text = kept_text(std::move(config), most_config_levels);
   if (text.size() <= most_config_bytes) return text;
