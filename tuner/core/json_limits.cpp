@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/clean_text.h"
+
 namespace tune {
 
 namespace {
@@ -37,7 +39,8 @@ Json parse_unambiguous(std::string_view text) {
     if (event != Json::parse_event_t::key) return true;
     const auto& key = parsed.get_ref<const std::string&>();
     if (keys.back().insert(key).second) return true;
-    throw std::invalid_argument("'" + key + "' is in it twice");
+    // The sentence goes to a terminal, and the name may be as long as a line.
+    throw std::invalid_argument("'" + clean_text(headline(key)) + "' is in it twice");
   };
   if (levels_of(text) > most_file_levels) throw too_deep(most_file_levels);
   try {
