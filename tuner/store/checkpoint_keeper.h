@@ -55,6 +55,7 @@ class CheckpointKeeper {
   virtual std::filesystem::path make_working_directory(TrialId trial) = 0;
 
   /// Writes the trial's config, as JSON, into a file of its directory, and answers that.
+  /// NotMade as above.
   virtual std::filesystem::path write_config(TrialId trial, const std::string& config) = 0;
 
   /// An empty directory aside, for a trainable to write into; what a dead attempt left there is

@@ -153,7 +153,13 @@ path CheckpointStore::make_working_directory(TrialId trial) {
 
 path CheckpointStore::write_config(TrialId trial, const std::string& config) {
   const path file = paths::arguments(own_dir(trial));
-  files_.replace(file, config + "\n");
+  try {
+    files_.replace(file, config + "\n");
+  } catch (const Error& error) {
+    const auto found = files_.entry(file);
+    if (found && found->is_directory) throw;
+    throw NotMade(error);
+  }
   return file;
 }
 
