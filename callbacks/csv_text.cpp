@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -72,11 +73,11 @@ std::vector<std::string> split(std::string_view line) {
 }
 
 std::string widened(std::string_view header, std::string_view more) {
-  const auto columns = split(header);
-  std::set<std::string> known(columns.begin(), columns.end());
+  std::set<std::string, std::less<>> known;
+  for (const auto& column : split(header)) known.emplace(text_of(column));
   std::string wide(header);
-  for (auto& column : split(more)) {
-    if (known.insert(column).second) append_cell(wide, column, false);
+  for (const auto& column : split(more)) {
+    if (known.emplace(text_of(column)).second) append_cell(wide, column, false);
   }
   return wide;
 }
@@ -84,10 +85,10 @@ std::string widened(std::string_view header, std::string_view more) {
 std::string moved(std::string_view rows, std::string_view from, std::string_view to) {
   constexpr auto nowhere = std::numeric_limits<std::size_t>::max();
   std::unordered_map<std::string, std::size_t> positions;
-  for (auto& column : split(from)) positions.emplace(std::move(column), positions.size());
+  for (const auto& column : split(from)) positions.emplace(text_of(column), positions.size());
   std::vector<std::size_t> sources;
   for (const auto& column : split(to)) {
-    const auto found = positions.find(column);
+    const auto found = positions.find(std::string(text_of(column)));
     sources.push_back(found == positions.end() ? nowhere : found->second);
   }
   std::string out;

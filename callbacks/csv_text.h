@@ -23,7 +23,8 @@ std::string_view text_of(std::string_view cell);
 /// The cells of a line without its line break.
 std::vector<std::string> split(std::string_view line);
 
-/// The columns of `header`, then those of `more` that are not among them, as one line.
+/// The columns of `header`, then those of `more` that are not among them, as one line. Columns are
+/// the same if they have the same `text_of`: who wrote a file before may have marked no formula.
 std::string widened(std::string_view header, std::string_view more);
 
 /// `rows` (whole lines, made for the header `from`) as they stand under the header `to`: cells

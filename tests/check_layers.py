@@ -8,14 +8,14 @@ import pathlib
 import re
 import sys
 
-VALUES = r"trainable/values\.h"
+VALUES = r"trainable/(values|json_levels)\.h"
 CORE = r"tuner/core/"
 MATH = r"tuner/math/"
 SPACE = r"tuner/space/"
 PLAIN = r"tuner/plain/"
 SPEC = r"tuner/spec/"
 FILES = r"tuner/files/"
-WIRE = r"trainable/(values|protocol)\.h"
+WIRE = r"trainable/(values|json_levels|protocol)\.h"
 
 # Which files of the project a file may include; the first row that fits its path counts.
 ROOMS = [

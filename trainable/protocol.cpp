@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "trainable/json_levels.h"
+
 namespace tune::protocol {
 namespace {
 
@@ -258,8 +260,12 @@ std::string format(const Answer& answer) {
 
 Command parse_command(std::string_view line) {
   if (const auto step = quick_step(line)) return *step;
-  const Json message = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   const std::string shown = "'" + std::string(line.substr(0, 80)) + "'";
+  if (levels_of(line) > static_cast<std::size_t>(max_depth)) {
+    refuse(shown + " is nested deeper than the " + std::to_string(max_depth) +
+           " levels that a message may have");
+  }
+  const Json message = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded() || !message.is_object()) refuse(shown + " is not a JSON object");
   const auto type = message.find("type");
   if (type == message.end() || !type->is_string()) refuse(shown + " has no \"type\"");

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "trainable/json_levels.h"
+#include "trainable/protocol.h"
 #include "trainable/runner.h"
 
 namespace tune {
@@ -32,6 +34,12 @@ constexpr const char* usage =
     "  --help               this text\n";
 
 Json parse_config(const std::string& text, const std::string& origin) {
+  // What a driver sends has one level more, of the message.
+  constexpr std::size_t most_levels = protocol::max_depth - 1;
+  if (levels_of(text) > most_levels) {
+    throw std::invalid_argument("the config in " + origin + " is nested deeper than " +
+                                std::to_string(most_levels) + " levels");
+  }
   try {
     Json config = Json::parse(text);
     if (config.is_object()) return config;

@@ -9,6 +9,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/store/file_system.h"
 
 namespace tune {
@@ -91,7 +92,7 @@ class Reader {
         (point + 1 == number.size() || number[point + 1] == 'e' || number[point + 1] == 'E')) {
       number.insert(point + 1, "0");
     }
-    const Json json = Json::parse(number, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_shallow(number, 0);
     return json.is_number() ? Ordered(json) : Ordered(text);
   }
 

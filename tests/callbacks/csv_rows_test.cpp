@@ -119,3 +119,12 @@ TEST_CASE("A csv line survives being taken apart and put together", "[callbacks]
   CHECK(csv::split(line) == cells);
   CHECK(line == ",plain,\"a,b\",\"say \"\"so\"\"\",\"\"\"\",\",\", x ");
 }
+
+TEST_CASE("A column of a file in which no formula was marked is the one of that name still",
+          "[callbacks][csv]") {
+  const std::string old = "training_iteration,=x,a";
+  const std::string now = "training_iteration,'=x,b";
+  CHECK(csv::widened(old, now) == old + ",b");
+  CHECK(csv::widened(now, old) == now + ",a");
+  CHECK(csv::moved("3,0.5,7\n", now, old + ",b") == "3,0.5,,7\n");
+}

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/support/catch.h"
+#include "tuner/core/json_limits.h"
 
 using namespace tune;
 
@@ -185,4 +186,13 @@ TEST_CASE("A record without what its kind needs is refused by the field's name",
   CHECK_THROWS_WITH(parse_event(R"({"n":1,"t":2,"e":"wonder"})"), "unknown event 'wonder'");
   CHECK_THROWS_WITH(parse_event(R"({"n":1,"t":2,"e":"end","trial":1,"outcome":"odd"})"),
                     "unknown outcome 'odd'");
+}
+
+TEST_CASE("A record's config that is a text is no deeper than any other", "[event]") {
+  const auto exploit = [](std::size_t levels) {
+    return R"({"n":1,"t":0,"e":"exploit","trial":1,"donor":0,"config":")" +
+           std::string(levels, '[') + std::string(levels, ']') + R"("})";
+  };
+  CHECK_NOTHROW(parse_event(exploit(most_file_levels)));
+  CHECK_THROWS_AS(parse_event(exploit(most_file_levels + 1)), std::invalid_argument);
 }

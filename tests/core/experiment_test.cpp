@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tests/support/catch.h"
+#include "tuner/core/json_limits.h"
 
 using namespace tune;
 
@@ -387,6 +388,24 @@ TEST_CASE("A trial's line whose config is not as long as it says is refused", "[
   Experiment read;
   CHECK_THROWS_AS(read.load_trial(line + " "), std::invalid_argument);
   CHECK_NOTHROW(read.load_trial(line));
+}
+
+TEST_CASE("JSON that a trial's line keeps as a text is no deeper than any other", "[experiment]") {
+  Story story;
+  story.add().add().start();
+  story.then(TrialExploited{TrialId{1}, {TrialId{0}, R"({"x":1})", ""}});
+  std::string line;
+  story.experiment.append_trial(line, TrialId{1});
+  const std::string old = R"("old_config":"{}")";
+  const std::size_t at = line.find(old);
+  REQUIRE(at != std::string::npos);
+  const auto with_levels = [&](std::size_t levels) {
+    const std::string deep = std::string(levels, '[') + std::string(levels, ']');
+    return std::string(line).replace(at, old.size(), R"("old_config":")" + deep + '"');
+  };
+  Experiment read;
+  CHECK_NOTHROW(read.load_trial(with_levels(most_file_levels)));
+  CHECK_THROWS_AS(read.load_trial(with_levels(most_file_levels + 1)), std::invalid_argument);
 }
 
 TEST_CASE("A trial's line with more recent values than are kept is refused", "[experiment]") {

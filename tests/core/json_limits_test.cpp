@@ -1,6 +1,7 @@
 #include "tuner/core/json_limits.h"
 
 #include <stdexcept>
+#include <string>
 
 #include "tests/support/catch.h"
 
@@ -16,6 +17,14 @@ TEST_CASE("JSON with a member twice is refused by its name, wherever that is",
         R"({"x": {"y": 1}, "x": 2})"}) {
     CAPTURE(twice);
     CHECK_THROWS_WITH(parse_unambiguous(twice), "'x' is in it twice");
+  }
+  CHECK_THROWS_WITH(parse_unambiguous("{\"\x7f]\": 1, \"\x7f]\": 2}"), "' ]' is in it twice");
+  const std::string long_name(100'000, 'x');
+  try {
+    (void)parse_unambiguous("{\"" + long_name + "\": 1, \"" + long_name + "\": 2}");
+    FAIL("it is read");
+  } catch (const std::invalid_argument& error) {
+    CHECK(std::string(error.what()).size() < 1100);
   }
   CHECK_THROWS_AS(parse_unambiguous("{"), std::invalid_argument);
   CHECK_THROWS_WITH(parse_unambiguous("1e999"), "it holds a number that is too large");

@@ -1,9 +1,11 @@
 """What searches in Python are given by other names: Ray Train's, resources, remotes, relative names."""
 import json
 import os
+import subprocess
+import sys
 
 from cli_support import main
-from python_support import HEAD, PythonCase
+from python_support import HEAD, PACKAGE, PythonCase
 
 SAID = HEAD + """
 def train(config):
@@ -179,6 +181,20 @@ if __name__ == "__main__":
     print(json.dumps(search(space={"x": tune.uniform(0, 9)}, searcher=searcher)[0].config))
 """)
         self.assertEqual(found, {"x": 7})
+
+    def test_json_that_is_nested_too_deep_is_answered_with_a_sentence(self):
+        os.makedirs(self.path("results/deep"))
+        self.write("results/deep/experiment.json", '{"trainable": ' + "[" * 100_000)
+        self.write("other", "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' '['\n")
+        os.chmod(self.path("other"), 0o755)
+        self.refuses("import tune._binary", [
+            ("tune.Tuner.restore('results/deep', train)", "experiment.json .* cannot be read: it is nested too deep"),
+            ("(os.environ.update(TUNE_BINARY=os.path.abspath('other')), search())", "is not the program 'tune'")])
+        by_hand = subprocess.run([sys.executable, "-m", "tune.trial", "search.py:train", "--config", "[" * 100_000],
+                                 cwd=self.dir, capture_output=True, text=True, check=False,
+                                 env={**os.environ, "PYTHONPATH": PACKAGE})
+        self.assertEqual(by_hand.returncode, 2)
+        self.assertIn("the config is not JSON: it is nested too deep", by_hand.stderr)
 
 
 if __name__ == "__main__":

@@ -591,7 +591,9 @@ class TwoMachines(RemoteCase):
                     time.sleep(after_s)
                     other.send_signal(wish)
                     self.finish(other, 130)
-                    # A store on a disk has no lease where rclone was told to stop while it wrote one.
+                    # rclone removes a file on a disk that it is told to stop writing, the one that it
+                    # was to replace with it. No lease is as good as one that was released: whoever
+                    # could write there had waited for it.
                     is_there = os.path.exists(os.path.join(self.far, "spec", "LEASE.json"))
                     self.assertTrue(not is_there or self.lease()["released"], self.read("said"))
 

@@ -125,7 +125,8 @@ TEST_CASE("A request that is none is refused with a sentence", "[unit][control]"
     CHECK_THROWS_AS(parse_control_request(line), std::invalid_argument);
   }
   CHECK(parse_control_request(R"({"trial":"3","ask":"stop","more":1})").trial == TrialId{3});
-  const std::string deep = std::string(10'000, '[') + std::string(10'000, ']');
+  // A million levels would take all of the stack wherever they were copied.
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   CHECK_THROWS_AS(parse_control_request(R"({"ask":"set","fields":{"stop":)" + deep + "}}"),
                   std::invalid_argument);
 }

@@ -8,11 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
 
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
+#include "trainable/protocol.h"
 #include "tuner/exec/process_stat.h"
+#include "tuner/exec/program.h"
 #include "tuner/exec/spawn.h"
 #include "tuner/files/file_descriptor.h"
 
@@ -107,6 +111,20 @@ TEST_CASE("A child's environment is the driver's, without an outer driver's, wit
   CHECK_FALSE(has_line(text, "EXEC_TEST_REPLACED=old"));
   CHECK(has_line(text, "TUNE_ATTEMPT=a=b"));
   CHECK(has_line(text, "TUNE_SOCKET_FD=3"));
+}
+
+TEST_CASE("A program that is only read is told of nobody to talk with", "[unit][process]") {
+  LaunchSpec spec;
+  spec.argv = {"/bin/true"};
+  const std::string socket = std::string(protocol::env_socket_fd) + "=3";
+  const auto has = [&](const std::string& variable) {
+    const auto environment = resolve_program(spec, {}).environment;
+    return std::find(environment.begin(), environment.end(), variable) != environment.end();
+  };
+  CHECK(has(socket));
+  spec.plain = PlainReading{};
+  CHECK_FALSE(has(socket));
+  CHECK_FALSE(has(std::string(protocol::env_version) + "=" + std::to_string(protocol::version)));
 }
 
 TEST_CASE("Arguments reach the child untouched by any shell", "[unit][process]") {

@@ -23,6 +23,9 @@ struct Machine {
   std::uint64_t available() const {
     return available_memory(dir.path() / "proc", dir.path() / "sys");
   }
+  std::uint64_t kills() const {
+    return out_of_memory_kills(dir.path() / "proc", dir.path() / "sys");
+  }
   TempDir dir;
 };
 
@@ -66,4 +69,32 @@ TEST_CASE("The first version of control groups limits memory, too", "[unit][memo
   machine.write("sys/fs/cgroup/memory/job_7/memory.usage_in_bytes", "4096\n");
   machine.write("sys/fs/cgroup/memory/job_7/memory.stat", "total_inactive_file 96\n");
   CHECK(machine.available() == 4192);
+}
+
+TEST_CASE("Whom the kernel has killed for lack of memory is counted where the driver is",
+          "[unit][memory]") {
+  Machine machine;
+  CHECK(machine.kills() == 0);
+  machine.write("proc/vmstat", "nr_free_pages 7\noom_kill 9\n");
+  CHECK(machine.kills() == 9);
+  SECTION("by its own group") {
+    machine.write("proc/self/cgroup", "0::/slice/job\n");
+    machine.write("sys/fs/cgroup/slice/memory.events", "low 0\noom 4\noom_kill 4\n");
+    machine.write("sys/fs/cgroup/slice/job/memory.events", "low 0\noom 3\noom_kill 2\n");
+    CHECK(machine.kills() == 2);
+  }
+  SECTION("by the first version's") {
+    machine.write("proc/self/cgroup", "12:cpu,cpuacct:/x\n4:memory:/job_7\n0::/\n");
+    machine.write("sys/fs/cgroup/memory/job_7/memory.oom_control", "under_oom 0\noom_kill 5\n");
+    CHECK(machine.kills() == 5);
+  }
+  SECTION("by its container's, whose path outside is another") {
+    machine.write("proc/self/cgroup", "4:memory:/docker/abc\n");
+    machine.write("sys/fs/cgroup/memory/memory.oom_control", "under_oom 0\noom_kill 6\n");
+    CHECK(machine.kills() == 6);
+  }
+  SECTION("by the machine, where no group counts") {
+    machine.write("proc/self/cgroup", "0::/\n");
+    CHECK(machine.kills() == 9);
+  }
 }

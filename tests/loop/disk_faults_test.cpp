@@ -298,3 +298,25 @@ TEST_CASE("A journal that lost its name ends the run before more is built on it"
   CHECK_THROWS_AS(harness.run(), JournalFailed);
   CHECK(steps < 30);
 }
+
+TEST_CASE("A disk that has no room for a trial's directory is no failure of the trial's",
+          "[loop][space]") {
+  int launches_without_room = 0;
+  for (std::uint64_t k = 1; k <= 60; ++k) {
+    Harness harness;
+    harness.trials = 3;
+    harness.files.fail_operation(k, ENOSPC);
+    try {
+      const LoopEnd end = harness.run();
+      CAPTURE(k, end.reason);
+      CHECK(harness.experiment.count(TrialState::error) == 0);
+      if (end.kind == LoopEnd::Kind::finished) {
+        CHECK(harness.experiment.count(TrialState::terminated) == 3);
+      }
+    } catch (const Error&) {
+      continue;  // the experiment could not be made
+    }
+    launches_without_room += static_cast<int>(times_told(harness, "notice the machine cannot"));
+  }
+  CHECK(launches_without_room > 0);
+}

@@ -46,6 +46,17 @@ TEST_CASE("The end of a process that nobody asked to leave has an outcome and a 
   CHECK(facts.signal == SIGSEGV);
   CHECK_FALSE(facts.exit_code);
   facts = {};
+  // Named, and not judged: the count does not say whom the kernel has killed.
+  ending = ending_of({.how = How::exited, .signal = SIGKILL, .memory_kills = 1}, true, facts);
+  CHECK(ending.reason ==
+        "it was killed by signal 9 (Killed); while it ran, the kernel killed a process because "
+        "memory ran out");
+  CHECK(ending.blame == Blame::unknown);
+  ending = ending_of({.how = How::exited, .exit_code = 1, .memory_kills = 2}, true, facts);
+  CHECK(ending.reason ==
+        "it exited with code 1; while it ran, the kernel killed 2 processes because memory ran "
+        "out");
+  facts = {};
   CHECK(ending_of({.how = How::exited}, true, facts).outcome == Outcome::completed);
   ending = ending_of({.how = How::exited, .was_told = true}, false, facts);
   CHECK(ending.outcome == Outcome::failed);

@@ -79,4 +79,19 @@ TEST_CASE("What is remembered of a directory that no checkpoint has is not asked
   CHECK(memory.checkpoints().contains(CheckpointRef{TrialId{3}, 2}));
 }
 
+TEST_CASE("What is up is never taken for the rest of an upload, which would be removed") {
+  MemoryFileSystem files;
+  const std::string up = "trial_00003/checkpoint_000001.aa";
+  std::string text;
+  const std::vector<std::string> lines = {
+      R"({"remote":"s3:bucket/digits","experiment":"e","owner":"o","session":4})",
+      R"({"begun":")" + up + R"("})", R"({"up":")" + up + R"(","trial":"trial_00003","index":1})",
+      R"({"begun":")" + up + R"("})"};
+  for (const std::string& line : lines) append_journal_line(text, line);
+  files.put(remote_directory(experiment) / "uploaded.jsonl", text);
+  UploadMemory memory(files, experiment, "s3:bucket/digits");
+  CHECK(memory.begun().empty());
+  CHECK(memory.checkpoints().at(first) == up);
+}
+
 }  // namespace tune

@@ -34,6 +34,14 @@ void check(const Json& theirs, const std::map<std::string, std::string>& ours) {
   CHECK(theirs.size() == ours.size());
 }
 
+TEST_CASE("What looks like a call is read without regard to how deep its values are",
+          "[spec][foreign]") {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const char* const call : {"hp.choice('x', ", "trial.suggest_categorical('x', ", "tag("}) {
+    CHECK_NOTHROW(meant(call + deep + ")"));
+  }
+}
+
 TEST_CASE("Sweeps of W&B are answered with ours", "[spec][foreign]") {
   check(R"x({
     "batch": {"distribution": "q_log_uniform_values", "q": 8, "min": 32, "max": 256},

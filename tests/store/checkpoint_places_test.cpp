@@ -32,6 +32,46 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore changes nothing behind a link in a tr
   CHECK(files.names("/mine") == before);
 }
 
+TEST_CASE_METHOD(Fixture, "A working directory without room is told from one whose place is taken",
+                 "[checkpoint_store][unit]") {
+  const auto is_not_made = [&] {
+    try {
+      store.make_working_directory(TrialId{3});
+    } catch (const NotMade&) {
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+    FAIL("it was made");
+    return false;
+  };
+  files.remove_tree(trial);
+  files.fail_operation(1, ENOSPC);
+  CHECK(is_not_made());
+  files.put(trial / "work", "a file");
+  CHECK_FALSE(is_not_made());
+  files.remove_tree(trial);
+  files.put(trial, "a file");
+  CHECK_FALSE(is_not_made());
+}
+
+TEST_CASE_METHOD(Fixture, "A config that finds no room is told from one whose place is taken",
+                 "[checkpoint_store][unit]") {
+  store.make_working_directory(ref.trial);
+  files.fail_operation(1, ENOSPC);
+  CHECK_THROWS_AS(store.write_config(ref.trial, "{}"), NotMade);
+  const path place = store.write_config(ref.trial, "{}");
+  files.remove_file(place);
+  files.make_directories(place);
+  files.fail_operation(1, EISDIR);
+  try {
+    store.write_config(ref.trial, "{}");
+    FAIL("it was made");
+  } catch (const Error& error) {
+    CHECK(dynamic_cast<const NotMade*>(&error) == nullptr);
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore sweeps nothing behind a link in place of work",
                  "[checkpoint_store][unit]") {
   files.put("/mine/.reported_checkpoint_x/precious", "1");

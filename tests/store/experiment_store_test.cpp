@@ -358,6 +358,11 @@ TEST_CASE("ExperimentStore says where a spec is broken", "[experiment_store][uni
   files.put("/runs/exp/experiment.json", "{\"name\": }");
   CHECK_THAT(error_of([&] { ExperimentStore::read_spec(files, directory); }, Fault::user),
              Contains("/runs/exp/experiment.json") && Contains("line 1, column 10"));
+  for (const char* const other : {"7", "[]", "null", "\"text\""}) {
+    files.put("/runs/exp/experiment.json", other);
+    CHECK(error_of([&] { ExperimentStore::read_spec(files, directory); }, Fault::user) ==
+          "cannot understand /runs/exp/experiment.json: it is no JSON object");
+  }
 }
 
 TEST_CASE("ExperimentStore gives its lock back when the replay fails", "[experiment_store][unit]") {

@@ -241,6 +241,16 @@ TEST_CASE("Values may use all the levels of a message and not one more", "[unit]
   CHECK_THROWS_AS(format(Answer(result)), std::invalid_argument);
 }
 
+TEST_CASE("A command is read with all the levels of a message and not one more",
+          "[unit][protocol]") {
+  const auto step = [](int levels) {
+    return R"({"type":"step","iteration":3,"more":)" + nested(levels).dump() + "}";
+  };
+  CHECK(std::get<Step>(parse_command(step(max_depth - 1))).iteration == 3);
+  CHECK_THROWS_WITH(parse_command(step(max_depth)),
+                    Catch::Matchers::EndsWith("deeper than the 64 levels that a message may have"));
+}
+
 TEST_CASE("A line may have all its bytes and not one more", "[unit][protocol]") {
   Result result;
   result.metrics["blob"] = "";

@@ -57,6 +57,23 @@ TEST_CASE("Iterations and done end a standalone class, whichever is first",
   CHECK(done[1]["done"] == true);
 }
 
+TEST_CASE("A config by hand is as deep as a driver's may be, and no deeper",
+          "[process][standalone]") {
+  ScratchDir scratch;
+  const auto run = [&](std::size_t levels) {
+    std::ofstream(scratch.path() / "config.json")
+        << "{\"more\":" << std::string(levels - 1, '[') << std::string(levels - 1, ']') << "}";
+    return run_standalone(
+        {TOY_TRAINABLE, "class", "--iterations=1", "--config-file", "config.json"}, scratch.path());
+  };
+  CHECK(run(63).exit_code == 0);
+  for (const std::size_t levels : {std::size_t{64}, std::size_t{1'000'000}}) {
+    const auto refused = run(levels);
+    CHECK(refused.exit_code == run_toy("class", {"--config", "{"}).exit_code);
+    CHECK(refused.err.find("is nested deeper than 63 levels") != std::string::npos);
+  }
+}
+
 TEST_CASE("Standalone writes non-finite metrics as their names", "[process][standalone]") {
   const auto lines =
       results(run_toy("class", {"--iterations=1", "--config", R"({"report_nan":true})"}).out);

@@ -199,7 +199,7 @@ Result read_result(const JsonFields& fields) {
 }
 
 Exploit read_exploit(const JsonFields& fields) {
-  return {TrialId{static_cast<std::uint32_t>(fields.integer("donor"))}, fields.text("config"),
+  return {TrialId{static_cast<std::uint32_t>(fields.integer("donor"))}, fields.json_text("config"),
           fields.text_if("tag")};
 }
 

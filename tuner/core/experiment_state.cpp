@@ -162,7 +162,7 @@ Cloning parse_cloning(simdjson::dom::element element) {
           fields.integer("iteration"),
           TrialId{static_cast<std::uint32_t>(fields.integer("donor"))},
           fields.integer("donor_iteration", 0),
-          CompactText(fields.text("old_config")),
+          CompactText(fields.json_text("old_config")),
           static_cast<std::uint64_t>(fields.integer("started", 0)),
           fields.small("attempt", 0),
           fields.small("checkpoint", 0),
@@ -353,7 +353,7 @@ void Experiment::load_trial(std::string_view text) {
     SummaryMark mark;
     mark.iteration = in_mark.integer("iteration");
     read_summaries(saved, mark.summaries, mark.recent);
-    mark.last_metrics = in_mark.text("last");
+    mark.last_metrics = in_mark.json_text("last");
     shapes_.make_compact(mark.last_metrics);
     return mark;
   });

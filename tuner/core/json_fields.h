@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/core/json_limits.h"
 #include "tuner/core/metrics_dom.h"
 #include "tuner/core/trial.h"
 
@@ -48,6 +49,12 @@ class JsonFields {
     std::string_view value;
     if (object_[name].get(value) != simdjson::SUCCESS) fail(name);
     return std::string(value);
+  }
+  /// JSON that is kept as a text, in which no parser of the record counts levels.
+  std::string json_text(const char* name) const {
+    std::string value = text(name);
+    if (levels_of(value) > most_file_levels) fail(name);
+    return value;
   }
   std::string text_if(const char* name) const { return has(name) ? text(name) : std::string(); }
   bool flag(const char* name) const {

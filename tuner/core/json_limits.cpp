@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/clean_text.h"
+
 namespace tune {
 
 namespace {
@@ -37,7 +39,8 @@ Json parse_unambiguous(std::string_view text) {
     if (event != Json::parse_event_t::key) return true;
     const auto& key = parsed.get_ref<const std::string&>();
     if (keys.back().insert(key).second) return true;
-    throw std::invalid_argument("'" + key + "' is in it twice");
+    // The sentence goes to a terminal, and the name may be as long as a line.
+    throw std::invalid_argument("'" + clean_text(headline(key)) + "' is in it twice");
   };
   if (levels_of(text) > most_file_levels) throw too_deep(most_file_levels);
   try {
@@ -52,25 +55,6 @@ Json parse_unambiguous(std::string_view text) {
 Json parse_shallow(std::string_view text, std::size_t most_levels) {
   if (levels_of(text) > most_levels) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
-
-std::size_t levels_of(std::string_view json) {
-  std::size_t levels = 0;
-  std::size_t deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == '{' || c == '[')) {
-      deepest = std::max(deepest, ++levels);
-    } else if (!in_string && (c == '}' || c == ']') && levels > 0) {
-      --levels;
-    }
-  }
-  return deepest;
 }
 
 std::string config_text(Json config) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "trainable/json_levels.h"
 #include "trainable/values.h"
 
 namespace tune {
@@ -27,9 +28,6 @@ Json parse_shallow(std::string_view text, std::size_t most_levels = most_file_le
 /// `text`, which somebody else wrote, as JSON. Throws std::invalid_argument if it is none, or if a
 /// key stands twice in an object: readers differ in which of the two they take.
 Json parse_unambiguous(std::string_view text);
-
-/// How deep objects and lists are nested in `json`, as far as that is valid; 0: there are none.
-std::size_t levels_of(std::string_view json);
 
 /// The config in one line, non-finite numbers as strings. Throws std::invalid_argument, saying what
 /// is wrong, if it is no object, nested too deeply, too long, or holds text that is not UTF-8.

@@ -155,6 +155,9 @@ struct Exited {
   int exit_code = 0;          ///< valid if `signal` is 0
   int signal = 0;             ///< that killed it; 0: it exited
   std::string obstacle = {};  ///< what of the machine's was in its way, as a sentence; mostly none
+  /// So many processes of its control group, or of the machine, the kernel has killed for lack of
+  /// memory while it ran; of one that has failed.
+  std::uint64_t memory_kills = 0;
 };
 
 /// The driver itself got this signal.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "tuner/exec/nvml.h"
 #include "tuner/exec/process_stat.h"
@@ -67,6 +68,33 @@ std::uint64_t left_up_from(const fs::path& mount, fs::path group) {
   return left;
 }
 
+/// Where this process's groups that count memory are mounted, and their paths from there.
+std::vector<std::pair<fs::path, fs::path>> groups_of_self(const fs::path& proc,
+                                                          const fs::path& sys) {
+  std::vector<std::pair<fs::path, fs::path>> found;
+  std::ifstream groups(proc / "self" / "cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto first = line.find(':');
+    const auto second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const auto controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && controllers != "memory") continue;
+    found.emplace_back(sys / "fs" / "cgroup" / controllers,
+                       fs::path(line.substr(second + 1)).relative_path());
+  }
+  return found;
+}
+
+/// Of the group, or of the nearest one above it that can be seen: in a container that is its own.
+std::optional<std::uint64_t> kills_in(const fs::path& mount, fs::path group) {
+  for (;; group = group.parent_path()) {
+    for (const char* const file : {"memory.events", "memory.oom_control"}) {
+      if (const auto kills = value_in(mount / group / file, "oom_kill")) return kills;
+    }
+    if (group.empty()) return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<MemoryUse> memory_use_of(const std::vector<std::int64_t>& groups,
@@ -89,17 +117,17 @@ std::vector<MemoryUse> memory_use_of(const std::vector<std::int64_t>& groups,
 
 std::uint64_t available_memory(const fs::path& proc, const fs::path& sys) {
   std::uint64_t available = value_in(proc / "meminfo", "MemAvailable:").value_or(0);
-  std::ifstream groups(proc / "self" / "cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const auto first = line.find(':');
-    const auto second = first == line.npos ? line.npos : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const auto controllers = line.substr(first + 1, second - first - 1);
-    if (!controllers.empty() && controllers != "memory") continue;
-    const auto mount = sys / "fs" / "cgroup" / controllers;
-    available = std::min(available, left_up_from(mount, line.substr(second + 1)));
+  for (const auto& [mount, group] : groups_of_self(proc, sys)) {
+    available = std::min(available, left_up_from(mount, group));
   }
   return available;
+}
+
+std::uint64_t out_of_memory_kills(const fs::path& proc, const fs::path& sys) {
+  for (const auto& [mount, group] : groups_of_self(proc, sys)) {
+    if (const auto kills = kills_in(mount, group)) return *kills;
+  }
+  return value_in(proc / "vmstat", "oom_kill").value_or(0);
 }
 
 }  // namespace tune

@@ -24,4 +24,10 @@ std::vector<MemoryUse> memory_use_of(const std::vector<std::int64_t>& groups,
 std::uint64_t available_memory(const std::filesystem::path& proc = "/proc",
                                const std::filesystem::path& sys = "/sys");
 
+/// How many processes the kernel has killed because memory ran out: of this process's control
+/// group (version 2, and 1), or of the whole machine where groups do not count that. 0 if nothing
+/// is known.
+std::uint64_t out_of_memory_kills(const std::filesystem::path& proc = "/proc",
+                                  const std::filesystem::path& sys = "/sys");
+
 }  // namespace tune

@@ -20,6 +20,7 @@
 #include "tuner/exec/child.h"
 #include "tuner/exec/control_server.h"
 #include "tuner/exec/launcher.h"
+#include "tuner/exec/memory_use.h"
 #include "tuner/exec/process_wide.h"
 #include "tuner/exec/reserved_port.h"
 #include "tuner/exec/watchdog.h"
@@ -51,6 +52,7 @@ class ProcessExecutor::Loop {
     shared_.block.resize(block_bytes + MessageParser::padding_bytes);
     shared_.gone = [this](LaunchId launch) {
       look_at_port(launch);
+      look_at_memory(launch);
       forget(launch);
     };
     if (interrupts == Interrupts::report) {
@@ -107,6 +109,7 @@ class ProcessExecutor::Loop {
     const auto [state, is_new] = launches_.try_emplace(launch);
     ensure(is_new, "a launch id is used once");
     state->second.launching.emplace(doings(), "a program is being started");
+    state->second.memory_kills_before = out_of_memory_kills();
     if (spec.plain) {
       state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, save_order_,
                                                         spec.stdout_path, spec.stderr_path);
@@ -203,8 +206,9 @@ class ProcessExecutor::Loop {
     std::optional<CheckpointWatch::Watched> watched;
     std::string early_lines;         ///< sent before it ran
     std::vector<int> early_signals;  ///< the same
-    bool may_preload = false;        ///< see Preload
-    bool to_flush = false;           ///< it is in to_flush_
+    std::uint64_t memory_kills_before = 0;
+    bool may_preload = false;  ///< see Preload
+    bool to_flush = false;     ///< it is in to_flush_
     bool is_ranked = false;
     pid_t leader = 0;  ///< once it runs
     std::uint64_t start_ticks = 0;
@@ -239,6 +243,17 @@ class ProcessExecutor::Loop {
     if (exited == nullptr) return;
     exited->obstacle = "port " + std::to_string(found->second.port->number) +
                        ", where its ranks were to meet, is another program's";
+  }
+
+  /// Of one that has exited. Whom the kernel has killed it does not say, and a program whose helper
+  /// was killed exits with any code.
+  void look_at_memory(LaunchId launch) {
+    auto* const exited = std::get_if<Exited>(&shared_.happened.back());
+    const auto found = launches_.find(launch);
+    if (exited == nullptr || found == launches_.end()) return;
+    if (exited->signal == 0 && exited->exit_code == 0) return;
+    const std::uint64_t kills = out_of_memory_kills();
+    exited->memory_kills = kills - std::min(kills, found->second.memory_kills_before);
   }
 
   Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }

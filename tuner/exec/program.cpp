@@ -18,10 +18,16 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
+/// A plain program has none: a library of ours in it would take the variables for somebody who
+/// listens.
+std::vector<std::string> wire_of(const LaunchSpec& spec) {
+  if (spec.plain) return {};
+  return {protocol::env_socket_fd + ("=" + std::to_string(protocol::socket_fd)),
+          protocol::env_version + ("=" + std::to_string(protocol::version))};
+}
+
 std::vector<std::string> merged(const std::vector<std::string>& inherited, const LaunchSpec& spec) {
-  const std::vector<std::string> wire = {
-      protocol::env_socket_fd + ("=" + std::to_string(protocol::socket_fd)),
-      protocol::env_version + ("=" + std::to_string(protocol::version))};
+  const std::vector<std::string> wire = wire_of(spec);
   std::map<std::string_view, const std::string*> by_name;
   for (const auto* variables : {&inherited, &wire, &spec.environment, &spec.own_environment}) {
     for (const auto& variable : *variables) by_name.insert_or_assign(name_of(variable), &variable);

@@ -146,8 +146,8 @@ void AnswerReader::refuse_rest(bool whole_lines_only) const {
   if (end == rest.npos && whole_lines_only) return;
   const std::string_view line = rest.substr(0, end);
   // A policy that fails in what it was told, and not asked, says so without a question.
-  if (line.size() <= most_answer_bytes && levels_of(line) <= most_answer_levels) {
-    const Json json = Json::parse(line, nullptr, false);
+  if (line.size() <= most_answer_bytes) {
+    const Json json = parse_shallow(line, most_answer_levels);
     if (json.is_object()) refuse_error(json);
   }
   throw BadAnswer("said what nobody had asked for: " + beginning(line));

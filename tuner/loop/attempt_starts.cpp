@@ -198,6 +198,11 @@ void Attempts::prepared(TrialId id, int number, Saver::Source source, const std:
     return;
   }
   attempt->source = std::move(source);
+  if (attempt->source.is_unmade) {
+    breaker_.on_launch_failed(id, error, ledger_.steady());
+    end(*attempt, {.outcome = Outcome::interrupted, .reason = error, .blame = Blame::machine});
+    return;
+  }
   if (!error.empty()) {
     end(*attempt, Outcome::failed, error);
     return;

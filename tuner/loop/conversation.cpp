@@ -220,8 +220,10 @@ Conversation::Heard Conversation::hear(const Disconnected& wakeup) {
 
 Conversation::Heard Conversation::hear(const Exited& wakeup) {
   if (!wakeup.obstacle.empty()) obstacle_ = wakeup.obstacle;
-  return remove(wakeup.launch,
-                {.how = Gone::How::exited, .exit_code = wakeup.exit_code, .signal = wakeup.signal});
+  return remove(wakeup.launch, {.how = Gone::How::exited,
+                                .exit_code = wakeup.exit_code,
+                                .signal = wakeup.signal,
+                                .memory_kills = wakeup.memory_kills});
 }
 
 Conversation::Heard Conversation::be_late() {

@@ -102,6 +102,7 @@ class Conversation {
     bool was_told = false;         ///< it had said hello, and knew what to train
     std::string who = "it";        ///< "rank 2" of several
     std::string obstacle = {};     ///< what of the machine's was in the way of one of them
+    std::uint64_t memory_kills = 0;  ///< see Exited
   };
   using Heard = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
                              Overdue, Gone, Stayed>;

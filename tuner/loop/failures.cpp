@@ -15,6 +15,14 @@ void add_to_first_line(std::string& text, const std::string& more) {
   text.insert(std::min(text.find('\n'), text.size()), more);
 }
 
+/// The kernel says how many it has killed, and not whom.
+std::string about_memory(const Conversation::Gone& gone) {
+  if (gone.memory_kills == 0) return "";
+  return "; while it ran, the kernel killed " +
+         (gone.memory_kills == 1 ? "a process" : std::to_string(gone.memory_kills) + " processes") +
+         " because memory ran out";
+}
+
 }  // namespace
 
 std::string machines_fault(const Conversation::Gone& gone) {
@@ -43,13 +51,14 @@ Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& 
     facts.signal = gone.signal;
     return {.outcome = Outcome::failed,
             .reason = gone.who + " was killed by signal " + std::to_string(gone.signal) + " (" +
-                      strsignal(gone.signal) + ")",
+                      strsignal(gone.signal) + ")" + about_memory(gone),
             .blame = blame};
   }
   if (gone.exit_code != 0) {
     facts.exit_code = gone.exit_code;
     return {.outcome = Outcome::failed,
-            .reason = gone.who + " exited with code " + std::to_string(gone.exit_code),
+            .reason = gone.who + " exited with code " + std::to_string(gone.exit_code) +
+                      about_memory(gone),
             .blame = blame};
   }
   if (has_result) return {Outcome::completed, ""};

@@ -98,6 +98,7 @@ class Saver {
     std::filesystem::path directory;  ///< where that can be read
     std::filesystem::path work;       ///< the working directory of its program
     PlainSource plain;                ///< of a program that saves by itself
+    bool is_unmade = false;           ///< see NotMade
   };
   /// Before a launch: makes the trial's directories and finds the newest checkpoint that it may
   /// start from and that is whole; evicted ones are waited for, and so are damaged ones that the

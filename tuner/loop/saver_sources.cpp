@@ -87,6 +87,9 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
           if (needs.checkpoints && prepared.error.empty()) {
             prepared.source.plain = put_back(id, prepared.source, start, *needs.checkpoints);
           }
+        } catch (const NotMade& error) {
+          prepared.error = error.what();
+          prepared.source.is_unmade = true;
         } catch (const Error& error) {
           prepared.error = error.what();
         }

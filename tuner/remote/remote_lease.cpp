@@ -110,8 +110,10 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
           .lease_s = lease_s_};
   has_written_ = true;
   write(false);
-  if (text && !is_own) {
-    // Somebody who looked at the same time has written by now, or sees this.
+  if ((text || newest) && !is_own) {
+    // Somebody who looked at the same time has written by now, or sees this. A state without a
+    // lease is mostly one whose lease was being written: on a disk, rclone removes what it is
+    // stopped in.
     std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   }
   const auto again = store_.get_text(lease_name, most_lease_bytes);

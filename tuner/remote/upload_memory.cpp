@@ -70,7 +70,11 @@ void UploadMemory::take(const Json& json) {
     identity_ = {json.at("experiment").get<std::string>(), json.at("owner").get<std::string>(),
                  session};
   } else if (json.contains("begun")) {
-    begun_.insert(directory_in("begun"));
+    // Each upload has a directory of its own. What is up and named once more would be removed as
+    // the rest of an upload.
+    const auto directory = directory_in("begun");
+    const auto up = checkpoints_.find(*paths::parse_remote_checkpoint(directory));
+    if (up == checkpoints_.end() || up->second != directory) begun_.insert(directory);
   } else if (json.contains("up")) {
     const auto directory = directory_in("up");
     begun_.erase(directory);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/json_limits.h"
 #include "tuner/space/domain.h"
 
 // Names of its own: those of other files in this room would be hidden by these.
@@ -176,7 +177,7 @@ std::vector<std::string> roles_of(const Row& row) {
 /// A text that is a number, as Katib has them, is one.
 Json as_number(const Json& json) {
   if (!json.is_string()) return json;
-  const Json number = Json::parse(json.get<std::string>(), nullptr, false);
+  const Json number = parse_shallow(json.get<std::string>(), 0);
   return number.is_number() ? number : json;
 }
 
@@ -654,7 +655,7 @@ std::vector<std::string> split_arguments(const std::string& text) {
 Json literal(std::string text) {
   if (text == "True" || text == "False") return text == "True";
   std::replace(text.begin(), text.end(), '\'', '"');
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return parse_shallow(text, most_config_levels);
 }
 
 /// "trial.suggest_float('lr', 1e-5, 0.1, log=True)", "hp.loguniform('lr', -10, 0)",

@@ -12,6 +12,7 @@
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/foreign_forms.h"
 #include "tuner/spec/spec_fields.h"
@@ -45,7 +46,7 @@ std::optional<double> number_at(const Ordered& object, const char* name) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;
   // Katib writes its numbers as texts.
-  const Json number = Json::parse(value.get<std::string>(), nullptr, false);
+  const Json number = parse_shallow(value.get<std::string>(), 0);
   return number.is_number() ? std::optional(number.get<double>()) : std::nullopt;
 }
 

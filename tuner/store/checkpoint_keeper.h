@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tuner/core/checkpoint_ref.h"
+#include "tuner/core/error.h"
 #include "tuner/store/evicted.h"
 
 namespace tune {
@@ -36,6 +37,13 @@ struct CommittedCheckpoint {
   std::uint64_t files = 0;
 };
 
+/// A directory or file of a trial cannot be made, and nothing that lies there is in its way: no
+/// fault of the trial's.
+class NotMade : public Error {
+ public:
+  explicit NotMade(const Error& error) : Error(error) {}
+};
+
 /// All calls may block: run them beside the loop. Errors are Error (machine).
 class CheckpointKeeper {
  public:
@@ -43,9 +51,11 @@ class CheckpointKeeper {
 
   /// Makes the directory that the trial's program works in, and the trial's own, if they are not
   /// there; answers the former.
+  /// NotMade where the machine has no room, or none that can be written.
   virtual std::filesystem::path make_working_directory(TrialId trial) = 0;
 
   /// Writes the trial's config, as JSON, into a file of its directory, and answers that.
+  /// NotMade as above.
   virtual std::filesystem::path write_config(TrialId trial, const std::string& config) = 0;
 
   /// An empty directory aside, for a trainable to write into; what a dead attempt left there is

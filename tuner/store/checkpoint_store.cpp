@@ -136,15 +136,30 @@ path CheckpointStore::working_directory(TrialId trial) {
 }
 
 path CheckpointStore::make_working_directory(TrialId trial) {
-  own_dir(trial);
-  const bool was_started = files_.exists(paths::standard_output(trial_dir(trial)));
-  if (!was_started) files_.make_directories(paths::work(trial_dir(trial)));
+  const path own = own_dir(trial);
+  const path work = paths::work(own);
+  const bool was_started = files_.exists(paths::standard_output(own));
+  try {
+    if (!was_started) files_.make_directories(work);
+  } catch (const Error& error) {
+    for (const path& each : {own, work}) {
+      const auto found = files_.entry(each);
+      if (found && !found->is_directory) throw;
+    }
+    throw NotMade(error);
+  }
   return working_directory(trial);
 }
 
 path CheckpointStore::write_config(TrialId trial, const std::string& config) {
   const path file = paths::arguments(own_dir(trial));
-  files_.replace(file, config + "\n");
+  try {
+    files_.replace(file, config + "\n");
+  } catch (const Error& error) {
+    const auto found = files_.entry(file);
+    if (found && found->is_directory) throw;
+    throw NotMade(error);
+  }
   return file;
 }
 

@@ -321,10 +321,12 @@ Json ExperimentStore::read_spec(FileSystem& files, const path& directory) {
                      ": it is longer, or nested deeper, than what a run writes there");
   }
   try {
-    return Json::parse(text);
+    Json spec = Json::parse(text);
+    if (spec.is_object()) return spec;
   } catch (const Json::exception& error) {
     throw user_error("cannot understand " + file.native() + ": " + error.what());
   }
+  throw user_error("cannot understand " + file.native() + ": it is no JSON object");
 }
 
 std::optional<Json> ExperimentStore::read_snapshot_state(FileSystem& files, const path& directory) {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+
+from tune import _json
 
 #: What was installed with this package: a name that no other package has. Ray's scripts have the
 #: name `tune`, too, and pip puts whatever is installed last in the place of the other.
@@ -63,7 +64,7 @@ def _is_ours(path: str, may_be_script: bool = False) -> bool:
             timeout=_PATIENCE_S,
             check=False,
         ).stdout
-        answer = json.loads(said)
+        answer = _json.loads(said)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return False
     return isinstance(answer, dict) and answer.get("name") == "tune" and "compiler" in answer

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tune import _json
+
 #: The types of the format: bits of an element, the name in NumPy and others, the code of `struct`.
 DTYPES: dict[str, tuple[int, str, str]] = {
     "BOOL": (8, "bool", "?"),
@@ -74,13 +76,11 @@ def parse_header(path: str, text: bytes, size: int) -> tuple[list[Blob], dict[st
     if not text.startswith(b"{"):
         raise BlobError("its header cannot be read: it does not begin with '{'")
     try:
-        header = json.loads(
+        header = _json.loads(
             text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number
         )
     except UnicodeDecodeError:
         raise BlobError("its header cannot be read: it is not UTF-8") from None
-    except RecursionError:
-        raise BlobError("its header cannot be read: it is nested too deep") from None
     except BlobError:
         raise
     except ValueError as error:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from tune import _json
+
 _EXIT_DRIVER_GONE = 3
 _EXIT_BAD_COMMAND = 2
 #: So long a program that is busy may go on once the driver is gone.
@@ -59,7 +61,7 @@ class Connection:
         if not line.endswith(b"\n"):
             _leave_alone()
         try:
-            command: dict[str, Any] = json.loads(line)
+            command: dict[str, Any] = _json.loads(line)
             command["type"]
         except (ValueError, KeyError, TypeError) as error:
             bad_command(f"{error}: {line[:100]!r}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+from tune import _json
 from tune._binary import find_binary
 from tune.results import TuneError, named_numbers
 
@@ -57,12 +57,12 @@ def read_events(reader: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
     for line in reader.stdout:
         if not line.endswith("\n"):  # it was ended while it wrote
             return
-        yield _decoded(json.loads(line))
+        yield _decoded(_json.loads(line))
 
 
 def _decoded(event: dict[str, Any]) -> dict[str, Any]:
     if isinstance(event.get("config"), str):  # a clone's
-        event["config"] = json.loads(event["config"])
+        event["config"] = _json.loads(event["config"])
     if "metrics" in event:
         event["metrics"] = named_numbers(event["metrics"])
     if "trial" in event:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 import importlib
-import json
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tune import _json
 from tune._running import INTERRUPTED, Ended, Interrupts, Messages
 from tune.results import TuneError, ask
 
@@ -309,7 +309,7 @@ def _mark_of(directory: str) -> tuple[str, int]:
 
 def _spec_of(directory: str) -> dict[str, Any]:
     with open(os.path.join(directory, "experiment.json"), encoding="utf-8") as file:
-        spec: dict[str, Any] = json.load(file)
+        spec: dict[str, Any] = _json.loads(file.read())
     return spec
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from typing import Any
 
+from tune import _json
 from tune._target import Asides, code_of, program_of, target_of
 from tune.results import TuneError
 
@@ -18,9 +18,11 @@ def recorded_spec(directory: str) -> dict[str, Any]:
     """That of the experiment in `directory`, as it is by now. TuneError: none is there."""
     try:
         with open(os.path.join(directory, "experiment.json"), encoding="utf-8") as file:
-            spec: dict[str, Any] = json.load(file)
+            spec: dict[str, Any] = _json.loads(file.read())
     except FileNotFoundError:
         raise TuneError(f"there is no experiment in {directory}") from None
+    except ValueError as error:
+        raise TuneError(f"the experiment.json of {directory} cannot be read: {error}") from None
     return spec
 
 

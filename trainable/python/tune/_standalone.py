@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
-from tune import _session, trainable
+from tune import _json, _session, trainable
 from tune._driver import TrialStopped, plain_metrics
 from tune.checkpoint import Checkpoint
 
@@ -18,7 +18,7 @@ _ITERATIONS_OF_A_CLASS = 10
 
 def _config(text: str) -> dict[str, Any]:
     try:
-        config = json.loads(text)
+        config = _json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"the config is not JSON: {error}") from None
     if not isinstance(config, dict):

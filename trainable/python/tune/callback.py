@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from tune import _json
 from tune._binary import find_binary
 from tune._events import read_events, start_reader
 from tune.checkpoint import Checkpoint
@@ -165,7 +166,7 @@ class _Place:
                 ) from None
         try:
             with open(self._file, encoding="utf-8") as file:
-                found = json.load(file)
+                found = _json.loads(file.read())
         except FileNotFoundError:
             return
         self.event = self._saved_event = int(found["event"])

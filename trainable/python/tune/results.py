@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import subprocess
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tune import _json
 from tune._binary import find_binary
 from tune.checkpoint import Checkpoint
 
@@ -39,7 +39,7 @@ class Result:
         """All results of the trial, in their order; empty if the callback ``json`` was off."""
         try:
             with open(os.path.join(self.path, "result.json"), encoding="utf-8") as file:
-                return [named_numbers(json.loads(line)) for line in file]
+                return [named_numbers(_json.loads(line)) for line in file]
         except FileNotFoundError:
             return []
 
@@ -89,10 +89,10 @@ def _manifest(checkpoint: str) -> Any:
     """Also of one that is only on a remote."""
     try:
         with open(os.path.join(checkpoint, "manifest.json"), encoding="utf-8") as file:
-            return json.load(file)
+            return _json.loads(file.read())
     except FileNotFoundError:
         with open(checkpoint + ".remote.json", encoding="utf-8") as file:
-            return json.loads(json.loads(file.read().split(" ", 1)[1])["manifest"])
+            return _json.loads(_json.loads(file.read().split(" ", 1)[1])["manifest"])
 
 
 def ask(*arguments: str) -> Any:
@@ -107,7 +107,7 @@ def ask(*arguments: str) -> Any:
     )
     if done.returncode != 0:
         raise TuneError(done.stderr.strip().removeprefix("tune: "))
-    return json.loads(done.stdout)
+    return _json.loads(done.stdout)
 
 
 _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -269,7 +269,7 @@ class ResultGrid:
             with open(
                 os.path.join(self.experiment_path, "experiment.json"), encoding="utf-8"
             ) as file:
-                own = json.load(file)["metric"]
+                own = _json.loads(file.read())["metric"]
         except OSError:
             return said
         name = own if metric is None else metric

@@ -17,6 +17,8 @@ from typing import Any
 import jax
 import numpy
 
+from tune import _json
+
 _FILE = "pytree.npz"
 _LEAVES = "__leaves__"
 
@@ -75,7 +77,7 @@ def load_pytree(directory: str | os.PathLike[str], like: Any) -> Any:
     leaves, structure = _named(like)
     found: list[Any] = []
     with numpy.load(os.path.join(directory, _FILE), allow_pickle=False) as file:
-        described = json.loads(file[_LEAVES].tobytes())
+        described = _json.loads(file[_LEAVES].tobytes())
         expected = {path for path, _ in leaves}
         for path in described:
             if path not in expected:
