@@ -24,6 +24,7 @@ constexpr const char* user = "tune";
 constexpr Seconds start_limit_s = 20;
 /// Of a request to the server itself, which only starts jobs and tells of them.
 constexpr Seconds call_limit_s = 20;
+constexpr Seconds stop_limit_s = 1;
 constexpr std::uint64_t most_log_bytes = 1 << 20;
 /// There never will be one of an invalid name, either.
 constexpr std::initializer_list<const char*> no_bucket = {"NoSuchBucket", "InvalidBucketName"};
@@ -230,6 +231,18 @@ void Rcd::stop(Job job) noexcept {
   }
 }
 
+/// rclone only asks a job that is stopped to end. On a disk it may then still have to empty the
+/// file that it is to write and to remove it; if it ended in between, an empty file would stay.
+void Rcd::wait_for_end(Job job) noexcept {
+  const auto until = Steady::now() + std::chrono::duration<double>(stop_limit_s);
+  try {
+    while (Steady::now() < until && !call("job/status", {{"jobid", job}}).value("finished", true)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  } catch (const std::exception&) {
+  }
+}
+
 std::uint64_t Rcd::moved_bytes(Job job) {
   return call("core/stats", {{"group", "job/" + std::to_string(job)}})
       .value("bytes", std::uint64_t{0});
@@ -245,6 +258,7 @@ Json Rcd::run(const std::string& doing, const std::string& method, Json paramete
     const bool is_stopped = stop_ && seconds_since_boot() >= allowed_until_;
     if (is_stopped || Steady::now() >= until) {
       stop(job);
+      wait_for_end(job);
       if (is_stopped)
         throw RemoteError(Kind::abandoned, doing + ": " + sentence_of(Kind::abandoned));
       throw RemoteError(Kind::unreachable, doing + ": the store has not answered within " +

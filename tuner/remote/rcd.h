@@ -70,6 +70,7 @@ class Rcd {
  private:
   Json call(const std::string& method, const Json& parameters);
   void start(std::optional<std::uint64_t> bytes_per_s);
+  void wait_for_end(Job job) noexcept;
 
   const std::atomic<bool>& stop_;
   std::string credentials_;
