@@ -79,6 +79,7 @@ set(tune_public_headers
     tuner/simulation/simulation.h
     tuner/plain/checkpoint_files.h
     tuner/plain/plain_program.h
+    tuner/plain/save_order.h
     tuner/spec/spec.h
     tuner/tuner.h)
 foreach(header IN LISTS tune_public_headers)
