@@ -16,6 +16,7 @@ TEST_CASE("A failure of rclone's is told by the status that the store gave, not 
       {"corrupted on transfer: sizes differ 2500 vs 1500", Kind::damaged},
       {"corrupted on transfer: sizes differ 1507 vs 507 ", Kind::damaged},
       {"corrupted on transfer: md5 hash differ \"503 \" vs \"504 \"", Kind::damaged},
+      {"can't copy - source file is being updated (size changed from 500 to 0)", Kind::damaged},
       {"failed to open step_500 of run 502 ", Kind::other},
       {"rank 507 Insufficient", Kind::other},
       {"InternalError: We encountered an internal error, status code: 500, request id: 507",

@@ -63,7 +63,9 @@ int http_status_in(const std::string& words) {
 }
 
 Kind kind_of(const std::string& words) {
-  if (has(words, {"corrupted on transfer", "hash differ", "sizes differ"})) return Kind::damaged;
+  if (has(words,
+          {"corrupted on transfer", "hash differ", "sizes differ", "source file is being updated"}))
+    return Kind::damaged;
   if (has(words, {"max transfer limit reached"})) return Kind::too_large;
   if (has(words,
           {"didn't find section in config file", "unknown fs type", "didn't find backend"}) ||

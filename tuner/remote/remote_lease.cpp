@@ -62,6 +62,22 @@ void RemoteLeaseHolder::require_something(bool is_there) {
           "the directory remote/ of the experiment, and all is put up again");
 }
 
+/// The one object that is written over. On a disk rclone does so in place: whoever reads it at that
+/// moment gets a part of it, or an error.
+std::optional<std::string> RemoteLeaseHolder::read() {
+  constexpr int most_tries = 5;
+  for (int tries = 1;; ++tries) {
+    const bool is_last = tries == most_tries;
+    try {
+      auto text = store_.get_text(lease_name, most_lease_bytes);
+      if (is_last || !text || parse_remote_lease(*text)) return text;
+    } catch (const RemoteError& error) {
+      if (is_last || error.kind() != RemoteError::Kind::damaged) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50 * tries));
+  }
+}
+
 void RemoteLeaseHolder::refuse(const RemoteLease& other) {
   is_held_ = false;
   throw RemoteTakenOver("the experiment on " + store_.root() + " was taken over by " +
@@ -73,7 +89,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   const auto identity = memory_.identity();
   // First: whoever lists is told why that is refused, and who asks for one object is not.
   const auto newest = newest_state();
-  const auto text = store_.get_text(lease_name, most_lease_bytes);
+  const auto text = read();
   const auto lease = text ? parse_remote_lease(*text) : std::nullopt;
   require_something(text || newest);
   const bool is_own = lease && !identity.owner.empty() && lease->owner == identity.owner;
@@ -116,7 +132,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
     // stopped in.
     std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   }
-  const auto again = store_.get_text(lease_name, most_lease_bytes);
+  const auto again = read();
   const auto now_there = again ? parse_remote_lease(*again) : std::nullopt;
   if (!now_there || now_there->owner != own_.owner) {
     watched_.reset();
@@ -145,7 +161,7 @@ void RemoteLeaseHolder::renew() {
 }
 
 void RemoteLeaseHolder::confirm() {
-  const auto text = store_.get_text(lease_name, most_lease_bytes);
+  const auto text = read();
   const auto there = text ? parse_remote_lease(*text) : std::nullopt;
   if (there && there->owner != own_.owner) refuse(*there);
   // What was under way as the disk was taken away may be in its place by now.
@@ -163,7 +179,7 @@ void RemoteLeaseHolder::release_left() noexcept {
 
 void RemoteLeaseHolder::release_of(const std::string& owner) noexcept {
   try {
-    const auto text = store_.get_text(lease_name, most_lease_bytes);
+    const auto text = read();
     const auto there = text ? parse_remote_lease(*text) : std::nullopt;
     if (!there || there->is_released || there->owner != owner) return;
     own_ = *there;

@@ -55,6 +55,7 @@ class RemoteLeaseHolder {
   void require_something(bool is_there);
   void refuse_other_state(const std::optional<StateMarkerName>& newest);
   std::optional<StateMarkerName> newest_state();
+  std::optional<std::string> read();
   void write(bool is_released);
   void release_of(const std::string& owner) noexcept;
   [[noreturn]] void refuse(const RemoteLease& other);
