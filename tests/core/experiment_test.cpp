@@ -15,6 +15,7 @@ namespace {
 /// An experiment with a clock that ticks once an event.
 struct Story {
   Experiment experiment;
+  bool saves_itself = false;
 
   Story& then(EventBody body) {
     const std::uint64_t number = experiment.last_event() + 1;
@@ -26,7 +27,8 @@ struct Story {
         TrialAdded{TrialId{static_cast<std::uint32_t>(experiment.trials().size())}, "{}", "", ""});
   }
   Story& start(int checkpoint = 0) {
-    return then(AttemptStarted{TrialId{0}, trial().attempt + 1, checkpoint, {}});
+    return then(AttemptStarted{
+        TrialId{0}, trial().attempt + 1, checkpoint, {}, std::nullopt, saves_itself});
   }
   Story& report(std::int64_t iteration, double loss = 1, Action action = Action::proceed,
                 bool checkpoint = false) {
@@ -627,4 +629,32 @@ TEST_CASE("A trial that a scheduler has paused says why until it goes on", "[exp
   CHECK(story.trial().ended_by == EndedBy::nobody);
   story.start();
   CHECK(story.trial().why.empty());
+}
+
+TEST_CASE("A trial stays where it is when it goes on from a checkpoint ahead of it",
+          "[experiment]") {
+  Story story;
+  story.saves_itself = true;
+  story.add().start().report(1).report(2).report(3, 0.5, Action::pause).save(1, 6);
+  story.end(Outcome::paused).start(1);
+  CHECK(story.trial().iteration == 3);
+  CHECK(story.trial().restored_iteration == 3);
+  CHECK(story.trial().summary("loss")->count == 3);
+
+  SECTION("Killed on the way there, it goes on from where it was") {
+    story.report(4).end(Outcome::interrupted).start(1);
+    CHECK(story.trial().iteration == 4);
+    CHECK(story.trial().summary("loss")->count == 4);
+  }
+  SECTION("Once it has passed it, it is taken back to it") {
+    story.report(4, 0.4).report(5, 0.3).report(6, 0.2).report(7, 0.1).end(Outcome::interrupted);
+    story.start(1);
+    CHECK(story.trial().iteration == 6);
+    CHECK(story.trial().summary("loss")->min == 0.2);
+    CHECK_FALSE(story.trial().summaries_in_doubt);
+  }
+  SECTION("Interrupted while it was to pause, it has paused") {
+    story.report(4, 0.4, Action::pause).end(Outcome::interrupted);
+    CHECK(story.trial().state == TrialState::paused);
+  }
 }

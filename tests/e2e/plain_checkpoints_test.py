@@ -243,7 +243,7 @@ sys.exit(3)
         iterations = [record["checkpoint"]["iteration"] for record in saved]
         self.assertEqual(iterations, sorted(set(iterations)), saved)
 
-    def test_what_is_saved_on_sigterm_after_a_result_that_nobody_took_is_said_to_be_lost(self):
+    def test_what_is_saved_on_sigterm_after_a_result_that_nobody_took_has_that_result(self):
         self.write("late.py", """
 import json, os, signal, sys, time
 file = sys.argv[1] + "/last.json"
@@ -254,35 +254,57 @@ def save(*_):
     os.rename(file + ".new", file)
     sys.exit(0)
 signal.signal(signal.SIGTERM, save)
-while epoch < 400:
+while epoch < 40:
     time.sleep(0.05)
     epoch += 1
     print(f"loss: {1 / epoch}")
+save()
 """)
+        self.write("late.json", {
+            "trainable": {"command": [sys.executable, "late.py", "${checkpoint_dir}", "${args}"],
+                          "plain": {"checkpoints": "last.json"}},
+            "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
 
-        def spec(name, **plain):
-            self.write(f"{name}.json", {
-                "trainable": {"command": [sys.executable, "late.py", "${checkpoint_dir}", "${args}"],
-                              "plain": {"checkpoints": "last.json", **plain}},
-                "param_space": {"lr": 0.1}, "metric": "loss", "mode": "min"})
-            return f"{name}.json"
+        def interrupt(driver):
+            self.wait_until("it prints", lambda: os.path.exists(self.trial("late", 0, "stdout.log"))
+                            and self.printed("late", 0).count("loss") > 5)
+            refused = self.tune("checkpoint", "results/late", expect=2)
+            self.assertIn("the program saves by itself, and cannot be asked to", refused.out + refused.err)
+            driver.send_signal(signal.SIGINT)
 
-        def interrupt(name):
-            def act(driver):
-                self.wait_until("it prints", lambda: os.path.exists(self.trial(name, 0, "stdout.log"))
-                                and self.printed(name, 0).count("loss") > 5)
-                refused = self.tune("checkpoint", f"results/{name}", expect=2)
-                self.assertIn("the program saves by itself, and cannot be asked to", refused.out + refused.err)
-                driver.send_signal(signal.SIGINT)
-            return act
+        out = self.run_while("late", "late.json", interrupt, expect=130)
+        self.assertNotIn("not kept", out)
+        [saved] = [name for name in os.listdir(self.trial("late", 0)) if name.startswith("checkpoint_")]
+        with open(self.trial("late", 0, saved, "last.json"), encoding="utf-8") as file:
+            epoch = json.load(file)
+        with open(self.trial("late", 0, saved, "manifest.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["iteration"], epoch)
+        self.tune("resume", "results/late", "--progress", "none")
+        with open(self.trial("late", 0, "result.json"), encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        self.assertEqual([(row["training_iteration"], row["loss"]) for row in rows],
+                         [(i, 1 / i) for i in range(1, 41)])
+        self.assertEqual(self.printed("late", 0).count("loss"), 40)
 
-        out = self.run_while("late", spec("late"), interrupt("late"), expect=130)
-        self.assertIn("what it saved is not kept", out)
-        self.assertIn('"save_signal": "SIGTERM"', out)
-        out = self.run_while("told", spec("told", save_signal="SIGTERM"), interrupt("told"), expect=130)
-        if "what it saved is not kept" not in out:
-            own = self.trial("told", 0)
-            self.assertEqual(sum(name.startswith("checkpoint_") for name in os.listdir(own)), 1)
+    def test_what_it_prints_while_it_is_paused_comes_with_the_checkpoint_that_has_it(self):
+        # All that is there is one checkpoint, and it never rests: each program trains to its end while it is paused.
+        spec = self.spec("ahead", ["--epochs", "12"], plain={"working_directory": "spec"}, num_samples=4,
+                         max_concurrent_trials=4, seed=1,
+                         scheduler={"type": "asha_promotion", "grace_period": 3, "reduction_factor": 2, "max_t": 12})
+        self.tune("run", spec, "--progress", "none")
+        longest = 0
+        for trial in range(4):
+            with open(self.trial("ahead", trial, "result.json"), encoding="utf-8") as file:
+                rows = {row["training_iteration"]: row["loss"] for row in map(json.loads, file)}
+            self.assertEqual(list(rows), list(range(1, len(rows) + 1)))
+            printed = dict(line.split(" ")[1::3] for line in self.printed("ahead", trial).splitlines()
+                           if line.startswith("epoch"))
+            self.assertEqual({str(i): f"{loss:.6f}" for i, loss in rows.items()},
+                             {i: loss for i, loss in printed.items() if int(i) <= len(rows)})
+            self.assertEqual({iteration for iteration, _ in self.checkpoints("ahead", trial)}, {12})
+            self.assertEqual({epoch for _, epoch in self.checkpoints("ahead", trial)}, {12})
+            longest = max(longest, len(rows))
+        self.assertEqual(longest, 12)
 
     def test_who_overwrites_what_it_saves_all_the_time_is_told_that_it_begins_anew(self):
         self.write("restless.py", SAVES.replace("file + \".new\"", "file").replace("os.rename(file, file)", "pass"))

@@ -64,9 +64,38 @@ struct Saving : Session {
     }
     return all;
   }
+
+  /// What goes with the last one that was found.
+  std::vector<double> losses_ahead(LaunchId launched) {
+    std::vector<double> losses;
+    for (const Wakeup& wakeup : heard[launched]) {
+      const auto* const each = std::get_if<CheckpointFound>(&wakeup);
+      if (each == nullptr) continue;
+      losses.clear();
+      for (const PrintedResult& result : each->ahead) {
+        losses.push_back(result.metrics.find("loss").value());
+      }
+    }
+    return losses;
+  }
+
+  /// Of all results that were reported.
+  std::vector<double> losses(LaunchId launched) {
+    std::vector<double> losses;
+    for (const Wakeup& wakeup : heard[launched]) {
+      const auto* const each = std::get_if<Reported>(&wakeup);
+      if (each != nullptr && each->metrics) losses.push_back(each->metrics->find("loss").value());
+    }
+    return losses;
+  }
 };
 
 using Found = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// A result that a checkpoint has, and its trial has not.
+PrintedResult ahead(std::int64_t iteration, const char* metrics) {
+  return {iteration, parse_metrics(metrics)};
+}
 
 const std::string save_by_rename = "echo $i > saved/t; mv saved/t saved/last; ";
 
@@ -89,7 +118,7 @@ TEST_CASE("A result that is printed while it saves does not count", "[unit][plai
   Saving session;
   const auto launched = session.run(
       "echo loss: 1; echo x > saved/t; echo loss: 2; mv saved/t saved/last; echo loss: 3; sleep 60",
-      "last");
+      "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
   for (int i = 0; i < 3; ++i) session.step(launched);
   session.wait_for<CheckpointFound>(launched);
   CHECK(session.found(launched).front().second <= 1);
@@ -252,7 +281,8 @@ TEST_CASE("A program that is to end may save what it has come to, and not more",
   CHECK(session.found(launched) == Found{{"last", 1}});
 }
 
-TEST_CASE("What a program saves after results that nobody took is not found", "[unit][plain]") {
+TEST_CASE("What a program saves after results that nobody took is found with them",
+          "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
       "sleep 0.2; echo loss: 1; sleep 0.2; echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
@@ -261,20 +291,22 @@ TEST_CASE("What a program saves after results that nobody took is not found", "[
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
   CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
-  CHECK(session.found(launched).empty());
+  CHECK(session.found(launched) == Found{{"last", 2}});
+  CHECK(session.losses_ahead(launched) == std::vector<double>{2});
 }
 
-TEST_CASE("What is saved on a signal and comes too late is remarked upon", "[unit][plain]") {
+TEST_CASE("What is saved on a signal has all results that were printed before", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
       "trap 'echo x > saved/t; mv saved/t saved/last; exit 0' TERM; "
-      "printf 'loss: 1\\nloss: 2\\n'; while :; do sleep 0.1; done",
+      "printf 'loss: 1\\nloss: 2\\nloss: 3\\n'; while :; do sleep 0.1; done",
       "last");
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
   session.wait_for<Exited>(launched);
-  CHECK(session.found(launched).empty());
-  CHECK(session.remarks(launched, Remarked::What::too_late) == 1);
+  CHECK(session.found(launched) == Found{{"last", 3}});
+  CHECK(session.losses_ahead(launched) == std::vector<double>{2, 3});
+  CHECK(session.remarks(launched, Remarked::What::too_late) == 0);
 }
 
 TEST_CASE("A program that saves on SIGTERM and says so by its exit code gets it at once",
@@ -330,7 +362,7 @@ TEST_CASE("Who changes what it saves all the time is restless, and whoever rests
   std::mutex mutex;
   std::vector<News> heard;
   CheckpointWatch watch(
-      [&](LaunchId, const std::vector<WatchedCheckpoint>&, News news) {
+      [&](LaunchId, const std::vector<SavedFiles>&, News news) {
         const std::lock_guard lock(mutex);
         heard.push_back(news);
       },
@@ -390,4 +422,39 @@ TEST_CASE("A program that can be told to save is told so, and ended once it has"
   session.executor.send(launched, protocol::Stop{});
   CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
   CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("Results that its checkpoint has come first, and what it prints goes on behind them",
+          "[unit][plain]") {
+  Saving session;
+  std::filesystem::create_directories(session.root());
+  LaunchSpec what =
+      session.spec({"sh", "-c", "echo loss: 6; echo x > saved/t; mv saved/t saved/last"});
+  what.plain =
+      PlainReading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = session.root(), .pattern = "last"}};
+  for (const int i : {3, 4, 5}) {
+    what.plain->ahead.push_back(ahead(i, ("{\"loss\": " + std::to_string(i) + "}").c_str()));
+  }
+  const LaunchId launched = session.launch(std::move(what));
+  session.wait_for<Greeted>(launched);
+  // Its trial had come to the third one when its driver died.
+  protocol::Start start;
+  start.iteration = 3;
+  session.executor.send(launched, start);
+  for (int i = 0; i < 4; ++i) session.step(launched);
+  session.wait_for<Exited>(launched);
+  CHECK(session.losses(launched) == std::vector<double>{4, 5, 6});
+  CHECK(session.found(launched) == Found{{"last", 6}});
+}
+
+TEST_CASE("Who saves, then prints, and is killed in between, has saved no result that is known",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; sleep 0.3; echo x > saved/t; mv saved/t saved/last; kill -9 $$",
+      "last", [](PlainWatch& watch) { watch.saved = SavedWhen::before_result; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Step{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched).empty());
 }

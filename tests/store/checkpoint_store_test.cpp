@@ -53,6 +53,37 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore checks a file the same in pieces of a
   }
 }
 
+TEST_CASE_METHOD(Fixture, "CheckpointStore keeps results that its trial has not come to",
+                 "[checkpoint_store][unit]") {
+  save("a", "");
+  ManifestHeader ahead = header;
+  ahead.results = {{29, R"({"loss":"NaN"})"}, {30, R"({"loss":0.25,"acc":0.5})"}};
+  store.commit(ahead);
+  CHECK(!store.verify(ref));
+  const auto results = store.results(ref);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].iteration == 29);
+  CHECK(Json::parse(results[0].metrics) == Json{{"loss", "NaN"}});
+  CHECK(results[1].iteration == 30);
+  CHECK(Json::parse(results[1].metrics) == Json{{"loss", 0.25}, {"acc", 0.5}});
+
+  Json manifest = store.read_manifest(ref);
+  const auto refuses = [&](const Json& written) {
+    manifest["results"] = written;
+    files.put(first / "manifest.json", manifest.dump());
+    CHECK_THROWS_AS(store.results(ref), Error);
+  };
+  refuses("many");
+  refuses({{{"training_iteration", 30}}});
+  refuses({{{"training_iteration", 30}, {"metrics", 3}}});
+  refuses({{{"training_iteration", 29}, {"metrics", Json::object()}}});
+  refuses({{{"training_iteration", 30}, {"metrics", Json::object()}},
+           {{"training_iteration", 30}, {"metrics", Json::object()}}});
+  manifest.erase("results");
+  files.put(first / "manifest.json", manifest.dump());
+  CHECK(store.results(ref).empty());
+}
+
 TEST_CASE_METHOD(Fixture, "CheckpointStore writes an empty object where there are no metrics",
                  "[checkpoint_store][unit]") {
   save("a", "");

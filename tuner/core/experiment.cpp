@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/core/own_checkpoint.h"
 
 namespace tune {
 
@@ -228,7 +229,13 @@ void Experiment::start_from(Trial& trial, TrialId owner, const Checkpoint* check
   const bool begins_anew = note_start(trial, owner, checkpoint, time);
   if (begins_anew) trial.counted_iteration = checkpoint != nullptr ? checkpoint->iteration : 0;
   rewind_summaries(trial, owner, checkpoint);
-  rewind(trial, checkpoint);
+  if (checkpoint != nullptr && is_ahead_of(*checkpoint, owner, trial)) {
+    // It is given the results in between as if it had just come to them.
+    trial.restored_iteration = trial.iteration;
+    trial.restored_time_s = trial.time_total_s;
+  } else {
+    rewind(trial, checkpoint);
+  }
 }
 
 void Experiment::on(const ProcessStarted& event, Seconds) {
@@ -302,7 +309,7 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   checkpoints.insert(after, event.checkpoint);
   trial.saves = std::max(trial.saves, event.checkpoint.index);
   trial.failed_saves_in_a_row = 0;
-  if (event.checkpoint.iteration == trial.iteration) {
+  if (event.checkpoint.iteration >= trial.iteration) {
     trial.last_save_due = false;
     // Nobody had decided on it with the result.
     const bool is_marked = !trial.marks.empty() && trial.marks.back().iteration == trial.iteration;
@@ -381,7 +388,7 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       // It has got as far as it was to get: whether it goes on is the scheduler's to say.
       const Checkpoint* const latest = trial.latest_checkpoint();
       const bool is_paused =
-          trial.pausing && latest != nullptr && latest->iteration == trial.iteration;
+          trial.pausing && latest != nullptr && latest->iteration >= trial.iteration;
       if (is_over) {
         set_state(trial, TrialState::terminated, time);
       } else {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tuner/core/experiment.h"
+#include "tuner/core/own_checkpoint.h"
 
 namespace tune {
 
@@ -23,11 +24,6 @@ constexpr std::size_t most_unsaved = 4;
 /// with many metrics.
 constexpr std::size_t most_unsaved_by_itself = 64;
 constexpr std::size_t most_unsaved_values = 2048;
-
-/// And not of what the trial was before it became a clone: of that nothing counts.
-bool is_of_present(const Trial& trial, const Checkpoint& own) {
-  return trial.lineage.empty() || own.index > trial.lineage.back().saves;
-}
 
 void take_in(MetricSummary& summary, double value) {
   summary.last = value;
@@ -164,7 +160,8 @@ void Experiment::rewind_summaries(Trial& trial, TrialId owner, const Checkpoint*
     forget_summaries(trial);
     return;
   }
-  const std::int64_t iteration = checkpoint->iteration;
+  const std::int64_t iteration =
+      is_ahead_of(*checkpoint, owner, trial) ? trial.iteration : checkpoint->iteration;
   if (iteration != trial.iteration) {
     auto& marks = trial.marks;
     std::erase_if(marks, [&](const SummaryMark& mark) { return mark.iteration > iteration; });

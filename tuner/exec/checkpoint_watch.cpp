@@ -228,7 +228,7 @@ void CheckpointWatch::obey(const End& command) {
   const auto found = launches_.find(command.launch);
   if (found != launches_.end()) {
     Launch& launch = found->second;
-    std::vector<WatchedCheckpoint> last;
+    std::vector<SavedFiles> last;
     if (command.ended_well) last = look(launch, command.ended_well);
     for (const int watch : launch.watches) {
       ::inotify_rm_watch(inotify_.get(), watch);
@@ -443,11 +443,10 @@ void CheckpointWatch::take(const Event& event, const LogSizes& sizes) {
   if (!unit.begun) unit.begun = begun.begun;
 }
 
-std::vector<WatchedCheckpoint> CheckpointWatch::look(Launch& launch,
-                                                     std::optional<bool> ended_well) {
+std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool> ended_well) {
   const Watched& watched = launch.watched;
   const LogSizes sizes{size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
-  std::vector<WatchedCheckpoint> whole;
+  std::vector<SavedFiles> whole;
   launch.is_busy = launch.is_waited_for = false;
   bool has_events = false;
   std::set<fs::path> names;

@@ -9,7 +9,6 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,25 +21,9 @@
 #include "tuner/core/clock.h"
 #include "tuner/exec/executor.h"
 #include "tuner/files/file_descriptor.h"
+#include "tuner/plain/save_fold.h"
 
 namespace tune {
-
-/// How far the logs of a launch had come.
-struct LogSizes {
-  std::uint64_t stdout_bytes = 0;
-  std::uint64_t stderr_bytes = 0;
-};
-
-/// Never reached.
-inline constexpr LogSizes no_sizes = {std::numeric_limits<std::uint64_t>::max(),
-                                      std::numeric_limits<std::uint64_t>::max()};
-
-struct WatchedCheckpoint {
-  CheckpointFiles files;
-  /// At least this had been printed before its writing began.
-  LogSizes printed_before;
-  std::int64_t begun_ns = 0;  ///< Unix time of that, or somewhat later
-};
 
 /// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
 /// to its name; if its program has ended well; or if nothing has changed for a second, of a file
@@ -55,7 +38,7 @@ class CheckpointWatch {
     restless,  ///< what has been changed for a while, and was never whole; said once
   };
   /// On the watch's thread. Must not throw.
-  using OnNews = std::function<void(LaunchId, std::vector<WatchedCheckpoint>, News)>;
+  using OnNews = std::function<void(LaunchId, std::vector<SavedFiles>, News)>;
 
   struct Watched {
     PlainWatch what;
@@ -154,7 +137,7 @@ class CheckpointWatch {
   Writing note_writing(Launch& launch, const Event& event, const std::filesystem::path& name,
                        const Begun& printed);
   void note_changed(Launch& launch, const std::filesystem::path& within, const Begun& printed);
-  std::vector<WatchedCheckpoint> look(Launch& launch, std::optional<bool> ended_well);
+  std::vector<SavedFiles> look(Launch& launch, std::optional<bool> ended_well);
   static Begun begun_at(const Launch& launch, const CheckpointFiles& files, const Begun& first);
   bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
                 std::optional<bool> ended_well) const;

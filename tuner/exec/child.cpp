@@ -110,7 +110,7 @@ void Child::ask_to_leave() {
   shared_.watch->settle(launch_, time_to_begin_s);
 }
 
-void Child::find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News news) {
+void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
   const auto self = shared_from_this();
   using News = CheckpointWatch::News;
   if (news == News::restless) {
@@ -124,7 +124,7 @@ void Child::find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News new
     return;
   }
   bool has_saved = is_to_leave_ && news == News::settled;
-  for (WatchedCheckpoint& each : found) {
+  for (SavedFiles& each : found) {
     const std::int64_t changed_ns = each.files.changed_ns();
     has_saved = has_saved || (told_to_save_ns_ && changed_ns >= *told_to_save_ns_);
     plain_.talk->find(std::move(each), signalled_ns_ && changed_ns >= *signalled_ns_);

@@ -67,7 +67,7 @@ class Child : public std::enable_shared_from_this<Child> {
   /// What a command comes to for a program that cannot hear it.
   void obey(const protocol::Command& command);
   /// What it has saved by itself.
-  void find(std::vector<WatchedCheckpoint> found, CheckpointWatch::News news);
+  void find(std::vector<SavedFiles> found, CheckpointWatch::News news);
   /// Writes what is queued as far as the socket takes it, and the rest when it can.
   void flush();
   /// Listens again, after having been paused.

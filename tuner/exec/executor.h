@@ -105,10 +105,11 @@ struct Reported {
 /// A program that saves by itself has done so.
 struct CheckpointFound {
   LaunchId launch{};
-  /// It has what led to this iteration's result, perhaps more. No larger than that of the last
-  /// result that was reported.
+  /// It has what led to this iteration's result, perhaps more.
   std::int64_t iteration = 0;
   CheckpointFiles files;
+  /// The results up to `iteration` that were not reported, as it was to leave before; in order.
+  std::vector<PrintedResult> ahead = {};
 };
 
 /// What its user will not expect of a program, mostly of one that knows nothing of the driver.
@@ -121,7 +122,7 @@ struct Remarked {
     cold,        ///< it was not forked from what has its modules loaded
     echo,        ///< it says each result on both of its streams
     summary,     ///< a line with the metric is left out, since it sums up
-    too_late,    ///< what it saved on its way out holds results that were not reported
+    too_late,    ///< what it saved on its way out holds results that are lost
   };
   LaunchId launch{};
   What what{};

@@ -70,9 +70,11 @@ PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, SaveOrder& order,
     : launch_(launch),
       closing_(reading.closing),
       reader_(reading),
-      order_(order),
-      told_(reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
-      is_leaving_(reading.is_mute) {
+      saves_(order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
+      ahead_(std::move(reading.ahead)),
+      is_mute_(reading.is_mute),
+      saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
+  if (is_mute_) saves_.leave();
   for (const PlainMetric& metric : reading.metrics) {
     if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
       named_ = metric.name;
@@ -94,7 +96,7 @@ void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
 void PlainTalk::hear(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
-    restored_ = last_ = said_ = start->iteration;
+    saves_.begin(start->iteration, std::exchange(ahead_, {}));
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     asked_ = step->iteration;
   }
@@ -103,11 +105,11 @@ void PlainTalk::hear(const protocol::Command& command) {
 void PlainTalk::read() {
   if (!has_started_) return;  // what it says twice is not known yet
   has_filled_block_ = false;
-  bool has_more = results_.size() >= most_results;
+  bool has_more = saves_.is_full();
   for (Log& log : logs_) {
-    for (int i = 0; i < blocks_at_once && results_.size() < most_results; ++i) {
+    for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
       if (!read(log)) break;
-      has_more = i + 1 == blocks_at_once || results_.size() >= most_results;
+      has_more = i + 1 == blocks_at_once || saves_.is_full();
     }
   }
   has_filled_block_ = has_more;
@@ -117,7 +119,10 @@ void PlainTalk::read() {
     logs_[i].lines.finish(
         [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
   }
-  note_last_saves();
+  const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
+  saves_.end(status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? SaveFold::End::killed
+             : has_saved                                                     ? SaveFold::End::saved
+                                                                             : SaveFold::End::done);
 }
 
 /// Takes in one block; false if there was none.
@@ -146,17 +151,14 @@ bool PlainTalk::read(Log& log) {
 void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten);
   if (!metrics || !is_new(line, log, *metrics)) return;
+  std::int64_t count = saves_.last() + 1;
   // What is said twice, and what a restored program goes through once more, is no new result.
   if (const auto iteration = metrics->find("training_iteration")) {
-    if (!(*iteration > static_cast<double>(last_))) return;
+    if (!(*iteration > static_cast<double>(saves_.last()))) return;
     constexpr double most = 9e15;
-    last_ = static_cast<std::int64_t>(std::min(*iteration, most));
-  } else {
-    ++last_;
+    count = static_cast<std::int64_t>(std::min(*iteration, most));
   }
-  if (printed_.size() >= most_printed) printed_.pop_front();
-  printed_.push_back({last_, log, end, unix_s()});
-  if (!is_leaving_) results_.emplace_back(last_, *std::move(metrics));
+  if (!is_mute_) saves_.print({count, *std::move(metrics)}, log, end, unix_s());
 }
 
 /// Whether it is not said a second time; if it is, its user hears of it.
@@ -183,116 +185,25 @@ bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& me
   return true;
 }
 
-void PlainTalk::find(WatchedCheckpoint checkpoint, bool on_signal) {
+void PlainTalk::find(SavedFiles checkpoint, bool on_signal) {
   read();  // what was printed before it
-  waiting_.push_back({std::move(checkpoint), on_signal});
-  const auto behind = first_behind(waiting_.back().what.printed_before);
-  saved_behind_ = {saved_behind_.back(),
-                   behind == printed_.begin() ? restored_ : std::prev(behind)->iteration};
-  name_checkpoints();
+  saves_.save(std::move(checkpoint), on_signal, unix_s());
 }
 
-std::optional<SavedWhen> PlainTalk::order() const { return told_ ? told_ : order_.known(); }
-
-/// What this save alone tells.
-std::optional<SavedWhen> PlainTalk::order_at(const Waiting& save) const {
-  const auto behind = first_behind(save.what.printed_before);
-  SaveMoment moment{.begun_s = static_cast<double>(save.what.begun_ns) * s_per_ns,
-                    .ended_s = static_cast<double>(save.what.files.changed_ns()) * s_per_ns,
-                    .now_s = unix_s()};
-  if (behind != printed_.begin()) moment.result_before_s = std::prev(behind)->read_s;
-  if (behind != printed_.end()) moment.result_behind_s = behind->read_s;
-  return order_of(moment);
-}
-
-/// Which result it has; nothing: that is to come.
-std::optional<std::int64_t> PlainTalk::iteration_of(Waiting& save) {
-  const auto behind = first_behind(save.what.printed_before);
-  const bool has_behind = behind != printed_.end();
-  const std::int64_t before = behind == printed_.begin() ? restored_ : std::prev(behind)->iteration;
-  const bool is_over = status_ && has_read_all_;
-  const auto own = order_at(save);
-  if (own && !std::exchange(save.is_noted, true)) order_.note(*own);
-  auto when = order();
-  if (!when) {
-    // The first saves of a search are named once it is known how; a program that saves in between
-    // must not wait for that.
-    constexpr std::ptrdiff_t most_behind = 3;
-    if (!is_over && !is_leaving_ && printed_.end() - behind < most_behind) return std::nullopt;
-    when = own.value_or(SavedWhen::after_result);
-  }
-  if (when == SavedWhen::after_result) return before;
-  if (has_behind) return behind->iteration;
-  // Behind the last result there is none: what is saved there is that of the last one.
-  return is_over ? std::optional(before) : std::nullopt;
-}
-
-void PlainTalk::name_checkpoints() {
-  while (!waiting_.empty()) {
-    const auto iteration = iteration_of(waiting_.front());
-    if (!iteration) return;
-    last_found_ = std::max(last_found_, *iteration);
-    found_.push_back({{launch_, *iteration, std::move(waiting_.front().what.files)},
-                      waiting_.front().on_signal});
-    waiting_.pop_front();
-  }
-}
-
-/// Who saves after each result has a save behind the last one, who saves before has none: that
-/// tells also where epochs are too short for their times to.
-void PlainTalk::note_last_saves() {
-  if (status_->signal != 0 || status_->exit_code != 0 || printed_.size() < 2) return;
-  const std::int64_t last = printed_.back().iteration,
-                     before = std::prev(printed_.end(), 2)->iteration;
-  const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= restored_;
-  if (!is_each) return;
-  if (saved_behind_[1] == last && saved_behind_[0] == before) {
-    order_.note(SavedWhen::after_result);
-    order_.note(SavedWhen::after_result);
-  } else if (saved_behind_[1] == before && printed_.size() > 2 &&
-             saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
-    order_.note(SavedWhen::before_result);
-    order_.note(SavedWhen::before_result);
-  }
-}
-
-LogSizes PlainTalk::next_result() const {
-  constexpr auto none = std::numeric_limits<std::uint64_t>::max();
-  const auto next = std::find_if(printed_.begin(), printed_.end(), [this](const Printed& result) {
-    return result.iteration > said_;
-  });
-  if (next == printed_.end()) return {none, none};
-  return next->log == 0 ? LogSizes{next->end, none} : LogSizes{none, next->end};
-}
-
-/// The first result that had not been printed when the logs had come so far.
-std::deque<PlainTalk::Printed>::const_iterator PlainTalk::first_behind(
-    const LogSizes& printed) const {
-  const auto is_in = [&](const Printed& result) {
-    return result.end <= (result.log == 0 ? printed.stdout_bytes : printed.stderr_bytes);
-  };
-  return std::find_if(printed_.rbegin(), printed_.rend(), is_in).base();
-}
-
-/// Those of iterations that are known to the driver. Where it has gone on after it was to stop,
-/// what it has saved is too far ahead: results between would be missing, or others be in their
-/// place.
 void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
-  name_checkpoints();
-  for (Found& found : found_) {
-    if (found.what.iteration <= said_) {
-      wakeups.emplace_back(found.what);
-    } else if (is_leaving_ && found.on_signal) {
-      wakeups.emplace_back(Remarked{launch_, Remarked::What::too_late,
-                                    "saved as it was told to end, and by then it had printed a "
-                                    "result that nobody took: what it saved is not kept, and it "
-                                    "goes on from its checkpoint before. A program that saves on "
-                                    "a signal and prints often should be told at once: "
-                                    "\"save_signal\": \"SIGTERM\" (docs/plain.md)"});
+  for (SaveFold::Named& named : saves_.name(unix_s())) {
+    if (!named.is_lost) {
+      wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
+                                           std::move(named.ahead)});
+    } else if (named.on_signal) {
+      wakeups.emplace_back(
+          Remarked{launch_, Remarked::What::too_late,
+                   "saved as it was told to end, and by then it had printed more results than are "
+                   "kept for that: what it saved is not kept, and it goes on from its checkpoint "
+                   "before. A program that saves on a signal and prints often should be told at "
+                   "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
     }
   }
-  std::erase_if(
-      found_, [this](const Found& found) { return is_leaving_ || found.what.iteration <= said_; });
 }
 
 void PlainTalk::end(const ExitStatus& status) {
@@ -310,14 +221,12 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
   for (Remarked& remarked : std::exchange(remarked_, {})) {
     wakeups.emplace_back(std::move(remarked));
   }
-  if (is_leaving_ || !asked_) return;
+  if (saves_.is_leaving() || !asked_) return;
   // What has waited on the disk while results did in memory.
-  while (results_.empty() && is_reading_behind()) read();
-  if (!results_.empty()) {
+  while (saves_.results() == 0 && is_reading_behind()) read();
+  if (auto result = saves_.take()) {
     Reported reported{.launch = launch_};
-    said_ = results_.front().first;
-    reported.metrics = std::move(results_.front().second);
-    results_.pop_front();
+    reported.metrics = std::move(result->metrics);
     asked_.reset();
     has_result_ = true;
     wakeups.emplace_back(std::move(reported));
@@ -328,9 +237,9 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
 }
 
 bool PlainTalk::has_more() const {
-  if (is_leaving_) return false;
+  if (saves_.is_leaving()) return false;
   const bool has_failed = status_->signal != 0 || status_->exit_code != 0;
-  return !results_.empty() || is_reading_behind() || !(has_failed || has_said_end_);
+  return saves_.results() > 0 || is_reading_behind() || !(has_failed || has_said_end_);
 }
 
 /// All is said. Of an end that is a failure the exit itself tells.
@@ -338,7 +247,7 @@ void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
   if (status_->signal != 0 || status_->exit_code != 0) return;
   asked_.reset();
   has_said_end_ = true;
-  if (has_result_ || restored_ > 0) {
+  if (has_result_ || saves_.began_at() > 0) {
     wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
   } else {
     wakeups.emplace_back(Faulted{launch_, what_is_missing()});
@@ -348,7 +257,7 @@ void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
 void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   if (remarks_ == remark_ages_s.size() || age_s < remark_ages_s.at(remarks_)) return;
   ++remarks_;
-  if (!printed_.empty() || status_ || is_leaving_) return;
+  if (saves_.has_printed() || status_ || saves_.is_leaving()) return;
   if (!has_printed_ && age_s >= silent_s) {
     wakeups.emplace_back(Remarked{launch_, Remarked::What::silent,
                                   "has printed nothing so far: perhaps it holds its output back; "

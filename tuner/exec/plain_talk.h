@@ -4,9 +4,7 @@
 // Knows no process and no trial.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,7 +18,7 @@
 #include "tuner/plain/line_splitter.h"
 #include "tuner/plain/metric_reader.h"
 #include "tuner/plain/said_again.h"
-#include "tuner/plain/save_order.h"
+#include "tuner/plain/save_fold.h"
 
 namespace tune {
 
@@ -36,20 +34,20 @@ class PlainTalk {
   /// What the driver tells it: a start, a step.
   void hear(const protocol::Command& command);
   /// It has saved by itself; `on_signal`: since it was told to save or to end.
-  void find(WatchedCheckpoint checkpoint, bool on_signal);
+  void find(SavedFiles checkpoint, bool on_signal);
   /// A checkpoint has been found of the last result that was said, or a later one.
-  bool has_checkpoint_of_last() const { return last_found_ >= said_; }
+  bool has_checkpoint_of_last() const { return saves_.has_checkpoint_of_last(); }
   /// It has printed results that were not said.
-  bool has_gone_on() const { return last_ > said_; }
+  bool has_gone_on() const { return saves_.has_gone_on(); }
   /// How far the logs go before the end of the first of those; what is begun behind that is later.
-  LogSizes next_result() const;
-  /// It is on its way out: what it prints from now on is nobody's.
-  void leave() { is_leaving_ = true; }
+  LogSizes next_result() const { return saves_.next_result(); }
+  /// It is on its way out: what it prints from now on is said only with what it saves of it.
+  void leave() { saves_.leave(); }
 
   /// Takes in what the logs have more, so much at a time that others are not kept waiting.
   void read();
   /// Whether a read now may find more at once.
-  bool may_have_more() const { return has_filled_block_ && results_.size() < most_results; }
+  bool may_have_more() const { return has_filled_block_ && !saves_.is_full(); }
   /// It has ended so, and all of it is gone: takes in the rest of the logs.
   void end(const ExitStatus& status);
 
@@ -61,44 +59,16 @@ class PlainTalk {
   bool has_more() const;
 
  private:
-  /// So many are kept; then its logs wait on the disk, where they are.
-  static constexpr std::size_t most_results = 1'000;
-
   struct Log {
     std::filesystem::path path;
     FileDescriptor file;
     std::uint64_t at = 0;
     LineSplitter lines;
   };
-  /// A result that it has printed.
-  struct Printed {
-    std::int64_t iteration = 0;
-    std::size_t log = 0;    ///< the line that closed it stands in
-    std::uint64_t end = 0;  ///< of that line, in its log
-    double read_s = 0;      ///< Unix time
-  };
-  /// A checkpoint of which it is not known yet which result it has.
-  struct Waiting {
-    WatchedCheckpoint what;
-    bool on_signal = false;
-    bool is_noted = false;  ///< what it tells of the order is
-  };
-  static constexpr std::size_t most_printed = 10'000;
-  struct Found {
-    CheckpointFound what;
-    bool on_signal = false;
-  };
-
   bool read(Log& log);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
-  std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
-  void note_last_saves();
-  std::optional<SavedWhen> order() const;
-  std::optional<SavedWhen> order_at(const Waiting& save) const;
-  std::optional<std::int64_t> iteration_of(Waiting& save);
-  void name_checkpoints();
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
   std::string tail() const;
@@ -111,19 +81,9 @@ class PlainTalk {
   SaidAgain said_again_;
   std::vector<Log> logs_;
   std::string block_;
-  /// Printed, and not said.
-  std::deque<std::pair<std::int64_t, Metrics>> results_;
-  std::deque<Printed> printed_;  ///< the last ones
-  SaveOrder& order_;
-  std::optional<SavedWhen> told_;                     ///< the order, by the user
-  std::deque<Waiting> waiting_;                       ///< in the order in which they were found
-  std::array<std::int64_t, 2> saved_behind_{-1, -1};  ///< the results before the last two saves
-  std::int64_t last_found_ = -1;                      ///< the last iteration with a checkpoint
-  std::vector<Found> found_;           ///< and not said, as results before them are not
-  std::int64_t said_ = 0;              ///< the last iteration of which that is so
+  SaveFold saves_;
+  std::vector<PrintedResult> ahead_;   ///< until it starts: what its checkpoint has
   std::optional<std::int64_t> asked_;  ///< the step that waits for a result
-  std::int64_t last_ = 0;              ///< iteration that it printed last
-  std::int64_t restored_ = 0;          ///< iteration that it began with
   std::optional<ExitStatus> status_;   ///< it has ended
   bool has_greeted_ = false;
   bool has_started_ = false;
@@ -131,7 +91,8 @@ class PlainTalk {
   bool has_read_all_ = false;  ///< after its end
   bool has_result_ = false;
   bool has_said_end_ = false;
-  bool is_leaving_;
+  const bool is_mute_;
+  std::optional<int> saved_code_;   ///< it exits with that once it has saved
   std::vector<Remarked> remarked_;  ///< and not said
   bool has_printed_ = false;        ///< anything
   std::size_t remarks_ = 0;         ///< times at which it was looked at for them

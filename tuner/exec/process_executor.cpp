@@ -82,7 +82,7 @@ class ProcessExecutor::Loop {
 
   void look_for_checkpoints() {
     if (watch_) return;
-    const auto on_news = [this](LaunchId launch, std::vector<WatchedCheckpoint> found,
+    const auto on_news = [this](LaunchId launch, std::vector<SavedFiles> found,
                                 CheckpointWatch::News news) {
       asio::post(shared_.context, [this, launch, news, found = std::move(found)]() mutable {
         const auto state = launches_.find(launch);

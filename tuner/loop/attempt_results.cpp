@@ -2,6 +2,7 @@
 // searcher and callbacks are asked, the record is committed, then the save and the decision are
 // carried out.
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -431,10 +432,19 @@ Save Attempts::save_of(const Attempt& attempt, std::int64_t iteration) const {
   return save;
 }
 
+/// What it prints and saves behind its last result is of use to who comes back for it. A trial that
+/// was stopped has no iterations behind that, and neither has one that becomes another's clone.
+bool Attempts::goes_on_later(const Attempt& attempt) const {
+  if (!attempt.ending || trial(attempt.trial).stopping) return false;
+  const Outcome outcome = attempt.ending->outcome;
+  return outcome == Outcome::paused || outcome == Outcome::interrupted;
+}
+
 void Attempts::on(CheckpointFound& wakeup) {
   const Conversation* const saving = conversations_.of(wakeup.launch);
   Attempt* const attempt = saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
   if (attempt == nullptr || !attempt->has_begun) return;
+  if (!wakeup.ahead.empty() && !goes_on_later(*attempt)) return;
   attempt->found = std::move(wakeup);
   copy_found(*attempt);
 }
@@ -444,9 +454,7 @@ void Attempts::on(Remarked& wakeup) {
   const Conversation* const of = conversations_.of(wakeup.launch);
   const Attempt* const attempt = of != nullptr && of->trial ? find(*of->trial) : nullptr;
   if (attempt == nullptr) return;
-  const bool goes_on = attempt->ending && (attempt->ending->outcome == Outcome::paused ||
-                                           attempt->ending->outcome == Outcome::interrupted);
-  if (wakeup.what == Remarked::What::too_late && !goes_on) return;
+  if (wakeup.what == Remarked::What::too_late && !goes_on_later(*attempt)) return;
   // Why launches are slower than asked for is said by who knows whether that is news.
   if (wakeup.what != Remarked::What::cold && !remarked_.insert(wakeup.what).second) return;
   callbacks_.notice(to_string(attempt->trial) + " " + wakeup.sentence);
@@ -461,7 +469,8 @@ void Attempts::copy_found(Attempt& attempt) {
   if (!attempt.found || attempt.pending_work > 0) return;
   CheckpointFound found = *std::exchange(attempt.found, std::nullopt);
   attempt.has_checkpoint_of_own = true;
-  Save save = save_of(attempt, found.iteration);
+  Save save = found.ahead.empty() ? save_of(attempt, found.iteration)
+                                  : save_ahead(attempt, std::move(found.ahead));
   save.checkpoint.index = saver_.take_index(attempt.trial);
   ++attempt.pending_work;
   saver_.copy(std::move(save), std::move(found.files),
@@ -476,6 +485,22 @@ void Attempts::copy_found(Attempt& attempt) {
                 copy_found(saved);
                 saved.waits ? carry_out(saved) : try_to_close(saved);
               });
+}
+
+/// Of results that the trial has not come to: its times are those of the last one that it has.
+Save Attempts::save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const {
+  Save save = save_of(attempt, trial(attempt.trial).iteration);
+  const PrintedResult& last = ahead.back();
+  save.checkpoint.iteration = last.iteration;
+  save.metrics = last.metrics.text;
+  if (const auto& attribute = spec_.checkpoint_config.checkpoint_score_attribute) {
+    save.checkpoint.score =
+        last.metrics.find(*attribute).value_or(std::numeric_limits<double>::quiet_NaN());
+  }
+  for (PrintedResult& result : ahead) {
+    save.results.push_back({result.iteration, std::move(result.metrics.text)});
+  }
+  return save;
 }
 
 /// What was decided with the last result, once its save is out of the trainable's hands.

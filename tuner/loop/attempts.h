@@ -134,6 +134,8 @@ class Attempts {
   void note_for_checkpoints(Attempt& attempt);
   void copy_found(Attempt& attempt);
   Save save_of(const Attempt& attempt, std::int64_t iteration) const;
+  Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
+  bool goes_on_later(const Attempt& attempt) const;
   void carry_out(Attempt& attempt);
   void step(Attempt& attempt);
 

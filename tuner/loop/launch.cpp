@@ -209,6 +209,7 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
     if (plain.checkpoints) reading.stop_signal = plain.checkpoints->save_signal;
   }
   const auto& saves = plain.checkpoints;
+  if (is_first) reading.ahead = source.ahead;
   if (saves && is_first) {
     reading.checkpoints = PlainWatch{.root = source.root,
                                      .pattern = saves->pattern,

@@ -159,7 +159,8 @@ void Saver::begin_commit(TrialId trial) {
                         .iteration = save.checkpoint.iteration,
                         .metrics = save.metrics,
                         .config = ledger_.experiment().trial(trial).config.text(),
-                        .parts = save.parts};
+                        .parts = save.parts,
+                        .results = save.results};
   pool_.post(
       Lane::commits,
       [this, header = std::move(header), origin = save.origin, posted = ledger_.steady()] {

@@ -37,7 +37,8 @@ struct Save {
   std::filesystem::path origin;     ///< where what a function handed over lay; empty: nowhere
   Checkpoint checkpoint;       ///< index, iteration, times, score, save_s; the rest comes at commit
   std::string metrics = "{}";  ///< of the result that it belongs to
-  std::vector<RankPart> parts = {};  ///< of several ranks
+  std::vector<RankPart> parts = {};       ///< of several ranks
+  std::vector<ResultAhead> results = {};  ///< that it has, and its trial has not come to
 };
 
 class Saver {

@@ -1,7 +1,9 @@
 // What a trial starts from: found, verified, fetched, put back, or given up as damaged.
+#include <stdexcept>
 #include <utility>
 
 #include "tuner/core/error.h"
+#include "tuner/core/own_checkpoint.h"
 #include "tuner/loop/saver.h"
 
 namespace tune {
@@ -16,6 +18,25 @@ constexpr std::uint64_t most_prompt_bytes = 16 << 20;
 std::string cannot_be_trusted(CheckpointRef checkpoint, const path& kept_as) {
   return "checkpoint " + std::to_string(checkpoint.index) + " of " + to_string(checkpoint.trial) +
          " cannot be trusted" + (kept_as.empty() ? "" : " and is kept as " + kept_as.native());
+}
+
+/// What the checkpoint has behind `iteration`, to its last one. Error if that is missing: what the
+/// program prints next would be taken for it.
+std::vector<PrintedResult> results_behind(std::int64_t iteration, std::int64_t last,
+                                          const std::vector<ResultAhead>& results) {
+  std::vector<PrintedResult> ahead;
+  for (const ResultAhead& result : results) {
+    if (result.iteration <= iteration) continue;
+    try {
+      ahead.push_back({result.iteration, parse_metrics(result.metrics)});
+    } catch (const std::invalid_argument& bad) {
+      throw machine_error("its manifest has a result that is none: " + std::string(bad.what()));
+    }
+  }
+  if (last > iteration && (ahead.empty() || ahead.back().iteration != last)) {
+    throw machine_error("its manifest lacks results of its iterations");
+  }
+  return ahead;
 }
 
 }  // namespace
@@ -55,13 +76,18 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
   };
   const Checkpoint* const checkpoint = ledger_.experiment().restore_point(id).second;
   // What is large may have to be read as a whole, and nothing small is to wait for that.
-  const std::string start = ledger_.experiment().trial(id).start_checkpoint;
+  const Trial& trial = ledger_.experiment().trial(id);
+  const std::string start = trial.start_checkpoint;
+  // The attempt has begun: where its trial is at another iteration than its checkpoint, it stays.
+  const bool is_ahead =
+      checkpoint != nullptr && needs.checkpoints && is_ahead_of(*checkpoint, wanted.trial, trial);
   const bool is_large =
       checkpoint != nullptr ? checkpoint->bytes > most_prompt_bytes : !start.empty();
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
   pool_.post(
       lane,
-      [this, id, wanted, start, needs,
+      [this, id, wanted, start, needs, is_ahead, iteration = trial.iteration,
+       last = checkpoint != nullptr ? checkpoint->iteration : 0,
        config = needs.config_file ? ledger_.experiment().trial(id).config.text()
                                   : std::string()]() -> Prepared {
         Prepared prepared{{wanted, {}, {}, {}}, "", std::nullopt, false};
@@ -78,7 +104,14 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
             prepared.is_evicted = true;
             return prepared;
           }
-          const auto damage = wanted.index == 0 ? std::nullopt : store_.verify(wanted);
+          auto damage = wanted.index == 0 ? std::nullopt : store_.verify(wanted);
+          if (is_ahead && !damage) {
+            try {
+              prepared.source.plain.ahead = results_behind(iteration, last, store_.results(wanted));
+            } catch (const Error& error) {
+              damage = error.what();
+            }
+          }
           if (damage) {
             prepared.damage = {*damage, store_.set_aside(wanted)};
             return prepared;

@@ -2,11 +2,13 @@
 // Knows no process.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tuner/core/metrics.h"
 #include "tuner/plain/checkpoint_files.h"
 #include "tuner/plain/save_order.h"
 
@@ -45,6 +47,16 @@ struct PlainProgram {
 /// Of a trial's working directory: where "${checkpoint_dir}" is.
 inline constexpr const char* plain_checkpoint_dir = "checkpoints";
 
+/// What a program has printed, and its trial has not come to: it trains on while it is being
+/// paused.
+struct PrintedResult {
+  std::int64_t iteration = 0;
+  Metrics metrics;
+};
+
+/// So many of them are kept.
+inline constexpr std::size_t most_printed_ahead = 1'000;
+
 /// Where a program that saves by itself finds what it goes on from.
 struct PlainSource {
   std::filesystem::path config_file;   ///< absolute; empty: none is wanted
@@ -52,6 +64,8 @@ struct PlainSource {
   std::filesystem::path checkpoint;    ///< that has been put back there; empty: it begins anew
   std::vector<CheckpointFiles> known;  ///< what has been put back, as it is
   std::vector<FileVersion> others;     ///< what else is there, such as a save that was interrupted
+  /// What `checkpoint` has and its trial has not come to, to the last iteration that it has.
+  std::vector<PrintedResult> ahead = {};
 };
 
 /// How the checkpoints of one launch are found.
@@ -71,6 +85,7 @@ struct PlainReading {
   std::vector<PlainMetric> metrics;
   std::vector<std::string> closing;  ///< a result is there when all of these are; some of `metrics`
   std::optional<PlainWatch> checkpoints = {};
+  std::vector<PrintedResult> ahead = {};  ///< come before what it prints; it goes on behind them
   bool is_mute = false;  ///< what it prints is nobody's: another of its trial's processes reports
   /// One that is mute and told to stop gets this signal. None: it is not told.
   std::optional<int> stop_signal = {};

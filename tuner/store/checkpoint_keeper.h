@@ -22,6 +22,12 @@ struct RankPart {
   std::optional<double> load_s;       ///< that it says it took to load what it began with
 };
 
+/// A result that a checkpoint has, and its trial had not come to when it was made.
+struct ResultAhead {
+  std::int64_t iteration = 0;
+  std::string metrics = "{}";  ///< JSON text
+};
+
 /// What the manifest says besides the files.
 struct ManifestHeader {
   CheckpointRef checkpoint;
@@ -30,6 +36,7 @@ struct ManifestHeader {
   std::string metrics = "{}";        ///< JSON text of the result that it belongs to; empty: none
   std::string config = "{}";         ///< JSON text; empty: none
   std::vector<RankPart> parts = {};  ///< by rank; empty where nobody has a rank
+  std::vector<ResultAhead> results = {};  ///< mostly none; the last one is of `iteration`
 };
 
 struct CommittedCheckpoint {
@@ -104,6 +111,9 @@ class CheckpointKeeper {
   virtual std::optional<std::string> verify_foreign(const std::filesystem::path& checkpoint) = 0;
   /// Where it can be read, on this machine. Only what `verify` found whole can be relied on.
   virtual std::filesystem::path locate(CheckpointRef checkpoint) = 0;
+
+  /// What its manifest has of `ManifestHeader::results`. Error if that is not what was written.
+  virtual std::vector<ResultAhead> results(CheckpointRef checkpoint) = 0;
 
   /// Whether it is not here but on a remote.
   virtual bool is_evicted(CheckpointRef checkpoint) = 0;

@@ -49,6 +49,18 @@ std::string parts_text(const std::vector<RankPart>& parts) {
   return text + "\n]";
 }
 
+std::string results_text(const std::vector<ResultAhead>& results) {
+  if (results.empty()) return "";
+  std::string text = ",\n\"results\":[";
+  const char* separator = "\n";
+  for (const ResultAhead& result : results) {
+    text += separator + ("{\"training_iteration\":" + std::to_string(result.iteration)) +
+            ",\"metrics\":" + or_empty_object(result.metrics) + "}";
+    separator = ",\n";
+  }
+  return text + "\n]";
+}
+
 /// One line per file, so that two manifests can be compared by eye.
 std::string manifest_text(const ManifestHeader& header, const std::vector<FileFacts>& files,
                           const std::vector<CheckpointTree::Link>& links, std::uint64_t bytes) {
@@ -59,7 +71,8 @@ std::string manifest_text(const ManifestHeader& header, const std::vector<FileFa
                      ",\"iteration\":" + std::to_string(header.iteration) +
                      ",\n\"metrics\":" + or_empty_object(header.metrics) +
                      ",\n\"config\":" + or_empty_object(header.config) + parts_text(header.parts) +
-                     ",\n\"bytes\":" + std::to_string(bytes) + ",\"files\":[";
+                     results_text(header.results) + ",\n\"bytes\":" + std::to_string(bytes) +
+                     ",\"files\":[";
   const char* separator = "\n";
   for (const FileFacts& file : files) {
     text += separator + ("{\"path\":" + Json(file.name.native()).dump()) +
@@ -474,6 +487,27 @@ Json CheckpointStore::read_manifest(const path& checkpoint) {
                      ": use a newer one");
   }
   return manifest;
+}
+
+std::vector<ResultAhead> CheckpointStore::results(CheckpointRef checkpoint) {
+  std::vector<ResultAhead> results;
+  const Json manifest = read_manifest(checkpoint);
+  const auto written = manifest.find("results");
+  if (written == manifest.end()) return results;
+  try {
+    std::int64_t last = 0;
+    for (const Json& entry : written->get_ref<const Json::array_t&>()) {
+      const auto iteration = entry.at("training_iteration").get<std::int64_t>();
+      const Json& metrics = entry.at("metrics");
+      if (iteration <= last || !metrics.is_object()) throw std::invalid_argument("");
+      results.push_back({last = iteration, metrics.dump()});
+    }
+    if (!results.empty() && manifest.at("iteration") != last) throw std::invalid_argument("");
+  } catch (const std::exception&) {
+    throw machine_error(paths::manifest(locate(checkpoint)).native() +
+                        " does not say what it must of its results");
+  }
+  return results;
 }
 
 path CheckpointStore::set_aside(CheckpointRef ref) {

@@ -1,0 +1,297 @@
+// Programs that print and save, in virtual time, and what becomes of their trials: whatever happens
+// to them, a row has the metrics of its iteration, and a checkpoint the model that it is said to
+// have.
+#include "tuner/plain/save_fold.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tuner/core/experiment.h"
+
+namespace tune {
+namespace {
+
+/// How a checkpoint is known to be whole.
+enum class Kind {
+  at_once,  ///< a file that is renamed, or a directory with a new `complete`
+  at_rest,  ///< nothing changes for a second
+};
+
+enum class Fate { none, pause, stop, program_dies, driver_dies, exploit };
+
+struct Program {
+  SavedWhen saves = SavedWhen::after_result;
+  Kind kind = Kind::at_once;
+  double epoch_s = 1;
+  double between_s = 0.001;  ///< from the print to the save, or the other way round
+  std::int64_t epochs = 12;
+};
+
+/// Something that it does. Its metric is the number of the epoch, so a row shows whose it is.
+struct Deed {
+  double at_s = 0;
+  bool is_save = false;
+  std::int64_t epoch = 0;
+};
+
+std::deque<Deed> deeds_of(const Program& program, std::int64_t from, double now_s) {
+  std::deque<Deed> deeds;
+  for (std::int64_t epoch = from + 1; epoch <= program.epochs; ++epoch) {
+    now_s += program.epoch_s;
+    const bool saves_first = program.saves == SavedWhen::before_result;
+    deeds.push_back({now_s, saves_first, epoch});
+    deeds.push_back({now_s + program.between_s, !saves_first, epoch});
+    now_s += program.between_s;
+  }
+  return deeds;
+}
+
+PrintedResult result_of(std::int64_t iteration, std::int64_t epoch) {
+  PrintedResult result{iteration, {}};
+  result.metrics.numbers = {{"epoch", static_cast<double>(epoch)}};
+  return result;
+}
+
+/// One trial, its program, and the driver.
+struct World {
+  explicit World(Program what, std::optional<SavedWhen> is_told) : program(what), told(is_told) {
+    then(TrialAdded{id, "{}", "", ""});
+  }
+
+  struct Kept {
+    std::int64_t label = 0;
+    std::int64_t epoch = 0;  ///< that it has
+    std::vector<PrintedResult> ahead;
+  };
+
+  void then(EventBody body) {
+    const std::uint64_t number = experiment.last_event() + 1;
+    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
+  }
+  const Trial& trial() const { return experiment.trial(id); }
+
+  /// An attempt, to which `fate` happens once it has come to iteration `at`. True: it has ended.
+  bool attempt(Fate fate, std::int64_t at, double later_s) {
+    const auto [owner, checkpoint] = experiment.restore_point(id);
+    const int index = checkpoint != nullptr ? checkpoint->index : 0;
+    then(AttemptStarted{id, trial().attempt + 1, index, {}, std::nullopt, true});
+    rows.erase(rows.upper_bound(trial().iteration), rows.end());
+    const Kept from = index != 0 ? kept.at(index) : Kept{};
+    SaveFold fold(order, told);
+    fold.begin(trial().iteration,
+               from.label > trial().iteration ? from.ahead : std::vector<PrintedResult>{});
+    std::deque<Deed> deeds = deeds_of(program, from.epoch, now_s);
+    struct Saving {
+      SavedFiles files;
+      std::int64_t epoch = 0;
+      double found_s = 0;
+    };
+    std::deque<Saving> savings;
+    std::int64_t printed = 0;
+    std::map<std::int64_t, std::int64_t> epoch_at;  // of a save, by when it was changed last
+    double dies_s = INFINITY, leaves_s = INFINITY, told_s = INFINITY;
+    constexpr double tick_s = 0.02;
+    for (;;) {
+      now_s += tick_s;
+      while (!deeds.empty() && deeds.front().at_s <= std::min(now_s, dies_s)) {
+        const Deed deed = deeds.front();
+        deeds.pop_front();
+        if (!deed.is_save) {
+          ++printed;
+          fold.print(result_of(fold.last() + 1, deed.epoch), 0, static_cast<std::uint64_t>(printed),
+                     now_s);
+          continue;
+        }
+        const auto ns = static_cast<std::int64_t>(deed.at_s * 1e9);
+        epoch_at[ns] = deed.epoch;
+        SavedFiles files{{"/saved", "last", true, {{"", 1, 1, ns}}},
+                         {static_cast<std::uint64_t>(printed), 0},
+                         ns};
+        const bool rests = program.kind == Kind::at_rest;
+        if (rests) savings.clear();  // it was not whole yet
+        savings.push_back({files, deed.epoch, rests ? deed.at_s + 1 : deed.at_s});
+      }
+      const bool has_ended = deeds.empty() || now_s >= dies_s;
+      const bool ends_well = deeds.empty() && now_s < dies_s;
+      while (!savings.empty() && (savings.front().found_s <= now_s || ends_well)) {
+        fold.save(savings.front().files, false, now_s);
+        savings.pop_front();
+      }
+      if (has_ended) fold.end(ends_well ? SaveFold::End::done : SaveFold::End::killed);
+      record(fold, epoch_at);
+      while (!fold.is_leaving()) {
+        auto result = fold.take();
+        if (!result) break;
+        record(fold, epoch_at);
+        take(*result, fate, at);
+        if (fate == Fate::none || trial().iteration < at) continue;
+        if (fate == Fate::driver_dies) {
+          now_s += later_s;
+          then(AttemptEnded{id, trial().attempt, Outcome::interrupted, "", false});
+          return false;
+        }
+        if (fate == Fate::program_dies) {
+          dies_s = std::min(dies_s, now_s + later_s);
+          continue;
+        }
+        has_stopped = fate == Fate::stop;
+        fold.leave();
+        leaves_s = now_s;
+      }
+      record(fold, epoch_at);
+      if (fold.is_leaving() && told_s == INFINITY && !has_ended) {
+        const bool is_half_written = program.kind == Kind::at_rest && !savings.empty();
+        const bool has_had_time = now_s - leaves_s > 1 || fold.has_gone_on();
+        if (fold.has_checkpoint_of_last() || (has_had_time && !is_half_written)) {
+          told_s = now_s;
+          dies_s = now_s + later_s;
+        }
+      }
+      if (!has_ended) continue;
+      if (fold.is_leaving()) {
+        const bool pauses = fate == Fate::pause || fate == Fate::exploit;
+        then(AttemptEnded{id, trial().attempt, pauses ? Outcome::paused : Outcome::completed, "",
+                          false});
+        return !pauses;
+      }
+      if (fold.results() > 0) continue;
+      then(AttemptEnded{id, trial().attempt, ends_well ? Outcome::completed : Outcome::interrupted,
+                        "", false});
+      return ends_well;
+    }
+  }
+
+  void take(const PrintedResult& printed, Fate fate, std::int64_t at) {
+    Result result;
+    result.training_iteration = printed.iteration;
+    result.metrics = printed.metrics;
+    result.metrics.text = "{}";
+    const bool is_it = printed.iteration >= at;
+    const Action action = fate == Fate::pause && is_it  ? Action::pause
+                          : fate == Fate::stop && is_it ? Action::stop
+                                                        : Action::proceed;
+    then(ResultReported{id, trial().attempt, result, {action, false}});
+    CHECK(!rows.contains(printed.iteration));
+    rows[printed.iteration] = printed.metrics.find("epoch").value();
+  }
+
+  void record(SaveFold& fold, const std::map<std::int64_t, std::int64_t>& epoch_at) {
+    for (SaveFold::Named& named : fold.name(now_s)) {
+      CHECK_FALSE(named.is_lost);
+      if (!named.ahead.empty() && has_stopped) continue;
+      Checkpoint checkpoint;
+      checkpoint.index = trial().saves + 1;
+      checkpoint.iteration = named.iteration;
+      then(CheckpointCommitted{id, checkpoint});
+      kept[checkpoint.index] = {named.iteration, epoch_at.at(named.files.changed_ns()),
+                                std::move(named.ahead)};
+    }
+  }
+
+  const TrialId id{0};
+  Program program;
+  std::optional<SavedWhen> told;
+  SaveOrder order;
+  Experiment experiment;
+  std::map<std::int64_t, double> rows;
+  std::map<int, Kept> kept;
+  bool has_stopped = false;
+  double now_s = 1000;
+};
+
+/// Whether each row is of its own epoch, and each checkpoint of the one that it is said to have.
+void require_exact(const World& world) {
+  std::int64_t expected = 0;
+  for (const auto& [iteration, epoch] : world.rows) {
+    CHECK(iteration == ++expected);
+    CHECK(epoch == static_cast<double>(iteration));
+  }
+  for (const auto& [index, kept] : world.kept) {
+    CAPTURE(index);
+    CHECK(kept.label == kept.epoch);
+    if (!kept.ahead.empty()) CHECK(kept.ahead.back().iteration == kept.label);
+  }
+}
+
+void walk(const Program& program, std::optional<SavedWhen> told) {
+  for (const Fate fate :
+       {Fate::none, Fate::pause, Fate::stop, Fate::program_dies, Fate::driver_dies}) {
+    for (const double later_s : {0.0, 0.3, 0.95, 1.7, 40.0}) {
+      CAPTURE(program.saves == SavedWhen::after_result, program.kind == Kind::at_once,
+              program.epoch_s, program.between_s, told.has_value(), static_cast<int>(fate),
+              later_s);
+      World world(program, told);
+      bool is_over = false;
+      // Each attempt is cut off somewhat later than the one before, by iteration.
+      for (const std::int64_t at : {3, 4, 7, 9}) {
+        if (!is_over) is_over = world.attempt(fate, at, later_s);
+        require_exact(world);
+      }
+      while (!is_over) is_over = world.attempt(Fate::none, 0, 0);
+      require_exact(world);
+      if (fate != Fate::stop) CHECK(world.rows.size() == 12);
+      if (fate == Fate::stop) CHECK(world.rows.size() == 3);
+    }
+  }
+}
+
+TEST_CASE("Of a program whose order is told, rows and checkpoints are exact whatever happens to it",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const Kind kind : {Kind::at_once, Kind::at_rest}) {
+      for (const double epoch_s : {0.03, 0.1, 0.5, 3.0}) {
+        for (const double between_s : {0.001, 0.015}) {
+          walk({saves, kind, epoch_s, between_s}, saves);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Of one whose order is learnt they are, too, where epochs are long enough to tell",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const double epoch_s : {0.5, 3.0}) walk({saves, Kind::at_once, epoch_s, 0.001}, {});
+  }
+}
+
+TEST_CASE("A program that is paused while it trains on to its end has all of that when it goes on",
+          "[unit][plain]") {
+  World world({SavedWhen::after_result, Kind::at_rest, 0.1, 0.001}, {});
+  CHECK_FALSE(world.attempt(Fate::pause, 3, INFINITY));
+  CHECK(world.rows.size() == 3);
+  REQUIRE(world.kept.size() == 1);
+  CHECK(world.kept.begin()->second.label == 12);
+  CHECK(world.kept.begin()->second.epoch == 12);
+  // Its driver dies while it is given them, and nothing is trained again.
+  CHECK_FALSE(world.attempt(Fate::driver_dies, 6, 0));
+  CHECK(world.rows.size() == 6);
+  CHECK(world.attempt(Fate::none, 0, 0));
+  CHECK(world.rows.size() == 12);
+  require_exact(world);
+}
+
+TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost", "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::after_result);
+  fold.begin(0, {});
+  fold.leave();
+  const auto n = static_cast<std::int64_t>(most_printed_ahead) + 10;
+  for (std::int64_t i = 1; i <= n; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), 0);
+  }
+  fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {static_cast<std::uint64_t>(n), 0}, 0},
+            true, 0);
+  CHECK(fold.results() == most_printed_ahead);
+  const auto named = fold.name(0);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().is_lost);
+  CHECK(named.front().ahead.empty());
+}
+
+}  // namespace
+}  // namespace tune

@@ -1,0 +1,181 @@
+#include "tuner/plain/save_fold.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tune {
+
+namespace {
+constexpr double s_per_ns = 1e-9;
+}  // namespace
+
+void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead) {
+  began_ = last_ = taken_ = iteration;
+  for (PrintedResult& result : ahead) {
+    // Its checkpoint has it, too: who is paused before all of them are taken need not save.
+    began_ = last_ = last_found_ = std::max(began_, result.iteration);
+    if (result.iteration > taken_) results_.push_back(std::move(result));
+  }
+}
+
+void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, double read_s) {
+  last_ = result.iteration;
+  if (printed_.size() >= most_printed) printed_.pop_front();
+  printed_.push_back({last_, log, end, read_s});
+  if (!is_leaving_ || results_.size() < most_printed_ahead) results_.push_back(std::move(result));
+}
+
+void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {
+  saved_behind_ = {saved_behind_.back(), iteration_before(first_behind(saved.printed_before))};
+  waiting_.push_back({std::move(saved), on_signal});
+  name_waiting(now_s);
+}
+
+void SaveFold::end(End how) {
+  end_ = how;
+  if (how == End::done) note_last_saves();
+}
+
+std::optional<PrintedResult> SaveFold::take() {
+  if (results_.empty()) return std::nullopt;
+  PrintedResult result = std::move(results_.front());
+  results_.pop_front();
+  taken_ = result.iteration;
+  return result;
+}
+
+/// The first result that had not been printed when the logs had come so far.
+std::deque<SaveFold::Printed>::const_iterator SaveFold::first_behind(
+    const LogSizes& printed) const {
+  const auto is_in = [&](const Printed& result) {
+    return result.end <= (result.log == 0 ? printed.stdout_bytes : printed.stderr_bytes);
+  };
+  return std::find_if(printed_.rbegin(), printed_.rend(), is_in).base();
+}
+
+std::int64_t SaveFold::iteration_before(std::deque<Printed>::const_iterator behind) const {
+  return behind == printed_.begin() ? began_ : std::prev(behind)->iteration;
+}
+
+/// What this save alone tells.
+std::optional<SavedWhen> SaveFold::order_at(const Waiting& save, double now_s) const {
+  const auto behind = first_behind(save.what.printed_before);
+  SaveMoment moment{.begun_s = static_cast<double>(save.what.begun_ns) * s_per_ns,
+                    .ended_s = static_cast<double>(save.what.files.changed_ns()) * s_per_ns,
+                    .now_s = now_s};
+  if (behind != printed_.begin()) moment.result_before_s = std::prev(behind)->read_s;
+  if (behind != printed_.end()) moment.result_behind_s = behind->read_s;
+  return order_of(moment);
+}
+
+/// Of the order as it is known by now, or nothing.
+std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
+  const auto known = order();
+  return known ? known : order_at(save, now_s);
+}
+
+/// The first saves of a search wait until it is known how it saves. A program that saves in between
+/// must not wait for that.
+bool SaveFold::is_early(const Waiting& save) const {
+  constexpr std::ptrdiff_t most_behind = 3;
+  return !order() && !end_ && !is_leaving_ &&
+         printed_.end() - first_behind(save.what.printed_before) < most_behind;
+}
+
+/// Which result it has; nothing: that is to come.
+std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
+  if (is_early(save)) return std::nullopt;
+  const auto behind = first_behind(save.what.printed_before);
+  const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
+  if (when == SavedWhen::after_result) return iteration_before(behind);
+  if (behind != printed_.end()) return behind->iteration;
+  // Behind the last result there is none: what is saved there is that of the last one.
+  return end_ ? std::optional(iteration_before(behind)) : std::nullopt;
+}
+
+/// Nobody knows which result it has: its program was killed after it had saved and before it
+/// printed that one; or it is the save before the first result, which may be of a model that is not
+/// trained yet, or of that result, and nothing tells. To keep it as the former would let the trial
+/// count an iteration too little from then on; without it an epoch is trained again.
+bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
+  const auto behind = first_behind(save.what.printed_before);
+  if (behind == printed_.end()) {
+    return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
+  }
+  return behind == printed_.begin() && !is_early(save) && !order_of_waiting(save, now_s);
+}
+
+void SaveFold::name_waiting(double now_s) {
+  // Also those behind one that waits tell of the order.
+  for (Waiting& save : waiting_) {
+    const auto own = order_at(save, now_s);
+    if (own && !std::exchange(save.is_noted, true)) order_.note(*own);
+  }
+  while (!waiting_.empty()) {
+    Waiting& save = waiting_.front();
+    if (!is_of_no_result(save, now_s)) {
+      const auto iteration = iteration_of(save, now_s);
+      if (!iteration) return;
+      last_found_ = std::max(last_found_, *iteration);
+      named_.push_back({*iteration, std::move(save.what.files), save.on_signal});
+    }
+    waiting_.pop_front();
+  }
+}
+
+/// Who saves after each result has a save behind the last one, who saves before has none: that
+/// tells also where epochs are too short for their times to.
+void SaveFold::note_last_saves() {
+  if (printed_.size() < 2) return;
+  const std::int64_t last = printed_.back().iteration,
+                     before = std::prev(printed_.end(), 2)->iteration;
+  const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= began_;
+  if (!is_each) return;
+  if (saved_behind_[1] == last && saved_behind_[0] == before) {
+    order_.note(SavedWhen::after_result);
+    order_.note(SavedWhen::after_result);
+  } else if (saved_behind_[1] == before && printed_.size() > 2 &&
+             saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
+    order_.note(SavedWhen::before_result);
+    order_.note(SavedWhen::before_result);
+  }
+}
+
+/// Whether it is known what it printed of all iterations that were not taken, up to this one.
+bool SaveFold::has_all_until(std::int64_t iteration) const {
+  return !results_.empty() && results_.back().iteration >= iteration;
+}
+
+/// Where it has gone on after it was to stop, the results in between go with what it has saved of
+/// them.
+std::vector<SaveFold::Named> SaveFold::name(double now_s) {
+  name_waiting(now_s);
+  std::vector<Named> said, rest;
+  for (Named& each : named_) {
+    if (each.iteration > taken_ && !is_leaving_) {
+      rest.push_back(std::move(each));
+      continue;
+    }
+    each.is_lost = each.iteration > taken_ && !has_all_until(each.iteration);
+    for (const PrintedResult& result : results_) {
+      if (each.is_lost || result.iteration > each.iteration) break;
+      each.ahead.push_back(result);
+    }
+    said.push_back(std::move(each));
+  }
+  named_ = std::move(rest);
+  return said;
+}
+
+LogSizes SaveFold::next_result() const {
+  const auto next = std::find_if(printed_.begin(), printed_.end(), [this](const Printed& result) {
+    return result.iteration > taken_;
+  });
+  if (next == printed_.end()) return no_sizes;
+  LogSizes sizes = no_sizes;
+  (next->log == 0 ? sizes.stdout_bytes : sizes.stderr_bytes) = next->end;
+  return sizes;
+}
+
+}  // namespace tune
