@@ -212,8 +212,9 @@ TEST_CASE("What is renamed while it is open for writing is whole once it is clos
 
 TEST_CASE("What was written elsewhere claims no iteration", "[unit][plain]") {
   Saving session;
-  const auto launched = session.run(
-      "sleep 0.2; echo x > t; echo loss: 1; sleep 0.2; mv t saved/last; sleep 60", "last");
+  const auto launched =
+      session.run("sleep 0.2; echo x > t; echo loss: 1; sleep 0.2; mv t saved/last; sleep 60",
+                  "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
   session.step(launched);
   session.wait_for<CheckpointFound>(launched);
   CHECK(session.found(launched) == Found{{"last", 0}});
@@ -428,8 +429,8 @@ TEST_CASE("Results that its checkpoint has come first, and what it prints goes o
           "[unit][plain]") {
   Saving session;
   std::filesystem::create_directories(session.root());
-  LaunchSpec what =
-      session.spec({"sh", "-c", "echo loss: 6; echo x > saved/t; mv saved/t saved/last"});
+  LaunchSpec what = session.spec(
+      {"sh", "-c", "echo loss: 6; sleep 0.2; echo x > saved/t; mv saved/t saved/last"});
   what.plain =
       PlainReading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = session.root(), .pattern = "last"}};
   for (const int i : {3, 4, 5}) {
@@ -457,4 +458,19 @@ TEST_CASE("Who saves, then prints, and is killed in between, has saved no result
   session.executor.send(launched, protocol::Step{});
   session.wait_for<Exited>(launched);
   CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("A save before the first result of which nothing tells what it has is remarked upon",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo x > saved/t; mv saved/t saved/last; sleep 0.2; printf 'loss: 1\\nloss: "
+      "2\\nloss: 3\\n'; sleep 60",
+      "last");
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<Remarked>(launched);
+  CHECK(session.remarks(launched, Remarked::What::no_order) == 1);
+  CHECK(session.found(launched).empty());
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
 }

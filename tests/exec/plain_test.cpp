@@ -175,6 +175,21 @@ TEST_CASE("A metric that is called almost as the awaited one is remarked upon so
   CHECK(remarks_on("valloss: 3\nval_loss: 3\n", 10).empty());
 }
 
+TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",
+          "[unit][plain]") {
+  const std::string text = "lr: 0.1\nScore was 0.91 at last\nbye\n";
+  CHECK(remarks_on(text, 59).empty());
+  const auto remarks = remarks_on(text, 60);
+  REQUIRE_FALSE(remarks.empty());
+  CHECK(remarks.front() ==
+        "has printed no number for the metric 'val_loss' so far; names that were seen: lr; it "
+        "printed last: 'Score was 0.91 at last'. If that number is it: --set "
+        "'trainable/plain/metrics="
+        "{\"val_loss\":\"Score +was +([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\"}'");
+  CHECK(remarks_on(text + "val_loss: 3\n", 60).empty());
+  CHECK(remarks_on("no number\n", 60).empty());
+}
+
 TEST_CASE("What a program says twice, or sums up, is left out and remarked upon", "[unit][plain]") {
   const TempDir dir;
   std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"

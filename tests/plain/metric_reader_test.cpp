@@ -36,6 +36,18 @@ TEST_CASE("A metric is found by its name in the lines that libraries print", "[p
       {"loss = -1.5E+3, acc = .5", "loss", -1500},
       {"loss: +3", "loss", 3},
       {"loss:0.1 then loss:0.2", "loss", 0.2},
+      {"step 250: train loss 2.1, val loss 4.09", "val loss", 4.09},  // nanoGPT
+      {"Test: [10/100] Acc@1 18.75 (20.12) Acc@5 43.75", "Acc@1", 18.75},
+      {"| end of epoch 1 | valid loss 5.27 | valid ppl 194.21", "valid ppl", 194.21},
+      {"|    ep_rew_mean     | 22.3     |", "ep_rew_mean", 22.3},  // Stable-Baselines3
+      {"│         test_acc          │    0.9175000190734863     │", "test_acc",
+       0.9175000190734863},  // Lightning
+      {"{'loss': tensor(0.25, device='cuda:0', grad_fn=<X>), 'n': 3}", "loss", 0.25},
+      {"loss=np.float64(0.25)", "loss", 0.25},
+      {"loss: Array(0.25, dtype=float32)", "loss", 0.25},
+      {"global_step=97, episodic_return=[13.]", "episodic_return", 13},
+      {"loss: array([-2.5e-1])", "loss", -0.25},
+      {"epoch 3 reward 200", "reward", 200},
   };
   for (const Sample& sample : samples) {
     INFO(sample.line);
@@ -46,24 +58,84 @@ TEST_CASE("A metric is found by its name in the lines that libraries print", "[p
 }
 
 TEST_CASE("What only looks like a metric is none", "[plain][metrics]") {
-  for (const char* const line :
-       {"val_loss: 0.3", "train/loss: 0.3", "val-loss=0.3", "my.loss: 1", "loss", "loss:", "loss 3",
-        "loss: 3/100", "loss: 12ms", "loss: 1,234.5", "loss: 1.2.3", "loss: 12:30",
-        "loss: 2024-01-02", "loss: none", "losses: 3", "loss: -", "Loss: 3"}) {
+  for (const char* const line : {"val_loss: 0.3",
+                                 "train/loss: 0.3",
+                                 "val-loss=0.3",
+                                 "my.loss: 1",
+                                 "loss",
+                                 "loss:",
+                                 "loss 3",
+                                 "loss: 3/100",
+                                 "loss: 12ms",
+                                 "loss: 1,234.5",
+                                 "loss: 1.2.3",
+                                 "loss: 12:30",
+                                 "loss: 2024-01-02",
+                                 "loss: none",
+                                 "losses: 3",
+                                 "loss: -",
+                                 "Loss: 3",
+                                 "loss: [1, 2]",
+                                 "loss: [0.5",
+                                 "loss: sum(0.5)",
+                                 "loss: tensor(0.5, 0.6)",
+                                 "loss: tensor(tensor)",
+                                 "loss: [[[[[[1]]]]]]"}) {
     INFO(line);
-    CHECK_FALSE(number_behind(line, "loss"));
+    CHECK_FALSE(number_behind(line, "loss", NumberForm::colon));
+  }
+  for (const char* const line : {"loss 3 times", "loss 0.5ms", "loss 1,234", "loss 3/4", "loss",
+                                 "loss is 0.5", "loss0.5", "| loss | 0.5 of 3 |", "loss: 0.5"}) {
+    INFO(line);
+    CHECK_FALSE(number_behind(line, "loss", NumberForm::blank));
+  }
+}
+
+TEST_CASE("Once a metric has stood before a colon, what stands behind a blank is prose",
+          "[plain][metrics]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  CHECK(of.read("loss 0.5", false));
+  CHECK(of.read("loss: 0.4", false));
+  CHECK_FALSE(of.read("no better than loss 0.4", false));
+}
+
+TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {
+  struct Sample {
+    std::vector<const char*> lines;
+    std::optional<double> value;
+  };
+  const Sample samples[] = {
+      {{"epoch,train_loss,loss", "1,0.9,0.8"}, 0.8},
+      {{"epoch  train_loss  loss  accuracy  time", "0  0.7  0.65  0.8  00:12"}, 0.65},  // fastai
+      {{"┃ Epoch ┃ loss ┃ val ┃", "├───┼───┼───┤", "│ 1 │ -0.5 │ 0.6 │"}, -0.5},        // rich
+      {{"| step | loss |", "|------|------|", "| 10 | 2e-3 |"}, 2e-3},
+      {{"a\tloss", "1\t2"}, 2},
+      {{"epoch,loss", "1,", "2,0.5"}, 0.5},
+      {{"epoch,loss", "1,2,3"}, std::nullopt},      // another table
+      {{"epoch,loss", "1,12ms"}, std::nullopt},     // not a number
+      {{"using loss mse", "1 2 x"}, std::nullopt},  // prose
+      {{"epoch,loss", "so, what"}, std::nullopt},   //
+      {{"epoch,my_loss", "1,0.5"}, std::nullopt},   // another name
+  };
+  for (const Sample& sample : samples) {
+    INFO(sample.lines.front());
+    auto of = reader({{"loss", ""}}, {"loss"});
+    std::optional<Metrics> result;
+    for (const char* const line : sample.lines) result = of.read(line, false);
+    CHECK(result.has_value() == sample.value.has_value());
+    if (result) CHECK(result->find("loss") == sample.value);
   }
 }
 
 TEST_CASE("NaN and infinities are numbers, as any language writes them", "[plain][metrics]") {
-  CHECK(std::isnan(number_behind("loss: nan", "loss").value()));
-  CHECK(std::isnan(number_behind("loss=NaN,", "loss").value()));
-  CHECK(number_behind("loss: -inf", "loss") == -INFINITY);
-  CHECK(number_behind("loss: Infinity", "loss") == INFINITY);
-  CHECK(number_behind("loss: -1e400", "loss") == -INFINITY);
+  CHECK(std::isnan(number_behind("loss: nan", "loss", NumberForm::colon).value()));
+  CHECK(std::isnan(number_behind("loss=NaN,", "loss", NumberForm::colon).value()));
+  CHECK(number_behind("loss: -inf", "loss", NumberForm::colon) == -INFINITY);
+  CHECK(number_behind("loss: Infinity", "loss", NumberForm::colon) == INFINITY);
+  CHECK(number_behind("loss: -1e400", "loss", NumberForm::colon) == -INFINITY);
   // Too small for a double is not too large.
   for (const char* const line : {"loss: -1e-400", "loss = -0.5e-999,"}) {
-    const auto number = number_behind(line, "loss");
+    const auto number = number_behind(line, "loss", NumberForm::colon);
     REQUIRE(number);
     CHECK(*number == 0);
     CHECK(std::signbit(*number));
@@ -126,5 +198,39 @@ TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong"
           "[plain][metrics]") {
   CHECK(names_in("epoch: 3 'val_loss': 0.5\nlr=1e-3 time 12:30 a: b --x=2", 10) ==
         std::vector<std::string>{"epoch", "val_loss", "lr", "x"});
+  CHECK(names_in("train.py:10: UserWarning: no\n| ep_rew | 3.5 |", 10) ==
+        std::vector<std::string>{"ep_rew"});
   CHECK(names_in("a:1 b:2 c:3", 2) == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("The expression that is proposed for a line finds its last number there, and in the next",
+          "[plain][metrics]") {
+  struct Sample {
+    const char* line;
+    const char* next;
+    double value;
+  };
+  const Sample samples[] = {
+      {"Epoch 3: score is 12.5 (best)", "Epoch 14: score is 9e-3 (best)", 9e-3},
+      {"val (mean) -0.5", "val (mean)   -17", -17},
+      {"größe «x» 3", "größe «x» 4", 4},
+      {"fold[2] F1 \\ 0.75 \"", "fold[13] F1 \\ 0.5 \"", 0.5},
+      {"Time12", "Time13", 13},
+      {"a very long line that goes on and on, and says at its very end that it is 5",
+       "another line that says at its very end that it is 6", 6},
+  };
+  for (const Sample& sample : samples) {
+    CAPTURE(sample.line);
+    const std::string expression = expression_for(sample.line);
+    CAPTURE(expression);
+    REQUIRE(complaint_about_expression(expression) == "");
+    auto of = reader({{"m", expression}}, {"m"});
+    CHECK(of.read(sample.line, false));
+    const auto next = of.read(sample.next, false);
+    REQUIRE(next);
+    CHECK(next->find("m") == sample.value);
+  }
+  for (const char* const line : {"", "no number", "1 2 3", "12:30"}) {
+    CHECK(expression_for(line) == "");
+  }
 }

@@ -17,7 +17,7 @@ std::string judged(const std::vector<std::pair<std::size_t, std::string>>& lines
   SaidAgain again;
   std::string kinds;
   for (const auto& [stream, line] : lines) {
-    const auto value = number_behind(line, "val_loss");
+    const auto value = number_behind(line, "val_loss", NumberForm::colon);
     if (!value) continue;
     const Kind kind = again.judge(stream, closing_line(line, "val_loss"), {*value});
     kinds += kind == Kind::result ? "r" : kind == Kind::echo ? "e" : "s";

@@ -293,5 +293,24 @@ TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost"
   CHECK(named.front().ahead.empty());
 }
 
+TEST_CASE("A script that saves its model and then prints its only result has saved that",
+          "[unit][plain]") {
+  using End = SaveFold::End;
+  for (const End how : {End::done, End::killed}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    fold.save({{"/saved", "model", false, {{"", 1, 1, 0}}}, {0, 0}, 0}, false, 0);
+    fold.print(result_of(1, 1), 0, 10, 60);
+    fold.end(how);
+    CHECK(fold.take());
+    const auto named = fold.name(61);
+    // Killed, it may have saved what it began with.
+    CHECK(fold.has_left_out() == (how == End::killed));
+    REQUIRE(named.size() == (how == End::done ? 1 : 0));
+    if (how == End::done) CHECK(named.front().iteration == 1);
+  }
+}
+
 }  // namespace
 }  // namespace tune

@@ -117,11 +117,13 @@ struct Remarked {
   enum class What {
     silent,      ///< it prints nothing
     other_name,  ///< it prints a metric that is called almost as the one that is awaited
+    unread,      ///< it prints numbers for a minute, and none of the metric
     restless,    ///< what it saves is changed all the time, and so never whole
     slow_start,  ///< it takes long to say hello, and might be forked from what has its modules
     cold,        ///< it was not forked from what has its modules loaded
     echo,        ///< it says each result on both of its streams
     summary,     ///< a line with the metric is left out, since it sums up
+    no_order,    ///< of what it saved first nothing tells which result it has
     too_late,    ///< what it saved on its way out holds results that are lost
   };
   LaunchId launch{};

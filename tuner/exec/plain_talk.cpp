@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "trainable/values.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/exec/system_clock.h"
@@ -30,6 +31,7 @@ constexpr std::size_t shown_bytes = 200;
 /// When it is looked whether a program that has no result yet ever will.
 constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
 constexpr Seconds silent_s = 60;
+constexpr Seconds unread_s = 60;
 
 constexpr double s_per_ns = 1e-9;
 
@@ -61,6 +63,18 @@ std::vector<std::string> last_lines(std::string_view text) {
   splitter.add(text, take);
   splitter.finish(take);
   return lines;
+}
+
+/// Of which an expression can be made.
+std::string last_line_with_number(std::string_view text) {
+  std::string last;
+  LineSplitter splitter;
+  const auto take = [&last](std::string_view line, bool) {
+    if (!expression_for(line.substr(0, shown_bytes)).empty()) last = line.substr(0, shown_bytes);
+  };
+  splitter.add(text, take);
+  splitter.finish(take);
+  return clean_text(last);
 }
 
 }  // namespace
@@ -204,6 +218,18 @@ void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
                    "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
     }
   }
+  say_left_out(wakeups);
+}
+
+/// Without it, its user would wonder why a trial begins anew.
+void PlainTalk::say_left_out(std::vector<Wakeup>& wakeups) {
+  if (!saves_.has_left_out() || std::exchange(has_said_left_out_, true)) return;
+  wakeups.emplace_back(
+      Remarked{launch_, Remarked::What::no_order,
+               "saved before its first result, or elsewhere, and nothing tells which result that "
+               "has: it is not kept. If it saves before it prints, say \"saved\": "
+               "\"before_result\", else \"after_result\"; and it should write into "
+               "${checkpoint_dir} (docs/plain.md)"});
 }
 
 void PlainTalk::end(const ExitStatus& status) {
@@ -273,6 +299,13 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
                                       metric + "' so far: is that what is meant?"});
     return;
   }
+  const std::string line = last_line_with_number(tail());
+  if (age_s < unread_s || line.empty()) return;
+  const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
+  wakeups.emplace_back(Remarked{launch_, Remarked::What::unread,
+                                "has printed no number for the metric '" +
+                                    joined(closing_, "' and '") + "' so far" + seen +
+                                    "; it printed last: '" + line + "'" + way_to_read(line)});
 }
 
 /// What the logs have last.
@@ -290,6 +323,14 @@ std::string PlainTalk::tail() const {
   return seen;
 }
 
+/// How its last number is read, to be pasted; empty if no number is there.
+std::string PlainTalk::way_to_read(const std::string& line) const {
+  const std::string expression = closing_.empty() ? "" : expression_for(line);
+  if (expression.empty()) return "";
+  const Json metrics{{closing_.front(), expression}};
+  return ". If that number is it: --set 'trainable/plain/metrics=" + metrics.dump() + "'";
+}
+
 std::string PlainTalk::what_is_missing() const {
   const std::string seen = tail();
   const std::vector<std::string> names = names_in(seen, most_named);
@@ -302,7 +343,7 @@ std::string PlainTalk::what_is_missing() const {
                             : "; names that were seen: " + joined(names, ", ");
   const std::vector<std::string> lines = last_lines(seen);
   if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
-  return sentence;
+  return sentence + way_to_read(last_line_with_number(seen));
 }
 
 }  // namespace tune

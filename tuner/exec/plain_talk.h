@@ -70,9 +70,11 @@ class PlainTalk {
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
   void say_checkpoints(std::vector<Wakeup>& wakeups);
+  void say_left_out(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
   std::string tail() const;
   std::string what_is_missing() const;
+  std::string way_to_read(const std::string& line) const;
 
   LaunchId launch_;
   std::vector<std::string> closing_;
@@ -91,6 +93,7 @@ class PlainTalk {
   bool has_read_all_ = false;  ///< after its end
   bool has_result_ = false;
   bool has_said_end_ = false;
+  bool has_said_left_out_ = false;
   const bool is_mute_;
   std::optional<int> saved_code_;   ///< it exits with that once it has saved
   std::vector<Remarked> remarked_;  ///< and not said

@@ -10,6 +10,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/decimal.h"
+#include "tuner/plain/table_reader.h"
 
 namespace tune {
 
@@ -50,29 +51,119 @@ std::optional<double> take_number(std::string_view& text) {
   return sign * decimal.value;
 }
 
-/// The number that `text`, what stands behind a name, begins with.
-std::optional<double> number_at(std::string_view text) {
-  const auto skip = [&text](bool (*fits)(char)) {
-    while (!text.empty() && fits(text.front())) text.remove_prefix(1);
-  };
+void skip_blanks(std::string_view& text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+}
+
+/// Takes a line between two cells of a table from the front of `text`.
+bool take_bar(std::string_view& text) {
+  for (const std::string_view bar : {"|", "│", "┃"}) {
+    if (!text.starts_with(bar)) continue;
+    text.remove_prefix(bar.size());
+    return true;
+  }
+  return false;
+}
+
+/// Takes "tensor(", "np.float64(", "[": what libraries put around a single number; and says what
+/// closes it. None: 0.
+char take_wrapper(std::string_view& text) {
+  std::string_view rest = text;
+  if (rest.starts_with('[')) {
+    text.remove_prefix(1);
+    return ']';
+  }
+  while (!rest.empty() && is_in_name(rest.front())) rest.remove_prefix(1);
+  if (!rest.starts_with('(')) return 0;
+  std::string_view word = text.substr(0, text.size() - rest.size());
+  word.remove_prefix(word.rfind('.') == word.npos ? 0 : word.rfind('.') + 1);
+  while (!word.empty() && std::isdigit(static_cast<unsigned char>(word.back())) != 0) {
+    word.remove_suffix(1);
+  }
+  constexpr std::string_view words[] = {"tensor", "array", "Array",  "float",
+                                        "int",    "uint",  "bfloat", "Decimal"};
+  if (std::find(std::begin(words), std::end(words), word) == std::end(words)) return 0;
+  text = rest.substr(1);
+  return ')';
+}
+
+/// Takes what closes `wrappers`, the innermost last; "tensor(0.3, device='cuda:0')" has more than
+/// the number, "[0.3, 0.4]" has another one.
+bool take_closings(std::string_view& text, std::string_view wrappers) {
+  for (; !wrappers.empty(); wrappers.remove_suffix(1)) {
+    skip_blanks(text);
+    if (wrappers.back() == ')' && text.starts_with(',')) {
+      const std::size_t end = text.find(')');
+      const std::string_view within = text.substr(1, end == text.npos ? end : end - 1);
+      if (within.find('=') == within.npos) return false;
+      text.remove_prefix(std::min(end, text.size()));
+    }
+    if (!text.starts_with(wrappers.back())) return false;
+    text.remove_prefix(1);
+  }
+  return true;
+}
+
+/// Whether a number that is followed by `text` is one: no version, time, date, unit, fraction, and
+/// no number with thousands set apart.
+bool ends_number(std::string_view text) {
+  if (text.empty()) return true;
+  const char next = text.front();
+  if (next == '/' || next == '_' || std::isalpha(static_cast<unsigned char>(next))) return false;
+  constexpr std::string_view within = ".,:-";
+  return within.find(next) == within.npos || text.size() < 2 ||
+         std::isdigit(static_cast<unsigned char>(text[1])) == 0;
+}
+
+/// The number that `text`, what stands behind a name and its colon, begins with.
+std::optional<double> number_behind_colon(std::string_view text) {
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
-  skip(is_blank);
+  skip_blanks(text);
   if (text.empty() || (text.front() != ':' && text.front() != '=')) return std::nullopt;
   text.remove_prefix(1);
-  skip(is_blank);
+  skip_blanks(text);
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
-  const auto number = take_number(text);
-  if (!number || text.empty()) return number;
-  const auto is_digit = [&text](std::size_t at) {
-    return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0;
-  };
-  const char next = text.front();
-  if (next == '/' || next == '_' || std::isalpha(static_cast<unsigned char>(next))) {
-    return std::nullopt;
+  std::string wrappers;
+  while (const char closing = take_wrapper(text)) {
+    constexpr std::size_t most_wrappers = 4;
+    if (wrappers.size() == most_wrappers) return std::nullopt;
+    wrappers += closing;
   }
-  // A version, a time, a date, a number with thousands set apart.
-  constexpr std::string_view within = ".,:-";
-  return within.find(next) != within.npos && is_digit(1) ? std::nullopt : number;
+  const auto number = take_number(text);
+  const bool is_one = number && take_closings(text, wrappers) && ends_number(text);
+  return is_one ? number : std::nullopt;
+}
+
+/// The same where there is no colon: in a cell of a table, or after a blank. A whole number with a
+/// word behind it ("loss 3 times") may count anything.
+std::optional<double> number_behind_blank(std::string_view text) {
+  const std::size_t before = text.size();
+  skip_blanks(text);
+  const bool is_cell = take_bar(text);
+  if (!is_cell && text.size() == before) return std::nullopt;
+  skip_blanks(text);
+  const std::string_view written = text;
+  const auto number = take_number(text);
+  if (!number || !ends_number(text)) return std::nullopt;
+  const bool is_whole =
+      written.substr(0, written.size() - text.size()).find_first_not_of("+-0123456789") ==
+      std::string_view::npos;
+  skip_blanks(text);
+  if (is_cell) return text.empty() || take_bar(text) ? number : std::nullopt;
+  constexpr std::string_view behind_whole = ",;)]|";
+  const bool is_alone = text.empty() || behind_whole.find(text.front()) != behind_whole.npos;
+  return is_whole && !is_alone ? std::nullopt : number;
+}
+
+std::optional<double> number_at(std::string_view text, NumberForm form) {
+  return form == NumberForm::colon ? number_behind_colon(text) : number_behind_blank(text);
+}
+
+/// "train.py:10: UserWarning": a line of a file.
+bool is_place_in_source(std::string_view behind, const std::string& name) {
+  if (name.find('.') == name.npos || !behind.starts_with(':')) return false;
+  const std::size_t end = behind.find_first_not_of("0123456789", 1);
+  return end != behind.npos && end > 1 && behind[end] == ':';
 }
 
 std::unique_ptr<RE2> compile(const std::string& expression) {
@@ -97,8 +188,17 @@ struct MetricReader::Expressions {
   std::vector<std::unique_ptr<RE2>> compiled;  ///< one for each metric; null: by name
 };
 
+/// How the metrics without an expression have been printed so far.
+struct MetricReader::Forms {
+  std::vector<bool> has_colon;  ///< one for each metric: what stands behind a blank is prose
+  TableReader table;
+};
+
 MetricReader::MetricReader(PlainReading reading)
-    : reading_(std::move(reading)), expressions_(std::make_unique<Expressions>()) {
+    : reading_(std::move(reading)),
+      expressions_(std::make_unique<Expressions>()),
+      forms_(std::make_unique<Forms>()) {
+  forms_->has_colon.resize(reading_.metrics.size());
   for (const PlainMetric& metric : reading_.metrics) {
     expressions_->compiled.push_back(metric.expression.empty() ? nullptr
                                                                : compile(metric.expression));
@@ -109,6 +209,7 @@ MetricReader::MetricReader(MetricReader&&) noexcept = default;
 
 std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritten) {
   const bool is_json = read_json(line);
+  if (!is_json) forms_->table.read(line, reading_.metrics);
   for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
     const PlainMetric& metric = reading_.metrics[i];
     if (expressions_->compiled[i]) {
@@ -121,7 +222,14 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
       found = std::string_view(group.data(), group.size());
       if (const auto number = take_number(found)) set(metric.name, *number);
     } else if (!is_json) {
-      if (const auto number = number_behind(line, metric.name)) set(metric.name, *number);
+      auto number = number_behind(line, metric.name, NumberForm::colon);
+      if (number) {
+        forms_->has_colon[i] = true;
+      } else if (!forms_->has_colon[i]) {
+        number = number_behind(line, metric.name, NumberForm::blank);
+        if (!number) number = forms_->table.find(metric.name);
+      }
+      if (number) set(metric.name, *number);
     }
   }
   if (pending_.empty()) return std::nullopt;
@@ -185,25 +293,37 @@ const double* MetricReader::pending(std::string_view name) const {
   return nullptr;
 }
 
-std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name) {
+namespace {
+
+std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name,
+                                           NumberForm form) {
   for (std::size_t at = line.rfind(name); at != line.npos;) {
     const bool is_whole = at == 0 || !is_in_name(line[at - 1]);
-    if (is_whole && number_at(line.substr(at + name.size()))) return at;
+    if (is_whole && number_at(line.substr(at + name.size()), form)) return at;
     if (at == 0) break;
     at = line.rfind(name, at - 1);
   }
   return std::nullopt;
 }
 
-std::optional<double> number_behind(std::string_view line, std::string_view name) {
-  const auto at = place_of_number(line, name);
-  return at ? number_at(line.substr(*at + name.size())) : std::nullopt;
+}  // namespace
+
+std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name) {
+  const auto at = place_of_number(line, name, NumberForm::colon);
+  return at ? at : place_of_number(line, name, NumberForm::blank);
+}
+
+std::optional<double> number_behind(std::string_view line, std::string_view name, NumberForm form) {
+  const auto at = place_of_number(line, name, form);
+  return at ? number_at(line.substr(*at + name.size()), form) : std::nullopt;
 }
 
 std::vector<std::string> names_in(std::string_view text, std::size_t most) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < text.size() && names.size() < most; ++at) {
-    if (text[at] != ':' && text[at] != '=') continue;
+    std::string_view rest = text.substr(at);
+    const bool is_colon = rest.front() == ':' || rest.front() == '=';
+    if (!is_colon && !take_bar(rest)) continue;
     std::size_t end = at;
     while (end > 0 && is_blank(text[end - 1])) --end;
     if (end > 0 && is_quote(text[end - 1])) --end;
@@ -213,10 +333,65 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most) {
     const std::string name(text.substr(begin, end - begin));
     const bool is_name =
         std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
-    if (!is_name || !number_at(text.substr(end))) continue;
+    if (!is_name || is_place_in_source(text.substr(end), name)) continue;
+    if (!number_at(text.substr(end), is_colon ? NumberForm::colon : NumberForm::blank)) continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
+}
+
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
+/// Where the number begins that has a digit at `at`.
+std::size_t number_begin(std::string_view line, std::size_t at) {
+  constexpr std::string_view within = "0123456789.+-";
+  while (at > 0) {
+    const char c = line[at - 1];
+    const bool is_exponent = (c == 'e' || c == 'E') && at > 1 && is_digit(line[at - 2]);
+    if (!is_exponent && within.find(c) == within.npos) break;
+    --at;
+  }
+  return at;
+}
+
+/// An expression for `text`, and for the same with other numbers in it.
+std::string pattern_of(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    const bool goes_on = (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // a sign of several bytes
+    constexpr std::string_view plain = ",:=/@#%&;_";
+    if (goes_on) continue;
+    if (is_digit(c)) {
+      if (!pattern.ends_with("[0-9]+")) pattern += "[0-9]+";
+    } else if (is_blank(c)) {
+      if (!pattern.ends_with(" +")) pattern += " +";
+    } else {
+      pattern += is_letter(c) || plain.find(c) != plain.npos ? c : '.';
+    }
+  }
+  return pattern;
+}
+
+}  // namespace
+
+std::string expression_for(std::string_view line) {
+  constexpr std::size_t most_before = 24;  // enough to tell it from other numbers of the line
+  for (std::size_t end = line.size(); end > 0;) {
+    const std::size_t at = line.find_last_of("0123456789", end - 1);
+    if (at == line.npos) break;
+    const std::size_t begin = number_begin(line, at);
+    std::size_t from = begin > most_before ? begin - most_before : 0;
+    while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
+    const std::string_view before = line.substr(from, begin - from);
+    if (std::any_of(before.begin(), before.end(), is_letter)) {
+      return pattern_of(before) + "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)";
+    }
+    end = begin;
+  }
+  return "";
 }
 
 }  // namespace tune

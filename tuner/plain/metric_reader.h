@@ -18,9 +18,10 @@ namespace tune {
 /// What is wrong with an expression for a number: no RE2, or not one group. Empty if nothing is.
 std::string complaint_about_expression(const std::string& expression);
 
-/// Reads metrics by name ("loss: 0.3", "'loss'=3e-1"), by expression, and out of lines that end
-/// with a JSON object. A result is there once all of `closing` have come since the last one; it has
-/// what else has come since.
+/// Reads metrics by name ("loss: 0.3", "'loss'=3e-1", "loss 0.3"), out of tables, by expression,
+/// and out of lines that end with a JSON object. Once a name has stood before a colon, only what
+/// stands there so counts. A result is there once all of `closing` have come since the last one; it
+/// has what else has come since.
 class MetricReader {
  public:
   /// The expressions are right ones.
@@ -34,26 +35,37 @@ class MetricReader {
 
  private:
   struct Expressions;
+  struct Forms;
   void set(std::string_view name, double value);
   bool read_json(std::string_view line);
   const double* pending(std::string_view name) const;
 
   PlainReading reading_;
   std::unique_ptr<Expressions> expressions_;
+  std::unique_ptr<Forms> forms_;
   std::vector<std::pair<std::string, double>> pending_;  ///< since the last result
   std::vector<double> last_;                             ///< of `closing`, in the last result
 };
 
-/// The number that stands behind `name` in `line`, the last one if there are several. The name is
-/// not preceded by a letter, a digit or one of "_./-"; a quote, ':' or '=', and a quote may stand
-/// between; the number is not followed by '/' (as in "step: 3/100") or by a letter.
-std::optional<double> number_behind(std::string_view line, std::string_view name);
+/// What stands between a name and its number.
+enum class NumberForm {
+  colon,  ///< ':' or '=', perhaps with quotes: "loss: 0.3", "'loss'='0.3'", "loss=tensor(0.3)"
+  blank,  ///< nothing but blanks, or the line between two cells: "loss 0.3", "| loss | 0.3 |"
+};
 
-/// Where `name` begins, of the number that number_behind would find.
+/// The number that stands behind `name` in `line`, the last one if there are several. The name is
+/// not preceded by a letter, a digit or one of "_./-"; the number is not followed by '/' (as in
+/// "step: 3/100") or by a letter, and a whole number after a blank not by a word.
+std::optional<double> number_behind(std::string_view line, std::string_view name, NumberForm form);
+
+/// Where `name` begins, of the number that number_behind would find with a colon, or without.
 std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name);
 
-/// The names with a number behind them in `text`, each once, at most `most`: what somebody who
-/// spelt a metric wrong may have meant.
+/// The names with a colon or a cell's end, and a number behind them in `text`, each once, at most
+/// `most`: what somebody who spelt a metric wrong may have meant.
 std::vector<std::string> names_in(std::string_view text, std::size_t most);
+
+/// An expression for the last number of `line` that has a word before it; empty if there is none.
+std::string expression_for(std::string_view line);
 
 }  // namespace tune

@@ -59,20 +59,21 @@ std::int64_t SaveFold::iteration_before(std::deque<Printed>::const_iterator behi
 }
 
 /// What this save alone tells.
-std::optional<SavedWhen> SaveFold::order_at(const Waiting& save, double now_s) const {
+std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
   const auto behind = first_behind(save.what.printed_before);
   SaveMoment moment{.begun_s = static_cast<double>(save.what.begun_ns) * s_per_ns,
                     .ended_s = static_cast<double>(save.what.files.changed_ns()) * s_per_ns,
                     .now_s = now_s};
   if (behind != printed_.begin()) moment.result_before_s = std::prev(behind)->read_s;
   if (behind != printed_.end()) moment.result_behind_s = behind->read_s;
-  return order_of(moment);
+  return vote_of(moment);
 }
 
 /// Of the order as it is known by now, or nothing.
 std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double now_s) const {
-  const auto known = order();
-  return known ? known : order_at(save, now_s);
+  if (const auto known = order()) return known;
+  const auto own = vote_at(save, now_s);
+  return own ? std::optional(own->when) : std::nullopt;
 }
 
 /// The first saves of a search wait until it is known how it saves. A program that saves in between
@@ -87,6 +88,8 @@ bool SaveFold::is_early(const Waiting& save) const {
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
   if (is_early(save)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
+  // A script that saves its model, then prints what it is worth.
+  if (is_of_only_result(save)) return behind->iteration;
   const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
   if (when == SavedWhen::after_result) return iteration_before(behind);
   if (behind != printed_.end()) return behind->iteration;
@@ -103,14 +106,23 @@ bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
   if (behind == printed_.end()) {
     return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
   }
-  return behind == printed_.begin() && !is_early(save) && !order_of_waiting(save, now_s);
+  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(save) &&
+         !order_of_waiting(save, now_s);
+}
+
+/// It has ended well with a single result, and nothing tells the order: what it saved before is
+/// hardly a model that is not trained.
+bool SaveFold::is_of_only_result(const Waiting& save) const {
+  return end_ == End::done && printed_.size() == 1 && !order() &&
+         first_behind(save.what.printed_before) == printed_.begin();
 }
 
 void SaveFold::name_waiting(double now_s) {
   // Also those behind one that waits tell of the order.
   for (Waiting& save : waiting_) {
-    const auto own = order_at(save, now_s);
-    if (own && !std::exchange(save.is_noted, true)) order_.note(*own);
+    const auto own = vote_at(save, now_s);
+    const int votes = !own ? 0 : own->is_clear ? 2 : 1;
+    for (; save.noted < votes; ++save.noted) order_.note(own->when);
   }
   while (!waiting_.empty()) {
     Waiting& save = waiting_.front();
@@ -119,6 +131,8 @@ void SaveFold::name_waiting(double now_s) {
       if (!iteration) return;
       last_found_ = std::max(last_found_, *iteration);
       named_.push_back({*iteration, std::move(save.what.files), save.on_signal});
+    } else if (first_behind(save.what.printed_before) != printed_.end()) {
+      has_left_out_ = true;
     }
     waiting_.pop_front();
   }

@@ -73,6 +73,8 @@ class SaveFold {
   };
   /// Those of iterations that its trial has come to; of one that is leaving all.
   std::vector<Named> name(double now_s);
+  /// A save before the first result was left out, since nothing tells which result it has.
+  bool has_left_out() const { return has_left_out_; }
 
   bool is_leaving() const { return is_leaving_; }
   bool has_printed() const { return !printed_.empty(); }
@@ -96,17 +98,18 @@ class SaveFold {
   struct Waiting {
     SavedFiles what;
     bool on_signal = false;
-    bool is_noted = false;  ///< what it tells of the order is
+    int noted = 0;  ///< votes on the order that it has given
   };
   static constexpr std::size_t most_printed = 10'000;
 
   std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
   std::int64_t iteration_before(std::deque<Printed>::const_iterator behind) const;
   std::optional<SavedWhen> order() const { return told_ ? told_ : order_.known(); }
-  std::optional<SavedWhen> order_at(const Waiting& save, double now_s) const;
+  std::optional<SaveVote> vote_at(const Waiting& save, double now_s) const;
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
   bool is_early(const Waiting& save) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
+  bool is_of_only_result(const Waiting& save) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
   bool has_all_until(std::int64_t iteration) const;
   void name_waiting(double now_s);
@@ -125,6 +128,7 @@ class SaveFold {
   std::int64_t began_ = 0;
   std::optional<End> end_;
   bool is_leaving_ = false;
+  bool has_left_out_ = false;
 };
 
 }  // namespace tune

@@ -4,7 +4,18 @@
 
 namespace tune {
 
-std::optional<SavedWhen> order_of(const SaveMoment& save) {
+namespace {
+
+/// It lies `far_s` from one result and `near_s` from the other.
+SaveVote vote(SavedWhen when, double far_s, double near_s) {
+  constexpr double clear_s = 1;
+  constexpr double clear_factor = 30;
+  return {when, far_s >= clear_s && far_s > clear_factor * near_s};
+}
+
+}  // namespace
+
+std::optional<SaveVote> vote_of(const SaveMoment& save) {
   // So many times nearer it must be to one than to the other.
   constexpr double factor = 3;
   constexpr double least_s = 2 * SaveMoment::most_lag_s;
@@ -13,11 +24,12 @@ std::optional<SavedWhen> order_of(const SaveMoment& save) {
   if (!save.result_before_s) return std::nullopt;
   const double since = std::max(0.0, save.begun_s - *save.result_before_s);
   if (until >= least_s && until > factor * std::max(since, SaveMoment::most_lag_s / factor)) {
-    return SavedWhen::after_result;
+    return vote(SavedWhen::after_result, until, since);
   }
   if (!has_behind) return std::nullopt;
-  if (since >= least_s && since > factor * std::max(0.0, until - SaveMoment::most_lag_s)) {
-    return SavedWhen::before_result;
+  const double read_late = std::max(0.0, until - SaveMoment::most_lag_s);
+  if (since >= least_s && since > factor * read_late) {
+    return vote(SavedWhen::before_result, since, read_late);
   }
   return std::nullopt;
 }

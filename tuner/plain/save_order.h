@@ -25,14 +25,20 @@ struct SaveMoment {
   static constexpr double most_lag_s = 0.03;
 };
 
-/// What this one save tells: to which result it lies much nearer. Nothing: it lies in between, or
-/// what would tell it has not come yet.
-std::optional<SavedWhen> order_of(const SaveMoment& save);
+/// What one save tells.
+struct SaveVote {
+  SavedWhen when{};
+  bool is_clear = false;  ///< beyond doubt: it counts twice
+};
+
+/// To which result it lies much nearer. Nothing: it lies in between, or what would tell it has not
+/// come yet.
+std::optional<SaveVote> vote_of(const SaveMoment& save);
 
 /// What is known of one program, from all of its runs.
 class SaveOrder {
  public:
-  /// What all saves agree on, two at least; one in four may lie.
+  /// What all votes agree on, two at least; one in four may lie.
   std::optional<SavedWhen> known() const;
   void note(SavedWhen when);
 
