@@ -5,6 +5,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/remote_config.h"
 #include "tuner/exec/system_clock.h"
@@ -172,9 +173,9 @@ int verify_remote_command(const RemoteRequest& request) {
   } else {
     std::vector<std::pair<std::string, std::string>> lines = {
         {"remote", remote},
-        {"state", check.state
-                      ? "of " + format_time(check.state->time) + ", by host " + check.state->host
-                      : "none that is whole"},
+        {"state", check.state ? "of " + format_time(check.state->time) + ", by host " +
+                                    clean_text(check.state->host)
+                              : "none that is whole"},
         {"checkpoints", count_of(check.checkpoints, "whole one") + ", " +
                             format_bytes(static_cast<double>(check.bytes)) +
                             (request.reads ? ", every byte read" : ", by their sizes")},

@@ -240,6 +240,10 @@ class Policy(DriverCase):
         done = self.run_it(self.spec("garbage", searcher={
             "type": "program", "command": ["/bin/sh", "-c", "read line <&3; echo hello >&3; sleep 60"]}), expect=None)
         self.assertRegex(done.err, "answered what is no JSON object: hello")
+        flood = "import os\nos.read(3, 65536)\nos.write(3, b'{\"hello\": {}}\\n')\nwhile True: os.write(3, b'\\n' * 4096)"
+        done = self.run_it(self.spec("blank", searcher={
+            "type": "program", "timeout_s": 1, "command": [sys.executable, "-c", flood]}), expect=None)
+        self.assertRegex(done.err, "has not answered within 1 s")
         # Its end is a record, not a record that breaks off.
         status = self.tune("status", "Raising").out
         self.assertRegex(status, "ended because .*failed: ValueError: what is this")

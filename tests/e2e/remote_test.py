@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -95,6 +96,32 @@ class Mirrored(RemoteCase):
         there = {int(name.split("checkpoint_")[1][:6]) for name in self.objects("spec")
                  if name.endswith(".COMMIT.json")}
         self.assertEqual(there, here)
+
+    def test_a_checkpoint_with_a_name_that_no_store_takes_stays_here_and_holds_up_no_other(self):
+        self.write("odd.py", """
+import argparse, os, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--odd", type=int)
+parser.add_argument("--out")
+arguments = parser.parse_args()
+for epoch in range(4):
+    time.sleep(0.1)
+    print(f"loss: {1 / (epoch + 1)}")
+    os.mkdir(f"{arguments.out}/c-{epoch}")
+    for name in (["a\\x1bb"] if arguments.odd else []) + ["model", "done"]:
+        open(f"{arguments.out}/c-{epoch}/{name}", "w").close()
+""")
+        self.write("spec.json", {
+            "trainable": {"command": [sys.executable, "odd.py", "${args}", "--out", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "c-*", "complete": "done", "saved": "after_result"}},
+            "param_space": {"odd": {"grid_search": [1, 0]}}, "metric": "loss", "mode": "min", "num_samples": 1,
+            "remote": {"path": self.far}, "checkpoint_config": {"num_to_keep": 2}})
+        done = self.tune("run", "spec.json", "--progress", "none", expect=7)
+        self.assertEqual(done.err.count("a file whose name no store takes, 'c-"), 2, done.err)
+        self.assertIn("2 checkpoints could not be put", done.err)
+        check = self.verified()
+        self.assertEqual((check["damage"], check["checkpoints"]), ([], 2))
+        self.assertFalse(self.status()["all_up"])
 
     def marked(self, checkpoints):
         """How many checkpoints there are of one trial of 6 saves, of which 2 are kept here."""

@@ -474,3 +474,17 @@ TEST_CASE("A save before the first result of which nothing tells what it has is 
   session.executor.signal(launched, SIGKILL);
   session.wait_for<Exited>(launched);
 }
+
+TEST_CASE("A line that is printed right behind a save does not take its result away",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("sleep 0.2; for i in 1 2 3 4 5 6; do echo epoch $i; sleep 0.1; echo loss: $i; " +
+                      save_by_rename + "done",
+                  "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+  for (int i = 0; i < 7; ++i) session.step(launched);  // the last one is its end
+  session.wait_for<Exited>(launched);
+  const Found found = session.found(launched);
+  CHECK(found ==
+        Found{{"last", 1}, {"last", 2}, {"last", 3}, {"last", 4}, {"last", 5}, {"last", 6}});
+}

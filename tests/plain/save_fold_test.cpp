@@ -312,5 +312,23 @@ TEST_CASE("A script that saves its model and then prints its only result has sav
   }
 }
 
+TEST_CASE("Of lines that were printed around a save, the result that was printed first is its own",
+          "[unit][plain]") {
+  // The logs are looked at now and then: results 2 and 3 may have come before, or after.
+  for (const int goes : {0, 1, 2, 3}) {
+    SaveOrder order;
+    SaveFold fold(order, SavedWhen::after_result);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 4; ++i) {
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), 0);
+      CHECK(fold.take());
+    }
+    fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {12, 0}, 0, {35, 0}, goes}, false, 0);
+    const auto named = fold.name(0);
+    REQUIRE(named.size() == 1);
+    CHECK(named.front().iteration == std::min(1 + goes, 3));
+  }
+}
+
 }  // namespace
 }  // namespace tune

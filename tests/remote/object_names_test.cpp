@@ -31,4 +31,18 @@ TEST_CASE("Files beside the state have names of their own, in places that are no
   }
 }
 
+TEST_CASE("Names that a store does not list, or rclone changes, are not put there",
+          "[remote][unit]") {
+  for (const char* const name : {"a", "sub/größe", "a b", "%41", "a\\b", "*?[x]", "..a"}) {
+    CHECK(is_fit_for_stores(name));
+  }
+  for (const char* const name : {"a\x1b"
+                                 "b",
+                                 "sub/a\nb", "\r", "a\x7f", "\x01",
+                                 "a\u201b"
+                                 "b"}) {
+    CHECK_FALSE(is_fit_for_stores(name));
+  }
+}
+
 }  // namespace tune

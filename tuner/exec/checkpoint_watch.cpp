@@ -64,12 +64,12 @@ LogSizes earlier(const LogSizes& a, const LogSizes& b) {
   return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
 }
 
-LogSizes later(const LogSizes& a, const LogSizes& b) {
-  return {std::max(a.stdout_bytes, b.stdout_bytes), std::max(a.stderr_bytes, b.stderr_bytes)};
-}
-
 bool is_later(const LogSizes& printed, const LogSizes& than) {
   return printed.stdout_bytes >= than.stdout_bytes || printed.stderr_bytes >= than.stderr_bytes;
+}
+
+bool is_more(const LogSizes& a, const LogSizes& b) {
+  return a.stdout_bytes > b.stdout_bytes || a.stderr_bytes > b.stderr_bytes;
 }
 
 bool is_open_to_write(const fs::path& fdinfo) {
@@ -334,33 +334,61 @@ void CheckpointWatch::take_events() {
   std::vector<Event> events;
   read_events(events);
   if (events.empty()) return;
+  const auto sizes = log_sizes(events);
+  const std::size_t first_read = events.size();
+  // Whatever was printed before the sizes were taken has come by now, and perhaps more.
+  read_events(events);
+  const auto later_sizes = log_sizes(events);
+  struct Prints {
+    std::size_t last = 0;      ///< event of printing
+    int goes = 0;              ///< so far, and perhaps not in the sizes of the launch
+    int late_goes = 0;         ///< since the first read
+    bool is_going_on = false;  ///< nothing was saved since
+  };
+  std::map<LaunchId, Prints> prints;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const LaunchId id = events[i].place.launch;
+    const auto launch = launches_.find(id);
+    if (launch == launches_.end()) continue;
+    Prints& of = prints[id];
+    if (std::exchange(launch->second.has_printed_since, false)) of = {0, 1, 0, true};
+    if (events[i].place.is_log) of.last = i;
+  }
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const LaunchId id = events[i].place.launch;
+    const auto launch = launches_.find(id);
+    if (launch == launches_.end()) continue;
+    Prints& of = prints[id];
+    if (events[i].place.is_log) {
+      if (!std::exchange(of.is_going_on, true)) ++of.goes;
+      of.late_goes = std::max(of.late_goes, i >= first_read ? 1 : 0);
+      continue;
+    }
+    of.is_going_on = false;
+    const auto now = sizes.find(id);
+    const bool is_after_all = of.last <= i && now != sizes.end();
+    Begun begun{is_after_all ? now->second : launch->second.sizes, unix_ns()};
+    begun.perhaps = later_sizes.at(id);
+    begun.goes = is_after_all ? of.late_goes : of.goes;
+    take(events[i], begun);
+  }
+  for (const auto& [id, size] : sizes) {
+    const auto launch = launches_.find(id);
+    if (launch == launches_.end()) continue;
+    launch->second.sizes = size;
+    launch->second.has_printed_since = is_more(later_sizes.at(id), size);
+  }
+}
+
+std::map<LaunchId, LogSizes> CheckpointWatch::log_sizes(const std::vector<Event>& of) const {
   std::map<LaunchId, LogSizes> sizes;
-  for (const Event& event : events) {
+  for (const Event& event : of) {
     const auto launch = launches_.find(event.place.launch);
     if (launch == launches_.end() || sizes.contains(launch->first)) continue;
     const Watched& watched = launch->second.watched;
     sizes[launch->first] = {size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
   }
-  // Whatever was printed before the sizes were taken has come by now.
-  read_events(events);
-  std::map<LaunchId, std::size_t> last_print;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (events[i].place.is_log) last_print[events[i].place.launch] = i;
-  }
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const LaunchId id = events[i].place.launch;
-    const auto launch = launches_.find(id);
-    if (events[i].place.is_log || launch == launches_.end()) continue;
-    const auto last = last_print.find(id);
-    const auto now = sizes.find(id);
-    const bool is_after_all = last == last_print.end() || last->second < i;
-    take(events[i], is_after_all && now != sizes.end() ? now->second : launch->second.sizes);
-  }
-  for (const auto& [id, size] : sizes) {
-    if (const auto launch = launches_.find(id); launch != launches_.end()) {
-      launch->second.sizes = size;
-    }
-  }
+  return sizes;
 }
 
 /// What has been written within a directory before it was watched was begun after `printed`.
@@ -393,9 +421,9 @@ CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Eve
     // What was written elsewhere was begun at a time that nobody has seen.
     const Writing written =
         moved.empty() ? Writing{{launch.watched.begin, printed.ns}, false} : moved.mapped();
-    const Writing named = {{earlier(printed.printed, written.begun.printed), written.begun.ns},
-                           written.is_closed,
-                           is_known ? known->second.times + 1 : 1};
+    Begun since = written.begun;
+    since.printed = earlier(printed.printed, since.printed);
+    const Writing named = {since, written.is_closed, is_known ? known->second.times + 1 : 1};
     if (is_known || launch.writing.size() < most_writing) launch.writing[name] = named;
     return named;
   } else if ((event.mask & IN_CREATE) != 0 || (is_known && known->second.is_closed)) {
@@ -407,8 +435,7 @@ CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Eve
 }
 
 /// What has happened to one name in a tree, after `printed` at least.
-void CheckpointWatch::take(const Event& event, const LogSizes& sizes) {
-  const Begun printed{sizes, unix_ns()};
+void CheckpointWatch::take(const Event& event, const Begun& printed) {
   Launch& launch = launches_.at(event.place.launch);
   const PlainWatch& what = launch.watched.what;
   const fs::path name = event.place.directory / event.name;
@@ -476,7 +503,7 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
     unit.busy_since = never_s;
     unit.known = unit.seen;
     const Begun begun = begun_at(launch, files, *std::exchange(unit.begun, std::nullopt));
-    whole.push_back({std::move(files), begun.printed, begun.ns});
+    whole.push_back({std::move(files), begun.printed, begun.ns, begun.perhaps, begun.goes});
   }
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
   launch.sizes_at_look = sizes;
@@ -497,9 +524,9 @@ CheckpointWatch::Begun CheckpointWatch::begun_at(const Launch& launch, const Che
     const auto written = launch.writing.find(files.name / file.name);
     if (written == launch.writing.end() || written->second.times < 2) continue;
     const Begun& own = written->second.begun;
-    begun = begun ? Begun{earlier(begun->printed, own.printed), std::min(begun->ns, own.ns)} : own;
+    if (!begun || own.ns < begun->ns) begun = own;
   }
-  return begun ? Begun{later(begun->printed, first.printed), std::max(begun->ns, first.ns)} : first;
+  return begun && begun->ns > first.ns ? *begun : first;
 }
 
 bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,

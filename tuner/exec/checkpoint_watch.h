@@ -66,6 +66,8 @@ class CheckpointWatch {
   struct Begun {
     LogSizes printed;     ///< before it, at least
     std::int64_t ns = 0;  ///< Unix time, or somewhat later
+    LogSizes perhaps;     ///< printed before it, at most, if there are `goes`
+    int goes = 0;         ///< of printing, behind `printed`
   };
   struct Unit {
     std::vector<FileVersion> known;  ///< when it was whole last
@@ -87,6 +89,7 @@ class CheckpointWatch {
     std::vector<int> watches;                          ///< of inotify
     std::map<std::filesystem::path, Writing> writing;  ///< what may be renamed to a checkpoint
     LogSizes sizes;                                    ///< of the logs, when events were read last
+    bool has_printed_since = false;                    ///< and the event of that was read
     LogSizes sizes_at_look;                            ///< when it was looked at last
     Seconds next_look = 0;                             ///< steady
     Seconds settles_at = never_s;                      ///< steady; not before
@@ -133,7 +136,8 @@ class CheckpointWatch {
   bool note_others(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void take_events();
   void read_events(std::vector<Event>& events);
-  void take(const Event& event, const LogSizes& printed);
+  std::map<LaunchId, LogSizes> log_sizes(const std::vector<Event>& of) const;
+  void take(const Event& event, const Begun& printed);
   Writing note_writing(Launch& launch, const Event& event, const std::filesystem::path& name,
                        const Begun& printed);
   void note_changed(Launch& launch, const std::filesystem::path& within, const Begun& printed);

@@ -142,8 +142,10 @@ Said PolicyHost::receive() {
     program_->limit_log();
     if (auto said = reader_.answer()) return *std::move(said);
     const auto look_again = std::min(until, after(look_at_log_s));
-    if (!is_ready(program_->socket(), POLLIN, look_again)) {
-      if (look_again < until) continue;
+    // Who sends without end what is no answer is not waited for longer.
+    const bool is_late = std::chrono::steady_clock::now() >= until;
+    if (is_late || !is_ready(program_->socket(), POLLIN, look_again)) {
+      if (!is_late && look_again < until) continue;
       fail("has not answered within " + text_of(options_.patience_s) + " s");
     }
     receive_some();

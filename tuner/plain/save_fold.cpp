@@ -58,6 +58,14 @@ std::int64_t SaveFold::iteration_before(std::deque<Printed>::const_iterator behi
   return behind == printed_.begin() ? began_ : std::prev(behind)->iteration;
 }
 
+/// Of a program that saves behind each result: a go has the one that was saved then.
+std::int64_t SaveFold::iteration_just_before(const SavedFiles& saved) const {
+  auto behind = first_behind(saved.printed_before);
+  const auto most = first_behind(saved.perhaps_printed);
+  for (int i = 0; i < saved.goes && behind < most; ++i) ++behind;
+  return iteration_before(behind);
+}
+
 /// What this save alone tells.
 std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
   const auto behind = first_behind(save.what.printed_before);
@@ -91,7 +99,7 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
   // A script that saves its model, then prints what it is worth.
   if (is_of_only_result(save)) return behind->iteration;
   const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
-  if (when == SavedWhen::after_result) return iteration_before(behind);
+  if (when == SavedWhen::after_result) return iteration_just_before(save.what);
   if (behind != printed_.end()) return behind->iteration;
   // Behind the last result there is none: what is saved there is that of the last one.
   return end_ ? std::optional(iteration_before(behind)) : std::nullopt;

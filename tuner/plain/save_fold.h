@@ -31,6 +31,9 @@ struct SavedFiles {
   /// At least this had been printed before its writing began.
   LogSizes printed_before;
   std::int64_t begun_ns = 0;  ///< Unix time of that, or somewhat later
+  /// And perhaps more, up to this, in so many goes; between two goes something was saved.
+  LogSizes perhaps_printed = {};
+  int goes = 0;
 };
 
 class SaveFold {
@@ -104,6 +107,7 @@ class SaveFold {
 
   std::deque<Printed>::const_iterator first_behind(const LogSizes& printed) const;
   std::int64_t iteration_before(std::deque<Printed>::const_iterator behind) const;
+  std::int64_t iteration_just_before(const SavedFiles& saved) const;
   std::optional<SavedWhen> order() const { return told_ ? told_ : order_.known(); }
   std::optional<SaveVote> vote_at(const Waiting& save, double now_s) const;
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tuner/core/clean_text.h"
+#include "tuner/remote/object_names.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -11,10 +13,10 @@ std::optional<std::string> wrong_sizes(const CheckpointMarker& marker,
   const auto wrong = [&](const std::string& name,
                          std::uint64_t bytes) -> std::optional<std::string> {
     const auto found = there.find(name);
-    if (found == there.end()) return marker.directory + "/" + name + " is missing";
+    const std::string shown = marker.directory + "/" + clean_text(name);
+    if (found == there.end()) return shown + " is missing";
     if (found->second == bytes) return std::nullopt;
-    return marker.directory + "/" + name + " has " + std::to_string(found->second) +
-           " bytes, not " + std::to_string(bytes);
+    return shown + " has " + std::to_string(found->second) + " bytes, not " + std::to_string(bytes);
   };
   for (const auto& file : marker.tree.files) {
     if (auto sentence = wrong(file.path, file.bytes)) return sentence;
@@ -31,6 +33,12 @@ void CheckpointUploads::begin(CheckpointRef checkpoint) {
   const std::string name =
       to_string(checkpoint.trial) + "/" + local.filename().native() + "." + random_name();
   CheckpointMarker marker = marker_of(checkpoint, name, files_.read(paths::manifest(local)));
+  for (const auto& file : marker.tree.files) {
+    if (is_fit_for_stores(file.path)) continue;
+    throw UnfitCheckpoint(local.lexically_relative(directory_).native() +
+                          " has a file whose name no store takes, '" + clean_text(file.path) +
+                          "': it has a control character, or U+201B. Use another name");
+  }
   memory_.begin(name);
   const Rcd::Job job = store_.begin_put_tree(local, name);
   current_ = Current{std::move(marker), job, {}};

@@ -16,6 +16,12 @@
 namespace tune {
 
 /// One thread, that of the store.
+/// A checkpoint that no try puts on a store.
+class UnfitCheckpoint : public Error {
+ public:
+  explicit UnfitCheckpoint(const std::string& sentence) : Error(Fault::user, sentence) {}
+};
+
 class CheckpointUploads {
  public:
   CheckpointUploads(FileSystem& files, std::filesystem::path directory, RemoteStore& store,

@@ -214,6 +214,8 @@ class Mirror::Session {
       checkpoints_.begin(*next);
     } catch (const RemoteError&) {
       throw;
+    } catch (const UnfitCheckpoint& error) {
+      mirror_.note_unfit(*next, error);
     } catch (const Error&) {
       // It was removed, or damaged: the state will say so.
       mirror_.note_lost(*next);
@@ -439,7 +441,7 @@ std::string Mirror::finish(Seconds limit_s, Seconds patience_s,
     if (now - began >= limit_s || now - well_at >= patience_s || (is_over && is_over())) break;
     changed_.wait_for(lock, seconds(0.1));
   }
-  const std::string left = shared_.is_done
+  const std::string left = shared_.is_done && shared_.unfit.empty()
                                ? ""
                                : left_now(shared_) + " could not be put on " + root_ +
                                      (shared_.last_error.empty() ? "" : ": " + shared_.last_error);

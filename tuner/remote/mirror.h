@@ -75,6 +75,7 @@ class Mirror final : public CheckpointMirror {
   struct Shared {
     std::set<CheckpointRef> expected;  ///< recorded, perhaps not on disk
     std::set<CheckpointRef> queue;     ///< to be put up
+    std::set<CheckpointRef> unfit;     ///< and never will be
     std::optional<CheckpointRef> under_way;
     std::map<CheckpointRef, std::string> up;
     std::map<CheckpointRef, std::string> evicted;  ///< as the session begins: nowhere else
@@ -104,6 +105,7 @@ class Mirror final : public CheckpointMirror {
   void note_nothing_under_way();
   void note_up(CheckpointRef checkpoint, const std::string& directory);
   void note_lost(CheckpointRef checkpoint);
+  void note_unfit(CheckpointRef checkpoint, const Error& error);
   std::optional<CheckpointRef> next_fetch() const;
   void note_fetched(CheckpointRef checkpoint, const std::string& lost);
   void note_slow_fetch(CheckpointRef checkpoint);

@@ -65,6 +65,7 @@ void Mirror::dropped(TrialId trial, const std::vector<int>& indices) {
     const CheckpointRef checkpoint{trial, index};
     shared_.expected.erase(checkpoint);
     shared_.queue.erase(checkpoint);
+    shared_.unfit.erase(checkpoint);
     const auto up = shared_.up.find(checkpoint);
     if (up == shared_.up.end()) continue;
     if (!keeps_all) shared_.removals.push_back(up->second);
@@ -167,6 +168,19 @@ void Mirror::note_up(CheckpointRef checkpoint, const std::string& directory) {
       other = shared_.up.erase(other);
     }
   }
+}
+
+/// Said once: what its program names so, it names so each time.
+void Mirror::note_unfit(CheckpointRef checkpoint, const Error& error) {
+  note_lost(checkpoint);
+  const std::lock_guard lock(mutex_);
+  shared_.last_error = error.what();
+  ++shared_.failures;
+  if (shared_.unfit.empty()) {
+    shared_.news.notices.push_back(shared_.last_error +
+                                   ": until then such checkpoints stay on this disk alone");
+  }
+  shared_.unfit.insert(checkpoint);
 }
 
 void Mirror::note_lost(CheckpointRef checkpoint) {

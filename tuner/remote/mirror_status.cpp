@@ -76,7 +76,7 @@ void Mirror::write_status() noexcept {
             {"unreachable_since",
              shared_.unreachable_since == 0 ? Json() : Json(shared_.unreachable_since)},
             {"fetching", std::move(fetches)},
-            {"all_up", shared_.is_done}};
+            {"all_up", shared_.is_done && shared_.unfit.empty()}};
   }
   try {
     files_.make_directories(remote_directory(options_.directory));
@@ -88,7 +88,8 @@ void Mirror::write_status() noexcept {
 }
 
 std::string Mirror::left_now(const Shared& shared) {
-  const std::size_t checkpoints = shared.queue.size() + shared.expected.size();
+  const std::size_t checkpoints =
+      shared.queue.size() + shared.expected.size() + shared.unfit.size();
   return checkpoints > 0 ? count_of(checkpoints, "checkpoint") : "the last part of the state";
 }
 

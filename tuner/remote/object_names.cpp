@@ -1,5 +1,7 @@
 #include "tuner/remote/object_names.h"
 
+#include <algorithm>
+
 #include "tuner/core/trial.h"
 #include "tuner/remote/markers.h"
 #include "tuner/store/described_tree.h"
@@ -28,6 +30,13 @@ bool is_small_in_trial(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_fit_for_stores(const std::string& name) {
+  constexpr const char* quote = "\u201b";
+  return name.find(quote) == name.npos && std::none_of(name.begin(), name.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+         });
+}
 
 bool is_of_state(const std::string& name) {
   return name == "experiment.json" || name == "CURRENT" || name == "history.jsonl" ||

@@ -7,6 +7,10 @@
 
 namespace tune {
 
+/// Whether stores and rclone give back an object of that name as it is: some list none at all where
+/// one has a control character, and U+201B is rclone's own sign for what it replaces.
+bool is_fit_for_stores(const std::string& name);
+
 /// Whether a file of that name is of the state: journal-7.jsonl, CURRENT and the like.
 bool is_of_state(const std::string& name);
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
@@ -169,7 +170,7 @@ std::map<CheckpointRef, CheckpointMarker> get_markers(FileSystem& files, RemoteS
       there[found->first.substr(begin.size())] = found->second;
     }
     if (const auto wrong = wrong_sizes(*marker, there)) {
-      problems.push_back(*wrong + ": the checkpoint does not count");
+      problems.push_back(clean_text(*wrong) + ": the checkpoint does not count");
       continue;
     }
     markers[marker->checkpoint] = *marker;
@@ -335,7 +336,7 @@ Pulled get_rest(FileSystem& files, RemoteStore& store, UploadMemory& memory,
       }
     }
     if (wrong) {
-      pulled.problems.push_back(*wrong + ": the checkpoint does not count");
+      pulled.problems.push_back(clean_text(*wrong) + ": the checkpoint does not count");
       continue;
     }
     memory.commit(checkpoint, marker.directory);
