@@ -192,7 +192,11 @@ std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
   };
   const double best = value(Scope::all);
   if (std::isnan(best)) return std::nullopt;
-  if (value(Scope::last) == best) return trial.iteration;
+  // The last result need not have it.
+  if (value(Scope::last) == best && !trial.last_metrics.text().empty() &&
+      parse_metrics(trial.last_metrics.text()).find(objective.metric) == best) {
+    return trial.iteration;
+  }
   if (spec_.checkpoint_config.checkpoint_score_attribute == objective.metric) {
     const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
     for (auto each = trial.checkpoints.rbegin(); each != trial.checkpoints.rend(); ++each) {

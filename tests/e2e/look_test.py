@@ -4,6 +4,7 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import time
 
 from cli_support import LIMIT_S, TROUBLED, TUNE, Case, LookingCase, main
@@ -165,6 +166,18 @@ class Best(Look):
                         ["--mode", "most"], ["--scope", "lost"]]:
             with self.subTest(options=options):
                 self.tune("best", "results/spec", *options, expect=2)
+
+
+class BestOfAnother(Case):
+    def test_a_metric_that_the_last_result_lacks_has_the_row_in_which_it_stands(self):
+        self.write("train.py", "for i in range(4): print(f'acc: 0.9\\nloss: {4 - i}' if i == 1 else f'loss: {4 - i}')")
+        self.write("spec.json", {
+            "trainable": {"command": [sys.executable, "train.py"], "plain": {"metrics": ["acc"]}},
+            "metric": "loss", "mode": "min"})
+        self.tune("run", "spec.json", "--progress", "none")
+        best = self.json("best", "results/spec", "--metric", "acc", "--mode", "max")
+        self.assertEqual((best["value"], best["best_iteration"]), (0.9, 2))
+        self.assertEqual((best["best_metrics"]["acc"], best["best_metrics"]["loss"]), (0.9, 3))
 
 
 class BestThatFailed(Case):

@@ -312,22 +312,66 @@ TEST_CASE("A script that saves its model and then prints its only result has sav
   }
 }
 
+/// The save of a program that has printed four results, each of 10 bytes.
+SavedFiles saved_behind(std::uint64_t at_least, std::uint64_t at_most, int goes) {
+  return {{"/saved", "last", true, {{"", 1, 1, 0}}}, {at_least, 0}, 0, {at_most, 0}, goes};
+}
+
 TEST_CASE("Of lines that were printed around a save, the result that was printed first is its own",
           "[unit][plain]") {
-  // The logs are looked at now and then: results 2 and 3 may have come before, or after.
-  for (const int goes : {0, 1, 2, 3}) {
+  struct Sample {
+    SavedWhen order;
+    SavedFiles saved;
+    std::optional<std::int64_t> iteration;
+  };
+  constexpr auto after = SavedWhen::after_result, before = SavedWhen::before_result;
+  const Sample samples[] = {
+      {after, saved_behind(12, 25, 0), 1},  // result 2 came behind it
+      {after, saved_behind(12, 25, 1), 2},  // 2, then it, then perhaps the next epoch's heading
+      {after, saved_behind(22, 29, 2), 2},  // only headings in between
+      {before, saved_behind(12, 25, 1), 2},
+      {after, saved_behind(12, 35, 0), 1},
+      {after, saved_behind(12, 35, 1), std::nullopt},  // 2, or 2 and 3: the driver stood still
+      {before, saved_behind(12, 35, 1), std::nullopt},
+  };
+  for (const Sample& sample : samples) {
     SaveOrder order;
-    SaveFold fold(order, SavedWhen::after_result);
+    SaveFold fold(order, sample.order);
     fold.begin(0, {});
     for (std::int64_t i = 1; i <= 4; ++i) {
       fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), 0);
       CHECK(fold.take());
     }
-    fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {12, 0}, 0, {35, 0}, goes}, false, 0);
+    fold.save(sample.saved, false, 0);
+    fold.save(saved_behind(40, 40, 0), false, 0);
     const auto named = fold.name(0);
-    REQUIRE(named.size() == 1);
-    CHECK(named.front().iteration == std::min(1 + goes, 3));
+    CAPTURE(sample.saved.goes, sample.saved.perhaps_printed.stdout_bytes);
+    if (sample.iteration) {
+      REQUIRE_FALSE(named.empty());
+      CHECK(named.front().iteration == *sample.iteration);
+    } else {
+      CHECK((named.empty() || named.front().iteration == 4));
+    }
+    CHECK_FALSE(fold.has_left_out());
   }
+}
+
+TEST_CASE(
+    "Of a program that saves first and is too quick to follow, the last save has the last result",
+    "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::before_result);
+  fold.begin(0, {});
+  for (std::int64_t i = 1; i <= 4; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), 0);
+    CHECK(fold.take());
+  }
+  for (const int goes : {1, 2}) fold.save(saved_behind(0, 40, goes), false, 0);
+  CHECK(fold.name(0).empty());
+  fold.end(SaveFold::End::done);
+  const auto named = fold.name(0);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().iteration == 4);
 }
 
 }  // namespace

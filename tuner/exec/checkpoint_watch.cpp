@@ -506,6 +506,10 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
     whole.push_back({std::move(files), begun.printed, begun.ns, begun.perhaps, begun.goes});
   }
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
+  // By time, and not by name: step-10 comes before step-9.
+  std::stable_sort(whole.begin(), whole.end(), [](const SavedFiles& a, const SavedFiles& b) {
+    return a.files.changed_ns() < b.files.changed_ns();
+  });
   launch.sizes_at_look = sizes;
   const Seconds period = launch.is_busy ? busy_period_s : inotify_ ? idle_period_s : blind_period_s;
   const Seconds now = steady_now();

@@ -96,6 +96,7 @@ bool SaveFold::is_early(const Waiting& save) const {
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
   if (is_early(save)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
+  if (is_lost_in_prints(save)) return last_;
   // A script that saves its model, then prints what it is worth.
   if (is_of_only_result(save)) return behind->iteration;
   const auto when = order_of_waiting(save, now_s).value_or(SavedWhen::after_result);
@@ -105,11 +106,23 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
   return end_ ? std::optional(iteration_before(behind)) : std::nullopt;
 }
 
+/// Several results were printed before anybody looked, since the driver stood still or epochs are
+/// very short: which of them came before the save is not known. Only of the last save of a program
+/// that saves first and has ended it is: that has the last one.
+bool SaveFold::is_lost_in_prints(const Waiting& save) const {
+  if (save.what.goes == 0) return false;
+  return first_behind(save.what.perhaps_printed) - first_behind(save.what.printed_before) > 1;
+}
+
 /// Nobody knows which result it has: its program was killed after it had saved and before it
 /// printed that one; or it is the save before the first result, which may be of a model that is not
 /// trained yet, or of that result, and nothing tells. To keep it as the former would let the trial
 /// count an iteration too little from then on; without it an epoch is trained again.
 bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
+  if (is_lost_in_prints(save)) {
+    const bool is_last = end_ == End::done && &save == &waiting_.back();
+    return !is_last || order() != SavedWhen::before_result;
+  }
   const auto behind = first_behind(save.what.printed_before);
   if (behind == printed_.end()) {
     return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
@@ -128,18 +141,21 @@ bool SaveFold::is_of_only_result(const Waiting& save) const {
 void SaveFold::name_waiting(double now_s) {
   // Also those behind one that waits tell of the order.
   for (Waiting& save : waiting_) {
-    const auto own = vote_at(save, now_s);
+    const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
     const int votes = !own ? 0 : own->is_clear ? 2 : 1;
     for (; save.noted < votes; ++save.noted) order_.note(own->when);
   }
   while (!waiting_.empty()) {
     Waiting& save = waiting_.front();
+    const bool is_lost = is_lost_in_prints(save);
+    const bool may_be_last = is_lost && !end_ && waiting_.size() == 1;
+    if (may_be_last && order() == SavedWhen::before_result) return;
     if (!is_of_no_result(save, now_s)) {
       const auto iteration = iteration_of(save, now_s);
       if (!iteration) return;
       last_found_ = std::max(last_found_, *iteration);
       named_.push_back({*iteration, std::move(save.what.files), save.on_signal});
-    } else if (first_behind(save.what.printed_before) != printed_.end()) {
+    } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
       has_left_out_ = true;
     }
     waiting_.pop_front();

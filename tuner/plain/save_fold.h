@@ -113,6 +113,7 @@ class SaveFold {
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
   bool is_early(const Waiting& save) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
+  bool is_lost_in_prints(const Waiting& save) const;
   bool is_of_only_result(const Waiting& save) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
   bool has_all_until(std::int64_t iteration) const;
