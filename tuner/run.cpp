@@ -497,9 +497,11 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
   Engine engine(spec, catalogue, options, absolute);
   engine.listen_to_signals();
   const SearchSpace recorded_space = SearchSpace::parse(recorded.param_space, "", engine.problems);
+  // They are asked again what they have answered, and have as long for that as from now on.
+  const ExperimentSpec replayed_spec = with_patience_of(spec, recorded);
   const auto make_recorded = [&] {
     Policies policies =
-        make_policies(recorded, recorded_space, catalogue, engine.problems, &engine.programs);
+        make_policies(replayed_spec, recorded_space, catalogue, engine.problems, &engine.programs);
     throw_if_any(engine.problems);
     return policies;
   };

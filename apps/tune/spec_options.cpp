@@ -327,7 +327,12 @@ Json domain(const std::string& text) {
   const std::string kind = text.substr(0, colon);
   const auto& kinds = domain_names();
   if (colon == std::string::npos || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-    const auto near = nearest_name(kind, std::span(kinds));
+    auto near = nearest_name(kind, std::span(kinds));
+    // Or its beginning alone.
+    constexpr std::size_t least_letters = 3;
+    const auto longer = std::find_if(kinds.begin(), kinds.end(),
+                                     [&](const auto& each) { return each.starts_with(kind); });
+    if (!near && kind.size() >= least_letters && longer != kinds.end()) near = *longer;
     if (near && colon != std::string::npos) {
       throw user_error("-p: unknown domain '" + kind + "', did you mean '" + *near +
                        "'? A text is given as JSON: \"" + text + "\"");

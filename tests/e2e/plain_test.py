@@ -64,6 +64,8 @@ class Plain(Case):
     def test_a_domain_with_a_slip_of_the_pen_is_no_text(self):
         done = self.run_program("-p", "epochs=chioce:1,2", expect=2)
         self.assertIn("-p: unknown domain 'chioce', did you mean 'choice'?", done.err)
+        done = self.run_program("-p", "lr=loguni:1e-3,1", expect=2)
+        self.assertIn("-p: unknown domain 'loguni', did you mean 'loguniform'?", done.err)
         for given, example in (("lr=uniform", "uniform:0,1"), ("lr=choice:", "choice:16,32")):
             done = self.tune("run", "train.py", "--metric", "val_loss", "--mode", "min", "-p", given, expect=2)
             self.assertIn("has no arguments: " + example, done.err)

@@ -244,6 +244,10 @@ class Policy(DriverCase):
         done = self.run_it(self.spec("blank", searcher={
             "type": "program", "timeout_s": 1, "command": [sys.executable, "-c", flood]}), expect=None)
         self.assertRegex(done.err, "has not answered within 1 s")
+        # It is given more time, also for what it has answered before.
+        done = self.tune("resume", "Slow", "--set", "searcher/timeout_s=2", "--progress", "none", expect=None,
+                         **self.environment())
+        self.assertIn("has not answered within 2 s", done.err)
         # Its end is a record, not a record that breaks off.
         status = self.tune("status", "Raising").out
         self.assertRegex(status, "ended because .*failed: ValueError: what is this")

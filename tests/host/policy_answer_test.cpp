@@ -63,6 +63,8 @@ TEST_CASE("An answer that is no JSON object is refused, and shown from its begin
         "answered what is no JSON object: {\"a\":\"?\"} (it is no JSON)");
   CHECK(complaint_about("{\"a\":1\0}\n"s) ==
         "answered what is no JSON object: {\"a\":1 } (it is no JSON)");
+  CHECK(complaint_about("{\"a\":1}\0\n"s) ==
+        "answered what is no JSON object: {\"a\":1}  (it is no JSON)");
   CHECK(complaint_about("{\"a\":1e999}\n") ==
         "answered what is no JSON object: {\"a\":1e999} (it holds a number that is too large)");
   CHECK(complaint_about("{\"a\":1,\"a\":2}\n") ==
@@ -228,6 +230,9 @@ TEST_CASE("A decision is an action and what belongs to it", "[policy_answer][uni
   CHECK((index_of(stops[1].trial) == 2 && stops[1].reason == "enough"));
   CHECK(stops[2].reason == "the scheduler's program says so");
   CHECK(meaning(R"({"stop":4})").stops.size() == 1);
+  CHECK(meaning(R"({"note":"of a later version"})").action == Action::proceed);
+  CHECK(complaint_about(decision_in, R"({"acton":"stop"})") ==
+        "answered with 'acton', did you mean 'action'?");
 
   for (const std::string line :
        {R"({"action":"go"})", R"({"action":3})", R"({"action":["stop"]})", R"({"action":{}})"}) {

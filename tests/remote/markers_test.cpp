@@ -253,6 +253,29 @@ TEST_CASE("The names of markers say what they are of, and in which order they co
   }
 }
 
+TEST_CASE("A marker and its manifest list the same files and links, and one file at least") {
+  CHECK_FALSE(wrong_manifest(a_checkpoint(), manifest));
+  using Change = void (*)(DescribedTree&);
+  for (const Change change :
+       {Change([](DescribedTree& tree) { tree.links.clear(); }), Change([](DescribedTree& tree) {
+          tree.links.push_back({"x", "y"});
+        }),
+        Change([](DescribedTree& tree) { tree.links[0].target = "layers"; }),
+        Change([](DescribedTree& tree) { tree.files.pop_back(); }),
+        Change([](DescribedTree& tree) { tree.files[0].bytes = 4; })}) {
+    CheckpointMarker marker = a_checkpoint();
+    change(marker.tree);
+    CHECK(wrong_manifest(marker, manifest) ==
+          "trial_00003/checkpoint_000001.3f9c/manifest.json "
+          "lists other files than its marker");
+  }
+  const std::string empty = R"({"manifest":1,"trial_id":"trial_00003","index":1,"attempt":2,
+"iteration":10,"bytes":0,"files":[]})";
+  const auto marker = marker_of({TrialId{3}, 1}, "trial_00003/checkpoint_000001.3f9c", empty);
+  CHECK(wrong_manifest(marker, empty) ==
+        "trial_00003/checkpoint_000001.3f9c/manifest.json lists no file");
+}
+
 TEST_CASE("A manifest that does not say what it must makes no marker") {
   for (const char* const text : {"", "{}", "{\"attempt\":1}", "{\"attempt\":1,\"files\":[{}]}"}) {
     CHECK_THROWS_AS(marker_of({TrialId{3}, 1}, "d", text), Error);

@@ -1,6 +1,7 @@
 // What of a spec may change at a resume: every field has a rule, and each rule holds.
 #include "tuner/spec/resume_changes.h"
 
+#include <algorithm>
 #include <map>
 
 #include "tests/spec/spec_support.h"
@@ -169,6 +170,22 @@ TEST_CASE("A change of a running experiment is refused by what is wrong with it"
   CHECK_THAT(sentence({{"seed", 3}}), Contains("the seed of a started experiment cannot change"));
   CHECK_THAT(sentence({{"resources", Json::object()}}), Contains("tune pause"));
   CHECK_THAT(sentence({{"checkpoint_config", Json::object()}}), Contains("tune pause"));
+}
+
+TEST_CASE("How long a policy's program has for an answer may change", "[spec][resume]") {
+  ExperimentSpec recorded = good();
+  recorded.scheduler = {{"type", "program"}, {"command", {"true"}}, {"timeout_s", 5}};
+  ExperimentSpec changed = recorded;
+  const auto may_not_change = [&] {
+    const auto problems = refuse_changes(recorded, changed, small_catalogue());
+    return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
+      return problem.sentence.find("cannot change") != std::string::npos;
+    });
+  };
+  changed.scheduler["timeout_s"] = 60;
+  CHECK_FALSE(may_not_change());
+  changed.scheduler["command"] = {"false"};
+  CHECK(may_not_change());
 }
 
 TEST_CASE("Checkpoints that were ranked by nothing may be ranked from now on", "[spec][resume]") {

@@ -125,6 +125,16 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore verifies a checkpoint of another expe
   CHECK_FALSE(store.verify_foreign("/elsewhere"));
   files.put("/elsewhere/weights.bin", "0123456780");
   CHECK_THAT(*store.verify_foreign("/elsewhere"), Contains("weights.bin has changed"));
+  // Its links are judged as those of a remote's are, also where they are as its manifest says.
+  for (const std::string target : {"/etc/passwd", "../secret"}) {
+    files.put("/elsewhere/weights.bin", "0123456789");
+    Json json = Json::parse(files.read("/elsewhere/manifest.json"));
+    json["links"] = {{{"path", "last"}, {"target", target}}};
+    files.put("/elsewhere/manifest.json", json.dump());
+    files.remove_tree("/elsewhere/last");
+    files.make_link(target, "/elsewhere/last");
+    CHECK(store.verify_foreign("/elsewhere"));
+  }
   files.remove_file("/elsewhere/manifest.json");
   CHECK_FALSE(store.verify_foreign("/elsewhere"));
 }

@@ -1,10 +1,13 @@
 #include "tuner/host/policy_answer.h"
 
 #include <algorithm>
+#include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/metrics.h"
+#include "tuner/core/nearest_name.h"
 #include "tuner/core/whole_number.h"
 #include "tuner/space/complete_config.h"
 
@@ -48,6 +51,8 @@ Json parse_line(std::string_view line) {
   }
   std::string reason;
   try {
+    // What reads text up to a NUL would take the rest for nothing.
+    if (line.find('\0') != line.npos) throw std::invalid_argument("it is no JSON");
     Json json = parse_unambiguous(line);
     if (json.is_object()) return json;
     reason = "it is no object";
@@ -233,7 +238,20 @@ std::vector<Order> stops_in(const Json& fields) {
   return stops;
 }
 
+/// What the driver does not know is ignored, but not what is meant to be known.
+void refuse_misspelt(const Said& said, std::span<const std::string> known) {
+  for (const auto& [name, value] : said.fields.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto near = nearest_name(name, known);
+    if (near)
+      throw BadAnswer("answered with '" + clean_text(name) + "', did you mean '" + *near + "'?");
+  }
+}
+
 SaidDecision decision_in(const Said& said) {
+  static const std::vector<std::string> known = {"action", "donor", "config",  "checkpoint",
+                                                 "stop",   "error", "question"};
+  refuse_misspelt(said, known);
   SaidDecision decision;
   if (const Json* const action = field(said.fields, "action")) {
     const auto parsed =

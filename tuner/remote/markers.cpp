@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -257,6 +258,21 @@ std::optional<CheckpointMarker> parse_checkpoint_marker(const std::string& text)
   });
 }
 
+namespace {
+
+bool is_same(const DescribedTree& a, const DescribedTree& b) {
+  const auto is_same_file = [](const auto& one, const auto& other) {
+    return one.path == other.path && one.bytes == other.bytes;
+  };
+  const auto is_same_link = [](const auto& one, const auto& other) {
+    return one.path == other.path && one.target == other.target;
+  };
+  return std::equal(a.files.begin(), a.files.end(), b.files.begin(), b.files.end(), is_same_file) &&
+         std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(), is_same_link);
+}
+
+}  // namespace
+
 std::optional<std::string> wrong_manifest(const CheckpointMarker& marker,
                                           const std::string& manifest) {
   const std::string name = marker.directory + "/manifest.json";
@@ -270,7 +286,10 @@ std::optional<std::string> wrong_manifest(const CheckpointMarker& marker,
     return name + " is that of another one, or none";
   }
   try {
-    if (const auto wrong = wrong_tree(tree_in(json))) return name + ": " + *wrong;
+    const DescribedTree tree = tree_in(json);
+    if (const auto wrong = wrong_tree(tree)) return name + ": " + *wrong;
+    if (tree.files.empty()) return name + " lists no file";
+    if (!is_same(tree, marker.tree)) return name + " lists other files than its marker";
   } catch (const std::exception&) {
     return name + " does not say what it must";
   }

@@ -97,6 +97,7 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
   if (text && !is_own && !(lease && lease->is_released)) {
     const Seconds now = seconds_since_boot();
     if (text != watched_) {
+      has_seen_renewal_ = watched_.has_value();
       watched_ = text;
       watched_since_ = now;
     }
@@ -105,8 +106,11 @@ void RemoteLeaseHolder::acquire(bool takes_state) {
     if (silent_s < whole_s) {
       throw RemoteLeaseHeld(
           (lease ? name_of(*lease) : "somebody whose lease cannot be read") + " drives the " +
-              "experiment on " + store_.root() + ", or has died: silent for " +
-              std::to_string(static_cast<long>(silent_s)) + " s of the " +
+              "experiment on " + store_.root() +
+              (has_seen_renewal_
+                   ? " and was alive just now: it is waited for until it ends; it has been"
+                   : ", or has died:") +
+              " silent for " + std::to_string(static_cast<long>(silent_s)) + " s of the " +
               std::to_string(static_cast<long>(whole_s)) + " s after which it counts as dead",
           silent_s);
     }

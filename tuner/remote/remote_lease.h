@@ -69,6 +69,7 @@ class RemoteLeaseHolder {
   Seconds renewed_at_ = 0;
   std::optional<std::string> watched_;  ///< what the object held at the first look
   Seconds watched_since_ = 0;
+  bool has_seen_renewal_ = false;
 };
 
 }  // namespace tune

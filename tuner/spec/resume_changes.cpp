@@ -101,7 +101,24 @@ const ChangeRule* rule_of(const std::string& pointer) {
   return rule == std::end(resume_rules) ? nullptr : &*rule;
 }
 
+/// Without what is about the program of a policy, and not about what it decides.
+Json without_patience(Json policy) {
+  if (policy.is_object() && policy.value("type", Json()) == "program") policy.erase("timeout_s");
+  return policy;
+}
+
+void take_patience(const Json& from, Json& to) {
+  const bool has_it = from.is_object() && from.contains("timeout_s");
+  if (has_it && without_patience(from) == without_patience(to)) to["timeout_s"] = from["timeout_s"];
+}
+
 }  // namespace
+
+ExperimentSpec with_patience_of(const ExperimentSpec& spec, ExperimentSpec recorded) {
+  take_patience(spec.searcher, recorded.searcher);
+  take_patience(spec.scheduler, recorded.scheduler);
+  return recorded;
+}
 
 std::span<const ChangeRule> change_rules() { return resume_rules; }
 
@@ -123,7 +140,8 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
     const Json::json_pointer field{std::string(pointer)};
     // By what nothing was ranked so far, nothing contradicts.
     const bool is_first_score = pointer.ends_with("score_attribute") && before.at(field).is_null();
-    if (before.at(field) != after.at(field) && !is_first_score) {
+    if (without_patience(before.at(field)) != without_patience(after.at(field)) &&
+        !is_first_score) {
       problems.push_back({std::string(pointer), std::string(refusal)});
     }
   }

@@ -22,6 +22,9 @@ std::span<const ChangeRule> change_rules();
 /// The top-level fields that may change while a driver runs.
 std::vector<std::string> fields_while_running();
 
+/// `recorded`, whose policies that are programs have as long for an answer as those of `spec`.
+ExperimentSpec with_patience_of(const ExperimentSpec& spec, ExperimentSpec recorded);
+
 /// What is wrong with going on under `changed` where `recorded` was in force: each field that may
 /// not change, at its pointer, and whatever is wrong with `changed` in itself.
 std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const ExperimentSpec& changed,

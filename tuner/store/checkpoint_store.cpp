@@ -401,6 +401,8 @@ std::optional<std::string> CheckpointStore::verify_in(const path& checkpoint, co
       return "another one lies in its place: its manifest says so";
     }
     const DescribedTree tree = tree_in(manifest);
+    // What a trainable saves is judged when it is taken; what comes from elsewhere is judged here.
+    if (auto wrong = place.empty() ? wrong_tree(tree) : std::nullopt) return wrong;
     for (const auto& file : tree.files) {
       if (auto damage = file_damage(checkpoint, file)) return damage;
     }
