@@ -487,7 +487,20 @@ void Attempts::copy_found(Attempt& attempt) {
               });
 }
 
-/// Of results that the trial has not come to: its times are those of the last one that it has.
+namespace {
+
+/// As if the program had said how long it took: from a manifest it comes at once.
+std::string with_time(const PrintedResult& result) {
+  constexpr const char* name = "time_this_iter_s";
+  if (result.took_s <= 0 || result.metrics.find(name)) return result.metrics.text;
+  Json metrics = Json::parse(result.metrics.text);
+  metrics[name] = result.took_s;
+  return metrics.dump();
+}
+
+}  // namespace
+
+/// Of results that the trial has not come to.
 Save Attempts::save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const {
   Save save = save_of(attempt, trial(attempt.trial).iteration);
   const PrintedResult& last = ahead.back();
@@ -497,8 +510,9 @@ Save Attempts::save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahe
     save.checkpoint.score =
         last.metrics.find(*attribute).value_or(std::numeric_limits<double>::quiet_NaN());
   }
-  for (PrintedResult& result : ahead) {
-    save.results.push_back({result.iteration, std::move(result.metrics.text)});
+  for (const PrintedResult& result : ahead) {
+    save.checkpoint.time_total_s += Result::iteration_time(result.metrics, result.took_s);
+    save.results.push_back({result.iteration, with_time(result)});
   }
   return save;
 }

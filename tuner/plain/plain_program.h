@@ -52,6 +52,7 @@ inline constexpr const char* plain_checkpoint_dir = "checkpoints";
 struct PrintedResult {
   std::int64_t iteration = 0;
   Metrics metrics;
+  double took_s = 0;  ///< since the result before; 0: nobody knows
 };
 
 /// So many of them are kept.

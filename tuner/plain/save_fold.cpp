@@ -21,6 +21,7 @@ void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead) {
 
 void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, double read_s) {
   last_ = result.iteration;
+  if (!printed_.empty()) result.took_s = std::max(0.0, read_s - printed_.back().read_s);
   if (printed_.size() >= most_printed) printed_.pop_front();
   printed_.push_back({last_, log, end, read_s});
   if (!is_leaving_ || results_.size() < most_printed_ahead) results_.push_back(std::move(result));
