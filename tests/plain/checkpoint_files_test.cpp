@@ -104,5 +104,18 @@ TEST_CASE("A pattern stays below its directory", "[plain][unit]") {
   CHECK_FALSE(complaint_about_checkpoints("**/a").empty());
 }
 
+TEST_CASE("A directory that is nested very deeply is no checkpoint, and is not gone through",
+          "[unit][plain]") {
+  const Folder folder;
+  for (const std::ptrdiff_t levels : {most_levels - 1, most_levels + 50}) {
+    fs::path deep = "ck-" + std::to_string(levels);
+    for (std::ptrdiff_t i = 1; i < levels; ++i) deep /= "d";
+    fs::create_directories(folder.root / deep);
+    std::ofstream(folder.root / deep / "weights") << "x";
+    const auto found = look_at_checkpoint(folder.root, "ck-" + std::to_string(levels));
+    CHECK(found.has_value() == (levels < most_levels));
+  }
+}
+
 }  // namespace
 }  // namespace tune

@@ -262,7 +262,7 @@ bool CheckpointWatch::watch_directory(LaunchId id, Launch& launch, const fs::pat
 
 void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& directory) {
   const PlainWatch& what = launch.watched.what;
-  if (!may_hold_checkpoints(what.pattern, directory)) return;
+  if (is_too_deep(directory) || !may_hold_checkpoints(what.pattern, directory)) return;
   if (!watch_directory(id, launch, directory)) return;
   const fs::path place = directory.empty() ? what.root : what.root / directory;
   std::error_code error;
@@ -286,7 +286,7 @@ bool CheckpointWatch::note_others(LaunchId id, Launch& launch, const fs::path& d
        !error && at != fs::directory_iterator(); at.increment(error)) {
     std::error_code ignored;
     const fs::path name = directory / at->path().filename();
-    if (at->is_symlink(ignored) || checkpoint_of(what.pattern, name)) continue;
+    if (is_too_deep(name) || at->is_symlink(ignored) || checkpoint_of(what.pattern, name)) continue;
     bool is_old = false;
     if (at->is_directory(ignored)) {
       const bool is_watched =

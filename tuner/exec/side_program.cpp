@@ -83,6 +83,7 @@ class SideProgram::Running {
     process_->let_go();
     end_launched(word_);
     if (groups_ != nullptr) groups_->remove(pid, start_ticks_);
+    limit_log();  // nobody has looked since it was asked last
   }
 
   Running(const Running&) = delete;

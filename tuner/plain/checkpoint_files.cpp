@@ -47,7 +47,7 @@ bool add_files(const fs::path& top, const fs::path& within, std::vector<FileVers
     if (::lstat(at->path().c_str(), &status) != 0) continue;
     const fs::path name = within / at->path().filename();
     if (S_ISDIR(status.st_mode)) {
-      if (!add_files(top, name, files)) return false;
+      if (is_too_deep(name) || !add_files(top, name, files)) return false;
     } else if (S_ISREG(status.st_mode)) {
       files.push_back(version_of(name.string(), status));
       if (files.size() > most_files) return false;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,13 @@ std::vector<std::filesystem::path> names_of_checkpoints(const std::filesystem::p
 /// Nothing if no file is there, or more than can be looked at.
 std::optional<CheckpointFiles> look_at_checkpoint(const std::filesystem::path& root,
                                                   const std::filesystem::path& name);
+
+/// A directory that is nested deeper is looked at no more, and makes what it is in no checkpoint:
+/// names get longer than a kernel takes.
+inline constexpr std::ptrdiff_t most_levels = 100;
+inline bool is_too_deep(const std::filesystem::path& name) {
+  return std::distance(name.begin(), name.end()) > most_levels;
+}
 
 /// The files that are there and belong to no checkpoint, sorted by name; none if there are too
 /// many.
