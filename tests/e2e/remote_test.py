@@ -475,11 +475,12 @@ class WhoeverCanWriteThere(RemoteCase):
         self.put_checkpoint(101, through)
         self.put_checkpoint(102, [], through)
         self.put_checkpoint(103, out)
-        self.put_checkpoint(104, fine)
-        self.put_checkpoint(105, [{"path": "held", "target": "weights"}])
+        self.put_checkpoint(104, fine, fine)
+        self.put_checkpoint(105, *[[{"path": "held", "target": "weights"}]] * 2)
         self.put("trial_00000/checkpoint_000105.3f9c/held/by", "a directory where the link belongs")
         self.put_checkpoint(106, [], trial_id="trial_00007")
         self.put_checkpoint(107, [], index=1)
+        self.put_checkpoint(108, fine)
         for name in (".bash_profile", "trial_00000/.profile", "LOCK", "control.sock", "CURRENT", "trial_00009",
                      "trial_00000/work", "journal-1.jsonl", "trial_00000/checkpoint_000001.remote.json"):
             self.put(name, "not ours")
@@ -488,7 +489,7 @@ class WhoeverCanWriteThere(RemoteCase):
                          TMPDIR=self.path())
         check = json.loads(done.out)
         self.assertEqual(check["checkpoints"], self.honest + 1)
-        for index in (101, 102, 103, 105, 106, 107):
+        for index in (101, 102, 103, 105, 106, 107, 108):
             self.assertEqual(sum(f"checkpoint_{index:06}.3f9c" in one for one in check["damage"]), 1, check)
         pulled = self.tune("pull", self.far + "/spec", "copy", expect=3, HOME=self.home)
         self.assertIn("'a/b/c/d/f/out' lies below 'a/b/c/d/f', which is no directory", pulled.err)
