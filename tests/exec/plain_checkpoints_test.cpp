@@ -1,5 +1,8 @@
 // Programs that save by themselves: what is whole is found, with what it has at least.
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -487,4 +490,42 @@ TEST_CASE("A line that is printed right behind a save does not take its result a
   const Found found = session.found(launched);
   CHECK(found ==
         Found{{"last", 1}, {"last", 2}, {"last", 3}, {"last", 4}, {"last", 5}, {"last", 6}});
+}
+
+TEST_CASE("What a program was writing when it was killed is not whole, however late that is known",
+          "[unit][plain]") {
+  using News = CheckpointWatch::News;
+  std::mutex mutex;
+  std::vector<News> heard;
+  CheckpointWatch watch([&](LaunchId, const std::vector<SavedFiles>& found, News news) {
+    const std::lock_guard lock(mutex);
+    if (!found.empty()) heard.push_back(news);
+  });
+  const bool is_killed = GENERATE(false, true);
+  const TempDir dir;
+  const std::string place = (dir.path() / "last").string();
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::setpgid(0, 0);
+    ::poll(nullptr, 0, 300);
+    const int file = ::open(place.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    (void)!::write(file, "half", 4);
+    if (is_killed) ::raise(SIGKILL);
+    ::close(file);
+    ::poll(nullptr, 0, 60'000);
+    ::_exit(0);
+  }
+  watch.begin(LaunchId(1), {.what = {.root = dir.path(), .pattern = "last"},
+                            .stdout_path = dir.path() / "log",
+                            .stderr_path = dir.path() / "log",
+                            .begin = {},
+                            .group = program});
+  // Nobody reaps it meanwhile.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+  watch.end(LaunchId(1), false);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ::kill(program, SIGKILL);
+  ::waitpid(program, nullptr, 0);
+  const std::lock_guard lock(mutex);
+  CHECK(heard.size() == (is_killed ? 0 : 1));
 }

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -117,6 +119,11 @@ bool is_being_written(pid_t group, const CheckpointFiles& files) {
     }
   }
   return false;
+}
+
+bool is_dead(pid_t pid) {
+  const auto stat = read_process_stat(pid);
+  return stat ? stat->is_dead() || stat->is_exiting : ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace
@@ -474,6 +481,7 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
   const Watched& watched = launch.watched;
   const LogSizes sizes{size_of_log(watched.stdout_path), size_of_log(watched.stderr_path)};
   std::vector<SavedFiles> whole;
+  if (!is_dead(watched.group)) launch.alive_at = steady_now();
   launch.is_busy = launch.is_waited_for = false;
   bool has_events = false;
   std::set<fs::path> names;
@@ -546,7 +554,8 @@ bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const Che
   const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
   if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
   const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
-  if (steady_now() - unit.seen_since < quiet || is_being_written(launch.watched.group, files)) {
+  // Rest counts while it lives: its death closes a file, too, in the middle of a save.
+  if (launch.alive_at - unit.seen_since < quiet || is_being_written(launch.watched.group, files)) {
     return false;
   }
   // Its writer may have written more and closed it between the look and the search for a writer.

@@ -89,6 +89,7 @@ class CheckpointWatch {
     std::vector<int> watches;                          ///< of inotify
     std::map<std::filesystem::path, Writing> writing;  ///< what may be renamed to a checkpoint
     LogSizes sizes;                                    ///< of the logs, when events were read last
+    Seconds alive_at = 0;                              ///< steady; its leader, at the last look
     bool has_printed_since = false;                    ///< and the event of that was read
     LogSizes sizes_at_look;                            ///< when it was looked at last
     Seconds next_look = 0;                             ///< steady
