@@ -19,6 +19,7 @@
 #include "tuner/plain/domain_guess.h"
 #include "tuner/plain/help_reader.h"
 #include "tuner/space/domain.h"
+#include "tuner/spec/spec_comment.h"
 #include "tuner/spec/sweep_spec.h"
 #include "tuner/store/file_system.h"
 
@@ -66,8 +67,6 @@ constexpr std::string_view starter = R"(// An experiment: what to run, what to t
 }
 )";
 
-constexpr std::size_t page_columns = 100;
-
 /// An option with what is proposed for it.
 struct Proposed {
   HelpOption option;
@@ -95,23 +94,6 @@ std::string cut_to(const std::string& text, std::size_t most) {
   std::size_t end = most < 3 ? 0 : most - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "...";
-}
-
-/// `text` as lines of a comment.
-std::string comment_lines(const std::string& indent, const std::string& text) {
-  std::string out;
-  std::string line;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    if (!line.empty() && indent.size() + 4 + line.size() + word.size() > page_columns) {
-      out += indent + "// " + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    begin = end + 1;
-  }
-  return line.empty() ? out : out + indent + "// " + line + "\n";
 }
 
 /// "--a, --b", and how many more there are where that would fill pages.

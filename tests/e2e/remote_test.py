@@ -450,11 +450,11 @@ class WhoeverCanWriteThere(RemoteCase):
         with open(place, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def put_checkpoint(self, index, links, marked_links=(), /, **marked):
-        """A checkpoint with a file, and whatever links; all its checksums are right."""
+    def put_checkpoint(self, index, links, marked_links=(), /, listed="weights", **marked):
+        """A checkpoint with the file `weights`, and whatever links; all its checksums are right."""
         directory = f"trial_00000/checkpoint_{index:06}.3f9c"
         content = self.line("weights")
-        files = [{"path": "weights", "bytes": len('"weights"'), "xxh3": content[:16]}]
+        files = [{"path": listed, "bytes": len('"weights"'), "xxh3": content[:16]}]
         manifest = {"manifest": 1, "trial_id": "trial_00000", "index": index, "attempt": 1, "iteration": 1,
                     "bytes": 9, "files": files, "links": links}
         text = json.dumps(manifest, separators=(",", ":"))
@@ -481,6 +481,7 @@ class WhoeverCanWriteThere(RemoteCase):
         self.put_checkpoint(106, [], trial_id="trial_00007")
         self.put_checkpoint(107, [], index=1)
         self.put_checkpoint(108, fine)
+        self.put_checkpoint(109, [], listed="a\ntune: took 9 checkpoints")
         for name in (".bash_profile", "trial_00000/.profile", "LOCK", "control.sock", "CURRENT", "trial_00009",
                      "trial_00000/work", "journal-1.jsonl", "trial_00000/checkpoint_000001.remote.json"):
             self.put(name, "not ours")
@@ -489,11 +490,13 @@ class WhoeverCanWriteThere(RemoteCase):
                          TMPDIR=self.path())
         check = json.loads(done.out)
         self.assertEqual(check["checkpoints"], self.honest + 1)
-        for index in (101, 102, 103, 105, 106, 107, 108):
+        for index in (101, 102, 103, 105, 106, 107, 108, 109):
             self.assertEqual(sum(f"checkpoint_{index:06}.3f9c" in one for one in check["damage"]), 1, check)
         pulled = self.tune("pull", self.far + "/spec", "copy", expect=3, HOME=self.home)
         self.assertIn("'a/b/c/d/f/out' lies below 'a/b/c/d/f', which is no directory", pulled.err)
         self.assertIn("the link 'out' leads out of it", pulled.err)
+        self.assertNotIn("\ntune: took 9 checkpoints", pulled.err)
+        self.assertIn("a tune: took 9 checkpoints", pulled.err)
         self.assertEqual(os.listdir(self.home), [])
         self.assertEqual({t["state"] for t in self.json("ls", "copy")}, {"TERMINATED"})
         for folder, names, files in os.walk(self.path("copy")):

@@ -93,6 +93,15 @@ struct Saving : Session {
   }
 };
 
+/// All that is in `directory` under the name `last`, of a launch that prints nothing.
+CheckpointWatch::Watched watched(const TempDir& directory, pid_t group) {
+  return {.what = {.root = directory.path(), .pattern = "last"},
+          .stdout_path = directory.path() / "log",
+          .stderr_path = directory.path() / "log",
+          .begin = {},
+          .group = group};
+}
+
 using Found = std::vector<std::pair<std::string, std::int64_t>>;
 
 /// A result that a checkpoint has, and its trial has not.
@@ -373,11 +382,7 @@ TEST_CASE("Who changes what it saves all the time is restless, and whoever rests
       1.5);
   const bool rests = GENERATE(false, true);
   const TempDir dir;
-  watch.begin(LaunchId(1), {.what = {.root = dir.path(), .pattern = "last"},
-                            .stdout_path = dir.path() / "log",
-                            .stderr_path = dir.path() / "log",
-                            .begin = {},
-                            .group = ::getpid()});
+  watch.begin(LaunchId(1), watched(dir, ::getpid()));
   for (int i = 0; i < 25; ++i) {
     if (i == 0 || !rests) std::ofstream(dir.path() / "last") << i;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -515,11 +520,7 @@ TEST_CASE("What a program was writing when it was killed is not whole, however l
     ::poll(nullptr, 0, 60'000);
     ::_exit(0);
   }
-  watch.begin(LaunchId(1), {.what = {.root = dir.path(), .pattern = "last"},
-                            .stdout_path = dir.path() / "log",
-                            .stderr_path = dir.path() / "log",
-                            .begin = {},
-                            .group = program});
+  watch.begin(LaunchId(1), watched(dir, program));
   // Nobody reaps it meanwhile.
   std::this_thread::sleep_for(std::chrono::milliseconds(2000));
   watch.end(LaunchId(1), false);
@@ -528,4 +529,16 @@ TEST_CASE("What a program was writing when it was killed is not whole, however l
   ::waitpid(program, nullptr, 0);
   const std::lock_guard lock(mutex);
   CHECK(heard.size() == (is_killed ? 0 : 1));
+}
+
+TEST_CASE("Checkpoints that are whole at the same time are found in the order of their saves",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; for i in 9 10; do echo loss: $i; mkdir saved/step-$i; echo $i > "
+      "saved/step-$i/model; sleep 0.2; done",
+      "step-*", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"step-9", 1}, {"step-10", 2}});
 }

@@ -313,8 +313,8 @@ TEST_CASE("A script that saves its model and then prints its only result has sav
 }
 
 /// The save of a program that has printed four results, each of 10 bytes.
-SavedFiles saved_behind(std::uint64_t at_least, std::uint64_t at_most, int goes) {
-  return {{"/saved", "last", true, {{"", 1, 1, 0}}}, {at_least, 0}, 0, {at_most, 0}, goes};
+SavedFiles saved_behind(std::uint64_t at_least, std::uint64_t at_most, int bursts) {
+  return {{"/saved", "last", true, {{"", 1, 1, 0}}}, {at_least, 0}, 0, {at_most, 0}, bursts};
 }
 
 TEST_CASE("Of lines that were printed around a save, the result that was printed first is its own",
@@ -345,7 +345,7 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
     fold.save(sample.saved, false, 0);
     fold.save(saved_behind(40, 40, 0), false, 0);
     const auto named = fold.name(0);
-    CAPTURE(sample.saved.goes, sample.saved.perhaps_printed.stdout_bytes);
+    CAPTURE(sample.saved.bursts, sample.saved.printed_at_most.stdout_bytes);
     if (sample.iteration) {
       REQUIRE_FALSE(named.empty());
       CHECK(named.front().iteration == *sample.iteration);
@@ -366,7 +366,7 @@ TEST_CASE(
     fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), 0);
     CHECK(fold.take());
   }
-  for (const int goes : {1, 2}) fold.save(saved_behind(0, 40, goes), false, 0);
+  for (const int bursts : {1, 2}) fold.save(saved_behind(0, 40, bursts), false, 0);
   CHECK(fold.name(0).empty());
   fold.end(SaveFold::End::done);
   const auto named = fold.name(0);

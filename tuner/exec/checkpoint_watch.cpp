@@ -348,8 +348,8 @@ void CheckpointWatch::take_events() {
   const auto later_sizes = log_sizes(events);
   struct Prints {
     std::size_t last = 0;      ///< event of printing
-    int goes = 0;              ///< so far, and perhaps not in the sizes of the launch
-    int late_goes = 0;         ///< since the first read
+    int bursts = 0;            ///< so far, and perhaps not in the sizes of the launch
+    bool is_late = false;      ///< one of them came since the first read
     bool is_going_on = false;  ///< nothing was saved since
   };
   std::map<LaunchId, Prints> prints;
@@ -358,7 +358,7 @@ void CheckpointWatch::take_events() {
     const auto launch = launches_.find(id);
     if (launch == launches_.end()) continue;
     Prints& of = prints[id];
-    if (std::exchange(launch->second.has_printed_since, false)) of = {0, 1, 0, true};
+    if (std::exchange(launch->second.has_printed_since, false)) of = {0, 1, false, true};
     if (events[i].place.is_log) of.last = i;
   }
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -367,16 +367,16 @@ void CheckpointWatch::take_events() {
     if (launch == launches_.end()) continue;
     Prints& of = prints[id];
     if (events[i].place.is_log) {
-      if (!std::exchange(of.is_going_on, true)) ++of.goes;
-      of.late_goes = std::max(of.late_goes, i >= first_read ? 1 : 0);
+      if (!std::exchange(of.is_going_on, true)) ++of.bursts;
+      of.is_late = of.is_late || i >= first_read;
       continue;
     }
     of.is_going_on = false;
     const auto now = sizes.find(id);
     const bool is_after_all = of.last <= i && now != sizes.end();
     Begun begun{is_after_all ? now->second : launch->second.sizes, unix_ns()};
-    begun.perhaps = later_sizes.at(id);
-    begun.goes = is_after_all ? of.late_goes : of.goes;
+    begun.at_most = later_sizes.at(id);
+    begun.bursts = is_after_all ? (of.is_late ? 1 : 0) : of.bursts;
     take(events[i], begun);
   }
   for (const auto& [id, size] : sizes) {
@@ -511,7 +511,7 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
     unit.busy_since = never_s;
     unit.known = unit.seen;
     const Begun begun = begun_at(launch, files, *std::exchange(unit.begun, std::nullopt));
-    whole.push_back({std::move(files), begun.printed, begun.ns, begun.perhaps, begun.goes});
+    whole.push_back({std::move(files), begun.printed, begun.ns, begun.at_most, begun.bursts});
   }
   std::erase_if(launch.units, [&](const auto& unit) { return !names.contains(unit.first); });
   // By time, and not by name: step-10 comes before step-9.

@@ -66,8 +66,8 @@ class CheckpointWatch {
   struct Begun {
     LogSizes printed;     ///< before it, at least
     std::int64_t ns = 0;  ///< Unix time, or somewhat later
-    LogSizes perhaps;     ///< printed before it, at most, if there are `goes`
-    int goes = 0;         ///< of printing, behind `printed`
+    LogSizes at_most;     ///< printed before it, perhaps, if there are `bursts`
+    int bursts = 0;       ///< of printing, behind `printed`
   };
   struct Unit {
     std::vector<FileVersion> known;  ///< when it was whole last

@@ -299,8 +299,9 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
                                       metric + "' so far: is that what is meant?"});
     return;
   }
+  if (age_s < unread_s) return;
   const std::string line = last_line_with_number(tail());
-  if (age_s < unread_s || line.empty()) return;
+  if (line.empty()) return;
   const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
   wakeups.emplace_back(Remarked{launch_, Remarked::What::unread,
                                 "has printed no number for the metric '" +

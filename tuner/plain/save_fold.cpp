@@ -59,11 +59,11 @@ std::int64_t SaveFold::iteration_before(std::deque<Printed>::const_iterator behi
   return behind == printed_.begin() ? began_ : std::prev(behind)->iteration;
 }
 
-/// Of a program that saves behind each result: a go has the one that was saved then.
+/// Of a program that saves behind each result: each burst of printing brings one.
 std::int64_t SaveFold::iteration_just_before(const SavedFiles& saved) const {
   auto behind = first_behind(saved.printed_before);
-  const auto most = first_behind(saved.perhaps_printed);
-  for (int i = 0; i < saved.goes && behind < most; ++i) ++behind;
+  const auto most = first_behind(saved.printed_at_most);
+  for (int i = 0; i < saved.bursts && behind < most; ++i) ++behind;
   return iteration_before(behind);
 }
 
@@ -111,8 +111,8 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
 /// very short: which of them came before the save is not known. Only of the last save of a program
 /// that saves first and has ended it is: that has the last one.
 bool SaveFold::is_lost_in_prints(const Waiting& save) const {
-  if (save.what.goes == 0) return false;
-  return first_behind(save.what.perhaps_printed) - first_behind(save.what.printed_before) > 1;
+  if (save.what.bursts == 0) return false;
+  return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > 1;
 }
 
 /// Nobody knows which result it has: its program was killed after it had saved and before it

@@ -31,9 +31,10 @@ struct SavedFiles {
   /// At least this had been printed before its writing began.
   LogSizes printed_before;
   std::int64_t begun_ns = 0;  ///< Unix time of that, or somewhat later
-  /// And perhaps more, up to this, in so many goes; between two goes something was saved.
-  LogSizes perhaps_printed = {};
-  int goes = 0;
+  /// And perhaps more: what came up to this, in so many bursts of printing; between two of them
+  /// something was saved.
+  LogSizes printed_at_most = {};
+  int bursts = 0;
 };
 
 class SaveFold {

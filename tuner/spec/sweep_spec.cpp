@@ -15,6 +15,7 @@
 #include "tuner/core/json_limits.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/foreign_forms.h"
+#include "tuner/spec/spec_comment.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
@@ -91,23 +92,6 @@ class Writer {
     // JSON has no comma behind the last one.
     body.erase(body.rfind(",\n"), 1);
     return {head_ + body + "}\n", losses_};
-  }
-
-  static std::string comment_lines(const std::string& indent, const std::string& sentence) {
-    constexpr std::size_t page_columns = 100;
-    const std::string text = clean_text(sentence);
-    std::string out, line;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find(' ', begin), text.size());
-      const std::string word = text.substr(begin, end - begin);
-      if (!line.empty() && indent.size() + 4 + line.size() + word.size() > page_columns) {
-        out += indent + "// " + line + "\n";
-        line.clear();
-      }
-      line += (line.empty() ? "" : " ") + word;
-      begin = end + 1;
-    }
-    return line.empty() ? out : out + indent + "// " + line + "\n";
   }
 
  private:
@@ -214,7 +198,7 @@ class Space {
   }
 
   void lose(const std::string& indent, const std::string& sentence) {
-    lines_ += Writer::comment_lines(indent, sentence);
+    lines_ += comment_lines(indent, sentence);
     losses_.push_back(sentence);
   }
 
