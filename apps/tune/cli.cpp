@@ -12,6 +12,28 @@
 
 namespace tune {
 
+namespace {
+
+/// In lines that a terminal takes.
+std::string exit_codes_text() {
+  constexpr std::size_t columns = 90;
+  std::string text = "Exit codes:";
+  std::size_t line_start = 0;
+  for (const ExitCodeText& one : exit_codes()) {
+    const std::string item = " " + std::to_string(one.code) + " " + one.brief +
+                             (&one == &exit_codes().back() ? "." : ",");
+    if (text.size() + item.size() - line_start > columns) {
+      line_start = text.size();
+      text += '\n' + item.substr(1);
+    } else {
+      text += item;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 int run_command_line(std::vector<std::string> arguments) {
   Line line;
   line.style.command_line = arguments;
@@ -33,12 +55,10 @@ int run_command_line(std::vector<std::string> arguments) {
     return as_json ? build_info().dump(2) : std::string("tune ") + version();
   }));
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 all is well, 1 some trials failed, 2 bad input, 3 a fault of the "
-      "machine or a damaged\ncheckpoint, 4 ended at once by a failed trial (fail_fast raise), 5 "
-      "and 6 nothing to\nsuggest, 7 not everything is on the remote, 130 interrupted.\n\n"
-      "Examples:\n  tune init                 # writes spec.json: name your program in it\n"
-      "  tune validate spec.json && tune run spec.json\n  tune COMMAND --help\n");
+  app.footer(exit_codes_text() +
+             "\n\n"
+             "Examples:\n  tune init                 # writes spec.json: name your program in it\n"
+             "  tune validate spec.json && tune run spec.json\n  tune COMMAND --help\n");
   add_commands(app, line);
   // "tune help run", as with other programs of many commands.
   if (!arguments.empty() && arguments.front() == "help") {

@@ -18,6 +18,16 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
+CLI::Option* add_json(CLI::App& command, bool& json,
+                      const std::string& what = "As one JSON object") {
+  return command.add_flag("--json", json, what);
+}
+
+/// Of a command whose answers are JSON in any case, so that programs need not know which.
+void add_json_in_any_case(CLI::App& command, bool& ignored) {
+  add_json(command, ignored, "As JSON lines, as in any case");
+}
+
 void add_directory(CLI::App& command, std::string& directory) {
   command.add_option("DIR", directory, "The experiment's directory")->required();
 }
@@ -67,6 +77,8 @@ void add_style(CLI::App& command, RunStyle& style) {
       ->capture_default_str();
   command.add_flag("--strict", style.strict,
                    "At a resume, a policy that answers differently than it did is an error");
+  add_json(command, style.json,
+           "How it has ended, as one JSON object; progress goes to standard error");
 }
 
 /// Those of a new experiment, or of one that is there, which keeps what it is not told.
@@ -193,6 +205,7 @@ void add_remote_commands(CLI::App& app, Line& line) {
                   "  tune pull s3:bucket/prefix/digits /scratch/digits\n");
   pull->add_option("REMOTE", request.remote, "Where the experiment is")->required();
   pull->add_option("DIR", request.directory, "An empty or new directory [results/NAME]");
+  add_json(*pull, request.json);
 
   CLI::App* const push =
       add_command(app, "push", "Put on the remote what is not there, of an experiment that rests",
@@ -201,6 +214,7 @@ void add_remote_commands(CLI::App& app, Line& line) {
   add_directory(*push, request.directory);
   push->add_option("--remote", request.remote, "Instead of the one in its spec")
       ->type_name("REMOTE");
+  add_json(*push, request.json);
 
   CLI::App* const fetch =
       add_command(app, "fetch", "Bring checkpoints back that are only on the remote",
@@ -214,6 +228,7 @@ void add_remote_commands(CLI::App& app, Line& line) {
       ->add_option("--to", request.to,
                    "A copy of one into this directory, also while a driver runs")
       ->type_name("DIR");
+  add_json(*fetch, request.json);
 
   CLI::App* const remote = add_command(app, "remote", "Look at an experiment on its remote",
                                        "  tune remote verify s3:bucket/prefix/digits\n"
@@ -224,7 +239,7 @@ void add_remote_commands(CLI::App& app, Line& line) {
                   "  tune remote verify s3:bucket/prefix/digits --read\n");
   verify->add_option("REMOTE", request.remote, "Where the experiment is")->required();
   verify->add_flag("--read", request.reads, "Read every byte, not the sizes alone");
-  verify->add_flag("--json", request.json, "As one JSON object");
+  add_json(*verify, request.json);
 }
 
 void add_check(CLI::App& app, Line& line) {
@@ -267,15 +282,21 @@ void add_init(CLI::App& app, Line& line) {
                   "  tune init\n  tune init digits.json\n  tune init - > digits.json\n"
                   "  tune init --from train.py --metric val_loss --mode min\n"
                   "  tune init --from train.py mnist.json -- --data mnist\n"
-                  "  tune init --from sweep.yaml\n");
-  init->add_option("FILE", request.file, "The file to write, -: standard output")
-      ->capture_default_str();
-  init->add_option(
-          "--from", request.from,
-          "A program that knows nothing of tune: it is run with --help, and the options "
-          "that it names are proposed as hyperparameters; or a sweep of W&B or an experiment of "
-          "Katib, FILE.yaml, that is written as a spec")
-      ->type_name("PROGRAM");
+                  "  tune init --from sweep.yaml\n"
+                  "  tune init --skill ~/.skills/tune/SKILL.md\n");
+  init->add_option("FILE", request.file,
+                   "The file to write, -: standard output [spec.json, SKILL.md]");
+  CLI::Option* const from =
+      init->add_option(
+              "--from", request.from,
+              "A program that knows nothing of tune: it is run with --help, and the options "
+              "that it names are proposed as hyperparameters; or a sweep of W&B or an experiment "
+              "of "
+              "Katib, FILE.yaml, that is written as a spec")
+          ->type_name("PROGRAM");
+  init->add_flag("--skill", request.skill,
+                 "Instead of a spec, a file that tells coding agents how to use tune")
+      ->excludes(from);
   init->add_option("--metric", request.metric,
                    "With --from: the metric that it prints and that counts")
       ->type_name("NAME");
@@ -287,21 +308,37 @@ void add_init(CLI::App& app, Line& line) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  add_json(*init, request.json, "Which file was written, as one JSON object");
+}
+
+void add_schema(CLI::App& app, Line& line) {
+  CLI::App* const schema =
+      add_command(app, "schema", "Print the JSON schema of a spec, or of a command's --json",
+                  "  tune schema > experiment.schema.json\n"
+                  "  tune schema status\n"
+                  "  tune schema remote verify\n"
+                  "  tune schema exit-codes\n");
+  schema->add_option("COMMAND", line.schema_of,
+                     "The command; exit-codes: what each exit code means [spec]");
+  add_json_in_any_case(*schema, line.json);
 }
 
 void add_spec_commands(CLI::App& app, Line& line) {
-  add_spec(*add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
-                        "  tune validate spec.json\n"
-                        "  tune validate spec.json --searcher '{\"type\": \"random\"}'\n"),
-           line.spec);
+  CLI::App* const validate =
+      add_command(app, "validate", "Check a spec, and say everything that is wrong with it",
+                  "  tune validate spec.json\n"
+                  "  tune validate spec.json --searcher '{\"type\": \"random\"}'\n");
+  add_spec(*validate, line.spec);
+  add_json(*validate, line.json);
   CLI::App* const preview =
       add_command(app, "preview", "Show what a run would do: configs, resources; runs nothing",
                   "  tune preview spec.json\n"
                   "  tune preview spec.json --seed 7 --json\n");
   add_spec(*preview, line.spec);
-  preview->add_flag("--json", line.json, "As one JSON object");
+  add_json(*preview, line.json);
   add_check(app, line);
   add_init(app, line);
+  add_schema(app, line);
 }
 
 /// The library's own check names the largest number there is.
@@ -367,7 +404,7 @@ void add_look_commands(CLI::App& app, Line& line) {
                                        "  tune status results/digits\n"
                                        "  tune status results/digits --json\n");
   add_directory(*status, line.directory);
-  status->add_flag("--json", line.json, "As one JSON object");
+  add_json(*status, line.json);
 
   add_list(app, line);
 
@@ -376,7 +413,7 @@ void add_look_commands(CLI::App& app, Line& line) {
                                      "  tune show results/digits trial_00003 --json\n");
   add_directory(*show, line.show.directory);
   add_trial(*show, line.show.trial, "Which one: 3 or trial_00003")->required();
-  show->add_flag("--json", line.show.json, "As one JSON object");
+  add_json(*show, line.show.json);
 
   CLI::App* const logs = add_command(app, "logs", "Print what a trial's program prints",
                                      "  tune logs results/digits 3\n"
@@ -401,6 +438,7 @@ void add_look_commands(CLI::App& app, Line& line) {
       ->capture_default_str();
   events->add_flag("-f,--follow", line.events.follow,
                    "Go on as more happens, until the experiment is finished or its driver leaves");
+  add_json_in_any_case(*events, line.json);
 
   CLI::App* const best =
       add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
@@ -454,7 +492,7 @@ void add_lineage(CLI::App& app, Line& line) {
   add_trial(*lineage, line.lineage.trial,
             "Show the schedule of this one instead of the best: 3 or trial_00003");
   lineage->add_flag("--all", line.lineage.all, "Also what has no descendants any more");
-  lineage->add_flag("--json", line.lineage.json, "As one JSON object");
+  add_json(*lineage, line.lineage.json);
 }
 
 void add_importance(CLI::App& app, Line& line) {
@@ -470,7 +508,7 @@ void add_importance(CLI::App& app, Line& line) {
       ->type_name("PART")
       ->check(CLI::Range(1e-6, 0.999))
       ->capture_default_str();
-  importance->add_flag("--json", request.json, "As one JSON object");
+  add_json(*importance, request.json);
 }
 
 void add_wait(CLI::App& command, double& wait_s) {
@@ -495,6 +533,7 @@ void add_ask_commands(CLI::App& app, Line& line) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   add_wait(*suggest, line.ask.wait_s);
+  add_json_in_any_case(*suggest, line.json);
   add_warm_start(*suggest, line.spec);
   add_spec_fields(*suggest, line.spec);
 
@@ -521,6 +560,7 @@ void add_ask_commands(CLI::App& app, Line& line) {
       ->type_name("TEXT")
       ->needs(failed);
   add_wait(*tell, request.wait_s);
+  add_json_in_any_case(*tell, line.json);
   add_plugins(*tell, request.plugins);
 }
 
@@ -576,6 +616,7 @@ void add_export(CLI::App& app, Line& line) {
   command->add_option("--curves", line.curves_file, "The CSV file to write; -: standard output")
       ->type_name("FILE")
       ->required();
+  add_json(*command, line.json, "What was written, as one JSON object");
 }
 
 void add_control_commands(CLI::App& app, Line& line) {
@@ -588,6 +629,7 @@ void add_control_commands(CLI::App& app, Line& line) {
   add_directory(*stop, options.directory);
   CLI::Option* const one = add_trial(*stop, options.trial, "Only this trial: 3 or trial_00003");
   stop->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(one);
+  add_json(*stop, options.json);
   stop->callback([&options] { options.kind = ControlRequest::Kind::stop; });
 
   CLI::App* const pause =
@@ -599,12 +641,14 @@ void add_control_commands(CLI::App& app, Line& line) {
       add_trial(*pause, options.trial,
                 "Only this trial is saved and waits, until tune unpause: 3 or trial_00003");
   pause->add_flag("--wait", options.wait, "Return when the driver has left")->excludes(paused);
+  add_json(*pause, options.json);
   pause->callback([&options] { options.kind = ControlRequest::Kind::pause; });
 
   CLI::App* const unpause = add_command(app, "unpause", "Go on with a trial that was paused",
                                         "  tune unpause results/digits --trial 3\n");
   add_directory(*unpause, options.directory);
   add_trial(*unpause, options.trial, "The trial: 3 or trial_00003")->required();
+  add_json(*unpause, options.json);
   unpause->callback([&options] { options.kind = ControlRequest::Kind::unpause; });
 
   CLI::App* const add =
@@ -614,6 +658,7 @@ void add_control_commands(CLI::App& app, Line& line) {
   add->add_option("CONFIG", options.config,
                   "JSON object with values of the param space; what it leaves out is drawn")
       ->required();
+  add_json(*add, options.json);
   add->callback([&options] { options.kind = ControlRequest::Kind::add; });
 
   CLI::App* const checkpoint =
@@ -622,6 +667,7 @@ void add_control_commands(CLI::App& app, Line& line) {
                   "  tune checkpoint results/digits --trial 3\n");
   add_directory(*checkpoint, options.directory);
   add_trial(*checkpoint, options.trial, "Only this trial: 3 or trial_00003");
+  add_json(*checkpoint, options.json);
   checkpoint->callback([&options] { options.kind = ControlRequest::Kind::checkpoint; });
 
   CLI::App* const set = add_command(
@@ -634,6 +680,7 @@ void add_control_commands(CLI::App& app, Line& line) {
     fields += (fields.empty() ? "Fields of the spec: " : ", ") + name;
   }
   set->add_option("CHANGE", options.fields, "Like num_samples=100. " + fields)->required();
+  add_json(*set, options.json);
   set->callback([&options] { options.kind = ControlRequest::Kind::set; });
 }
 

@@ -8,24 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "apps/tune/exit_codes.h"
 #include "apps/tune/spec_options.h"
 #include "apps/tune/taken_over.h"
 #include "tuner/exec/control.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
-
-/// Exit codes beside those of an Error: 2 for bad input, 3 for a fault of the machine.
-inline constexpr int exit_ok = 0;
-inline constexpr int exit_trials_failed = 1;
-inline constexpr int exit_differ = 1;  ///< two checkpoints
-inline constexpr int exit_bad_input = 2;
-inline constexpr int exit_damaged = 3;
-inline constexpr int exit_raised = 4;         ///< by a failed trial, since fail_fast is "raise"
-inline constexpr int exit_exhausted = 5;      ///< there is nothing to suggest any more
-inline constexpr int exit_nothing_now = 6;    ///< nor before a trial has been told
-inline constexpr int exit_not_on_remote = 7;  ///< all is well here, and not everything is there
-inline constexpr int exit_interrupted = 130;
 
 /// How a run behaves, whatever it runs.
 struct RunStyle {
@@ -34,6 +23,7 @@ struct RunStyle {
   double grace_s = 30;
   std::vector<std::string> command_line = {};  ///< "tune" and its words, to be recorded
   double lease_s = 60;  ///< other hosts take a driver for dead that has been silent for so long
+  bool json = false;    ///< how it has ended, as one object; then progress goes to standard error
 };
 
 /// Starts an experiment and runs it to its end. `resume`: what to do with one that is there already
@@ -53,7 +43,7 @@ struct ResumeRequest {
 int resume_command(const ResumeRequest& request, const SpecSource& changes, const RunStyle& style);
 
 /// Says whether the spec is good, or everything that is wrong with it.
-int validate_command(const SpecSource& source);
+int validate_command(const SpecSource& source, bool json);
 /// Shows what a run would do; starts and writes nothing.
 int preview_command(const SpecSource& source, bool json);
 
@@ -84,12 +74,14 @@ int push_command(const RemoteRequest& request);
 int verify_remote_command(const RemoteRequest& request);
 
 struct InitRequest {
-  std::string file = "spec.json";      ///< "-": standard output
-  std::string from;                    ///< the program that the spec is about; empty: none yet
+  std::string file;    ///< "-": standard output; empty: spec.json, or of the skill SKILL.md
+  bool skill = false;  ///< for coding agents, instead of a spec
+  std::string from;    ///< the program that the spec is about; empty: none yet
   std::vector<std::string> arguments;  ///< of that program's
   std::string metric;
   std::string mode;
   double timeout_s = 10;  ///< for the program's help
+  bool json = false;
 };
 /// Writes a spec to start from; never over a file that exists.
 int init_command(const InitRequest& request);
@@ -208,7 +200,7 @@ int simulate_command(SpecSource source, const SimulateRequest& request);
 
 /// Writes the experiment's learning curves to `file`, "-": standard output; never over a file that
 /// exists.
-int export_command(const std::string& directory, const std::string& file);
+int export_command(const std::string& directory, const std::string& file, bool json);
 
 struct AskRequest {
   std::string directory;
@@ -239,8 +231,12 @@ struct ControlOptions {
   bool wait = false;                ///< until the driver has left
   std::vector<std::string> fields;  ///< of `set`: NAME=VALUE
   std::string config;               ///< of `add`: JSON
+  bool json = false;
 };
 /// Asks the running driver for something. Error (user) if there is none, or if it refuses.
 int control_command(const ControlOptions& options);
+
+/// Prints the JSON schema of what a command prints with --json, of a spec if none is named.
+int schema_command(const std::vector<std::string>& command);
 
 }  // namespace tune

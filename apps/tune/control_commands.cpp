@@ -20,6 +20,27 @@ namespace {
 
 constexpr std::size_t most_named_trials = 10;
 
+/// As the command is called.
+const char* name_of(ControlRequest::Kind kind) {
+  switch (kind) {
+    case ControlRequest::Kind::stop:
+      return "stop";
+    case ControlRequest::Kind::pause:
+      return "pause";
+    case ControlRequest::Kind::checkpoint:
+      return "checkpoint";
+    case ControlRequest::Kind::unpause:
+      return "unpause";
+    case ControlRequest::Kind::set:
+      return "set";
+    case ControlRequest::Kind::add:
+      return "add";
+    case ControlRequest::Kind::waits:
+      return "waits";
+  }
+  return "";
+}
+
 const char* verb(ControlRequest::Kind kind) {
   switch (kind) {
     case ControlRequest::Kind::stop:
@@ -134,6 +155,15 @@ std::string names_of(const std::vector<TrialId>& trials) {
   return names;
 }
 
+Json answer_json(const ControlRequest& request, const ControlAnswer& answer) {
+  Json trials = Json::array();
+  for (const TrialId id : answer.trials) trials.push_back(to_string(id));
+  return {{"command", name_of(request.kind)},
+          {"trials", std::move(trials)},
+          {"fields", request.fields.is_object() ? request.fields : Json::object()},
+          {"message", answer.sentence}};
+}
+
 Json to_config(const std::string& text) {
   const Json config = parse_shallow(text);
   if (!config.is_object()) {
@@ -162,7 +192,11 @@ int control_command(const ControlOptions& options) {
   if (!answer.accepted) throw user_error(answer.sentence);
   const bool is_named = request.trial || request.kind == ControlRequest::Kind::add;
   const bool names_help = !is_named && !answer.trials.empty();
-  print(answer.sentence + (names_help ? ": " + names_of(answer.trials) : "") + "\n");
+  if (options.json) {
+    print_json(answer_json(request, answer));
+  } else {
+    print(answer.sentence + (names_help ? ": " + names_of(answer.trials) : "") + "\n");
+  }
   if (options.wait) wait_for_end(*files, directory, client);
   return exit_ok;
 }

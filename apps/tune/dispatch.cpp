@@ -34,7 +34,8 @@ int carry_out(const std::string& name, Line& line) {
     line.init.arguments = line.spec.command;
     return init_command(line.init);
   }
-  if (name == "export") return export_command(line.directory, line.curves_file);
+  if (name == "export") return export_command(line.directory, line.curves_file, line.json);
+  if (name == "schema") return schema_command(line.schema_of);
   if (name == "status") return status_command(line.directory, line.json);
   if (name == "ls") return list_command(line.list);
   if (name == "show") return show_command(line.show);
@@ -50,7 +51,7 @@ int carry_out(const std::string& name, Line& line) {
   if (name == "simulate") return simulate_command(line.spec, line.simulate);
   require_trainable(line.spec);
   if (name == "check") return check_command(line.spec, line.check);
-  if (name == "validate") return validate_command(line.spec);
+  if (name == "validate") return validate_command(line.spec, line.json);
   if (name == "preview") return preview_command(line.spec, line.json);
   return run_command(line.spec, line.style, line.resume_mode);
 }

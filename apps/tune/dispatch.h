@@ -32,6 +32,7 @@ struct Line {
   InitRequest init;
   std::string curves_file;
   bool json = false;
+  std::vector<std::string> schema_of;  ///< words of a command
 };
 
 /// Carries out the command of that name, and answers with the exit code. Throws Error.

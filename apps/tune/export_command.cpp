@@ -248,7 +248,10 @@ void write_new(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-int export_command(const std::string& directory, const std::string& file) {
+int export_command(const std::string& directory, const std::string& file, bool json) {
+  if (json && file == "-") {
+    throw user_error("--json says what was written to a file: with --curves - leave it out");
+  }
   const auto exported = read_exported(std::filesystem::absolute(directory).lexically_normal());
   std::set<std::string> partial;
   const std::string text = curves_csv(exported, common_metrics(exported, partial));
@@ -265,6 +268,14 @@ int export_command(const std::string& directory, const std::string& file) {
   for (const auto& one : exported) {
     shortest = std::min(shortest, one.points.size());
     longest = std::max(longest, one.points.size());
+  }
+  if (json) {
+    print_json({{"file", std::filesystem::absolute(file).lexically_normal().string()},
+                {"curves", exported.size()},
+                {"iterations_min", shortest},
+                {"iterations_max", longest},
+                {"left_out", partial}});
+    return exit_ok;
   }
   print(count_of(exported.size(), "curve") + " of " +
         (shortest < longest ? std::to_string(shortest) + " to " : "") +

@@ -12,6 +12,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/program_help.h"
+#include "apps/tune/schemas.h"
 #include "apps/tune/sweep_file.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
@@ -469,7 +470,9 @@ void refuse_to_overwrite(const std::string& file) {
 
 }  // namespace
 
-int init_command(const InitRequest& request) {
+int init_command(const InitRequest& given) {
+  InitRequest request = given;
+  if (request.file.empty()) request.file = request.skill ? "SKILL.md" : "spec.json";
   const bool is_about_program = !request.from.empty();
   if (!is_about_program) {
     for (const auto& [name, is_given] :
@@ -480,13 +483,18 @@ int init_command(const InitRequest& request) {
     }
   }
   const bool is_shown = request.file == "-";
+  if (is_shown && request.json) {
+    throw user_error("--json says which file was written: with standard output leave it out");
+  }
   std::error_code ignored;
   // Before a program is run for nothing.
   if (!is_shown && fs::exists(fs::symlink_status(request.file, ignored))) {
     refuse_to_overwrite(request.file);
   }
   SweepSpec spec;
-  if (is_sweep_file(request.from)) {
+  if (request.skill) {
+    spec.text = skill_text();
+  } else if (is_sweep_file(request.from)) {
     spec = spec_of_file(request);
   } else {
     spec.text = is_about_program ? proposed_spec(request) : std::string(starter);
@@ -497,6 +505,15 @@ int init_command(const InitRequest& request) {
   }
   const auto files = make_posix_file_system();
   if (!files->create_exclusive(request.file, spec.text)) refuse_to_overwrite(request.file);
+  if (request.json) {
+    print_json({{"file", fs::absolute(request.file).lexically_normal().string()},
+                {"not_the_same", spec.losses}});
+    return exit_ok;
+  }
+  if (request.skill) {
+    print("wrote " + request.file + "\n");
+    return exit_ok;
+  }
   const std::string word = shell_word(request.file);
   for (const std::string& loss : spec.losses) print("not the same: " + clean_text(loss) + "\n");
   print("wrote " + request.file + "; edit it, then: tune validate " + word + "; tune preview " +

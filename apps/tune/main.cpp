@@ -21,15 +21,15 @@ int main(int argc, char** argv) {
     return tune::exit_interrupted;
   } catch (const tune::Error& error) {
     tune::complain(error.what());
-    return error.fault() == tune::Fault::user ? 2 : 3;
+    return error.fault() == tune::Fault::user ? tune::exit_bad_input : tune::exit_machine;
   } catch (const std::system_error& error) {
     tune::complain(std::string("the system refuses what is needed, perhaps threads or memory (see "
                                "ulimit -u and ulimit -v): ") +
                    error.what());
-    return 3;
+    return tune::exit_machine;
   } catch (const std::exception& error) {
     // Out of memory, out of threads: whatever no Error was made of.
     tune::complain(error.what());
-    return 3;
+    return tune::exit_machine;
   }
 }

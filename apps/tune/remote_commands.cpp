@@ -74,9 +74,8 @@ std::filesystem::path place_of(const std::string& remote, const std::string& dir
   return std::filesystem::absolute("results/" + name_in(remote));
 }
 
-/// Whether all of it could be taken.
-bool pull_into(const std::string& remote, const std::filesystem::path& place, bool takes_over,
-               double lease_s) {
+Pulled pull_into(const std::string& remote, const std::filesystem::path& place, bool takes_over,
+                 double lease_s) {
   const auto files = make_posix_file_system(Access::owner);
   const Pulled pulled = pull(*files, {.root = remote,
                                       .directory = place,
@@ -85,6 +84,11 @@ bool pull_into(const std::string& remote, const std::filesystem::path& place, bo
                                       .on_wait = seldom(),
                                       .stop = &InterruptsNoted::came()});
   for (const auto& problem : pulled.problems) complain(problem);
+  return pulled;
+}
+
+/// For a driver that goes on from there, or for people.
+void say(const Pulled& pulled, const std::string& remote, const std::filesystem::path& place) {
   const std::string checkpoints = count_of(pulled.checkpoints, "checkpoint") + " (" +
                                   format_bytes(static_cast<double>(pulled.bytes)) + ")";
   const std::string state =
@@ -92,7 +96,10 @@ bool pull_into(const std::string& remote, const std::filesystem::path& place, bo
   complain(pulled.is_whole
                ? "took " + checkpoints + " and " + state
                : "took " + state + "; " + checkpoints + " come from there when they are needed");
-  return pulled.problems.empty();
+}
+
+void take_over(const std::string& remote, const std::filesystem::path& place, double lease_s) {
+  say(pull_into(remote, place, true, lease_s), remote, place);
 }
 
 }  // namespace
@@ -100,7 +107,19 @@ bool pull_into(const std::string& remote, const std::filesystem::path& place, bo
 int pull_command(const RemoteRequest& request) {
   const std::string remote = checked(request.remote);
   const InterruptsNoted noted;
-  return pull_into(remote, place_of(remote, request.directory), false, 60) ? exit_ok : exit_damaged;
+  const auto place = place_of(remote, request.directory);
+  const Pulled pulled = pull_into(remote, place, false, 60);
+  if (request.json) {
+    print_json({{"remote", remote},
+                {"directory", place.string()},
+                {"state_time", pulled.time},
+                {"checkpoints", pulled.checkpoints},
+                {"bytes", pulled.bytes},
+                {"damage", pulled.problems}});
+  } else {
+    say(pulled, remote, place);
+  }
+  return pulled.problems.empty() ? exit_ok : exit_damaged;
 }
 
 namespace {
@@ -130,20 +149,27 @@ int fetch_command(const RemoteRequest& request) {
     throw user_error("--to is the directory of one checkpoint, and there are " +
                      std::to_string(places.size()));
   }
-  if (places.empty()) print("all are here already\n");
+  Json list = Json::array();
+  const auto tell = [&](const std::filesystem::path& place, const std::filesystem::path& to,
+                        bool came, const std::string& sentence) {
+    if (!request.json) print(sentence + "\n");
+    list.push_back({{"checkpoint", place.string()}, {"path", to.string()}, {"came", came}});
+  };
+  if (places.empty() && !request.json) print("all are here already\n");
   for (const auto& place : places) {
     if (!request.to.empty()) {
       const auto to = std::filesystem::absolute(request.to).lexically_normal();
       fetch_copy(*files, place, to);
-      print("a copy of " + place.native() + " is in " + to.native() + "\n");
+      tell(place, to, true, "a copy of " + place.native() + " is in " + to.native());
       continue;
     }
     std::vector<std::string> notices;
     const DirectoryLock lock(*files, paths::lock(place.parent_path().parent_path()),
                              this_process(make_system_clock()->now()), notices);
     const bool came = fetch(*files, place);
-    print(place.native() + (came ? " is back\n" : " is here already\n"));
+    tell(place, place, came, place.native() + (came ? " is back" : " is here already"));
   }
+  if (request.json) print_json({{"fetched", std::move(list)}});
   return exit_ok;
 }
 
@@ -152,8 +178,12 @@ int push_command(const RemoteRequest& request) {
   const std::string path = request.remote.empty() ? "" : checked(request.remote);
   push_experiment(look.grid, {.path = path, .on_wait = seldom()});
   const std::string& used = path.empty() ? look.grid.spec().remote.path : path;
-  print("all of " + look.grid.directory().native() + " is on " +
-        remote_below(used, look.grid.spec().name) + "\n");
+  const std::string remote = remote_below(used, look.grid.spec().name);
+  if (request.json) {
+    print_json({{"directory", look.grid.directory().string()}, {"remote", remote}});
+  } else {
+    print("all of " + look.grid.directory().native() + " is on " + remote + "\n");
+  }
   return exit_ok;
 }
 
@@ -196,7 +226,7 @@ TakenOver take_if_on_remote(const ExperimentSpec& spec, const std::filesystem::p
   if (!is_experiment_there(*files, remote, ScratchDirectory(*files).name())) return {};
   const auto place = std::filesystem::absolute(directory).lexically_normal();
   auto interrupts = std::make_unique<InterruptsNoted>();
-  pull_into(remote, place, true, lease_s);
+  take_over(remote, place, lease_s);
   return {remote, place, std::move(interrupts)};
 }
 
@@ -211,7 +241,7 @@ TakenOver take_from_remote(ResumeRequest& request, SpecSource& changes, double l
   TakenOver taken;
   if (!ExperimentStore::exists(*make_posix_file_system(), place)) {
     auto interrupts = std::make_unique<InterruptsNoted>();
-    pull_into(remote, place, true, lease_s);
+    take_over(remote, place, lease_s);
     taken = {remote, place, std::move(interrupts)};
   }
   const Json spec = ExperimentStore::read_spec(*make_posix_file_system(), place);

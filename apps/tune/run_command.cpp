@@ -10,6 +10,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/status.h"
 #include "apps/tune/trial_fields.h"
 #include "apps/tune/warm_start.h"
 #include "callbacks/callbacks.h"
@@ -50,13 +51,19 @@ RunOptions run_options(const RunStyle& style) {
   options.command_line = style.command_line;
   options.is_interrupted = [] { return InterruptsNoted::came().load(); };
   options.on_wait = [](const std::string& sentence) { complain(sentence); };
-  if (style.progress == "none") {
+  const bool is_quiet = style.progress == "none" || (style.json && style.progress == "auto");
+  if (is_quiet) {
     options.callbacks.push_back(std::make_unique<NoticePrinter>());
     return options;
   }
   ConsoleOptions console;
   if (style.progress == "table") console.style = ConsoleStyle::table;
   if (style.progress == "lines") console.style = ConsoleStyle::lines;
+  if (style.json) {
+    console.style = ConsoleStyle::lines;
+    const auto pump = std::make_shared<OutputPump>(STDERR_FILENO);
+    console.write = [pump](std::string_view text) { pump->write(text); };
+  }
   options.callbacks.push_back(make_console(console));
   return options;
 }
@@ -125,11 +132,52 @@ std::string failures_text(const ResultGrid& results) {
   return text;
 }
 
-int conclude(const RunOutcome& outcome, double wall_s) {
+const char* word_of(LoopEnd::Kind kind) {
+  switch (kind) {
+    case LoopEnd::Kind::finished:
+      return "finished";
+    case LoopEnd::Kind::stopped:
+      return "stopped";
+    case LoopEnd::Kind::raised:
+      return "raised";
+    case LoopEnd::Kind::interrupted:
+      return "interrupted";
+    case LoopEnd::Kind::given_up:
+      return "given_up";
+  }
+  return "";
+}
+
+int exit_code_of(const RunOutcome& outcome) {
+  switch (outcome.end.kind) {
+    case LoopEnd::Kind::interrupted:
+      return exit_interrupted;
+    case LoopEnd::Kind::raised:
+      return exit_raised;
+    case LoopEnd::Kind::given_up:
+      return exit_trials_failed;
+    case LoopEnd::Kind::finished:
+    case LoopEnd::Kind::stopped:
+      break;
+  }
+  if (outcome.results.experiment().count(TrialState::error) > 0) return exit_trials_failed;
+  return outcome.not_on_remote.empty() ? exit_ok : exit_not_on_remote;
+}
+
+/// The same as `tune status` says from now on, and how this session has ended.
+void print_end(const std::filesystem::path& directory, const LoopEnd& end,
+               const std::string& not_on_remote, int exit_code) {
+  print_json({{"end", word_of(end.kind)},
+              {"reason", end.reason},
+              {"exit_code", exit_code},
+              {"not_on_remote", not_on_remote.empty() ? Json() : Json(not_on_remote)},
+              {"status", status_json(look_at(directory))}});
+}
+
+void print_summary(const RunOutcome& outcome, double wall_s) {
   const ResultGrid& results = outcome.results;
   const std::string directory = shell_word(results.directory());
   const bool is_interrupted = outcome.end.kind == LoopEnd::Kind::interrupted;
-  const bool gave_up = outcome.end.kind == LoopEnd::Kind::given_up;
   std::vector<std::pair<std::string, std::string>> lines = {
       {"experiment", results.spec().name + " " + ending(outcome.end)},
       {"trials", title_of(results)},
@@ -162,17 +210,10 @@ int conclude(const RunOutcome& outcome, double wall_s) {
     lines.emplace_back("", "tune best " + directory);
   }
   print_in_passing(STDOUT_FILENO, "\n" + pairs_text(lines));
-  print_in_passing(STDERR_FILENO, failures_text(results));
-  if (!outcome.not_on_remote.empty()) complain(outcome.not_on_remote);
-  if (is_interrupted) return exit_interrupted;
-  if (outcome.end.kind == LoopEnd::Kind::raised) return exit_raised;
-  if (gave_up) return exit_trials_failed;
-  if (results.experiment().count(TrialState::error) > 0) return exit_trials_failed;
-  return outcome.not_on_remote.empty() ? exit_ok : exit_not_on_remote;
 }
 
 template <class Run>
-int run_and_conclude(const std::filesystem::path& directory, const Run& run) {
+int run_and_conclude(const std::filesystem::path& directory, bool json, const Run& run) {
   const auto start = std::chrono::steady_clock::now();
   const RunOutcome outcome = [&] {
     try {
@@ -184,7 +225,15 @@ int run_and_conclude(const std::filesystem::path& directory, const Run& run) {
     }
   }();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  return conclude(outcome, wall.count());
+  const int exit_code = exit_code_of(outcome);
+  if (json) {
+    print_end(outcome.results.directory(), outcome.end, outcome.not_on_remote, exit_code);
+  } else {
+    print_summary(outcome, wall.count());
+  }
+  print_in_passing(STDERR_FILENO, failures_text(outcome.results));
+  if (!outcome.not_on_remote.empty()) complain(outcome.not_on_remote);
+  return exit_code;
 }
 
 ResumeOptions resume_options(const ResumeRequest& request) {
@@ -258,10 +307,14 @@ int resume_existing(const std::filesystem::path& directory, const SpecDocument& 
     options.change = [&spec](ExperimentSpec& changed) { changed = spec; };
   } else if (const Look look = look_at(directory);
              !look.driver && is_finished(look.grid.experiment())) {
-    print(directory.string() + " is finished: " + title_of(look.grid) + "\n");
+    if (style.json) {
+      print_end(directory, {}, "", exit_ok);
+    } else {
+      print(directory.string() + " is finished: " + title_of(look.grid) + "\n");
+    }
     return exit_ok;
   }
-  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), [&] {
+  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), style.json, [&] {
     return resume_experiment(directory, catalogue, run_options(style), options);
   });
 }
@@ -308,7 +361,7 @@ int run_command(const SpecSource& source, const RunStyle& style, const std::stri
                      " to go on with: leave '--resume must' out to start one");
   }
   if (!source.warm_start.empty()) warm_start(*spec, source.warm_start);
-  return run_and_conclude(directory,
+  return run_and_conclude(directory, style.json,
                           [&] { return run_experiment(*spec, catalogue, run_options(style)); });
 }
 
@@ -346,7 +399,7 @@ int resume_command(const ResumeRequest& given, const SpecSource& given_changes,
   if (to_json(before) != to_json(*after)) {
     options.change = [&after](ExperimentSpec& spec) { spec = *after; };
   }
-  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), [&] {
+  return run_and_conclude(std::filesystem::absolute(directory).lexically_normal(), style.json, [&] {
     RunOptions running = run_options(style);
     running.salvage = request.salvage;
     return resume_experiment(directory, catalogue, std::move(running), options);

@@ -104,16 +104,31 @@ void print_preview_json(const ExperimentSpec& spec, const Preview& preview, cons
               {"at_once", preview.at_once}});
 }
 
+Json list_of(const SpecDocument& document, const std::vector<Problem>& problems) {
+  Json list = Json::array();
+  for (const Problem& problem : problems) {
+    list.push_back({{"pointer", problem.pointer}, {"message", to_line(document, problem)}});
+  }
+  return list;
+}
+
 }  // namespace
 
-int validate_command(const SpecSource& source) {
+int validate_command(const SpecSource& source, bool json) {
   const SpecDocument document = assemble_spec(source);
-  const auto spec = check_spec(document, catalogue_with(plugins_of(document)));
+  std::vector<Problem> problems;
+  const auto spec = check_spec(document, catalogue_with(plugins_of(document)), problems);
+  const auto doubts = spec ? doubts_about(*spec) : std::vector<Problem>();
+  if (json) {
+    print_json({{"valid", spec.has_value()},
+                {"problems", list_of(document, problems)},
+                {"notices", list_of(document, doubts)}});
+    return spec ? exit_ok : exit_bad_input;
+  }
+  print_problems(document, problems);
   if (!spec) return exit_bad_input;
   print("valid\n");
-  for (const Problem& doubt : doubts_about(*spec)) {
-    print("notice: " + to_line(document, doubt) + "\n");
-  }
+  for (const Problem& doubt : doubts) print("notice: " + to_line(document, doubt) + "\n");
   return exit_ok;
 }
 

@@ -494,10 +494,16 @@ std::string to_line(const SpecDocument& document, const Problem& problem) {
 
 std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue) {
   std::vector<Problem> problems;
+  auto spec = check_spec(document, catalogue, problems);
+  print_problems(document, problems);
+  return spec;
+}
+
+std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue,
+                                         std::vector<Problem>& problems) {
   const Json json = with_checkpoint_found(document.json, document.base, problems);
   ExperimentSpec spec = parse_spec(json, document.base, catalogue, problems);
   if (problems.empty()) problems = preflight(spec, detect_resources());
-  print_problems(document, problems);
   if (!problems.empty()) return std::nullopt;
   return spec;
 }

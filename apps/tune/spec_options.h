@@ -86,6 +86,10 @@ std::string to_line(const SpecDocument& document, const Problem& problem);
 /// if there are any, those that only this machine has included.
 std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue);
 
+/// The same, with the problems for the caller.
+std::optional<ExperimentSpec> check_spec(const SpecDocument& document, const Catalogue& catalogue,
+                                         std::vector<Problem>& problems);
+
 /// The plugins that it names, absolute.
 std::vector<std::filesystem::path> plugins_of(const SpecDocument& document);
 

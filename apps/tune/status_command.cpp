@@ -10,6 +10,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/status.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/loop/make_policies.h"
@@ -148,45 +149,6 @@ std::optional<std::uint64_t> total_of(const ResultGrid& grid) {
   return problems.empty() ? policies.total_trials(grid.experiment()) : std::nullopt;
 }
 
-Json status_json(const Look& look) {
-  const Experiment& experiment = look.grid.experiment();
-  Json counts = Json::object();
-  for (const auto state : states) counts[to_string(state)] = experiment.count(state);
-  const auto total = total_of(look.grid);
-  const std::string given_up = why_given_up(experiment);
-  Json driver;
-  if (look.driver) {
-    driver = {{"host", look.driver->host},
-              {"pid", look.driver->pid},
-              {"since", look.driver->since},
-              {"seen", look.driver->is_seen},
-              {"last_sign", look.driver->last_sign}};
-  }
-  return {{"name", look.grid.spec().name},
-          {"directory", look.grid.directory().string()},
-          {"trials", look.grid.size()},
-          {"total_trials", total ? Json(*total) : Json()},
-          {"states", counts},
-          {"ended_by", ends_of(experiment)},
-          {"best", best_json(look.grid)},
-          {"front", front_json(look.grid)},
-          {"driver", driver},
-          {"stop_reason", experiment.stop_reason()},
-          {"given_up", given_up.empty() ? Json() : Json(given_up)},
-          {"session_end", experiment.session_end()},
-          {"started", experiment.started()},
-          {"running_s", running_s(look)},
-          {"sessions", experiment.sessions()},
-          {"results", experiment.results()},
-          {"events", experiment.last_event()},
-          {"state_bytes", state_bytes(look.grid.directory())},
-          {"state_cost", state_cost_json(look)},
-          {"checkpoints", checkpoints_json(look)},
-          {"remote", remote_json(look)},
-          {"ran", experiment.ran().empty() ? Json() : Json::parse(experiment.ran())},
-          {"notices", look.notices}};
-}
-
 std::string driver_text(const Look& look) {
   if (look.driver) {
     if (look.driver->pid == 0) return name_of(*look.driver);
@@ -283,6 +245,45 @@ std::string seconds_text(double sum, std::uint64_t count, double largest) {
 }
 
 }  // namespace
+
+Json status_json(const Look& look) {
+  const Experiment& experiment = look.grid.experiment();
+  Json counts = Json::object();
+  for (const auto state : states) counts[to_string(state)] = experiment.count(state);
+  const auto total = total_of(look.grid);
+  const std::string given_up = why_given_up(experiment);
+  Json driver;
+  if (look.driver) {
+    driver = {{"host", look.driver->host},
+              {"pid", look.driver->pid},
+              {"since", look.driver->since},
+              {"seen", look.driver->is_seen},
+              {"last_sign", look.driver->last_sign}};
+  }
+  return {{"name", look.grid.spec().name},
+          {"directory", look.grid.directory().string()},
+          {"trials", look.grid.size()},
+          {"total_trials", total ? Json(*total) : Json()},
+          {"states", counts},
+          {"ended_by", ends_of(experiment)},
+          {"best", best_json(look.grid)},
+          {"front", front_json(look.grid)},
+          {"driver", driver},
+          {"stop_reason", experiment.stop_reason()},
+          {"given_up", given_up.empty() ? Json() : Json(given_up)},
+          {"session_end", experiment.session_end()},
+          {"started", experiment.started()},
+          {"running_s", running_s(look)},
+          {"sessions", experiment.sessions()},
+          {"results", experiment.results()},
+          {"events", experiment.last_event()},
+          {"state_bytes", state_bytes(look.grid.directory())},
+          {"state_cost", state_cost_json(look)},
+          {"checkpoints", checkpoints_json(look)},
+          {"remote", remote_json(look)},
+          {"ran", experiment.ran().empty() ? Json() : Json::parse(experiment.ran())},
+          {"notices", look.notices}};
+}
 
 int status_command(const std::string& directory, bool json) {
   const Look look = look_at(directory);

@@ -24,7 +24,7 @@ target_link_libraries(journal_lines PRIVATE tune_store tune_options)
 if(NOT TUNE_SANITIZE)
   set(in_python preload python_sklearn callback features notebook ported python python_given python_libraries python_restore python_reuse tensorboard)
 endif()
-foreach(name ${in_python} ask blobs check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
+foreach(name ${in_python} ask json json_tasks blobs check cli constraints look meanings objectives one_driver ran failures faults handover init interrupts leaving plain plain_checkpoints
         plain_examples policy protocol remote swift keep_local resume control events
         schedulers simulate texts workers lineage machine snapshot_period)
   add_test(NAME "e2e ${name}" COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.py)
@@ -38,7 +38,7 @@ foreach(name ${in_python} ask blobs check cli constraints look meanings objectiv
   )
 endforeach()
 # They run several of their tests at once, which mostly wait.
-set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e remote" "e2e keep_local" PROPERTIES PROCESSORS 2)
+set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e remote" "e2e keep_local" "e2e json" PROPERTIES PROCESSORS 2)
 if(NOT TUNE_SANITIZE)
   set_tests_properties("e2e tensorboard" PROPERTIES PROCESSORS 2)
 endif()
