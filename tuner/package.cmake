@@ -2,13 +2,27 @@
 # preset release (docs/packaging.md).
 set(tune_data_dir ${CMAKE_INSTALL_DATADIR}/tune)
 install(FILES docs/experiment.schema.json DESTINATION ${tune_data_dir})
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/skill/SKILL.md DESTINATION ${tune_data_dir}/skills/tune)
+# To be given to pip, or to be named in PYTHONPATH: which Python, and which environment, is the user's affair.
+install(DIRECTORY trainable/python DESTINATION ${tune_data_dir}
+        PATTERN __pycache__ EXCLUDE
+        PATTERN ".*_cache" EXCLUDE
+        PATTERN "*.egg-info" EXCLUDE)
+
+# The pages lie to each other as in the sources, so that their links hold.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md AGENTS.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
-install(DIRECTORY apps/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING
+        PATTERN "*.md"
+        PATTERN schemas EXCLUDE)
+install(DIRECTORY apps/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps
         PATTERN CMakeLists.txt EXCLUDE
         PATTERN run EXCLUDE)
-install(FILES tests/trainable/minimal_client.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+foreach(file IN ITEMS tests/trainable/minimal_client.py tests/e2e/example_plugin.cpp)
+  cmake_path(GET file PARENT_PATH folder)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
 
 # As Debian's own packages name the release that they are for: deb12.
 cmake_host_system_information(RESULT system QUERY DISTRIB_INFO)

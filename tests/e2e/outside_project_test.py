@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -63,6 +64,26 @@ class OutsideProject(unittest.TestCase):
         include = self.prefix / "include" / "tune"
         installed = {path.relative_to(include).as_posix() for path in include.rglob("*.h")}
         self.assertEqual(installed, with_their_includes(FACES))
+
+    def test_links_of_the_installed_pages_lead_to_installed_files(self):
+        pages = sorted((self.prefix / "share/doc/tune").rglob("*.md"))
+        self.assertGreater(len(pages), 30)
+        for page in pages:
+            for link in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", page.read_text()):
+                with self.subTest(page=page.name, link=link):
+                    self.assertTrue((page.parent / link).is_file())
+
+    def test_the_installed_package_for_python_finds_the_program_beside_it(self):
+        package = self.prefix / "share/tune/python"
+        ask = "import tune, tune._binary; print(tune.__file__, tune._binary.find_binary())"
+        environment = {**os.environ, "PYTHONPATH": str(package), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment.pop("TUNE_BINARY", None)
+        done = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True)
+        self.assertEqual(done.stdout.split(), [str(package / "tune/__init__.py"), str(self.prefix / "bin/tune")], done.stderr)
+
+    def test_the_skill_is_installed(self):
+        skill = (self.prefix / "share/tune/skills/tune/SKILL.md").read_text()
+        self.assertEqual(run(self.prefix / "bin/tune", "init", "--skill", "-"), skill)
 
     def test_both_targets_build_and_run(self):
         built = self.build("both")

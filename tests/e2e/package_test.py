@@ -43,8 +43,10 @@ class Package(unittest.TestCase):
         for name in ["bin/tune", "share/man/man1/tune.1", "share/man/man1/tune-run.1",
                      "share/bash-completion/completions/tune", "share/zsh/vendor-completions/_tune",
                      "share/tune/experiment.schema.json", "share/doc/tune/docs/protocol.md",
-                     "share/doc/tune/copyright", "share/doc/tune/examples/single_file/main.cpp",
-                     "share/doc/tune/examples/plain/logistic.py", "share/doc/tune/examples/plain/annealing.c", "share/doc/tune/examples/minimal_client.py",
+                     "share/doc/tune/copyright", "share/doc/tune/apps/examples/single_file/main.cpp",
+                     "share/doc/tune/apps/examples/plain/logistic.py", "share/doc/tune/apps/examples/plain/annealing.c",
+                     "share/doc/tune/tests/trainable/minimal_client.py", "share/tune/python/tune/__init__.py",
+                     "share/tune/skills/tune/SKILL.md",
                      "include/tune/tuner/tuner.h", "lib/cmake/tune/tuneConfig.cmake"]:
             self.assertIn(f"usr/{name}", self.files)
 

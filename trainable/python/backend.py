@@ -1,8 +1,9 @@
-"""Builds the wheel: the package and the program `tune`, from a checkout, without a network.
+"""Builds the wheel: the package and the program `tune`, without a network.
 
-The program is ``TUNE_BINARY``, or the release build beside this folder. What it is linked to and
-not every Linux has comes along, in ``lib/tune-driver`` beside its ``bin``, where it looks first
-(apps/tune/CMakeLists.txt). The wheel's tag says how new a Linux must be.
+The program is ``TUNE_BINARY``; in a checkout the release build, in an installation the installed
+one. What it is linked to and not every Linux has comes along, in ``lib/tune-driver`` beside its
+``bin``, where it looks first (apps/tune/CMakeLists.txt). The wheel's tag says how new a Linux must
+be.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _REGULAR = 0o644
 
 def _binary_path() -> Path:
     named = os.environ.get("TUNE_BINARY")
-    path = Path(named) if named else _HERE.parents[1] / "build/release/bin/tune"
+    is_installed = _HERE.match("share/tune/python")
+    own = _HERE.parents[2] / "bin" if is_installed else _HERE.parents[1] / "build/release/bin"
+    path = Path(named) if named else own / "tune"
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no program at {path}: build it (cmake --preset release && "

@@ -18,8 +18,9 @@ _PATIENCE_S = 60
 
 
 def find_binary() -> str:
-    """``TUNE_BINARY``; else what was installed with this package; else `tune` of ``PATH``.
-    FileNotFoundError if there is none, or another program is named so."""
+    """``TUNE_BINARY``; else what was installed with this package, or what this package was
+    installed with (PREFIX/share/tune/python); else `tune` of ``PATH``. FileNotFoundError if there
+    is none, or another program is named so."""
     named = os.environ.get("TUNE_BINARY")
     if named:
         named = shutil.which(named) or named
@@ -38,7 +39,8 @@ def find_binary() -> str:
         path = os.path.join(directory, _INSTALLED)
         if os.access(path, os.X_OK):
             return path
-    for directory in os.get_exec_path():
+    places = [os.path.normpath(os.path.join(own, "..", "..", "..", "bin")), *os.get_exec_path()]
+    for directory in places:
         for name in (_INSTALLED, "tune"):
             path = os.path.join(directory, name)
             if os.path.isabs(path) and _is_ours(path):
