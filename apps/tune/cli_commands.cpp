@@ -25,7 +25,7 @@ CLI::Option* add_json(CLI::App& command, bool& json,
 
 /// Of a command whose answers are JSON in any case, so that programs need not know which.
 void add_json_in_any_case(CLI::App& command, bool& ignored) {
-  add_json(command, ignored, "As JSON lines, as in any case");
+  add_json(command, ignored, "It is JSON in any case");
 }
 
 void add_directory(CLI::App& command, std::string& directory) {

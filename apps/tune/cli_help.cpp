@@ -8,6 +8,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/schemas.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/spec/words_of_others.h"
 
@@ -119,15 +120,16 @@ CommandText completable_text_of(const CLI::App& app) {
     for (const auto& [name, factory] : factories) names.push_back(name);
     return names;
   };
-  const std::map<std::string, std::vector<std::string>> policies = {
+  const std::map<std::string, std::vector<std::string>> values = {
       {"--searcher", names_in(catalogue.searchers)},
       {"--scheduler", names_in(catalogue.schedulers)},
-      {"--callback", names_in(catalogue.callbacks)}};
+      {"--callback", names_in(catalogue.callbacks)},
+      {"COMMAND", schema_names()}};  // of tune schema
   CommandText text = text_of(app);
   for (CommandText& command : text.commands) {
     for (OptionText& option : command.options) {
-      const auto found = policies.find(option.names.front());
-      if (found != policies.end()) option.values = found->second;
+      const auto found = values.find(option.names.front());
+      if (found != values.end()) option.values = found->second;
     }
   }
   return text;

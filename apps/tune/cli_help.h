@@ -13,7 +13,7 @@ namespace tune {
 
 CommandText text_of(const CLI::App& app);
 
-/// The same with the names of policies, which the parser does not know.
+/// The same with the names of policies and schemas, which the parser does not know.
 CommandText completable_text_of(const CLI::App& app);
 
 /// Says what is wrong with the line, or prints the help that was asked for. Returns the exit code.

@@ -73,6 +73,7 @@ class Texts(Case):
         self.assertEqual(self.completed("run", "--scheduler", "pb"), ["pb2", "pbt", "pbt_replay"])
         self.assertLessEqual({"auto", "random", "tpe"}, set(self.completed("run", "--searcher", "")))
         self.assertIn("csv", self.completed("resume", "x", "--callback", ""))
+        self.assertEqual(self.completed("schema", "chec"), ["check", "checkpoint", "checkpoints"])
         for command in self.commands:
             for option in self.completed(command, "--"):
                 for word in self.completed(command, option, ""):
