@@ -43,6 +43,7 @@ std::vector<EventBody> one_of_each() {
       SessionStarted{"host \"a\"", 12, "0.1"},
       TrialAdded{TrialId{1}, R"({"config":{"x":"}"},"y":[1,2]})", "x=\xc3\xa4", "/a b"},
       AttemptStarted{TrialId{1}, 2, 3, {0, 5}},
+      AttemptStarted{TrialId{1}, 3, 0, {0, 1}, {}, false, "GPU-4f,GPU-7e"},
       ProcessStarted{TrialId{1}, 2, 4711, 123456789012},
       ResultReported{TrialId{1}, 2, a_result(), {Action::stop, true, true}},
       CheckpointCommitted{TrialId{1}, checkpoint},

@@ -191,6 +191,26 @@ TEST_CASE("The end of the last session is known until the next one begins", "[ex
   CHECK(story.experiment.session_end().empty());
 }
 
+TEST_CASE("A trial knows where its last attempt ran, and with which gpus, over a snapshot too",
+          "[experiment]") {
+  Story story;
+  story.then(SessionStarted{"pine", 1, "1"}).add();
+  CHECK(std::string_view(story.trial().host).empty());
+  story.then(AttemptStarted{TrialId{0}, 1, 0, {0, 1}});
+  CHECK(*story.trial().gpus == "0,1");
+  story.end(Outcome::interrupted).then(SessionStarted{"oak", 1, "1"});
+  CHECK(story.trial().host == "pine");
+  story.then(AttemptStarted{TrialId{0}, 2, 0, {3}, {}, false, "GPU-4f"});
+  std::string line;
+  story.experiment.append_trial(line, TrialId{0});
+  Experiment read;
+  read.load_trial(line);
+  for (const Trial* const trial : {&story.trial(), &read.trials().front()}) {
+    CHECK(trial->host == "oak");
+    CHECK(*trial->gpus == "GPU-4f");
+  }
+}
+
 TEST_CASE("Records that contradict the state are refused", "[experiment]") {
   Story story;
   story.add();

@@ -57,6 +57,7 @@ void write(std::string& out, const AttemptStarted& event) {
   put_trial_if(out, "donor", event.donor);
   if (!event.gpus.empty()) put_numbers(out, "gpus", event.gpus);
   append_member_if(out, "saves_itself", event.saves_itself);
+  append_member_if(out, "devices", event.devices);
 }
 void write(std::string& out, const ProcessStarted& event) {
   put_trial(out, event.trial);
@@ -255,8 +256,9 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
                       f.text_if("start_checkpoint"), f.flag("by_hand")};
   }
   if (type == "attempt") {
-    return AttemptStarted{f.trial(),          f.attempt(),         f.small("checkpoint", 0),
-                          f.integers("gpus"), f.trial_if("donor"), f.flag("saves_itself")};
+    return AttemptStarted{f.trial(),           f.attempt(),         f.small("checkpoint", 0),
+                          f.integers("gpus"),  f.trial_if("donor"), f.flag("saves_itself"),
+                          f.text_if("devices")};
   }
   if (type == "process") {
     return ProcessStarted{f.trial(), f.attempt(), f.integer("pid"),

@@ -46,6 +46,8 @@ struct AttemptStarted {
   std::vector<int> gpus;  ///< devices it holds
   std::optional<TrialId> donor = {};  ///< `checkpoint` is one of this trial's
   bool saves_itself = false;  ///< no result's decision says of which results there are checkpoints
+  /// What its CUDA_VISIBLE_DEVICES says, where that is not the numbers in `gpus`.
+  std::string devices = {};
 };
 
 /// The attempt's process runs: who to end if the driver dies.

@@ -221,6 +221,8 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
     set_donor(trial, DonorCheckpoint{*event.donor, event.checkpoint, trial.donor->attempt});
   }
   if (trial.started == 0) trial.started = time;
+  trial.host = kept_name(host_);
+  trial.gpus = event.devices.empty() ? numbers_of(event.gpus) : event.devices;
 }
 
 /// The trial goes back to the checkpoint, or to the start.

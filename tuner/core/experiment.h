@@ -159,7 +159,7 @@ class Experiment {
   void rewind_summaries(Trial& trial, TrialId owner, const Checkpoint* checkpoint);
   static void drop_recent(std::vector<MetricSummary>& summaries, std::vector<RecentValues>& recent);
   /// The same name, kept here.
-  const std::string& metric_name(std::string_view name);
+  const std::string& kept_name(std::string_view name);
   std::size_t position_of(const Trial& trial, std::string_view metric, std::size_t hint);
   /// Puts it into the queue or the count of its state; `place`: in a queue.
   void take_its_place(const Trial& trial, std::uint64_t place);
@@ -191,7 +191,8 @@ class Experiment {
   void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
   Trials trials_;
-  std::unordered_set<std::string, TextHash, std::equal_to<>> metric_names_;
+  /// Of metrics, and of hosts.
+  std::unordered_set<std::string, TextHash, std::equal_to<>> names_;
   /// Of running trials with many metrics: where in its summaries each is, once that was asked for.
   std::map<TrialId, std::unordered_map<std::string_view, std::size_t>> positions_;
   TextShapes shapes_;

@@ -253,6 +253,8 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "episodes", trial.episodes_total);
   append_member_if(out, "started", trial.started);
   append_member_if(out, "ended", trial.ended);
+  append_member_if(out, "host", std::string(std::string_view(trial.host)));
+  append_member_if(out, "gpus", *trial.gpus);
   // Absent: as its iteration.
   if (trial.counted_iteration != trial.iteration) {
     append_member(out, "counted", trial.counted_iteration);
@@ -328,6 +330,8 @@ void Experiment::load_trial(std::string_view text) {
   trial.episodes_total = fields.number_if("episodes");
   trial.started = fields.number_if("started").value_or(0);
   trial.ended = fields.number_if("ended").value_or(0);
+  if (fields.has("host")) trial.host = kept_name(fields.text("host"));
+  trial.gpus = fields.text_if("gpus");
   trial.counted_iteration = fields.integer("counted", trial.iteration);
   trial.end_iteration = fields.integer("end_iteration", 0);
   trial.saves_itself = fields.small("saves_itself", 0) != 0;
@@ -337,7 +341,7 @@ void Experiment::load_trial(std::string_view text) {
     summaries.reserve(list->size());
     for (const auto element : *list) {
       const std::string_view name = parse_summary(element, summaries, recent);
-      summaries.back().name = metric_name(name);
+      summaries.back().name = kept_name(name);
     }
     // Of all or of none.
     if (!recent.empty() && recent.size() != summaries.size()) broken("summaries");

@@ -41,6 +41,12 @@ void give_back(double& used, double amount) {
 
 }  // namespace
 
+std::string numbers_of(const std::vector<int>& gpus) {
+  std::string text;
+  for (const int gpu : gpus) text += (text.empty() ? "" : ",") + std::to_string(gpu);
+  return text;
+}
+
 std::string text_of_resources(const Resources& resources) {
   constexpr double many = 1e15;
   std::string text = "{";

@@ -16,6 +16,9 @@ using Resources = std::map<std::string, double>;
 std::string text_of_resources(const Resources& resources);
 Resources resources_from_text(std::string_view text);
 
+/// "0,1".
+std::string numbers_of(const std::vector<int>& gpus);
+
 /// What a running trial holds.
 struct Allocation {
   Resources amounts;

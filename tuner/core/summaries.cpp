@@ -44,7 +44,7 @@ void Experiment::take_in(Trial& trial, const Metrics& metrics) {
     const std::size_t i = position_of(trial, metric.name, next);
     if (i == trial.summaries.size()) {
       if (i >= most_summaries || is_drivers_column(metric.name)) continue;
-      trial.summaries.push_back({.name = metric_name(metric.name)});
+      trial.summaries.push_back({.name = kept_name(metric.name)});
       const auto wide = positions_.find(trial.id);
       if (wide != positions_.end()) wide->second.emplace(trial.summaries.back().name, i);
     }
@@ -75,9 +75,9 @@ std::size_t Experiment::position_of(const Trial& trial, std::string_view metric,
   return found != positions.end() ? found->second : summaries.size();
 }
 
-const std::string& Experiment::metric_name(std::string_view name) {
-  const auto known = metric_names_.find(name);
-  return known != metric_names_.end() ? *known : *metric_names_.emplace(name).first;
+const std::string& Experiment::kept_name(std::string_view name) {
+  const auto known = names_.find(name);
+  return known != names_.end() ? *known : *names_.emplace(name).first;
 }
 
 /// Its averages instead of the values that they are of, which take most of the room.

@@ -177,6 +177,8 @@ struct Trial {
   std::optional<double> episodes_total;
   Seconds started = 0;       ///< Unix time of the first attempt; 0: never started
   Seconds ended = 0;         ///< Unix time of the end; 0: not yet
+  KeptText host;             ///< where its last attempt ran; empty: it never started, or not known
+  Rare<std::string> gpus;    ///< that this attempt had, by name: "0,1"
   CompactText last_metrics;  ///< JSON text of the last result's metrics; empty: none yet
 
   std::vector<MetricSummary> summaries;  ///< in the order the metrics first appeared

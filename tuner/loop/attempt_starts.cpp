@@ -153,10 +153,12 @@ void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
   const int number = chosen.attempt + 1;
   const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
   const auto before = chosen.donor;
+  const Allocation& allocation = conversation.allocation();
+  const std::string devices = visible_devices(launch_, allocation);
   ledger_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
-                                conversation.allocation().gpus,
-                                owner == id ? std::nullopt : std::optional(owner),
-                                spec_.plain && spec_.plain->checkpoints.has_value()});
+                                allocation.gpus, owner == id ? std::nullopt : std::optional(owner),
+                                spec_.plain && spec_.plain->checkpoints.has_value(),
+                                devices == numbers_of(allocation.gpus) ? "" : devices});
   saver_.release(id, before);
   conversation.trial = id;
   Attempt& attempt = attempts_[id];

@@ -74,6 +74,14 @@ void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, int rank, int worl
 
 }  // namespace
 
+std::string visible_devices(const LaunchContext& context, const Allocation& allocation) {
+  std::string visible;
+  for (const std::string& device : devices(context, allocation)) {
+    visible += (visible.empty() ? "" : ",") + device;
+  }
+  return visible;
+}
+
 LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
                        int attempt, const Allocation& allocation,
                        const std::filesystem::path& work) {
@@ -112,11 +120,7 @@ LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context,
   if (!threads.empty() && !is_told) add(threads_variable, threads);
   // Without gpus on the machine the variable stays as the user has it.
   if (!context.gpu_names.empty()) {
-    std::string visible;
-    for (const std::string& device : devices(context, allocation)) {
-      visible += (visible.empty() ? "" : ",") + device;
-    }
-    add_own("CUDA_VISIBLE_DEVICES", visible);
+    add_own("CUDA_VISIBLE_DEVICES", visible_devices(context, allocation));
   }
   if (const auto words = interpreter_words(spec.command)) {
     launch.preload = Preload{.modules = spec.preload,

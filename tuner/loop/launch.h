@@ -26,6 +26,9 @@ struct LaunchContext {
   bool sets_threads = false;
 };
 
+/// What CUDA_VISIBLE_DEVICES says: the names of the devices, with commas between them.
+std::string visible_devices(const LaunchContext& context, const Allocation& allocation);
+
 /// `work`: the trial's working directory.
 LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
                        int attempt, const Allocation& allocation,
