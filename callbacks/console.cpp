@@ -168,11 +168,14 @@ void Console::take_in_all(const Experiment& experiment) {
       take_in(trial, summary->last == value ? trial.iteration : 0, value);
     }
   }
-  if (best_ && best_->iteration == 0) {
+  if (best_) {
     const auto file = info_.directory / best_->trial / "result.json";
     std::error_code unknown;
     if (std::filesystem::file_size(file, unknown) <= most_read_bytes && !unknown) {
-      best_->iteration = iteration_of(file, objective_->metric, best_->value).value_or(0);
+      const Trial& trial = experiment.trial(*parse_trial_id(best_->trial));
+      const auto begin = first_iteration(experiment, present_stretch(trial));
+      best_->iteration =
+          iteration_of(file, objective_->metric, best_->value, begin).value_or(best_->iteration);
     }
   }
 }

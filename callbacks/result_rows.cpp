@@ -23,11 +23,13 @@ void read_result_rows(const std::filesystem::path& file,
 }
 
 std::optional<std::int64_t> iteration_of(const std::filesystem::path& file,
-                                         const std::string& metric, double value) {
+                                         const std::string& metric, double value,
+                                         std::int64_t after) {
   std::optional<std::int64_t> iteration;
   read_result_rows(file, [&](const Metrics& row) {
+    if (iteration || row.find(metric) != value) return;
     const auto at = row.find("training_iteration");
-    if (at && row.find(metric) == value) iteration = static_cast<std::int64_t>(*at);
+    if (at && *at > static_cast<double>(after)) iteration = static_cast<std::int64_t>(*at);
   });
   return iteration;
 }

@@ -16,9 +16,10 @@ namespace tune {
 void read_result_rows(const std::filesystem::path& file,
                       const std::function<void(const Metrics&)>& use);
 
-/// The training_iteration of the last row in which `metric` has this value; nothing if there is
-/// none.
+/// The training_iteration of the first row, of those after iteration `after`, in which `metric` has
+/// this value; nothing if there is none.
 std::optional<std::int64_t> iteration_of(const std::filesystem::path& file,
-                                         const std::string& metric, double value);
+                                         const std::string& metric, double value,
+                                         std::int64_t after);
 
 }  // namespace tune

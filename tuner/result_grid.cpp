@@ -168,21 +168,23 @@ void ResultGrid::settle() const {
   }
 }
 
-void ResultGrid::settle(TrialId id) const {
-  const Trial& trial = experiment_.trial(id);
-  const auto file = paths::trial(directory_, id) / "result.json";
+void ResultGrid::each_row(const Trial& trial,
+                          const std::function<void(const Metrics&)>& use) const {
   const auto begin = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
   const auto end = static_cast<double>(trial.iteration);
-  const auto each_row = [&](const Experiment::UseResult& use) {
-    read_result_rows(file, [&](const Metrics& row) {
-      const auto iteration = row.find("training_iteration");
-      if (iteration && *iteration > begin && *iteration <= end) use(row);
-    });
-  };
+  read_result_rows(paths::trial(directory_, trial.id) / "result.json", [&](const Metrics& row) {
+    const auto iteration = row.find("training_iteration");
+    if (iteration && *iteration > begin && *iteration <= end) use(row);
+  });
+}
+
+void ResultGrid::settle(TrialId id) const {
+  const Trial& trial = experiment_.trial(id);
+  const auto rows = [&](const Experiment::UseResult& use) { each_row(trial, use); };
   // A file that lacks rows knows no more than memory does.
   std::optional<double> last;
-  each_row([&](const Metrics& row) { last = row.find("training_iteration"); });
-  if (last == end) experiment_.summarise_anew(id, each_row);
+  rows([&](const Metrics& row) { last = row.find("training_iteration"); });
+  if (last == static_cast<double>(trial.iteration)) experiment_.summarise_anew(id, rows);
 }
 
 std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
@@ -192,18 +194,19 @@ std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
   };
   const double best = value(Scope::all);
   if (std::isnan(best)) return std::nullopt;
+  const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
+  const auto file = paths::trial(directory_, trial.id) / "result.json";
+  if (const auto first = iteration_of(file, objective.metric, best, begin)) return first;
   // The last result need not have it.
   if (value(Scope::last) == best && !trial.last_metrics.text().empty() &&
       parse_metrics(trial.last_metrics.text()).find(objective.metric) == best) {
     return trial.iteration;
   }
-  if (spec_.checkpoint_config.checkpoint_score_attribute == objective.metric) {
-    const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
-    for (auto each = trial.checkpoints.rbegin(); each != trial.checkpoints.rend(); ++each) {
-      if (each->score == best && each->iteration > begin) return each->iteration;
-    }
+  if (spec_.checkpoint_config.checkpoint_score_attribute != objective.metric) return std::nullopt;
+  for (const Checkpoint& each : trial.checkpoints) {
+    if (each.score == best && each.iteration > begin) return each.iteration;
   }
-  return iteration_of(paths::trial(directory_, trial.id) / "result.json", objective.metric, best);
+  return std::nullopt;
 }
 
 void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) const {
@@ -215,7 +218,7 @@ void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) c
     return;
   }
   const auto wanted = static_cast<double>(*result.best_iteration);
-  read_result_rows(result.path / "result.json", [&](const Metrics& row) {
+  each_row(trial, [&](const Metrics& row) {
     if (row.find("training_iteration") != wanted) return;
     result.best_metrics = reported_in(row.text);
     result.best_metrics["training_iteration"] = *result.best_iteration;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -84,8 +85,9 @@ class ResultGrid {
   std::vector<TrialId> best_trials(const Objective& objective, Scope scope, std::size_t n) const;
   /// Fills in `best_metrics` and `best_iteration`.
   void add_best_row(TrialResult& result, const Objective& objective) const;
-  /// Of which iteration the best of all results of the trial is, by its last result, its
-  /// checkpoints' scores and its result.json; nothing if none of them has it.
+  /// Of which iteration the best of all results of the trial is, the first of equal ones: by its
+  /// result.json, and what is not there by its last result and its checkpoints' scores. Nothing if
+  /// none of them has it.
   std::optional<std::int64_t> best_iteration(const Trial& trial, const Objective& objective) const;
 
   /// By the experiment's own metrics.
@@ -95,6 +97,10 @@ class ResultGrid {
   bool is_feasible(const Trial& trial) const;
   /// If no trial with a result does: that, as a sentence with the one that comes nearest.
   std::optional<std::string> none_feasible() const;
+
+  /// The rows of the trial's result.json that count: what it has reported since it last became a
+  /// copy of another one, and not what a restore has taken back.
+  void each_row(const Trial& trial, const std::function<void(const Metrics&)>& use) const;
 
   /// Makes good what trials have come to, by their result.json, where memory alone does not know
   /// (Trial::summaries_in_doubt). What is asked for the best does so itself.

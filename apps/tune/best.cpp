@@ -51,6 +51,9 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   if (attribute && !std::isnan(checkpoint->score)) {
     text += ", " + *attribute + " " + format_metric(checkpoint->score);
   }
+  if (is_of_best && best && checkpoint->iteration != *best) {
+    text += ", as good as iteration " + std::to_string(*best);
+  }
   if (!is_of_best) {
     text += best ? "; the best result is of iteration " + std::to_string(*best)
                  : "; this is not the best result";
