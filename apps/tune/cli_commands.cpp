@@ -360,9 +360,14 @@ void add_list(CLI::App& app, Line& line) {
                   "  tune ls results/digits --sort accuracy --desc --limit 10\n"
                   "  tune ls results/digits --filter 'accuracy > 0.9 && optimizer == \"adam\"'\n"
                   "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
+                  "  tune ls results/digits --columns trial_id,best,best_iteration,gpus,started\n"
+                  "  tune ls results/digits results/more --sort best\n"
+                  "  tune ls results/digits --over seed\n"
                   "  tune ls results/digits --csv > trials.csv\n");
   ListRequest& request = line.list;
-  add_directory(*list, request.directory);
+  list->add_option("DIR", request.directories,
+                   "The experiment's directory; the trials of several are one table")
+      ->required();
   list->add_option("--sort", request.sort, "Metric, config value or field to sort by")
       ->type_name("NAME");
   list->add_flag("--desc", request.descending, "Largest first");
@@ -375,6 +380,12 @@ void add_list(CLI::App& app, Line& line) {
       ->allow_extra_args(false)
       ->type_name("STATE,...");
   list->add_option("--columns", request.columns, "What to show of each trial")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  list->add_option("--over", request.over,
+                   "One row for all trials whose configs differ in these hyperparameters alone "
+                   "(seeds, folds): how many, mean, standard deviation")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
@@ -399,6 +410,45 @@ void add_metric(CLI::App& command, Request& request) {
       ->default_str(request.scope.empty() ? "all; of several metrics last" : request.scope);
 }
 
+void add_compare(CLI::App& app, Line& line) {
+  CompareRequest& request = line.compare;
+  CLI::App* const compare = add_command(app, "compare", "Show how trials differ, side by side",
+                                        "  tune compare results/digits 3 7\n"
+                                        "  tune compare results/digits:3 results/more:7 --json\n");
+  compare
+      ->add_option("DIR", request.words,
+                   "An experiment's directory, and trials of it: DIR 3 7, or DIR:3 OTHER:7")
+      ->required();
+  compare->add_option("--metric", request.metric, "Instead of the experiment's own")
+      ->type_name("NAME");
+  compare->add_option("--mode", request.mode, "Which values are better")->type_name("min|max");
+  compare->add_flag("--all", request.all, "Also hyperparameters that are equal");
+  add_json(*compare, request.json);
+}
+
+void add_note(CLI::App& app, Line& line) {
+  NoteRequest& request = line.note;
+  CLI::App* const note =
+      add_command(app, "note", "Write a note about a trial, or give it tags",
+                  "  tune note results/digits 3 \"loss jumps at 40, but comes back\"\n"
+                  "  tune note results/digits 3 --tag good,final\n"
+                  "  tune note results/digits 3 --untag final\n"
+                  "  tune ls results/digits --filter 'tags == \"good\"'\n");
+  add_directory(*note, request.directory);
+  add_trial(*note, request.trial, "Which one: 3 or trial_00003")->required();
+  note->add_option("TEXT", request.text, "A note to add; without any, what there is is printed");
+  const auto add_tags = [&](const char* name, std::vector<std::string>& tags, const char* what) {
+    note->add_option(name, tags, what)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("TAG,...");
+  };
+  add_tags("--tag", request.tags, "Tags to give it");
+  add_tags("--untag", request.removed_tags, "Tags to take away");
+  note->add_flag("--clear", request.clear, "Remove the notes that there are");
+  add_json(*note, request.json);
+}
+
 void add_look_commands(CLI::App& app, Line& line) {
   CLI::App* const status = add_command(app, "status", "Show how an experiment is doing",
                                        "  tune status results/digits\n"
@@ -414,6 +464,9 @@ void add_look_commands(CLI::App& app, Line& line) {
   add_directory(*show, line.show.directory);
   add_trial(*show, line.show.trial, "Which one: 3 or trial_00003")->required();
   add_json(*show, line.show.json);
+
+  add_compare(app, line);
+  add_note(app, line);
 
   CLI::App* const logs = add_command(app, "logs", "Print what a trial's program prints",
                                      "  tune logs results/digits 3\n"
@@ -445,13 +498,17 @@ void add_look_commands(CLI::App& app, Line& line) {
                   "  tune best results/digits\n"
                   "  tune best results/digits --metric loss --mode min --scope last\n"
                   "  tune best results/digits -n 5\n"
+                  "  tune best results/digits --over-time\n"
                   "  cp -r \"$(tune best results/digits --json | jq -r "
                   "'.best_checkpoints[0].path')\" model\n");
   add_directory(*best, line.best.directory);
   add_metric(*best, line.best);
-  best->add_option("-n", line.best.count, "List the K best trials")
-      ->type_name("K")
-      ->check(above_zero());
+  CLI::Option* const count = best->add_option("-n", line.best.count, "List the K best trials")
+                                 ->type_name("K")
+                                 ->check(above_zero());
+  best->add_flag("--over-time", line.best.over_time,
+                 "List the moments at which there was a better one")
+      ->excludes(count);
   best->add_flag("--json", line.best.json,
                  "As a JSON object, or a list with -n and of several metrics");
 
@@ -611,12 +668,15 @@ void add_export(CLI::App& app, Line& line) {
   CLI::App* const command =
       add_command(app, "export", "Write the learning curves of an experiment, for tune simulate",
                   "  tune export results/digits --curves curves.csv\n"
+                  "  tune export results/population --curves curves.csv --lineage\n"
                   "  tune export results/digits --curves - | head\n");
-  add_directory(*command, line.directory);
-  command->add_option("--curves", line.curves_file, "The CSV file to write; -: standard output")
+  add_directory(*command, line.exported.directory);
+  command->add_option("--curves", line.exported.curves, "The CSV file to write; -: standard output")
       ->type_name("FILE")
       ->required();
-  add_json(*command, line.json, "What was written, as one JSON object");
+  command->add_flag("--lineage", line.exported.lineage,
+                    "Of clones, what their models went through, over all whose copies they are");
+  add_json(*command, line.exported.json, "What was written, as one JSON object");
 }
 
 void add_control_commands(CLI::App& app, Line& line) {

@@ -100,12 +100,13 @@ int check_command(const SpecSource& source, const CheckRequest& request);
 int status_command(const std::string& directory, bool json);
 
 struct ListRequest {
-  std::string directory;
-  std::string sort;  ///< empty: by trial
+  std::vector<std::string> directories;  ///< not empty
+  std::string sort;                      ///< empty: by trial
   bool descending = false;
   std::string filter;                ///< an expression; empty: none
   std::vector<std::string> states;   ///< empty: all
   std::vector<std::string> columns;  ///< empty: a good choice
+  std::vector<std::string> over;     ///< configs that differ in these alone are one row
   std::uint64_t limit = 0;           ///< 0: none
   bool json = false;
   bool csv = false;
@@ -119,6 +120,27 @@ struct ShowRequest {
 };
 /// All there is about one trial.
 int show_command(const ShowRequest& request);
+
+struct NoteRequest {
+  std::string directory;
+  std::string trial;
+  std::string text;  ///< a note to add; empty: none
+  std::vector<std::string> tags, removed_tags;
+  bool clear = false;  ///< the notes that were there before
+  bool json = false;
+};
+/// Adds a note or tags to a trial, or takes them away, and prints what it has then.
+int note_command(const NoteRequest& request);
+
+struct CompareRequest {
+  std::vector<std::string> words;  ///< directories, each with trials behind it: DIR 3 7 OTHER:5
+  std::string metric;              ///< empty: the first experiment's own
+  std::string mode;
+  bool all = false;  ///< also hyperparameters that are equal
+  bool json = false;
+};
+/// How trials differ: configs, ends, values, curves.
+int compare_command(const CompareRequest& request);
 
 struct LogsRequest {
   std::string directory;
@@ -144,6 +166,7 @@ struct BestRequest {
   std::string mode;
   std::string scope;  ///< empty: the best of all results; of several metrics the last
   std::optional<std::int64_t> count = {};  ///< a list of so many trials; none: the best one
+  bool over_time = false;                  ///< each time that there was a better one
   bool json = false;
 };
 int best_command(const BestRequest& request);
@@ -198,9 +221,14 @@ struct SimulateRequest {
 /// Compares schedulers on curves. In `source`, --scheduler and --time-budget-s may be lists.
 int simulate_command(SpecSource source, const SimulateRequest& request);
 
-/// Writes the experiment's learning curves to `file`, "-": standard output; never over a file that
-/// exists.
-int export_command(const std::string& directory, const std::string& file, bool json);
+struct ExportRequest {
+  std::string directory;
+  std::string curves;  ///< file to write, "-": standard output; never over a file that exists
+  bool json = false;
+  bool lineage = false;  ///< of clones: what their models went through
+};
+/// Writes the experiment's learning curves.
+int export_command(const ExportRequest& request);
 
 struct AskRequest {
   std::string directory;

@@ -12,8 +12,6 @@ namespace tune {
 
 namespace {
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 using Cells = std::vector<std::pair<const char*, Json>>;
 
 /// In the order of the CSV's columns.

@@ -34,10 +34,12 @@ int carry_out(const std::string& name, Line& line) {
     line.init.arguments = line.spec.command;
     return init_command(line.init);
   }
-  if (name == "export") return export_command(line.directory, line.curves_file, line.json);
+  if (name == "export") return export_command(line.exported);
   if (name == "schema") return schema_command(line.schema_of);
   if (name == "status") return status_command(line.directory, line.json);
   if (name == "ls") return list_command(line.list);
+  if (name == "compare") return compare_command(line.compare);
+  if (name == "note") return note_command(line.note);
   if (name == "show") return show_command(line.show);
   if (name == "logs") return logs_command(line.logs);
   if (name == "events") return events_command(line.events);

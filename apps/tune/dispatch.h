@@ -14,6 +14,9 @@ struct Line {
   ResumeRequest resume;
   RemoteRequest remote;
   ListRequest list;
+  CompareRequest compare;
+  NoteRequest note;
+  ExportRequest exported;
   BestRequest best;
   CheckpointsRequest checkpoints;
   DiffRequest diff;
@@ -30,7 +33,6 @@ struct Line {
   std::string resume_mode = "never";
   std::string directory;
   InitRequest init;
-  std::string curves_file;
   bool json = false;
   std::vector<std::string> schema_of;  ///< words of a command
 };

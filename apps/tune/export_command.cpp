@@ -8,12 +8,14 @@
 #include <set>
 
 #include "apps/tune/commands.h"
+#include "apps/tune/event_replay.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "callbacks/csv_text.h"
 #include "callbacks/file_writer.h"
 #include "callbacks/result_text.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
@@ -36,6 +38,16 @@ bool is_curve_value(const std::string& name) {
   return (is_count || !is_driver_field(name)) && !name.starts_with(curve_config_prefix);
 }
 
+void add_point(Points& points, const Result& result) {
+  // What came after the checkpoint that an attempt went back to does not count.
+  points.erase(points.lower_bound(result.training_iteration), points.end());
+  Point& point = points[result.training_iteration];
+  for (const auto& metric : result.metrics.numbers) point[metric.name] = metric.value;
+  if (result.timesteps_total) point["timesteps_total"] = *result.timesteps_total;
+  if (result.episodes_total) point["episodes_total"] = *result.episodes_total;
+  point[curve_total_column] = result.time_total_s;
+}
+
 /// The results in the journal. After a compaction the early ones are in result.json alone.
 class JournalCurves final : public ExperimentReader {
  public:
@@ -51,15 +63,7 @@ class JournalCurves final : public ExperimentReader {
   }
   void on_event(Event&& event) override {
     if (const auto* const reported = std::get_if<ResultReported>(&event.body)) {
-      Points& points = by_trial[reported->trial];
-      const Result& result = reported->result;
-      // What came after the checkpoint that an attempt went back to does not count.
-      points.erase(points.lower_bound(result.training_iteration), points.end());
-      Point& point = points[result.training_iteration];
-      for (const auto& metric : result.metrics.numbers) point[metric.name] = metric.value;
-      if (result.timesteps_total) point["timesteps_total"] = *result.timesteps_total;
-      if (result.episodes_total) point["episodes_total"] = *result.episodes_total;
-      point[curve_total_column] = result.time_total_s;
+      add_point(by_trial[reported->trial], reported->result);
     }
     ExperimentReader::on_event(std::move(event));
   }
@@ -126,11 +130,20 @@ void flatten_config(const std::string& name, const Json& value,
   cells[name] = std::move(cell);
 }
 
-struct Exported {
-  std::string trial;
+/// What a trial has reported under one config.
+struct Stage {
+  std::string trial;  ///< as which it was then
   std::map<std::string, std::string> config;
   Points points;
 };
+
+struct Exported {
+  std::string trial;
+  std::vector<Stage> stages;  ///< oldest first; one, unless it is of a clone's lineage
+};
+
+/// Why trials are left out, and which.
+using LeftOut = std::map<std::string, std::vector<std::string>>;
 
 /// All that a trial has which somebody else has run: one result.
 Point last_point(const Trial& trial) {
@@ -144,7 +157,67 @@ Point last_point(const Trial& trial) {
   return point;
 }
 
-std::vector<Exported> read_exported(const std::filesystem::path& directory) {
+std::map<std::string, std::string> config_cells(const std::string& config) {
+  std::map<std::string, std::string> cells;
+  flatten_config("", Json::parse(config), cells);
+  if (cells.contains("")) cells.clear();  // an empty config
+  return cells;
+}
+
+/// The results of one trial under one config. Error if they are nowhere, or cannot be read.
+Points points_of(const Trial& trial, const std::filesystem::path& directory, bool is_told,
+                 JournalCurves& journal) {
+  const auto file = paths::trial(directory, trial.id) / "result.json";
+  if (auto points = read_result_logs(file)) return std::move(*points);
+  if (is_told) return {{trial.iteration, last_point(trial)}};
+  if (journal.is_whole) return std::move(journal.by_trial[trial.id]);
+  throw machine_error(
+      "their results are nowhere any more: there is no result.json, and the "
+      "journal has been compacted");
+}
+
+/// What the models of all trials went through, from the events.
+class Lineages {
+ public:
+  explicit Lineages(const std::filesystem::path& directory)
+      : missing_(replay_events(directory, experiment_, [this](const Event& event) {
+          const auto* const reported = std::get_if<ResultReported>(&event.body);
+          if (reported != nullptr) take(*reported);
+        })) {}
+
+  /// Error if not all of it is known any more.
+  std::vector<Stage> stages_of(TrialId id) const {
+    if (missing_ > 0) {
+      throw user_error(
+          "what their models went through is not known any more: history.jsonl lacks " +
+          count_of(missing_, "event"));
+    }
+    std::vector<Stage> stages;
+    for (const ScheduleStep& step : schedule_of(experiment_, id)) {
+      Stage& stage = stages.emplace_back();
+      stage.trial = to_string(step.stretch.trial);
+      stage.config = config_cells(config_of(experiment_, step.stretch));
+      const auto found = points_.find({step.stretch.trial, step.stretch.number});
+      if (found == points_.end()) continue;
+      const Points& all = found->second;
+      stage.points.insert(all.upper_bound(step.from), all.upper_bound(step.to));
+    }
+    return stages;
+  }
+
+ private:
+  void take(const ResultReported& reported) {
+    const Stretch stretch = present_stretch(experiment_.trial(reported.trial));
+    add_point(points_[{stretch.trial, stretch.number}], reported.result);
+  }
+
+  std::map<std::pair<TrialId, std::size_t>, Points> points_;  ///< by stretch
+  Experiment experiment_;
+  std::uint64_t missing_ = 0;
+};
+
+std::vector<Exported> read_exported(const std::filesystem::path& directory, bool by_lineage,
+                                    LeftOut& left_out) {
   require_experiment(directory);
   Experiment experiment;
   JournalCurves journal(experiment);
@@ -153,34 +226,31 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory) {
   std::vector<Problem> ignored;
   const bool is_told = tune::is_told(parse_recorded_spec(
       ExperimentStore::read_spec(*make_posix_file_system(), directory), Catalogue{}, ignored));
+  std::optional<Lineages> lineages;
   std::vector<Exported> exported;
   for (const Trial& trial : experiment.trials()) {
     if (trial.last_metrics.empty()) continue;
-    if (!trial.lineage.empty()) {
-      throw user_error(to_string(trial.id) +
-                       " went on as a copy of another trial, with another config: what it has "
-                       "reported is no learning curve of one config");
+    const std::string id = to_string(trial.id);
+    try {
+      const bool is_clone = present_stretch(trial).number > 0;
+      if (is_clone && !by_lineage) {
+        throw user_error(
+            "they went on as copies of other trials, with other configs, so that what "
+            "they have reported is no learning curve of one config; --lineage writes "
+            "what their models went through");
+      }
+      if (is_clone && !lineages) lineages.emplace(directory);
+      exported.push_back(
+          {id, is_clone ? lineages->stages_of(trial.id)
+                        : std::vector<Stage>{{id, config_cells(trial.config.text()),
+                                              points_of(trial, directory, is_told, journal)}}});
+    } catch (const Error& error) {
+      left_out[error.what()].push_back(id);
     }
-    Exported& one = exported.emplace_back();
-    one.trial = to_string(trial.id);
-    const auto file = paths::trial(directory, trial.id) / "result.json";
-    if (auto points = read_result_logs(file)) {
-      one.points = std::move(*points);
-    } else if (is_told) {
-      one.points = {{trial.iteration, last_point(trial)}};
-    } else if (journal.is_whole) {
-      one.points = std::move(journal.by_trial[trial.id]);
-    } else {
-      throw machine_error("the results of " + one.trial + " are nowhere any more: " +
-                          file.native() + " does not exist, and the journal has been compacted");
-    }
-    flatten_config("", Json::parse(trial.config.text()), one.config);
-    if (one.config.contains("")) one.config.clear();  // an empty config
   }
-  if (exported.empty()) {
-    throw user_error("no trial of " + directory.string() + " has reported anything yet");
-  }
-  return exported;
+  if (!exported.empty()) return exported;
+  if (!left_out.empty()) throw user_error("nothing is left to write: " + left_out.begin()->first);
+  throw user_error("no trial of " + directory.string() + " has reported anything yet");
 }
 
 /// The metrics that every result has: a curve with holes is of no use. The others go to `partial`.
@@ -189,9 +259,11 @@ std::vector<std::string> common_metrics(const std::vector<Exported>& exported,
   std::map<std::string, std::size_t> counts;
   std::size_t points = 0;
   for (const auto& one : exported) {
-    points += one.points.size();
-    for (const auto& [iteration, point] : one.points) {
-      for (const auto& [name, value] : point) counts[name] += is_curve_value(name) ? 1 : 0;
+    for (const Stage& stage : one.stages) {
+      points += stage.points.size();
+      for (const auto& [iteration, point] : stage.points) {
+        for (const auto& [name, value] : point) counts[name] += is_curve_value(name) ? 1 : 0;
+      }
     }
   }
   std::vector<std::string> names;
@@ -210,33 +282,59 @@ std::string number_text(double value) {
 }
 
 std::string curves_csv(const std::vector<Exported>& exported,
-                       const std::vector<std::string>& metrics) {
+                       const std::vector<std::string>& metrics, bool by_lineage) {
   std::set<std::string> config;
   for (const auto& one : exported) {
-    for (const auto& [name, cell] : one.config) config.insert(name);
+    for (const Stage& stage : one.stages) {
+      for (const auto& [name, cell] : stage.config) config.insert(name);
+    }
   }
   if (config.empty())
     throw user_error("the trials' configs are empty: there is nothing to compare");
   std::string text = curve_id_column;
+  if (by_lineage) csv::append_cell(text, "as", false);
   for (const auto& name : config) csv::append_text(text, curve_config_prefix + name, false);
   csv::append_cell(text, curve_iteration_column, false);
   csv::append_cell(text, curve_total_column, false);
   for (const auto& name : metrics) csv::append_text(text, name, false);
   text += '\n';
   for (const auto& one : exported) {
-    std::string beginning = one.trial;
-    for (const auto& name : config) {
-      const auto cell = one.config.find(name);
-      csv::append_text(beginning, cell == one.config.end() ? "" : cell->second, false);
-    }
-    for (const auto& [iteration, point] : one.points) {
-      text += beginning + "," + std::to_string(iteration) + "," +
-              number_text(point.at(curve_total_column));
-      for (const auto& name : metrics) text += "," + number_text(point.at(name));
-      text += '\n';
+    for (const Stage& stage : one.stages) {
+      std::string beginning = one.trial;
+      if (by_lineage) csv::append_cell(beginning, stage.trial, false);
+      for (const auto& name : config) {
+        const auto cell = stage.config.find(name);
+        csv::append_text(beginning, cell == stage.config.end() ? "" : cell->second, false);
+      }
+      for (const auto& [iteration, point] : stage.points) {
+        text += beginning + "," + std::to_string(iteration) + "," +
+                number_text(point.at(curve_total_column));
+        for (const auto& name : metrics) text += "," + number_text(point.at(name));
+        text += '\n';
+      }
     }
   }
   return text;
+}
+
+std::size_t length_of(const Exported& one) {
+  std::size_t length = 0;
+  for (const Stage& stage : one.stages) length += stage.points.size();
+  return length;
+}
+
+/// "2 trials are left out (trial_00001, trial_00004): ..."
+void say(const LeftOut& left_out) {
+  constexpr std::size_t most_named = 5;
+  for (const auto& [why, trials] : left_out) {
+    std::string names;
+    for (std::size_t i = 0; i < std::min(trials.size(), most_named); ++i) {
+      names += (i == 0 ? "" : ", ") + trials[i];
+    }
+    if (trials.size() > most_named) names += " ...";
+    complain(count_of(trials.size(), "trial") + (trials.size() == 1 ? " is" : " are") +
+             " left out (" + names + "): " + why);
+  }
 }
 
 void write_new(const std::filesystem::path& file, const std::string& text) {
@@ -248,38 +346,44 @@ void write_new(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-int export_command(const std::string& directory, const std::string& file, bool json) {
-  if (json && file == "-") {
+int export_command(const ExportRequest& request) {
+  if (request.json && request.curves == "-") {
     throw user_error("--json says what was written to a file: with --curves - leave it out");
   }
-  const auto exported = read_exported(std::filesystem::absolute(directory).lexically_normal());
+  LeftOut left_out;
+  const auto exported = read_exported(
+      std::filesystem::absolute(request.directory).lexically_normal(), request.lineage, left_out);
   std::set<std::string> partial;
-  const std::string text = curves_csv(exported, common_metrics(exported, partial));
+  const std::string text = curves_csv(exported, common_metrics(exported, partial), request.lineage);
+  say(left_out);
   for (const auto& name : partial) {
     complain("'" + name + "' is left out, because some results lack it");
   }
-  if (file == "-") {
+  if (request.curves == "-") {
     print_data(text);
     return exit_ok;
   }
-  write_new(file, text);
-  std::size_t shortest = exported.front().points.size();
+  write_new(request.curves, text);
+  std::size_t shortest = length_of(exported.front());
   std::size_t longest = shortest;
   for (const auto& one : exported) {
-    shortest = std::min(shortest, one.points.size());
-    longest = std::max(longest, one.points.size());
+    shortest = std::min(shortest, length_of(one));
+    longest = std::max(longest, length_of(one));
   }
-  if (json) {
-    print_json({{"file", std::filesystem::absolute(file).lexically_normal().string()},
+  if (request.json) {
+    Json trials = Json::array();
+    for (const auto& [why, ids] : left_out) trials.push_back({{"why", why}, {"trial_ids", ids}});
+    print_json({{"file", std::filesystem::absolute(request.curves).lexically_normal().string()},
                 {"curves", exported.size()},
                 {"iterations_min", shortest},
                 {"iterations_max", longest},
-                {"left_out", partial}});
+                {"left_out", partial},
+                {"left_out_trials", std::move(trials)}});
     return exit_ok;
   }
   print(count_of(exported.size(), "curve") + " of " +
         (shortest < longest ? std::to_string(shortest) + " to " : "") +
-        count_of(longest, "iteration") + " in " + file + "\n");
+        count_of(longest, "iteration") + " in " + request.curves + "\n");
   return exit_ok;
 }
 

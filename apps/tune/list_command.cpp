@@ -1,19 +1,18 @@
-// `tune ls`: the trials of an experiment as a table, CSV or JSON, filtered and sorted.
+// `tune ls`: the trials of one experiment or several as a table, CSV or JSON, filtered and sorted.
 // Knows no journal: look_at has read it.
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <regex>
+#include <deque>
 #include <set>
-#include <stdexcept>
 
 #include "apps/tune/commands.h"
+#include "apps/tune/experiment_list.h"
+#include "apps/tune/group_list.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
-#include "callbacks/csv_text.h"
+#include "apps/tune/trial_filter.h"
+#include "apps/tune/trial_table.h"
 #include "tuner/core/error.h"
-#include "tuner/core/expression.h"
 #include "tuner/core/nearest_name.h"
 
 namespace tune {
@@ -23,124 +22,9 @@ namespace {
 using Field = TrialFields::Field;
 
 struct Row {
+  const TrialSource* source = nullptr;
   const Trial* trial = nullptr;
-  Json sort_key;
-};
-
-bool is_missing(const Json& value) {
-  const auto number = decode_number(value);
-  return value.is_null() || (number && std::isnan(*number));
-}
-
-/// Numbers by value, before text by its letters.
-bool comes_before(const Json& a, const Json& b) {
-  const auto x = decode_number(a);
-  const auto y = decode_number(b);
-  if (x && y) return *x < *y;
-  if (x || y) return x.has_value();
-  return a < b;
-}
-
-/// What is missing or NaN comes last, whichever way the rest is sorted.
-void sort_rows(std::vector<Row>& rows, bool descending) {
-  std::stable_sort(rows.begin(), rows.end(), [descending](const Row& a, const Row& b) {
-    if (is_missing(a.sort_key) || is_missing(b.sort_key)) {
-      return !is_missing(a.sort_key) && is_missing(b.sort_key);
-    }
-    return descending ? comes_before(b.sort_key, a.sort_key) : comes_before(a.sort_key, b.sort_key);
-  });
-}
-
-/// The condition of --filter.
-class Filter {
- public:
-  Filter(const std::string& text, const TrialFields& fields)
-      : expression_(parse(text, take_out_texts(text))) {
-    for (const auto& name : expression_.variables()) {
-      const auto test = tests_.find(name);
-      if (test == tests_.end() && name == "state") {
-        throw user_error("--filter: a state is a text: state == \"ERROR\", or --state ERROR");
-      }
-      fields_.push_back(
-          fields.find("name in --filter", test != tests_.end() ? test->second.name : name));
-    }
-  }
-
-  /// False for a trial that lacks one of the numbers.
-  bool accepts(const Trial& trial) const {
-    const std::vector<Json> values = values_of(trial, fields_);
-    const auto value = expression_.evaluate([&](const std::string& name) -> std::optional<double> {
-      const auto& names = expression_.variables();
-      const auto found = std::find(names.begin(), names.end(), name);
-      const Json& there = values[static_cast<std::size_t>(found - names.begin())];
-      const auto test = tests_.find(name);
-      if (test == tests_.end()) return decode_number(there);
-      if (there.is_null()) return std::nullopt;
-      const std::string is = there.is_string() ? there.get<std::string>() : there.dump();
-      return (is == test->second.text) == test->second.wants_equal ? 1 : 0;
-    });
-    return value && *value != 0 && !std::isnan(*value);
-  }
-
- private:
-  /// optimizer == "adam"
-  struct TextTest {
-    std::string name, text;
-    bool wants_equal;
-  };
-
-  /// Expressions know numbers alone: a comparison with a text becomes a name for what it answers.
-  std::string take_out_texts(const std::string& text) {
-    constexpr std::size_t longest = 4096;  // the comparison with a pattern goes as deep
-    if (text.size() > longest) {
-      throw user_error("--filter is longer than " + std::to_string(longest) + " characters");
-    }
-    if (text.find(stand_in) != text.npos) throw no_condition(text);
-    static const std::regex comparison(
-        R"RE(([A-Za-z_][A-Za-z0-9_.]*)\s*(==|!=)\s*("([^"]*)"|'([^']*)'))RE");
-    std::string numeric;
-    auto rest = text.cbegin();
-    for (std::sregex_iterator at(text.begin(), text.end(), comparison), end; at != end; ++at) {
-      const auto before = std::find_if_not(std::make_reverse_iterator((*at)[0].first), text.crend(),
-                                           [](char c) { return c == ' '; });
-      // Arithmetic on either side would bind stronger than the comparison.
-      if (before != text.crend() &&
-          std::string_view("+-*/^<>=").find(*before) != std::string::npos) {
-        throw no_condition(text);
-      }
-      const std::string name = stand_in + std::to_string(tests_.size());
-      const std::string wanted = (*at)[4].matched ? (*at)[4].str() : (*at)[5].str();
-      tests_[name] = {(*at)[1].str(), wanted, (*at)[2].str() == "=="};
-      numeric.append(rest, (*at)[0].first).append(name);
-      rest = (*at)[0].second;
-    }
-    return numeric.append(rest, text.cend());
-  }
-
-  static Expression parse(const std::string& text, const std::string& numeric) {
-    try {
-      return Expression(numeric);
-    } catch (const std::invalid_argument& error) {
-      static const std::regex word(R"(\b(and|or|not|in)\b)");
-      const bool has_words = std::regex_search(numeric, word);
-      if (!has_words && numeric == text) {
-        throw user_error(std::string("--filter: ") + error.what());
-      }
-      throw no_condition(text);
-    }
-  }
-
-  static Error no_condition(const std::string& text) {
-    return user_error("--filter: '" + text +
-                      "' is no condition: write && for and, || for or, and " +
-                      "a text in quotes behind == or !=, as in 'optimizer == \"adam\"'");
-  }
-
-  static constexpr const char* stand_in = "text_comparison_";
-
-  std::map<std::string, TextTest> tests_;  ///< by the name that stands for each
-  Expression expression_;
-  std::vector<Field> fields_;  ///< of its variables, in their order
+  Json sort_key = nullptr;
 };
 
 std::set<TrialState> parse_states(const std::vector<std::string>& names) {
@@ -159,117 +43,139 @@ std::set<TrialState> parse_states(const std::vector<std::string>& names) {
   return states;
 }
 
-/// What somebody wants to see who has not said: the metric that counts, who has ended it, and what
-/// was drawn, each in a column of its own unless they are many.
-std::vector<std::string> usual_columns(const ResultGrid& grid, const TrialFields& fields) {
-  std::vector<std::string> columns = {"trial_id", "state", "training_iteration", "time_total_s"};
-  for (const auto& objective : grid.spec().objectives) columns.push_back(objective.metric);
-  if (grid.experiment().count(TrialState::error) > 0) columns.emplace_back("failures");
-  if (grid.experiment().count(TrialState::terminated) > 0) columns.emplace_back("ended_by");
-  constexpr std::size_t many = 8;
-  const auto drawn = fields.drawn(grid.spec().param_space);
-  if (drawn.empty() || drawn.size() > many) {
-    columns.emplace_back("tag");
-  } else {
-    columns.insert(columns.end(), drawn.begin(), drawn.end());
+/// The columns of somebody who has not said any.
+class UsualColumns {
+ public:
+  explicit UsualColumns(const TrialFields& fields) : fields_(fields) {}
+
+  void add(const std::string& name) {
+    if (!names_.insert(name).second) return;
+    columns_.push_back(fields_.find("column", name));
   }
-  return columns;
-}
 
-std::vector<Field> find_columns(const ListRequest& request, const ResultGrid& grid,
-                                const TrialFields& fields) {
-  if (request.columns.empty() && request.csv) return fields.all();
-  std::vector<Field> found;
-  for (const auto& name : request.columns.empty() ? usual_columns(grid, fields) : request.columns) {
-    found.push_back(fields.find("column", name));
+  /// By its short name, where that means the same.
+  void add_of_config(const std::string& name) {
+    if (!names_.insert(name).second) return;
+    Field field = fields_.find("column", name);
+    const std::string shorter = name.substr(std::string_view("config.").size());
+    if (fields_.find("column", shorter).name == field.name) field.name = shorter;
+    columns_.push_back(std::move(field));
   }
-  return found;
-}
 
-std::string cell_text(const Json& value) {
-  if (value.is_null()) return "-";
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return format_metric(value.get<double>());
-  return value.dump();
-}
+  std::vector<Field> take() { return std::move(columns_); }
 
-bool is_number_column(const std::vector<std::vector<Json>>& rows, std::size_t column) {
-  return std::all_of(rows.begin(), rows.end(), [column](const auto& row) {
-    return row[column].is_null() || decode_number(row[column]);
-  });
-}
+ private:
+  const TrialFields& fields_;
+  std::set<std::string> names_;
+  std::vector<Field> columns_;
+};
 
-void print_as_table(const std::vector<Field>& columns, const std::vector<std::vector<Json>>& rows) {
-  std::vector<TableColumn> titles;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    titles.push_back({columns[i].name, is_number_column(rows, i)});
-  }
-  std::vector<std::vector<std::string>> cells;
-  for (const auto& row : rows) {
-    auto& line = cells.emplace_back();
-    for (const auto& value : row) line.push_back(cell_text(value));
-  }
-  print_table(titles, cells);
-}
-
-void print_as_csv(const std::vector<Field>& columns, const std::vector<std::vector<Json>>& rows) {
-  std::string text;
-  const auto add_line = [&text](std::vector<std::string> cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      std::replace(cells[i].begin(), cells[i].end(), '\n', ' ');
-      std::replace(cells[i].begin(), cells[i].end(), '\r', ' ');
-      csv::append_text(text, cells[i], i == 0);
-    }
-    text += '\n';
+/// The metric that counts, what was drawn, each in a column of its own unless they are many, and
+/// who has ended it; last what may be long.
+std::vector<Field> usual_columns(const std::vector<TrialSource>& sources,
+                                 const TrialFields& fields) {
+  const auto some = [&](const auto& holds) {
+    return std::any_of(sources.begin(), sources.end(), holds);
   };
-  std::vector<std::string> cells;
-  for (const auto& column : columns) cells.push_back(column.name);
-  add_line(cells);
-  for (const auto& row : rows) {
-    cells.clear();
-    for (const auto& value : row) {
-      const bool is_text = value.is_string();
-      cells.push_back(value.is_null() ? "" : is_text ? value.get<std::string>() : value.dump());
+  const auto some_are = [&](TrialState state) {
+    return some(
+        [state](const TrialSource& source) { return source.grid->experiment().count(state) > 0; });
+  };
+  UsualColumns columns(fields);
+  if (sources.size() > 1) columns.add("experiment");
+  for (const char* const name : {"trial_id", "state", "training_iteration"}) columns.add(name);
+  std::set<std::string> drawn;
+  std::vector<std::string> in_order;
+  for (const TrialSource& source : sources) {
+    const auto& spec = source.grid->spec();
+    for (const auto& objective : spec.objectives) {
+      const Field field = fields.find("column", "metrics." + objective.metric);
+      columns.add(field.name);
     }
-    add_line(cells);
+    for (const std::string& name : fields.drawn(spec.param_space)) {
+      if (drawn.insert(name).second) in_order.push_back(name);
+    }
   }
-  print_data(text);
+  if (some([](const TrialSource& source) { return sole(source.grid->spec().objectives); })) {
+    columns.add("best");
+  }
+  if (some_are(TrialState::error)) columns.add("failures");
+  constexpr std::size_t many = 8;
+  if (drawn.empty() || drawn.size() > many) {
+    columns.add("tag");
+  } else {
+    for (const std::string& name : in_order) columns.add_of_config(name);
+  }
+  if (some_are(TrialState::terminated)) columns.add("ended_by");
+  if (some([](const TrialSource& source) { return source.notes.has_tags(); })) columns.add("tags");
+  if (some([](const TrialSource& source) { return source.notes.has_notes(); })) {
+    columns.add("notes");
+  }
+  return columns.take();
+}
+
+std::vector<Field> find_columns(const ListRequest& request, const std::vector<TrialSource>& sources,
+                                const TrialFields& fields) {
+  if (!request.columns.empty()) {
+    std::vector<Field> found;
+    for (const auto& name : request.columns) found.push_back(fields.find("column", name));
+    return found;
+  }
+  return request.csv ? fields.all() : usual_columns(sources, fields);
 }
 
 /// Everything about a trial, for programs.
-Json trial_json(const ResultGrid& grid, const Trial& trial) {
-  const TrialResult result = grid[index_of(trial.id)];
-  return {{"trial_id", result.trial_id},
-          {"state", to_string(trial.state)},
-          {"config", result.config},
-          {"metrics", result.metrics},
-          {"training_iteration", trial.iteration},
-          {"time_total_s", trial.time_total_s},
-          {"attempt", trial.attempt},
-          {"failures", trial.failures},
-          {"error", *trial.error},
-          {"ended_by", to_string(trial.ended_by)},
-          {"why", trial.why},
-          {"paused_by", paused_by(trial)},
-          {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
-          {"path", result.path.string()}};
+Json trial_json(const TrialSource& source, const Trial& trial) {
+  static const std::vector<std::string> own = {"experiment", "best",  "best_iteration",
+                                               "started",    "ended", "duration_s",
+                                               "node",       "gpus",  "tags"};
+  const TrialResult result = (*source.grid)[index_of(trial.id)];
+  Json json = {{"trial_id", result.trial_id},
+               {"state", to_string(trial.state)},
+               {"config", result.config},
+               {"metrics", result.metrics},
+               {"training_iteration", trial.iteration},
+               {"time_total_s", trial.time_total_s},
+               {"attempt", trial.attempt},
+               {"failures", trial.failures},
+               {"error", *trial.error},
+               {"ended_by", to_string(trial.ended_by)},
+               {"why", trial.why},
+               {"paused_by", paused_by(trial)},
+               {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
+               {"path", result.path.string()},
+               {"notes", source.notes.notes_json(trial.id)}};
+  std::vector<Field> fields;
+  for (const auto& name : own) fields.push_back({name, Field::Source::own, name});
+  const std::vector<Json> values = values_of(source, trial, fields);
+  for (std::size_t i = 0; i < own.size(); ++i) json[own[i]] = values[i];
+  return json;
 }
 
-std::vector<Row> select(const ListRequest& request, const Experiment& experiment,
+std::vector<Row> select(const ListRequest& request, const std::vector<TrialSource>& sources,
                         const TrialFields& fields) {
   const std::set<TrialState> states = parse_states(request.states);
-  std::optional<Filter> filter;
+  std::optional<TrialFilter> filter;
   if (!request.filter.empty()) filter.emplace(request.filter, fields);
   std::vector<Field> sort_field;
-  if (!request.sort.empty()) sort_field.push_back(fields.find("column", request.sort));
+  const bool sorts_trials = !request.sort.empty() && request.over.empty();
+  if (sorts_trials) sort_field.push_back(fields.find("column", request.sort));
   std::vector<Row> rows;
-  for (const auto& trial : experiment.trials()) {
-    if (!states.empty() && !states.contains(trial.state)) continue;
-    if (filter && !filter->accepts(trial)) continue;
-    rows.push_back({&trial, sort_field.empty() ? Json() : values_of(trial, sort_field).front()});
+  for (const TrialSource& source : sources) {
+    for (const auto& trial : source.grid->experiment().trials()) {
+      if (!states.empty() && !states.contains(trial.state)) continue;
+      if (filter && !filter->accepts(source, trial)) continue;
+      rows.push_back({&source, &trial});
+      if (!sort_field.empty()) {
+        rows.back().sort_key = values_of(source, trial, sort_field).front();
+      }
+    }
   }
+  if (!request.over.empty()) return rows;
   if (!sort_field.empty()) {
-    sort_rows(rows, request.descending);
+    std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+      return sorts_before(a.sort_key, b.sort_key, request.descending);
+    });
   } else if (request.descending) {
     std::reverse(rows.begin(), rows.end());
   }
@@ -277,105 +183,72 @@ std::vector<Row> select(const ListRequest& request, const Experiment& experiment
   return rows;
 }
 
-/// A line for each experiment of a folder.
-Json experiment_json(const std::filesystem::path& directory) {
-  Json json = {{"experiment", directory.filename().string()}, {"directory", directory.string()}};
-  try {
-    const Look look = look_at(directory);
-    const Experiment& experiment = look.grid.experiment();
-    const Objective* const objective = sole(look.grid.spec().objectives);
-    const auto best = objective ? look.grid.best_trial(*objective, Scope::all) : std::nullopt;
-    json["trials"] = experiment.trials().size();
-    json["running"] = experiment.count(TrialState::running);
-    json["paused"] = experiment.count(TrialState::paused);
-    json["ended"] = experiment.count(TrialState::terminated);
-    json["failed"] = experiment.count(TrialState::error);
-    json["metric"] = objective ? Json(objective->metric) : Json();
-    json["best"] = best ? encode_number(value_of(experiment.trial(*best), objective->metric,
-                                                 objective->mode, Scope::all))
-                        : Json();
-    json["started"] = experiment.started() > 0 ? Json(experiment.started()) : Json();
-    json["driver"] = look.driver ? name_of(*look.driver) : "";
-    json["problem"] = "";
-  } catch (const Error& error) {
-    json["problem"] = error.what();
+/// The only directory, if it holds experiments and is none. Error (user) if something is asked for
+/// that trials have.
+bool lists_experiments(const ListRequest& request) {
+  if (request.directories.size() > 1 || is_experiment(request.directories.front())) return false;
+  const auto all = experiments_in(request.directories.front());
+  if (all.empty()) return false;
+  const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
+                               !request.states.empty() || !request.columns.empty() ||
+                               !request.over.empty() || request.csv || request.limit > 0;
+  if (asks_for_trials) {
+    throw user_error(request.directories.front() +
+                     " holds experiments and is none: of trials ask one, " +
+                     shell_word(all.front()) + ", or several");
   }
-  return json;
+  list_experiments(all, request.json);
+  return true;
 }
 
-int list_experiments(const ListRequest& request, const std::vector<std::filesystem::path>& all) {
-  const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
-                               !request.states.empty() || !request.columns.empty() || request.csv ||
-                               request.limit > 0;
-  if (asks_for_trials) {
-    throw user_error(request.directory + " holds experiments and is none: of trials ask one, " +
-                     shell_word(all.front()));
+/// By the names of their directories, or by all of their paths where two have the same.
+std::vector<TrialSource> sources_of(const std::deque<Look>& looks) {
+  std::multiset<std::string> names;
+  for (const Look& look : looks) names.insert(look.grid.directory().filename().string());
+  std::vector<TrialSource> sources;
+  for (const Look& look : looks) {
+    look.grid.settle();
+    const std::string name = look.grid.directory().filename().string();
+    sources.push_back({&look.grid, names.count(name) > 1 ? look.grid.directory().string() : name,
+                       Notes::read(look.grid.directory())});
   }
-  if (request.json) {
-    Json list = Json::array();
-    for (const auto& directory : all) list.push_back(experiment_json(directory));
-    print_json(list);
-    return exit_ok;
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& directory : all) {
-    const Json json = experiment_json(directory);
-    auto& row = rows.emplace_back();
-    for (const char* const name : {"experiment", "trials", "running", "paused", "ended", "failed",
-                                   "metric", "best", "started", "driver"}) {
-      const Json value = json.value(name, Json());
-      row.push_back(std::string_view(name) == "started" && value.is_number()
-                        ? format_time(value.get<double>())
-                        : cell_text(value));
-    }
-    if (const std::string problem = json.value("problem", ""); !problem.empty()) {
-      row.back() = problem;
-    }
-  }
-  print_table({{"experiment"},
-               {"trials", true},
-               {"running", true},
-               {"paused", true},
-               {"ended", true},
-               {"failed", true},
-               {"metric"},
-               {"best", true},
-               {"started"},
-               {"driver"}},
-              rows);
-  return exit_ok;
+  return sources;
 }
 
 }  // namespace
 
 int list_command(const ListRequest& request) {
-  if (!is_experiment(request.directory)) {
-    const auto experiments = experiments_in(request.directory);
-    if (!experiments.empty()) return list_experiments(request, experiments);
+  if (lists_experiments(request)) return exit_ok;
+  std::deque<Look> looks;
+  for (const std::string& directory : request.directories) looks.push_back(look_at(directory));
+  const std::vector<TrialSource> sources = sources_of(looks);
+  const TrialFields fields(sources);
+  const std::vector<Row> rows = select(request, sources, fields);
+  if (!request.over.empty()) {
+    std::vector<std::pair<const TrialSource*, const Trial*>> trials;
+    for (const Row& row : rows) trials.emplace_back(row.source, row.trial);
+    list_groups(request, sources, fields, trials);
+    return exit_ok;
   }
-  const Look look = look_at(request.directory);
-  const ResultGrid& grid = look.grid;
-  std::vector<std::string> expected;
-  for (const auto& objective : grid.spec().objectives) expected.push_back(objective.metric);
-  const TrialFields fields(grid.experiment(), expected);
-  const std::vector<Field> columns = find_columns(request, grid, fields);
-  const std::vector<Row> rows = select(request, grid.experiment(), fields);
+  const std::vector<Field> columns = find_columns(request, sources, fields);
   const bool all_as_json = request.json && request.columns.empty();
   Json list = Json::array();
-  std::vector<std::vector<Json>> cells;
+  TableRows cells;
   for (const auto& row : rows) {
     if (all_as_json) {
-      list.push_back(trial_json(grid, *row.trial));
+      list.push_back(trial_json(*row.source, *row.trial));
       continue;
     }
-    cells.push_back(values_of(*row.trial, columns));
+    cells.push_back(values_of(*row.source, *row.trial, columns));
     if (!request.json) continue;
     Json& object = list.emplace_back(Json::object());
     for (std::size_t i = 0; i < columns.size(); ++i) object[columns[i].name] = cells.back()[i];
   }
   if (request.json) {
     print_json(list);
-  } else if (request.csv) {
+    return exit_ok;
+  }
+  if (request.csv) {
     print_as_csv(columns, cells);
   } else {
     print_as_table(columns, cells);

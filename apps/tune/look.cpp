@@ -166,9 +166,7 @@ namespace {
 std::string metric_meant_by(const ResultGrid& grid, const std::string& given) {
   const auto& objectives = grid.spec().objectives;
   if (given.empty() || find_objective(objectives, given) != nullptr) return given;
-  std::vector<std::string> expected;
-  for (const auto& objective : objectives) expected.push_back(objective.metric);
-  const auto field = TrialFields(grid.experiment(), expected).find("metric", given);
+  const auto field = TrialFields({{&grid, ""}}).find("metric", given);
   return field.source == TrialFields::Field::Source::metric ? field.key : given;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <limits>
@@ -68,6 +69,8 @@ bool has_reader() {
 void print_json(const Json& json) {
   print_data(encode_numbers(json).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 void print_table(const std::vector<TableColumn>& columns,
                  const std::vector<std::vector<std::string>>& rows) {
@@ -135,6 +138,29 @@ std::string format_time(double unix_time) {
   char buffer[32];
   std::strftime(buffer, sizeof buffer, "%F %T", &local);
   return buffer;
+}
+
+std::string iso_time(double unix_time) {
+  const auto whole = static_cast<std::time_t>(unix_time);
+  std::tm local{};
+  localtime_r(&whole, &local);
+  char buffer[40];
+  std::strftime(buffer, sizeof buffer, "%FT%T%z", &local);
+  std::string text = buffer;
+  return text.insert(text.size() - 2, ":");  // as RFC 3339 has the zone
+}
+
+std::string cell_text(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return format_metric(value.get<double>());
+  if (!value.is_array()) return value.dump();
+  const bool has_texts =
+      std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_string(); });
+  if (!has_texts) return value.dump();
+  std::string text;
+  for (const Json& item : value) text += (text.empty() ? "" : ",") + item.get<std::string>();
+  return text.empty() ? "-" : text;
 }
 
 double share_of(const StateCost& cost, double running_s) {

@@ -28,6 +28,9 @@ bool has_reader();
 /// `json` indented, with a newline.
 void print_json(const Json& json);
 
+/// Null where there is no finite number.
+Json number_or_null(double value);
+
 /// Aligned, as wide as the terminal; in a pipe as wide as it has to be.
 void print_table(const std::vector<TableColumn>& columns,
                  const std::vector<std::vector<std::string>>& rows);
@@ -49,6 +52,9 @@ void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
 std::string format_bytes(double bytes);      ///< "1.5 MiB"
 std::string format_seconds(double seconds);  ///< "0.012 s"
 std::string format_time(double unix_time);   ///< local time, "2025-01-31 12:00:00"
+std::string iso_time(double unix_time);      ///< with the zone, "2025-01-31T12:00:00+01:00"
+/// As a table shows it: "-" for null, a list with commas between its items.
+std::string cell_text(const Json& value);
 /// Which part of `running_s` keeping the state has cost, from 0 to 1.
 double share_of(const StateCost& cost, double running_s);
 /// "0.15 % of the time (12 syncs, 3 snapshots)"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "apps/tune/best.h"
+#include "apps/tune/best_over_time.h"
 #include "apps/tune/blob_list.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
@@ -153,7 +154,8 @@ Json best_checkpoints_json(const TrialResult& result) {
 }
 
 /// What is said of a trial that is among the best, by several metrics or by one.
-Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& result, Scope scope) {
+Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& result, Scope scope,
+             const Notes& notes) {
   const Checkpoint* const latest = trial.latest_checkpoint();
   const std::string why = why_no_checkpoint(grid.spec(), trial);
   return {{"trial_id", result.trial_id},
@@ -166,6 +168,8 @@ Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& resu
           {"why_no_checkpoint", why.empty() ? Json() : Json(why)},
           {"best_checkpoints", best_checkpoints_json(result)},
           {"constraints", encode_numbers(result.constraints)},
+          {"tags", notes.tags_json(trial.id)},
+          {"notes", notes.notes_json(trial.id)},
           {"path", result.path.string()}};
 }
 
@@ -183,6 +187,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
     columns.push_back({text, true});
   }
   columns.push_back({"config"});
+  const Notes notes = Notes::read(grid.directory());
   std::vector<std::vector<std::string>> rows;
   for (const TrialId id : front) {
     const Trial& trial = grid.experiment().trial(id);
@@ -196,7 +201,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
     }
     for (const auto& [text, value] : result.constraints) row.push_back(format_metric(value));
     row.push_back(trial.tag);
-    Json& one = list.emplace_back(to_json(grid, trial, result, scope));
+    Json& one = list.emplace_back(to_json(grid, trial, result, scope, notes));
     one["values"] = std::move(values);
   }
   if (as_json) {
@@ -209,9 +214,9 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
 
 /// The same with what it is best by.
 Json to_json(const ResultGrid& grid, const TrialResult& result, const Objective& objective,
-             Scope scope) {
+             Scope scope, const Notes& notes) {
   const Trial& trial = grid.experiment().trial(*parse_trial_id(result.trial_id));
-  Json json = to_json(grid, trial, result, scope);
+  Json json = to_json(grid, trial, result, scope, notes);
   json["best_iteration"] = result.best_iteration ? Json(*result.best_iteration) : Json();
   json["best_metrics"] = result.best_metrics;
   json["metric"] = objective.metric;
@@ -225,6 +230,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
                      const BestRequest& request) {
   (void)grid.best_result(objective.metric, objective.mode, scope);  // why there is none, if so
   const auto wanted = static_cast<std::size_t>(*request.count);
+  const Notes notes = Notes::read(grid.directory());
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows;
   for (const TrialId id : grid.best_trials(objective, scope, wanted)) {
@@ -237,7 +243,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     rows.push_back({result.trial_id, to_string(trial.state), value(scope),
                     result.best_iteration ? std::to_string(*result.best_iteration) : "-",
                     value(Scope::last), std::to_string(trial.iteration), trial.tag});
-    list.push_back(to_json(grid, result, objective, scope));
+    list.push_back(to_json(grid, result, objective, scope, notes));
   }
   if (request.json) {
     print_json(list);
@@ -255,6 +261,40 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
   return exit_ok;
 }
 
+int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_json) {
+  const std::vector<Improvement> improvements = improvements_of(grid, objective);
+  Json list = Json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const Improvement& each : improvements) {
+    list.push_back({{"time", each.time},
+                    {"running_s", each.running_s},
+                    {"trials", each.trials},
+                    {"results", each.results},
+                    {"trial_id", to_string(each.trial)},
+                    {"training_iteration", each.iteration},
+                    {"value", each.value}});
+    rows.push_back({format_duration(each.running_s), iso_time(each.time),
+                    std::to_string(each.trials), std::to_string(each.results),
+                    to_string(each.trial), std::to_string(each.iteration),
+                    format_metric(each.value)});
+  }
+  if (as_json) {
+    print_json({{"metric", objective.metric},
+                {"mode", to_string(objective.mode)},
+                {"improvements", std::move(list)}});
+  } else {
+    print_table({{"running", true},
+                 {"date"},
+                 {"trials", true},
+                 {"results", true},
+                 {"trial"},
+                 {"iteration", true},
+                 {"best " + objective.metric, true}},
+                rows);
+  }
+  return exit_ok;
+}
+
 }  // namespace
 
 int best_command(const BestRequest& request) {
@@ -264,21 +304,27 @@ int best_command(const BestRequest& request) {
   const ResultGrid& grid = look.grid;
   const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
   if (grid.spec().objectives.size() > 1 && !is_one_asked_for) {
-    if (request.count) {
-      throw user_error("-n needs one metric to rank trials by: --metric NAME");
+    if (request.count || request.over_time) {
+      throw user_error(std::string(request.count ? "-n" : "--over-time") +
+                       " needs one metric to rank trials by: --metric NAME");
     }
     // Each metric's best may be of another result: no trial has ever been there.
     return show_front(grid, asked_for.value_or(Scope::last), request.json);
   }
   const Scope scope = asked_for.value_or(Scope::all);
   const Objective objective = objective_for(grid, request.metric, request.mode);
+  if (request.over_time) {
+    if (scope != Scope::all) throw user_error("--over-time is of all results: leave --scope out");
+    return show_over_time(grid, objective, request.json);
+  }
   if (request.count) return show_best_trials(grid, objective, scope, request);
   TrialResult best = grid.best_result(objective.metric, objective.mode, scope);
   grid.add_best_row(best, objective);
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
   const double value = value_of(trial, objective.metric, objective.mode, scope);
+  const Notes notes = Notes::read(grid.directory());
   if (request.json) {
-    print_json(to_json(grid, best, objective, scope));
+    print_json(to_json(grid, best, objective, scope, notes));
     return exit_ok;
   }
   std::vector<std::pair<std::string, std::string>> lines = {
@@ -287,6 +333,7 @@ int best_command(const BestRequest& request) {
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) + ")"},
       {"iterations", std::to_string(trial.iteration)},
   };
+  add_notes(notes, trial.id, lines);
   add_config(best.config, lines);
   const bool is_last = best.best_iteration == trial.iteration;
   if (!is_last) {

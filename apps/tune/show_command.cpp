@@ -15,7 +15,6 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
-#include "callbacks/result_rows.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
@@ -33,12 +32,12 @@ namespace {
 constexpr std::size_t curve_width = 60;
 constexpr std::size_t shown_metrics = 12;
 
-/// Of each of the metrics, its values by iteration.
-std::map<std::string, std::vector<double>> curves_of(const std::filesystem::path& trial,
+/// Of each of the metrics, its values by iteration, of the results that count.
+std::map<std::string, std::vector<double>> curves_of(const ResultGrid& grid, const Trial& trial,
                                                      const std::vector<std::string>& metrics) {
   std::map<std::string, std::vector<double>> curves;
   for (const std::string& metric : metrics) curves[metric];
-  read_result_rows(trial / "result.json", [&](const Metrics& row) {
+  grid.each_row(trial, [&](const Metrics& row) {
     for (auto& [metric, curve] : curves) {
       if (const auto value = row.find(metric)) curve.push_back(*value);
     }
@@ -141,10 +140,11 @@ std::string awaited_of(const Look& look, const Trial& trial) {
   }
 }
 
-void print_show_json(const ResultGrid& grid, const Trial& trial, const std::string& awaited) {
+void print_show_json(const ResultGrid& grid, const Trial& trial, const std::string& awaited,
+                     const Notes& notes) {
   const auto own = paths::trial(grid.directory(), trial.id);
   Json metrics = Json::object();
-  const auto curves = curves_of(own, metrics_of(grid, trial));
+  const auto curves = curves_of(grid, trial, metrics_of(grid, trial));
   for (const auto& summary : trial.summaries) {
     const std::string name(static_cast<std::string_view>(summary.name));
     Json curve = Json::array();
@@ -175,6 +175,13 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const std::stri
        {"error", *trial.error},
        {"metrics", std::move(metrics)},
        {"checkpoints", std::move(checkpoints)},
+       {"started", trial.started != 0 ? Json(trial.started) : Json()},
+       {"ended", trial.ended != 0 ? Json(trial.ended) : Json()},
+       {"duration_s", duration_json(grid.experiment(), trial)},
+       {"node", node_json(trial)},
+       {"gpus", gpus_json(trial)},
+       {"tags", notes.tags_json(trial.id)},
+       {"notes", notes.notes_json(trial.id)},
        {"path", own.string()}});
 }
 
@@ -239,8 +246,9 @@ int show_command(const ShowRequest& request) {
   grid.settle();
   const Trial& trial = find_trial(grid, request.trial);
   const std::string awaited = awaited_of(look, trial);
+  const Notes notes = Notes::read(grid.directory());
   if (request.json) {
-    print_show_json(grid, trial, awaited);
+    print_show_json(grid, trial, awaited, notes);
     return exit_ok;
   }
   const auto own = paths::trial(grid.directory(), trial.id);
@@ -252,19 +260,24 @@ int show_command(const ShowRequest& request) {
                        count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
   };
   if (!awaited.empty()) lines.emplace_back("waits for", awaited);
-  if (trial.started != 0) lines.emplace_back("started", format_time(trial.started));
-  if (trial.ended != 0) lines.emplace_back("ended", format_time(trial.ended));
+  if (trial.started != 0) lines.emplace_back("started", iso_time(trial.started));
+  if (trial.ended != 0) lines.emplace_back("ended", iso_time(trial.ended));
+  if (const Json node = node_json(trial); !node.is_null()) {
+    const std::string gpus = trial.gpus.empty() ? "" : ", gpus " + *trial.gpus;
+    lines.emplace_back("ran on", cell_text(node) + gpus);
+  }
   if (!trial.error.empty()) lines.emplace_back("error", *trial.error);
   if (trial.by_hand) lines.emplace_back("added", "by hand, with a config of its own");
   if (const auto text = program_text(grid.experiment().ran()); !text.empty()) {
     lines.emplace_back("program", text);
   }
+  add_notes(notes, trial.id, lines);
   add_config(Json::parse(trial.config.text()), lines);
   std::string key = "metrics";
   auto names = metrics_of(grid, trial);
   const bool has_more = names.size() > shown_metrics;
   if (has_more) names.resize(shown_metrics);
-  const auto curves = curves_of(own, names);
+  const auto curves = curves_of(grid, trial, names);
   for (const std::string& name : names) {
     const std::vector<double>& curve = curves.at(name);
     lines.emplace_back(

@@ -6,15 +6,31 @@
 #include <set>
 #include <utility>
 
+#include "apps/tune/output.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 
 namespace tune {
 
+namespace {
+
+Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
+
+}  // namespace
+
 const char* paused_by(const Trial& trial) {
   if (trial.state != TrialState::paused) return "";
   return trial.held ? "user" : "scheduler";
 }
+
+Json duration_json(const Experiment& experiment, const Trial& trial) {
+  if (trial.started == 0) return nullptr;
+  const Seconds end = trial.ended != 0 ? trial.ended : experiment.last_time();
+  return std::max(0.0, end - trial.started);
+}
+
+Json node_json(const Trial& trial) { return text_or_null(trial.host); }
+Json gpus_json(const Trial& trial) { return text_or_null(*trial.gpus); }
 
 namespace {
 
@@ -22,27 +38,67 @@ using Source = TrialFields::Field::Source;
 
 struct OwnField {
   const char* name;
-  Json (*value)(const Trial&);
+  Json (*value)(const TrialSource&, const Trial&);
+  bool is_time = false;
 };
 
 Json time_or_null(Seconds time) { return time == 0 ? Json() : Json(time); }
 
+Json best_json(const TrialSource& source, const Trial& trial) {
+  const Objective* const objective = sole(source.grid->spec().objectives);
+  if (objective == nullptr) return nullptr;
+  const double best = value_of(trial, objective->metric, objective->mode, Scope::all);
+  return number_or_null(best);
+}
+
+Json best_iteration_json(const TrialSource& source, const Trial& trial) {
+  const Objective* const objective = sole(source.grid->spec().objectives);
+  const auto found = objective ? source.grid->best_iteration(trial, *objective) : std::nullopt;
+  return found ? Json(*found) : Json();
+}
+
 constexpr OwnField own_fields[] = {
-    {"trial_id", [](const Trial& trial) -> Json { return to_string(trial.id); }},
-    {"state", [](const Trial& trial) -> Json { return to_string(trial.state); }},
-    {"training_iteration", [](const Trial& trial) -> Json { return trial.iteration; }},
-    {"time_total_s", [](const Trial& trial) -> Json { return trial.time_total_s; }},
-    {"attempt", [](const Trial& trial) -> Json { return trial.attempt; }},
-    {"failures", [](const Trial& trial) -> Json { return trial.failures; }},
-    {"failed_saves", [](const Trial& trial) -> Json { return trial.failed_saves; }},
-    {"checkpoints", [](const Trial& trial) -> Json { return trial.checkpoints.size(); }},
-    {"started", [](const Trial& trial) { return time_or_null(trial.started); }},
-    {"ended", [](const Trial& trial) { return time_or_null(trial.ended); }},
-    {"ended_by", [](const Trial& trial) -> Json { return to_string(trial.ended_by); }},
-    {"why", [](const Trial& trial) -> Json { return trial.why; }},
-    {"paused_by", [](const Trial& trial) -> Json { return paused_by(trial); }},
-    {"tag", [](const Trial& trial) -> Json { return trial.tag; }},
-    {"error", [](const Trial& trial) -> Json { return *trial.error; }},
+    {"experiment", [](const TrialSource& source, const Trial&) -> Json { return source.name; }},
+    {"trial_id",
+     [](const TrialSource&, const Trial& trial) -> Json { return to_string(trial.id); }},
+    {"state",
+     [](const TrialSource&, const Trial& trial) -> Json { return to_string(trial.state); }},
+    {"training_iteration",
+     [](const TrialSource&, const Trial& trial) -> Json { return trial.iteration; }},
+    {"time_total_s",
+     [](const TrialSource&, const Trial& trial) -> Json { return trial.time_total_s; }},
+    {"best", best_json},
+    {"best_iteration", best_iteration_json},
+    {"attempt", [](const TrialSource&, const Trial& trial) -> Json { return trial.attempt; }},
+    {"failures", [](const TrialSource&, const Trial& trial) -> Json { return trial.failures; }},
+    {"failed_saves",
+     [](const TrialSource&, const Trial& trial) -> Json { return trial.failed_saves; }},
+    {"checkpoints",
+     [](const TrialSource&, const Trial& trial) -> Json { return trial.checkpoints.size(); }},
+    {"started", [](const TrialSource&, const Trial& trial) { return time_or_null(trial.started); },
+     true},
+    {"ended", [](const TrialSource&, const Trial& trial) { return time_or_null(trial.ended); },
+     true},
+    {"duration_s",
+     [](const TrialSource& source, const Trial& trial) -> Json {
+       return duration_json(source.grid->experiment(), trial);
+     }},
+    {"node", [](const TrialSource&, const Trial& trial) -> Json { return node_json(trial); }},
+    {"gpus", [](const TrialSource&, const Trial& trial) -> Json { return gpus_json(trial); }},
+    {"ended_by",
+     [](const TrialSource&, const Trial& trial) -> Json { return to_string(trial.ended_by); }},
+    {"why", [](const TrialSource&, const Trial& trial) -> Json { return trial.why; }},
+    {"paused_by", [](const TrialSource&, const Trial& trial) -> Json { return paused_by(trial); }},
+    {"tag", [](const TrialSource&, const Trial& trial) -> Json { return trial.tag; }},
+    {"tags",
+     [](const TrialSource& source, const Trial& trial) -> Json {
+       return source.notes.tags_json(trial.id);
+     }},
+    {"notes",
+     [](const TrialSource& source, const Trial& trial) -> Json {
+       return source.notes.text(trial.id);
+     }},
+    {"error", [](const TrialSource&, const Trial& trial) -> Json { return *trial.error; }},
 };
 
 std::string with_dots(std::string name) {
@@ -96,42 +152,50 @@ Json leaf_or_null(const Json& json, const std::string& key) {
   return found ? *found : Json();
 }
 
-Json own_value(const Trial& trial, const std::string& name) {
+Json own_value(const TrialSource& source, const Trial& trial, const std::string& name) {
   for (const auto& field : own_fields) {
-    if (name == field.name) return field.value(trial);
+    if (name == field.name) return field.value(source, trial);
   }
   return nullptr;
 }
 
 }  // namespace
 
-TrialFields::TrialFields(const Experiment& experiment,
-                         const std::vector<std::string>& expected_metrics) {
+TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
   std::set<std::string> metrics;
   std::set<std::string> config;
   const auto add_metric = [&](const std::string& name) {
     if (is_drivers_column(name)) return;
     if (metrics.insert(name).second) metrics_.push_back(name);
   };
-  for (const auto& trial : experiment.trials()) {
-    for (const auto& summary : trial.summaries)
-      add_metric(std::string(std::string_view(summary.name)));
-    if (!trial.last_metrics.empty()) {
-      visit_leaves(Json::parse(trial.last_metrics.text()), "", add_metric);
+  for (const TrialSource& source : sources) {
+    for (const auto& trial : source.grid->experiment().trials()) {
+      for (const auto& summary : trial.summaries)
+        add_metric(std::string(std::string_view(summary.name)));
+      if (!trial.last_metrics.empty()) {
+        visit_leaves(Json::parse(trial.last_metrics.text()), "", add_metric);
+      }
+      visit_leaves(Json::parse(trial.config.text()), "", [&](const std::string& key) {
+        if (config.insert(key).second) config_.push_back(key);
+      });
     }
-    visit_leaves(Json::parse(trial.config.text()), "", [&](const std::string& key) {
-      if (config.insert(key).second) config_.push_back(key);
-    });
+    for (const auto& objective : source.grid->spec().objectives) add_metric(objective.metric);
   }
-  for (const auto& name : expected_metrics) add_metric(name);
 
   // The first of a name stays.
   const auto add = [this](const std::string& name, const Field& field) {
     exact_.emplace(with_dots(name), field);
     fields_.emplace(writable(name), field);
   };
-  for (const auto& field : own_fields) add(field.name, {field.name, Source::own, field.name});
-  for (const auto& name : metrics_) add(name, {name, Source::metric, name});
+  for (const auto& field : own_fields) {
+    add(field.name, {field.name, Source::own, field.name, field.is_time});
+  }
+  for (const auto& name : metrics_) {
+    const bool is_hidden = exact_.contains(with_dots(name));
+    const Field field{(is_hidden ? "metrics." : "") + name, Source::metric, name};
+    add(name, field);
+    add("metrics." + name, field);
+  }
   for (const auto& key : config_) {
     const Field field{"config." + with_dots(key), Source::config, key};
     add(field.name, field);
@@ -146,7 +210,7 @@ TrialFields::Field TrialFields::find(const std::string& kind, const std::string&
   if (found != fields_.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [known_name, field] : exact_) {
-    if (known_name != field.name && field.source == Source::config) continue;
+    if (known_name != with_dots(field.name) && field.source != Source::own) continue;
     known.push_back(known_name);
   }
   // Short names are what people misspell: they are looked at too, but not listed.
@@ -168,23 +232,21 @@ std::vector<std::string> TrialFields::drawn(const Json& param_space) const {
 
 std::vector<TrialFields::Field> TrialFields::all() const {
   std::vector<Field> all;
-  for (const auto& field : own_fields) all.push_back({field.name, Source::own, field.name});
-  for (const auto& name : metrics_) {
-    const auto found = exact_.find(with_dots(name));
-    if (found->second.source == Source::metric && found->second.key == name) {
-      all.push_back(found->second);
-    }
+  for (const auto& field : own_fields) {
+    all.push_back({field.name, Source::own, field.name, field.is_time});
   }
+  for (const auto& name : metrics_) all.push_back(exact_.at("metrics." + with_dots(name)));
   for (const auto& key : config_) {
     all.push_back({"config." + with_dots(key), Source::config, key});
   }
   return all;
 }
 
-std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::Field>& fields) {
-  const auto uses = [&fields](Source source) {
+std::vector<Json> values_of(const TrialSource& source, const Trial& trial,
+                            const std::vector<TrialFields::Field>& fields) {
+  const auto uses = [&fields](Source from) {
     return std::any_of(fields.begin(), fields.end(),
-                       [source](const auto& field) { return field.source == source; });
+                       [from](const auto& field) { return field.source == from; });
   };
   // Parsed only if asked for: there may be 100,000 trials.
   const Json config = uses(Source::config) ? Json::parse(trial.config.text()) : Json();
@@ -193,7 +255,7 @@ std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::F
   std::vector<Json> values;
   for (const auto& field : fields) {
     if (field.source == Source::own) {
-      values.push_back(own_value(trial, field.key));
+      values.push_back(own_value(source, trial, field.key));
     } else if (field.source == Source::config) {
       values.push_back(leaf_or_null(config, field.key));
     } else if (const MetricSummary* const summary = trial.summary(field.key)) {
@@ -203,6 +265,22 @@ std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::F
     }
   }
   return values;
+}
+
+std::map<std::string, Json> leaves_of(const Json& config) {
+  std::map<std::string, Json> leaves;
+  visit_leaves(config, "",
+               [&](const std::string& name) { leaves[name] = leaf_or_null(config, name); });
+  return leaves;
+}
+
+void erase_leaf(Json& config, const std::string& name) {
+  if (!config.is_object() || config.erase(name) > 0) return;
+  for (std::size_t slash = name.find('/'); slash != std::string::npos;
+       slash = name.find('/', slash + 1)) {
+    const auto part = config.find(name.substr(0, slash));
+    if (part != config.end()) erase_leaf(*part, name.substr(slash + 1));
+  }
 }
 
 void add_config(const Json& config, std::vector<std::pair<std::string, std::string>>& pairs) {

@@ -1,5 +1,5 @@
 // What can be asked of a trial by a name: its own fields, its metrics, the values of its config.
-// Knows no output and no directory.
+// Knows no output and no directory but by what was read of it.
 #pragma once
 
 #include <map>
@@ -7,12 +7,26 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/core/experiment.h"
+#include "apps/tune/notes.h"
+#include "tuner/result_grid.h"
 
 namespace tune {
 
 /// Who has paused the trial: "user", "scheduler", or "" if it is not PAUSED.
 const char* paused_by(const Trial& trial);
+/// Wall-clock time from its first start to its end, or so far; null if it never started.
+Json duration_json(const Experiment& experiment, const Trial& trial);
+/// Where its last attempt ran, and which gpus that had ("0,1"); null if it had none, or if older
+/// programs did not record it.
+Json node_json(const Trial& trial);
+Json gpus_json(const Trial& trial);
+
+/// One experiment of which trials are shown.
+struct TrialSource {
+  const ResultGrid* grid = nullptr;
+  std::string name;  ///< told from the others by it
+  Notes notes = {};
+};
 
 class TrialFields {
  public:
@@ -20,17 +34,19 @@ class TrialFields {
     enum class Source { own, metric, config };
     std::string name;  ///< as shown: "state", "loss", "config.optimizer.lr"
     Source source = Source::own;
-    std::string key;  ///< in the metrics or the config, nested with '/'
+    std::string key;       ///< in the metrics or the config, nested with '/'
+    bool is_time = false;  ///< Unix time
   };
 
-  /// Collects the names over all trials. `expected_metrics` are known before anyone has reported
-  /// them.
-  TrialFields(const Experiment& experiment, const std::vector<std::string>& expected_metrics);
+  /// Collects the names over all trials of all sources, which must outlive this. The metrics of
+  /// their specs are known before anyone has reported them.
+  explicit TrialFields(const std::vector<TrialSource>& sources);
 
   /// The field that `name` means. A '.' stands for '/' and a '_' for every other character that
   /// cannot be in an expression; the trial's own fields win over metrics, and these over the
-  /// config, all of which is also reached by "config.". Error (user) for a name that no trial has,
-  /// with the nearest that there is; `kind` is the word for it ("column").
+  /// config. All metrics are also reached by "metrics.", and all of the config by "config.". Error
+  /// (user) for a name that no trial has, with the nearest that there is; `kind` is the word for it
+  /// ("column").
   Field find(const std::string& kind, const std::string& name) const;
 
   /// The names of the config's values that `param_space` does not simply state.
@@ -46,10 +62,16 @@ class TrialFields {
   std::map<std::string, Field> fields_;  ///< by the name as it can be written in an expression
 };
 
+/// The values of a config by name, nested with '/'. Lists are values.
+std::map<std::string, Json> leaves_of(const Json& config);
+/// Takes the value of that name out of the config, if it has it.
+void erase_leaf(Json& config, const std::string& name);
+
 /// Adds a line "optimizer.lr = 0.1" for each value of the config; the first has the key "config".
 void add_config(const Json& config, std::vector<std::pair<std::string, std::string>>& pairs);
 
 /// The values of several fields of one trial; null where it has none.
-std::vector<Json> values_of(const Trial& trial, const std::vector<TrialFields::Field>& fields);
+std::vector<Json> values_of(const TrialSource& source, const Trial& trial,
+                            const std::vector<TrialFields::Field>& fields);
 
 }  // namespace tune

@@ -84,7 +84,8 @@ class Answers(Case):
                "stop": {"training_iteration": 3}, "checkpoint_config": {"checkpoint_frequency": 1}}
         loss = {"report": {"loss": {"uniform": [0, 1]}}}
         self.write("mixed.json", {**toy, "param_space": {**loss, "fail_in": {"grid_search": ["", "step"]}},
-                                  "checkpoint_config": {"checkpoint_frequency": 1, "checkpoint_score_attribute": "loss"}})
+                                  "checkpoint_config": {"checkpoint_frequency": 1, "checkpoint_score_attribute": "loss"},
+                                  "resources": {"gpu": 2}, "resources_per_trial": {"gpu": 1}})
         both = {"report": {"loss": {"uniform": [0, 1]}, "size": {"uniform": [0, 1]}}}
         self.write("two.json", {**toy, "param_space": both, "metric": ["loss", "size"], "mode": ["min", "max"],
                                 "constraints": ["loss <= 2"]})
@@ -168,7 +169,17 @@ class Answers(Case):
             self.ask("checkpoints", directory, "--verify")
             self.ask("lineage", directory)
             self.ask_lines("events", directory)
+        self.ask("note", "results/mixed", "0", "looks odd", "--tag", "good")
+        self.ask("ls", "results/mixed")
+        self.ask("show", "results/mixed", "0")
+        self.ask("compare", "results/mixed", "0", "1")
+        self.ask("compare", "results/population", "0", "1")
+        self.ask("ls", "results/population", "--over", "report.loss,rate")
+        self.ask("best", "results/population", "--over-time")
+        population = self.ask("export", "results/population", "--lineage", "--curves", "lineages.csv")
+        self.assertEqual((population["curves"], population["left_out_trials"]), (2, []))
         self.ask("ls", "results")
+        self.ask("note", "results/two", self.ask("best", "results/two")[0]["trial_id"], "on the front", "--tag", "good")
         self.ask("best", "results/mixed")
         self.ask("best", "results/mixed", "-n", "2")
         self.assertEqual(set(self.ask("best", "results/two")[0]["constraints"]), {"loss <= 2"})

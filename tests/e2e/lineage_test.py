@@ -1,5 +1,7 @@
 """`tune lineage`: whose copies trials are, and with which configs their models were trained."""
 import collections
+import csv
+import io
 import json
 import os
 import re
@@ -51,6 +53,20 @@ class Lineage(DriverCase):
             self.assertEqual(steps[-1]["config"], trial["config"])
             self.assertEqual(steps[-1]["trial_id"], trial["trial_id"])
 
+    def assert_exported_lineages_explain_the_models(self):
+        out = self.tune("export", DIRECTORY, "--curves", "-", "--lineage").out
+        models, rows = {}, list(csv.DictReader(io.StringIO(out)))
+        for row in rows:
+            w, iteration = models.get(row["trial_id"], (0.0, 0))
+            self.assertEqual(int(row["training_iteration"]), iteration + 1)
+            w -= float(row["config/lr"]) * 2.0 * (w - 3.0)
+            self.assertAlmostEqual((w - 3.0) ** 2, float(row["loss"]), places=9)
+            models[row["trial_id"]] = w, iteration + 1
+        self.assertEqual(len(models), len(self.json("ls", DIRECTORY)))
+        self.assertGreater(sum(row["as"] != row["trial_id"] for row in rows), 0)
+        plain = self.tune("export", DIRECTORY, "--curves", "-", expect=None)
+        self.assertIn("--lineage writes what their models went through", plain.err)
+
     def test_schedules_explain_the_models_however_often_the_driver_is_killed(self):
         self.write_population()
         driver = self.start("run", "spec.json", "--progress", "none")
@@ -64,6 +80,7 @@ class Lineage(DriverCase):
             driver = self.start("resume", DIRECTORY, "--progress", "none", "--strict")
         self.finish(driver, expect=0)
         self.assert_schedules_explain_the_models()
+        self.assert_exported_lineages_explain_the_models()
         lineage = self.json("lineage", DIRECTORY)
         self.assertGreater(len(lineage["clonings"]), 1)
         stretches = lineage["stretches"]

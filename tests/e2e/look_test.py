@@ -112,9 +112,10 @@ class List(Look):
 
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
-        self.assertEqual(sorted(trial), ["attempt", "checkpoint", "config", "ended_by", "error",
-                                         "failures", "metrics", "path", "paused_by", "state", "time_total_s",
-                                         "training_iteration", "trial_id", "why"])
+        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s",
+                                         "ended", "ended_by", "error", "experiment", "failures", "gpus",
+                                         "metrics", "node", "notes", "path", "paused_by", "started", "state",
+                                         "tags", "time_total_s", "training_iteration", "trial_id", "why"])
         self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})
         self.assertEqual(trial["metrics"]["half"], {"count": 1.5})
         self.assertEqual((trial["state"], trial["attempt"], trial["failures"], trial["error"]),
@@ -285,8 +286,8 @@ class Show(Look):
 
     def test_hyperparameters_have_columns_and_texts_can_be_asked_for(self):
         header = self.tune("ls", "results/spec").out.splitlines()[0].split()
-        self.assertEqual(header, ["trial_id", "state", "training_iteration", "time_total_s", "loss",
-                                  "ended_by", "config.case.losses", "config.case.lr"])
+        self.assertEqual(header, ["trial_id", "state", "training_iteration", "loss", "best",
+                                  "case.losses", "case.lr", "ended_by"])
         self.assertEqual(self.ids("--filter", 'ended_by == "done" && case.lr < 3'), [1, 4])
         self.assertEqual(self.ids("--filter", "ended_by != 'done'"), [])
         self.assertEqual(self.ids("--filter", "state == 'TERMINATED' && loss > 0.4"), [0, 1])

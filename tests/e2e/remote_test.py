@@ -80,10 +80,14 @@ class Mirrored(RemoteCase):
     def test_a_pulled_copy_says_what_the_experiment_says(self):
         self.write("spec.json", self.quadratic(remote={"path": self.far}))
         self.tune("run", "spec.json", "--progress", "none")
+        self.tune("note", "results/spec", "1", "looks odd", "--tag", "good")
+        self.tune("push", "results/spec")
         self.tune("pull", self.far + "/spec", "copy")
         copy, own = self.path("copy"), self.path("results/spec")
-        self.assertEqual(json.dumps(self.json("ls", "copy")).replace(copy, own),
+        listed = json.dumps(self.json("ls", "copy"))
+        self.assertEqual(listed.replace(copy, own).replace('"experiment": "copy"', '"experiment": "spec"'),
                          json.dumps(self.json("ls", "results/spec")))
+        self.assertIn("looks odd", listed)
         self.assertEqual(json.dumps(self.json("checkpoints", "copy", "--verify")).replace(copy, own),
                          json.dumps(self.json("checkpoints", "results/spec", "--verify")))
         self.assertEqual(self.lines("events", "copy"), self.lines("events", "results/spec"))

@@ -79,6 +79,7 @@ path trials(const path& experiment, int number) {
 }
 
 path history(const path& experiment) { return in(experiment, "history.jsonl"); }
+path notes(const path& experiment) { return in(experiment, "notes.jsonl"); }
 
 path trial(const path& experiment, TrialId trial) { return in(experiment, to_string(trial)); }
 path work(const path& trial) { return in(trial, "work"); }

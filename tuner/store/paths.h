@@ -21,6 +21,7 @@ path journal(const path& experiment, int generation);              ///< journal-
 path snapshot(const path& experiment, int generation);             ///< snapshot-2.json
 path trials(const path& experiment, int number);                   ///< trials-1.jsonl
 path history(const path& experiment);                              ///< history.jsonl
+path notes(const path& experiment);                                ///< notes.jsonl
 path trial(const path& experiment, TrialId trial);                 ///< trial_00012
 path work(const path& trial);                                      ///< work, see CheckpointKeeper
 path preload_log(const path& experiment);                          ///< preload.log

@@ -1,0 +1,82 @@
+// `tune ls` of a folder: its experiments.
+// Knows no journal: look_at has read it.
+#include "apps/tune/experiment_list.h"
+
+#include <string_view>
+
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "tuner/core/error.h"
+
+namespace tune {
+
+namespace {
+
+/// A line for each experiment of a folder.
+Json experiment_json(const std::filesystem::path& directory) {
+  Json json = {{"experiment", directory.filename().string()}, {"directory", directory.string()}};
+  for (const char* const name :
+       {"trials", "running", "paused", "ended", "failed", "metric", "best", "started", "driver"}) {
+    json[name] = nullptr;
+  }
+  try {
+    const Look look = look_at(directory);
+    const Experiment& experiment = look.grid.experiment();
+    const Objective* const objective = sole(look.grid.spec().objectives);
+    const auto best = objective ? look.grid.best_trial(*objective, Scope::all) : std::nullopt;
+    json["trials"] = experiment.trials().size();
+    json["running"] = experiment.count(TrialState::running);
+    json["paused"] = experiment.count(TrialState::paused);
+    json["ended"] = experiment.count(TrialState::terminated);
+    json["failed"] = experiment.count(TrialState::error);
+    json["metric"] = objective ? Json(objective->metric) : Json();
+    json["best"] = best ? encode_number(value_of(experiment.trial(*best), objective->metric,
+                                                 objective->mode, Scope::all))
+                        : Json();
+    json["started"] = experiment.started() > 0 ? Json(experiment.started()) : Json();
+    json["driver"] = look.driver ? name_of(*look.driver) : "";
+    json["problem"] = "";
+  } catch (const Error& error) {
+    json["problem"] = error.what();
+  }
+  return json;
+}
+
+}  // namespace
+
+void list_experiments(const std::vector<std::filesystem::path>& all, bool as_json) {
+  if (as_json) {
+    Json list = Json::array();
+    for (const auto& directory : all) list.push_back(experiment_json(directory));
+    print_json(list);
+    return;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& directory : all) {
+    const Json json = experiment_json(directory);
+    auto& row = rows.emplace_back();
+    for (const char* const name : {"experiment", "trials", "running", "paused", "ended", "failed",
+                                   "metric", "best", "started", "driver"}) {
+      const Json value = json.value(name, Json());
+      row.push_back(std::string_view(name) == "started" && value.is_number()
+                        ? format_time(value.get<double>())
+                        : cell_text(value));
+    }
+    if (const std::string problem = json.value("problem", ""); !problem.empty()) {
+      row.back() = problem;
+    }
+  }
+  print_table({{"experiment"},
+               {"trials", true},
+               {"running", true},
+               {"paused", true},
+               {"ended", true},
+               {"failed", true},
+               {"metric"},
+               {"best", true},
+               {"started"},
+               {"driver"}},
+              rows);
+}
+
+}  // namespace tune

@@ -1,0 +1,117 @@
+#include "apps/tune/group_list.h"
+
+#include <algorithm>
+#include <set>
+
+#include "apps/tune/look.h"
+#include "apps/tune/output.h"
+#include "apps/tune/trial_groups.h"
+#include "apps/tune/trial_table.h"
+#include "tuner/core/error.h"
+#include "tuner/core/nearest_name.h"
+
+namespace tune {
+
+namespace {
+
+using Field = TrialFields::Field;
+
+/// One group, as JSON and as cells.
+struct GroupLine {
+  Json json;
+  std::vector<Json> cells;
+};
+
+/// "0,1,2": what the other commands take.
+std::string numbers_text(const TrialGroup& group) {
+  std::string text;
+  for (const Trial* const trial : group.trials) {
+    text += (text.empty() ? "" : ",") + std::to_string(index_of(trial->id));
+  }
+  return text;
+}
+
+/// What is said of each group, and the values of the configs that tell them apart.
+std::vector<Field> columns_of(const std::vector<TrialGroup>& groups, bool has_several_sources) {
+  std::vector<Field> columns;
+  if (has_several_sources) columns.push_back({"experiment", Field::Source::own, "experiment"});
+  for (const char* const name : {"trials", "ended", "n", "mean", "std", "min", "max"}) {
+    columns.push_back({name, Field::Source::own, name});
+  }
+  std::set<std::string> differing;
+  for (const TrialGroup& group : groups) {
+    const auto& first = groups.front().hyperparameters;
+    for (const auto& [name, value] : group.hyperparameters) {
+      const auto there = first.find(name);
+      if (there == first.end() || there->second != value) differing.insert(name);
+    }
+    for (const auto& [name, value] : first) {
+      if (!group.hyperparameters.contains(name)) differing.insert(name);
+    }
+  }
+  for (const std::string& name : differing) {
+    std::string shown = name;
+    std::replace(shown.begin(), shown.end(), '/', '.');
+    columns.push_back({shown, Field::Source::config, name});
+  }
+  return columns;
+}
+
+/// The column's position.
+std::size_t find_column(const std::vector<Field>& columns, const std::string& name) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].name == name) return i;
+    known.push_back(columns[i].name);
+  }
+  throw user_error(unknown_name("column", name, known));
+}
+
+}  // namespace
+
+void list_groups(const ListRequest& request, const std::vector<TrialSource>& sources,
+                 const TrialFields& fields,
+                 const std::vector<std::pair<const TrialSource*, const Trial*>>& trials) {
+  const Objective objective = objective_for(*sources.front().grid, "", "");
+  std::vector<Field> over;
+  for (const auto& name : request.over) over.push_back(fields.find("name in --over", name));
+  TrialGroups grouping(over, objective);
+  for (const auto& [source, trial] : trials) grouping.add(*source, *trial);
+  const std::vector<TrialGroup> groups = grouping.take();
+  const std::vector<Field> columns = columns_of(groups, sources.size() > 1);
+  std::vector<GroupLine> lines;
+  for (const TrialGroup& group : groups) {
+    GroupLine& line = lines.emplace_back(GroupLine{to_json(group, objective), {}});
+    for (const Field& column : columns) {
+      if (column.source == Field::Source::config) {
+        const auto found = group.hyperparameters.find(column.key);
+        line.cells.push_back(found == group.hyperparameters.end() ? Json() : found->second);
+      } else if (column.key == "trials") {
+        line.cells.emplace_back(numbers_text(group));
+      } else {
+        line.cells.push_back(line.json.at(column.key));
+      }
+    }
+  }
+  const std::size_t by = find_column(columns, request.sort.empty() ? "mean" : request.sort);
+  const bool is_best_last = request.sort.empty() && objective.mode == Mode::max;
+  std::stable_sort(lines.begin(), lines.end(), [&](const GroupLine& a, const GroupLine& b) {
+    return sorts_before(a.cells[by], b.cells[by], request.descending != is_best_last);
+  });
+  if (request.limit > 0 && lines.size() > request.limit) lines.resize(request.limit);
+  Json list = Json::array();
+  TableRows cells;
+  for (GroupLine& line : lines) {
+    list.push_back(std::move(line.json));
+    cells.push_back(std::move(line.cells));
+  }
+  if (request.json) {
+    print_json(list);
+  } else if (request.csv) {
+    print_as_csv(columns, cells);
+  } else {
+    print_as_table(columns, cells);
+  }
+}
+
+}  // namespace tune

@@ -1,0 +1,98 @@
+#include "apps/tune/trial_filter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <stdexcept>
+
+namespace tune {
+
+namespace {
+
+constexpr const char* stand_in = "text_comparison_";
+
+Error no_condition(const std::string& text) {
+  return user_error("--filter: '" + text + "' is no condition: write && for and, || for or, and " +
+                    "a text in quotes behind == or !=, as in 'optimizer == \"adam\"'");
+}
+
+Expression parse(const std::string& text, const std::string& numeric) {
+  try {
+    return Expression(numeric);
+  } catch (const std::invalid_argument& error) {
+    static const std::regex word(R"(\b(and|or|not|in)\b)");
+    const bool has_words = std::regex_search(numeric, word);
+    if (!has_words && numeric == text) {
+      throw user_error(std::string("--filter: ") + error.what());
+    }
+    throw no_condition(text);
+  }
+}
+
+/// Of a list, such as tags, one of them.
+bool is_text(const Json& value, const std::string& text) {
+  if (value.is_array()) {
+    return std::any_of(value.begin(), value.end(),
+                       [&](const Json& each) { return is_text(each, text); });
+  }
+  return (value.is_string() ? value.get<std::string>() : value.dump()) == text;
+}
+
+}  // namespace
+
+TrialFilter::TrialFilter(const std::string& text, const TrialFields& fields)
+    : expression_(parse(text, take_out_texts(text))) {
+  for (const auto& name : expression_.variables()) {
+    const auto test = tests_.find(name);
+    if (test == tests_.end() && (name == "state" || name == "tags")) {
+      throw user_error(name == "state"
+                           ? "--filter: a state is a text: state == \"ERROR\", or --state ERROR"
+                           : "--filter: tags are texts: tags == \"good\"");
+    }
+    fields_.push_back(
+        fields.find("name in --filter", test != tests_.end() ? test->second.name : name));
+  }
+}
+
+bool TrialFilter::accepts(const TrialSource& source, const Trial& trial) const {
+  const std::vector<Json> values = values_of(source, trial, fields_);
+  const auto value = expression_.evaluate([&](const std::string& name) -> std::optional<double> {
+    const auto& names = expression_.variables();
+    const auto found = std::find(names.begin(), names.end(), name);
+    const Json& there = values[static_cast<std::size_t>(found - names.begin())];
+    const auto test = tests_.find(name);
+    if (test == tests_.end()) return decode_number(there);
+    if (there.is_null()) return std::nullopt;
+    return is_text(there, test->second.text) == test->second.wants_equal ? 1 : 0;
+  });
+  return value && *value != 0 && !std::isnan(*value);
+}
+
+/// Expressions know numbers alone: a comparison with a text becomes a name for what it answers.
+std::string TrialFilter::take_out_texts(const std::string& text) {
+  constexpr std::size_t longest = 4096;  // the comparison with a pattern goes as deep
+  if (text.size() > longest) {
+    throw user_error("--filter is longer than " + std::to_string(longest) + " characters");
+  }
+  if (text.find(stand_in) != text.npos) throw no_condition(text);
+  static const std::regex comparison(
+      R"RE(([A-Za-z_][A-Za-z0-9_.]*)\s*(==|!=)\s*("([^"]*)"|'([^']*)'))RE");
+  std::string numeric;
+  auto rest = text.cbegin();
+  for (std::sregex_iterator at(text.begin(), text.end(), comparison), end; at != end; ++at) {
+    const auto before = std::find_if_not(std::make_reverse_iterator((*at)[0].first), text.crend(),
+                                         [](char c) { return c == ' '; });
+    // Arithmetic on either side would bind stronger than the comparison.
+    if (before != text.crend() && std::string_view("+-*/^<>=").find(*before) != std::string::npos) {
+      throw no_condition(text);
+    }
+    const std::string name = stand_in + std::to_string(tests_.size());
+    const std::string wanted = (*at)[4].matched ? (*at)[4].str() : (*at)[5].str();
+    tests_[name] = {(*at)[1].str(), wanted, (*at)[2].str() == "=="};
+    numeric.append(rest, (*at)[0].first).append(name);
+    rest = (*at)[0].second;
+  }
+  return numeric.append(rest, text.cend());
+}
+
+}  // namespace tune

@@ -1,0 +1,37 @@
+// The condition of `tune ls --filter`: arithmetic over what is known of a trial, and comparisons
+// with texts. Knows no output.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/tune/trial_fields.h"
+#include "tuner/core/error.h"
+#include "tuner/core/expression.h"
+
+namespace tune {
+
+class TrialFilter {
+ public:
+  /// Error (user) if `text` is no condition, or names what no trial has.
+  TrialFilter(const std::string& text, const TrialFields& fields);
+
+  /// False for a trial that lacks one of the numbers.
+  bool accepts(const TrialSource& source, const Trial& trial) const;
+
+ private:
+  /// optimizer == "adam"
+  struct TextTest {
+    std::string name, text;
+    bool wants_equal;
+  };
+
+  std::string take_out_texts(const std::string& text);
+
+  std::map<std::string, TextTest> tests_;  ///< by the name that stands for each
+  Expression expression_;
+  std::vector<TrialFields::Field> fields_;  ///< of its variables, in their order
+};
+
+}  // namespace tune

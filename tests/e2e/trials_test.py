@@ -1,0 +1,213 @@
+"""What `tune ls`, `compare`, `best --over-time`, `note` and `export` answer about trials whose results are known."""
+import csv
+import io
+import json
+import os
+import re
+import socket
+import statistics
+import subprocess
+
+from cli_support import TROUBLED, TUNE, Case, LookingCase, main
+
+#: The second and the third reach 0.2 twice; the last one is the best for a while, and never again.
+LOSSES = [[0.5, 0.4, 0.6], [0.7, 0.2, 0.3, 0.2], [0.2, 0.9, 0.2], [0.45, 0.44]]
+DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d"
+
+
+def spec_of(losses, **fields):
+    """Trials one after the other, in the order of the list."""
+    return {"trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min", "max_concurrent_trials": 1,
+            "param_space": {"case": {"grid_search": [
+                {"losses": each, "lr": i} for i, each in enumerate(losses)]}, "same": 7},
+            "checkpoint_config": {"checkpoint_frequency": 1}, **fields}
+
+
+class Looking(LookingCase):
+    def make(self):
+        self.write("spec.json", spec_of(LOSSES, resources={"gpu": 2}, resources_per_trial={"gpu": 1}))
+        self.tune("run", "spec.json", "--progress", "none", CUDA_VISIBLE_DEVICES="GPU-4f,GPU-7e")
+        self.write("more.json", spec_of([[0.1, 0.3], [0.35, 0.25]]))
+        self.tune("run", "more.json", "--progress", "none")
+
+    def ids(self, *options):
+        return [int(trial["trial_id"][-5:]) for trial in self.json("ls", "results/spec", *options)]
+
+
+class Columns(Looking):
+    def test_the_best_is_a_column_to_sort_and_filter_by_and_names_the_first_of_equal_ones(self):
+        trials = self.json("ls", "results/spec")
+        self.assertEqual([(t["best"], t["best_iteration"]) for t in trials],
+                         [(0.4, 2), (0.2, 2), (0.2, 1), (0.44, 2)])
+        self.assertEqual(self.ids("--sort", "best", "--desc"), [3, 0, 1, 2])
+        self.assertEqual(self.ids("--filter", "best < 0.42 && best_iteration == 2"), [0, 1])
+        self.assertIn("best", self.tune("ls", "results/spec").out.splitlines()[0])
+
+    def test_no_command_names_another_best_than_the_others(self):
+        best, status = self.json("best", "results/spec"), self.json("status", "results/spec")["best"]
+        listed = self.json("ls", "results/spec", "--sort", "best", "--limit", "1")[0]
+        compared = self.json("compare", "results/spec", "1", "0")["trials"][0]
+        last = self.json("best", "results/spec", "--over-time")["improvements"][-1]
+        for each in best, listed, compared, last, status:
+            self.assertEqual(each["trial_id"], "trial_00001")
+            self.assertEqual(each.get("best", each.get("value")), 0.2)
+            self.assertEqual(each.get("best_iteration", each.get("training_iteration")), 2)
+
+    def test_a_checkpoint_that_is_as_good_as_the_best_result_says_so(self):
+        self.write("tied.json", spec_of([LOSSES[1]], checkpoint_config={"checkpoint_frequency": 4}))
+        self.tune("run", "tied.json", "--progress", "none")
+        best = self.tune("best", "results/tied").out
+        self.assertIn("(iteration 4, loss 0.2, as good as iteration 2)", best)
+        self.assertRegex(best, r'best result +{"count":2,')
+
+    def test_times_are_dates_with_a_zone_for_people_and_numbers_for_programs(self):
+        options = ["ls", "results/spec", "--columns", "started,ended,duration_s"]
+        self.assertRegex(self.tune(*options).out.splitlines()[1], f"^{DATE}  {DATE} +[0-9.e-]+$")
+        row = next(csv.DictReader(io.StringIO(self.tune(*options, "--csv").out)))
+        self.assertRegex(row["started"], f"^{DATE}$")
+        first = self.json(*options)[0]
+        self.assertEqual(first["duration_s"], first["ended"] - first["started"])
+        whole = self.json("ls", "results/spec")[0]
+        self.assertEqual({name: whole[name] for name in first}, first)
+        self.assertEqual(self.ids("--filter", f"started > {first['started']}"), [1, 2, 3])
+
+    def test_gpus_are_named_as_the_trial_was_told_them(self):
+        trials = self.json("ls", "results/spec")
+        self.assertEqual({t["gpus"] for t in trials}, {"GPU-4f"})
+        self.assertEqual({t["node"] for t in trials}, {socket.gethostname()})
+        self.assertEqual(self.ids("--filter", 'gpus == "GPU-7e"'), [])
+        self.assertEqual([t["gpus"] for t in self.json("ls", "results/more")], [None] * 2)
+        self.assertIn("gpus GPU-4f", self.tune("show", "results/spec", "0").out)
+
+    def test_the_trials_of_several_experiments_are_one_table(self):
+        both = ["ls", "results/spec", "results/more"]
+        rows = self.json(*both, "--sort", "best", "--limit", "3")
+        self.assertEqual([(r["experiment"], r["trial_id"]) for r in rows],
+                         [("more", "trial_00000"), ("spec", "trial_00001"), ("spec", "trial_00002")])
+        self.assertEqual(self.tune(*both).out.split()[0], "experiment")
+        self.assertEqual(len(self.json(*both, "--filter", 'experiment == "more"')), 2)
+
+    def test_rows_over_a_seed_are_the_means_of_what_ended_well(self):
+        spec = spec_of([])
+        spec["param_space"] = {"case": {"grid_search": [{"losses": [1, 3]}, {"losses": [9, 4]}]},
+                               "seed": {"grid_search": [0, 1, 2]}}
+        spec["param_space"]["iterations"] = 2
+        self.write("seeds.json", spec)
+        self.tune("run", "seeds.json", "--progress", "none")
+        groups = self.json("ls", "results/seeds", "--over", "seed")
+        self.assertEqual([(g["n"], g["mean"], g["std"], len(g["trial_ids"])) for g in groups],
+                         [(3, 3.0, 0.0, 3), (3, 4.0, 0.0, 3)])
+        self.assertEqual([g["config"]["case"]["losses"] for g in groups], [[1, 3], [9, 4]])
+        self.assertNotIn("seed", groups[0]["config"])
+        one, = self.json("ls", "results/spec", "--over", "case.losses,case.lr")
+        self.assertEqual((one["n"], one["min"], one["max"]), (4, 0.2, 0.6))
+        self.assertAlmostEqual(one["mean"], 0.36)
+        self.assertAlmostEqual(one["std"], statistics.stdev([0.6, 0.2, 0.2, 0.44]))
+        self.assertIn("is no hyperparameter", self.refused("ls", "results/spec", "--over", "loss"))
+
+
+class Compare(Looking):
+    def test_what_differs_is_shown_and_what_is_equal_counted(self):
+        out = self.tune("compare", "results/spec", "0", "trial_00001").out
+        self.assertRegex(out, r"best loss +0.4 at iteration 2 +0.2 at iteration 2\n")
+        self.assertRegex(out, r"last loss +0.6 at iteration 3 +0.2 at iteration 4\n")
+        self.assertRegex(out, r"case.lr +0 +1\n")
+        self.assertIn("1 of 3 hyperparameters is equal: --all shows them", out)
+        self.assertNotIn("same", out)
+        self.assertRegex(self.tune("compare", "results/spec", "0", "1", "--all").out, r"same +7 +7\n")
+
+    def test_curves_stand_side_by_side_at_the_iterations_that_all_have(self):
+        compared = self.json("compare", "results/spec", "0", "1")
+        self.assertEqual([(p["training_iteration"], p["values"]) for p in compared["curves"]],
+                         [(1, [0.5, 0.7]), (2, [0.4, 0.2]), (3, [0.6, 0.3])])
+        self.assertEqual(compared["ahead"], {"name": "trial_00001", "from_iteration": 2})
+        self.assertEqual(compared["differing"]["case/lr"], [0, 1])
+        self.assertEqual(compared["equal"], {"same": 7})
+        self.assertIsNone(self.json("compare", "results/spec", "2", "2")["ahead"])
+
+    def test_trials_of_two_experiments_are_named_with_theirs(self):
+        for words in (["results/spec:3", "results/more:1"], ["results/spec", "3", "results/more", "1"]):
+            compared = self.json("compare", *words)
+            self.assertEqual([t["name"] for t in compared["trials"]], ["spec:trial_00003", "more:trial_00001"])
+            self.assertEqual(compared["ahead"], {"name": "more:trial_00001", "from_iteration": 1})
+        self.assertIn("name two trials", self.refused("compare", "results/spec", "3"))
+        self.assertIn("there is no trial '9'", self.refused("compare", "results/spec", "3", "9"))
+
+
+class OverTime(Looking):
+    def test_each_improvement_is_there_with_what_it_took(self):
+        rows = self.json("best", "results/spec", "--over-time")["improvements"]
+        self.assertEqual([(r["trial_id"][-1], r["training_iteration"], r["value"], r["trials"], r["results"])
+                          for r in rows],
+                         [("0", 1, 0.5, 1, 1), ("0", 2, 0.4, 1, 2), ("1", 2, 0.2, 2, 5)])
+        self.assertEqual(sorted(r["running_s"] for r in rows), [r["running_s"] for r in rows])
+        self.assertRegex(self.tune("best", "results/spec", "--over-time").out.splitlines()[1], DATE)
+
+    def test_without_the_events_it_is_not_known(self):
+        self.tune("run", "spec.json", "--name", "forgetful", "--snapshot-period-s", "0.001", "--progress", "none",
+                  CUDA_VISIBLE_DEVICES="0,1")
+        self.assertEqual(self.json("best", "results/forgetful", "--over-time")["improvements"][-1]["value"], 0.2)
+        os.remove(self.path("results/forgetful/history.jsonl"))
+        self.assertIn("cannot be read any more", self.refused("best", "results/forgetful", "--over-time"))
+
+
+class TakenBack(Case):
+    def test_what_a_restore_has_taken_back_was_no_improvement(self):
+        self.write("spec.json", spec_of([[5, 1, 3]], failure_config={"max_failures": 1}))
+        spec = json.loads(self.read("spec.json"))
+        spec["param_space"].update(trouble="exits_until_mended", at=3)
+        spec["checkpoint_config"] = {"checkpoint_frequency": 0}
+        self.write("spec.json", spec)
+        self.tune("run", "spec.json", "--progress", "none", expect=1)
+        self.write("results/spec/mended", "")
+        self.tune("resume", "results/spec", "--restart-errored", "--progress", "none")
+        rows = self.json("best", "results/spec", "--over-time")["improvements"]
+        self.assertEqual([(r["training_iteration"], r["value"]) for r in rows], [(1, 5.0), (2, 1.0)])
+        self.assertGreater(rows[0]["results"], 2)  # those of the attempts before count as accepted
+
+
+class Notes(Looking):
+    def note(self, trial, *words):
+        return self.json("note", "results/spec", trial, *words)
+
+    def test_notes_and_tags_are_shown_and_filtered_by(self):
+        self.assertEqual(self.note("2", "looks\n odd\033[31m", "--tag", "good,final")["tags"], ["final", "good"])
+        self.assertEqual(self.note("2", "again", "--untag", "final")["tags"], ["good"])
+        self.note("3", "--tag", "good")
+        self.assertEqual(self.ids("--filter", 'tags == "good" && loss < 0.3'), [2])
+        self.assertEqual(self.ids("--filter", 'tags != "good"'), [0, 1])
+        listed = self.json("ls", "results/spec")[2]
+        self.assertEqual((listed["tags"], [n["text"] for n in listed["notes"]]),
+                         (["good"], ["looks\n odd\033[31m", "again"]))
+        for words in (["ls", "results/spec"], ["show", "results/spec", "2"], ["note", "results/spec", "2"],
+                      ["compare", "results/spec", "2", "3"], ["best", "results/spec", "-n", "3", "--json"]):
+            out = self.tune(*words).out
+            self.assertIn("good", out)
+            self.assertNotIn("\033", out)
+        self.assertEqual(self.note("2", "--clear")["notes"], [])
+        self.assertIn("a tag is one word", self.refused("note", "results/spec", "2", "--tag", "two words"))
+
+    def test_of_several_at_once_none_is_lost_and_a_torn_line_costs_itself_only(self):
+        with open(self.path("results/more/notes.jsonl"), "w", encoding="utf-8") as file:
+            file.write('{"notes":1}\n{"t":1,"trial":1,"note":"whole"}\n{"t":2,"tri')
+        writers = [subprocess.Popen([TUNE, "note", "results/more", "1", f"note {i}"], cwd=self.dir,
+                                    stdout=subprocess.DEVNULL) for i in range(8)]
+        self.assertEqual([writer.wait() for writer in writers], [0] * 8)
+        texts = [note["text"] for note in self.json("note", "results/more", "1")["notes"]]
+        self.assertCountEqual(texts, ["whole", *(f"note {i}" for i in range(8))])
+        self.tune("resume", "results/more", "--num-samples", "3", "--progress", "none", expect=None)
+        self.assertEqual(len(self.json("ls", "results/more")[1]["notes"]), 9)
+
+
+class Export(Case):
+    def test_what_cannot_be_told_is_left_out_with_its_reason(self):
+        self.write("spec.json", spec_of([[3, 2], [5, 4], [7, 6]], snapshot_period_s=0.001))
+        self.tune("run", "spec.json", "--progress", "none")
+        os.remove(self.path("results/spec/trial_00001/result.json"))
+        done = self.tune("export", "results/spec", "--curves", "-")
+        self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(done.out))], ["3", "2", "7", "6"])
+        self.assertRegex(done.err, r"^tune: 1 trial is left out \(trial_00001\): .*nowhere any more")
+
+
+if __name__ == "__main__":
+    main()
