@@ -1,7 +1,6 @@
 #include "apps/tune/schemas.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <string_view>
 
@@ -61,7 +60,7 @@ Json exit_codes_schema() {
 }  // namespace
 
 std::vector<std::string> schema_names() {
-  std::vector<std::string> names = {"spec", "exit-codes"};
+  std::vector<std::string> names = {"exit-codes"};
   for (const EmbeddedText& one : embedded_texts) {
     if (!is_part(one.name) && one.name != std::string_view("SKILL")) names.emplace_back(one.name);
   }
