@@ -44,11 +44,10 @@ class AfterASearch(LookingCase):
         self.assertEqual((end["end"], end["status"]["trials"]), ("finished", 16))
 
     def test_two_configs_are_compared(self) -> None:
-        trials = {trial["trial_id"]: trial for trial in self.json("ls", SEARCH)}
-        one, other = trials["trial_00001"], trials["trial_00003"]
-        self.assertEqual([name for name in one["config"] if one["config"][name] != other["config"][name]],
-                         ["fail_in", "report"])
-        self.assertNotEqual(one["metrics"]["loss"], other["metrics"]["loss"])
+        compared = self.json("compare", SEARCH, "1", "3")
+        self.assertEqual(set(compared["differing"]), {"fail_in", "report/loss"})
+        one, other = (trial["last"] for trial in compared["trials"])
+        self.assertEqual(compared["ahead"]["name"], "trial_00001" if one < other else "trial_00003")
 
     def test_the_best_checkpoint_is_a_directory(self) -> None:
         best = self.json("best", SEARCH)
