@@ -29,6 +29,8 @@ RARE = {
     "status": {".given_up": "a search that gives up, for minutes",
                ".checkpoints.slowest_rank": "several workers", ".remote.unreachable_since": "a store that is down"},
     "checkpoints": {".slowest_rank": "several workers"},
+    "export": {".left_out_trials[].why": "results that are nowhere any more",
+               ".left_out_trials[].trial_ids": "the same"},
     "run": {".not_on_remote": "a store that is down"},
     "best": {".why_no_checkpoint": "a best trial that has not saved"},
     "version": {".commit": "a repository"},
@@ -174,6 +176,7 @@ class Answers(Case):
         self.ask("show", "results/mixed", "0")
         self.assertTrue(self.ask("compare", "results/mixed", "0", "2")["ahead"])
         self.ask("compare", "results/population", "0", "1")
+        self.ask("compare", "results/two", "0", "1", "--metric", "loss")
         self.ask("ls", "results/population", "--over", "report.loss,rate")
         self.ask("best", "results/population", "--over-time")
         population = self.ask("export", "results/population", "--lineage", "--curves", "lineages.csv")

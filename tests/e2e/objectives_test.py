@@ -117,7 +117,7 @@ class Shown(ObjectivesCase, LookingCase):
 
     def test_tables_have_all_metrics(self):
         title = self.tune("ls", "results/spec").out.splitlines()[0].split()
-        self.assertEqual(title[4:6], ["loss", "speed"])
+        self.assertEqual(title[3:5], ["loss", "speed"])
         self.assertIn("no trial of", self.tune("lineage", "results/spec").out)
 
 
