@@ -12,19 +12,16 @@ namespace {
 constexpr const char* stand_in = "text_comparison_";
 
 Error no_condition(const std::string& text) {
-  return user_error("--filter: '" + text + "' is no condition: write && for and, || for or, and " +
-                    "a text in quotes behind == or !=, as in 'optimizer == \"adam\"'");
+  return user_error("--filter: '" + text +
+                    "' is no condition: it wants numbers, and a text in quotes behind == or !=, " +
+                    "as in 'optimizer == \"adam\" and loss < 1'");
 }
 
 Expression parse(const std::string& text, const std::string& numeric) {
   try {
     return Expression(numeric);
   } catch (const std::invalid_argument& error) {
-    static const std::regex word(R"(\b(and|or|not|in)\b)");
-    const bool has_words = std::regex_search(numeric, word);
-    if (!has_words && numeric == text) {
-      throw user_error(std::string("--filter: ") + error.what());
-    }
+    if (numeric == text) throw user_error(std::string("--filter: ") + error.what());
     throw no_condition(text);
   }
 }
@@ -83,7 +80,8 @@ std::string TrialFilter::take_out_texts(const std::string& text) {
     const auto before = std::find_if_not(std::make_reverse_iterator((*at)[0].first), text.crend(),
                                          [](char c) { return c == ' '; });
     // Arithmetic on either side would bind stronger than the comparison.
-    if (before != text.crend() && std::string_view("+-*/^<>=").find(*before) != std::string::npos) {
+    if (before != text.crend() &&
+        std::string_view("+-*/%^<>=").find(*before) != std::string::npos) {
       throw no_condition(text);
     }
     const std::string name = stand_in + std::to_string(tests_.size());

@@ -46,6 +46,25 @@ TEST_CASE("Expression filters with comparisons and logic", "[expression][unit]")
   CHECK(value_of("a <= 1", {{"a", std::nan("")}}) == 0.0);
 }
 
+TEST_CASE("Expression takes what Python has for the same", "[expression][unit]") {
+  const std::map<std::string, double> values = {
+      {"n", 7}, {"x", -7.5}, {"order", 2}, {"nothing", 3}};
+  CHECK(value_of("n // 2 + n % 4 + 2 ** 3", values) == 3 + 3 + 8);
+  CHECK(value_of("x // 2", values) == -4);
+  CHECK(value_of("x % 2", values) == 0.5);
+  CHECK(value_of("1 // 0.1") == 9.0);
+  CHECK(std::isnan(*value_of("n // 0", values)));
+  CHECK(value_of("int(x)", values) == -7);
+  CHECK(value_of("64 if n > 3 else 128", values) == 64.0);
+  CHECK(value_of("1 if n > 9 else 2 if n > 8 else 3", values) == 3.0);
+  CHECK(value_of("2 * (1 if x > 0 else 4) + max(3 if n else 0, 1)", values) == 11.0);
+  CHECK(value_of("n > 3 and not x > 0 or order == 9", values) == 1.0);
+  CHECK(value_of("not n == 7 or nothing == 3 and order == 2", values) == 1.0);
+  CHECK(value_of("order*nothing if order<nothing else 0", values) == 6.0);
+  CHECK(value_of("-n ** 2", values) == -49.0);
+  CHECK(value_of("!n == 8 + 1", values) == 1.0);
+}
+
 TEST_CASE("Expression has no value if one of its names has none", "[expression][unit]") {
   CHECK_FALSE(value_of("a + b", {{"a", 1}}));
   CHECK(value_of("1 + 1") == 2.0);
@@ -79,7 +98,20 @@ TEST_CASE("Expression says what is wrong with its text and where", "[expression]
   CHECK(complaint_about("1, 2") == "'1, 2' is not an expression: it has several values");
   CHECK(complaint_about("lr = 1") ==
         "'lr = 1' is not an expression: '=' assigns, write '==' to compare at character 4");
-  CHECK(complaint_about("a and b") != "none");
+  CHECK(complaint_about("a in b") != "none");
+  CHECK(complaint_about("a and * b") ==
+        "'a and * b' is not an expression: unexpected operator \"*\" at character 7");
+  CHECK(complaint_about("1 if a") ==
+        "'1 if a' is not an expression: an 'if' has no 'else' behind it");
+  CHECK(complaint_about("1 else 2") ==
+        "'1 else 2' is not an expression: an 'else' has no 'if' before it");
+  CHECK(complaint_about("(1 if a) else 2").find("an 'if' has no 'else'") != std::string::npos);
+  CHECK(complaint_about("1 < a < 2") ==
+        "'1 < a < 2' is not an expression: it has two comparisons in a row: "
+        "write 'a < b and b < c', or put one in brackets");
+  CHECK(complaint_about("(a,").find("is not an expression") != std::string::npos);
+  CHECK(complaint_about("(1 < 2) == (a < b)") == "none");
+  CHECK(complaint_about(std::string(5000, '(')).find("longer than 4096") != std::string::npos);
   CHECK(complaint_about("a >= 1 && b <= 2 && c != 3 && d == 4") == "none");
 }
 

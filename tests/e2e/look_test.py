@@ -294,9 +294,11 @@ class Show(Look):
         self.assertEqual(self.ids("--filter", "note == 'after 5' || note == 'after 10'"), [3])
         self.assertIn("longer than 4096", self.refused("ls", "results/spec", "--filter",
                                                        "note == '" + "x" * 30000 + "'"))
-        for wrong in ("note == 'a' and loss < 1", "loss < 1 or loss > 2", "1 + note == 'a'",
+        self.assertEqual(self.ids("--filter", "not state != 'TERMINATED' and loss > 0.4 or loss == 1e9"), [0, 1])
+        self.assertIn("'loss in 1' is not an expression", self.refused("ls", "results/spec", "--filter", "loss in 1"))
+        for wrong in ("note == 'a' and loss <", "1 + note == 'a'", "2 % note == 'a'",
                       "text_comparison_0 == 1 && note == 'a'"):
-            self.assertIn(f"--filter: '{wrong}' is no condition: write && for and",
+            self.assertIn(f"--filter: '{wrong}' is no condition: it wants numbers, and a text",
                           self.refused("ls", "results/spec", "--filter", wrong))
         self.assertIn("a state is a text", self.refused("ls", "results/spec", "--filter", "state > 2"))
 

@@ -8,6 +8,8 @@
 #include <regex>
 #include <stdexcept>
 
+#include "tuner/core/expression_words.h"
+
 namespace tune {
 
 namespace {
@@ -19,6 +21,19 @@ double power(double base, double exponent) { return std::pow(base, exponent); }
 double floor_of(double x) { return std::floor(x); }
 double ceil_of(double x) { return std::ceil(x); }
 double round_of(double x) { return std::round(x); }
+double int_of(double x) { return std::trunc(x); }
+double not_of(double x) { return x == 0 ? 1 : 0; }
+
+/// As Python has it: of the divisor's sign.
+double modulo(double a, double b) {
+  const double rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+/// By what is left over, since a / b may be rounded up to the next whole number.
+double floor_quotient(double a, double b) { return std::round((a - modulo(a, b)) / b); }
+
+/// Which nobody comes near, and whose brackets can be read by recursion.
+constexpr std::size_t longest_text = 4096;
 
 std::invalid_argument syntax_error(const std::string& text, const std::string& reason,
                                    int position) {
@@ -56,22 +71,36 @@ std::string reason_of(const mu::ParserError& error) {
 
 struct Expression::Parsed {
   std::string text;
+  std::string in_signs;
   std::vector<std::string> names;
   std::vector<double> values;  ///< what the parser's variables point at
   mu::Parser parser;
 };
 
 Expression::Expression(const std::string& text) : parsed_(std::make_unique<Parsed>()) {
+  if (text.size() > longest_text) {
+    throw std::invalid_argument("an expression is longer than " + std::to_string(longest_text) +
+                                " characters: '" + text.substr(0, 20) + "...'");
+  }
   refuse_assignment(text);
   Parsed& parsed = *parsed_;
   parsed.text = text;
+  try {
+    parsed.in_signs = tune::in_signs(text);
+  } catch (const std::invalid_argument& error) {
+    throw syntax_error(text, error.what(), -1);
+  }
   try {
     parsed.parser.DefineNameChars(name_characters);
     parsed.parser.DefineFun("pow", power);
     parsed.parser.DefineFun("floor", floor_of);
     parsed.parser.DefineFun("ceil", ceil_of);
     parsed.parser.DefineFun("round", round_of);
-    parsed.parser.SetExpr(text);
+    parsed.parser.DefineFun("int", int_of);
+    parsed.parser.DefineOprt("//", floor_quotient, mu::prMUL_DIV, mu::oaLEFT, true);
+    parsed.parser.DefineOprt("%", modulo, mu::prMUL_DIV, mu::oaLEFT, true);
+    parsed.parser.DefineInfixOprt("!", not_of, mu::prLOGIC);  // weaker than a comparison
+    parsed.parser.SetExpr(parsed.in_signs);
     for (const auto& [name, unused] : parsed.parser.GetUsedVar()) parsed.names.push_back(name);
     parsed.values.resize(parsed.names.size());
     for (std::size_t i = 0; i < parsed.names.size(); ++i) {
@@ -79,7 +108,8 @@ Expression::Expression(const std::string& text) : parsed_(std::make_unique<Parse
     }
     parsed.parser.Eval();
   } catch (const mu::ParserError& error) {
-    throw syntax_error(text, reason_of(error), error.GetPos());
+    const bool is_at_its_place = parsed.in_signs.size() == text.size();
+    throw syntax_error(text, reason_of(error), is_at_its_place ? error.GetPos() : -1);
   }
   if (parsed.parser.GetNumResults() != 1) throw syntax_error(text, "it has several values", -1);
 }
@@ -91,6 +121,7 @@ Expression& Expression::operator=(Expression&&) noexcept = default;
 Expression::~Expression() = default;
 
 const std::string& Expression::text() const { return parsed_->text; }
+const std::string& Expression::in_signs() const { return parsed_->in_signs; }
 const std::vector<std::string>& Expression::variables() const { return parsed_->names; }
 
 std::optional<double> Expression::evaluate(const Lookup& lookup) const {

@@ -15,11 +15,13 @@ namespace tune {
 
 /// Syntax: that of muparser (+ - * / ^, comparisons, && ||, c ? a : b, sin, exp, ln, log10, sqrt,
 /// abs, min, max, sum, avg, rint, sign ..., the constants _pi and _e), and pow(x, y), floor(x),
-/// ceil(x), round(x). Names are letters, digits, '_' and '.', and do not begin with a digit or '.'.
-/// Truth is 1 and 0. Not for two threads at once.
+/// ceil(x), round(x), int(x), !; and what Python has: a // b and a % b, which round down, a ** b,
+/// and or not, a if c else b. Names are letters, digits, '_' and '.', and do not begin with a digit
+/// or '.'. Truth is 1 and 0. Not for two threads at once.
 class Expression {
  public:
-  /// Throws std::invalid_argument: a sentence with the text and the place of the mistake.
+  /// Throws std::invalid_argument: a sentence with the text and, where it can be told, the place of
+  /// the mistake.
   explicit Expression(const std::string& text);
   Expression(const Expression& other);
   Expression& operator=(const Expression& other);
@@ -28,6 +30,8 @@ class Expression {
   ~Expression();
 
   const std::string& text() const;
+  /// The same without words of Python (expression_words.h).
+  const std::string& in_signs() const;
 
   /// The names it uses, each once, sorted.
   const std::vector<std::string>& variables() const;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -29,10 +30,45 @@ Exact product_of(Exact a, Exact b) {
   std::int64_t result = 0;
   return a && b && !__builtin_mul_overflow(*a, *b, &result) ? Exact(result) : std::nullopt;
 }
-Exact quotient_of(Exact a, Exact b) {
+bool can_divide(Exact a, Exact b) {
   const bool overflows = b == -1 && a == std::numeric_limits<std::int64_t>::min();
-  if (!a || !b || *b == 0 || overflows || *a % *b != 0) return std::nullopt;
-  return *a / *b;
+  return a && b && *b != 0 && !overflows;
+}
+Exact quotient_of(Exact a, Exact b) {
+  return can_divide(a, b) && *a % *b == 0 ? Exact(*a / *b) : std::nullopt;
+}
+/// With the divisor's sign, as Python has it.
+Exact modulo_of(Exact a, Exact b) {
+  if (!can_divide(a, b)) return std::nullopt;
+  const std::int64_t rest = *a % *b;
+  return rest != 0 && (rest < 0) != (*b < 0) ? rest + *b : rest;
+}
+Exact floor_quotient_of(Exact a, Exact b) {
+  return quotient_of(difference_of(a, modulo_of(a, b)), b);
+}
+Exact power_of(Exact base, Exact exponent) {
+  if (!base || !exponent || *exponent < 0) return std::nullopt;
+  if (*base == 0 || *base == 1) return *exponent == 0 ? 1 : *base;
+  if (*base == -1) return *exponent % 2 == 0 ? 1 : -1;
+  Exact result = 1;
+  for (std::int64_t i = 0; i < *exponent && result; ++i) result = product_of(result, base);
+  return result;
+}
+
+/// Whether it is a whole number that is another one as a double.
+bool is_beyond(const Form& form) {
+  if (!form.exact) return false;
+  const auto as_double = static_cast<double>(*form.exact);
+  return as_double >= 0x1p63 || static_cast<std::int64_t>(as_double) != *form.exact;
+}
+
+/// `result`, which doubles have calculated from `parts` unless it is exact.
+Form made_of(Form result, std::initializer_list<Form> parts, bool has_overflown = false) {
+  result.is_rounded = result.is_rounded || has_overflown;
+  for (const Form& part : parts) {
+    result.is_rounded = result.is_rounded || part.is_rounded || (!result.exact && is_beyond(part));
+  }
+  return result;
 }
 
 /// Reads a text that muparser has accepted, so no mistakes are looked for.
@@ -50,14 +86,16 @@ class FormReader {
     take(":");
     const Form second = choice();
     const bool is_whole = first.is_whole && second.is_whole;
-    if (!condition.exact) return {is_whole};
-    return {is_whole, *condition.exact != 0 ? first.exact : second.exact};
+    if (!condition.exact) return made_of({is_whole}, {condition, first, second});
+    const Form& chosen = *condition.exact != 0 ? first : second;
+    return {is_whole, chosen.exact, chosen.is_rounded};
   }
 
  private:
   /// By levels, of the loosest first; within a level longer signs come before their beginnings.
-  static constexpr std::array<std::array<std::string_view, 6>, 6> levels = {
-      {{"||"}, {"&&"}, {"<=", ">=", "==", "!=", "<", ">"}, {"+", "-"}, {"*", "/"}, {"^"}}};
+  static constexpr std::array<std::array<std::string_view, 6>, 5> levels = {
+      {{"||"}, {"&&"}, {"<=", ">=", "==", "!=", "<", ">"}, {"+", "-"}, {"*", "//", "/", "%"}}};
+  static constexpr std::size_t comparisons = 2;
 
   Form binary(std::size_t level) {
     if (level == levels.size()) return unary();
@@ -70,13 +108,20 @@ class FormReader {
 
   static Form combined(const Form& a, std::string_view sign, const Form& b) {
     const bool are_whole = a.is_whole && b.is_whole;
-    if (sign == "+") return {are_whole, sum_of(a.exact, b.exact)};
-    if (sign == "-") return {are_whole, difference_of(a.exact, b.exact)};
-    if (sign == "*") return {are_whole, product_of(a.exact, b.exact)};
-    if (sign == "/") return {false, quotient_of(a.exact, b.exact)};
-    if (sign == "^") return {};
-    if (!a.exact || !b.exact) return {true};
+    if (sign == "/") return made_of({false, quotient_of(a.exact, b.exact)}, {a, b});
+    if (sign == "//") return made_of({true, floor_quotient_of(a.exact, b.exact)}, {a, b});
+    if (sign == "%") return made_of({are_whole, modulo_of(a.exact, b.exact)}, {a, b});
+    if (sign == "+" || sign == "-" || sign == "*") {
+      const auto calculate = sign == "+" ? sum_of : sign == "-" ? difference_of : product_of;
+      return of_whole_numbers({are_whole, calculate(a.exact, b.exact)}, a, b);
+    }
+    if (!a.exact || !b.exact) return made_of({true}, {a, b});
     return {true, truth_of(*a.exact, sign, *b.exact) ? 1 : 0};
+  }
+
+  /// What can have no exact value only because that is too large.
+  static Form of_whole_numbers(const Form& result, const Form& a, const Form& b) {
+    return made_of(result, {a, b}, a.exact && b.exact && !result.exact);
   }
 
   static bool truth_of(std::int64_t a, std::string_view sign, std::int64_t b) {
@@ -90,16 +135,22 @@ class FormReader {
   }
 
   Form unary() {
-    if (take("!")) {
-      const Form form = unary();
-      return {true, form.exact ? Exact(*form.exact == 0 ? 1 : 0) : std::nullopt};
+    if (take("!")) {  // of all up to the next && or ||
+      const Form form = binary(comparisons);
+      return made_of({true, form.exact ? Exact(*form.exact == 0 ? 1 : 0) : std::nullopt}, {form});
     }
-    if (take("-")) {
-      const Form form = unary();
-      return {form.is_whole, difference_of(0, form.exact)};
-    }
+    if (take("-")) return combined({true, 0}, "-", unary());
     if (take("+")) return unary();
-    return primary();
+    return power();
+  }
+
+  Form power() {
+    const Form base = primary();
+    if (!take("^")) return base;
+    const Form exponent = unary();
+    if (!exponent.exact || *exponent.exact < 0) return made_of({}, {base, exponent});
+    const bool is_whole = base.is_whole && exponent.is_whole;
+    return of_whole_numbers({is_whole, power_of(base.exact, exponent.exact)}, base, exponent);
   }
 
   Form primary() {
@@ -115,31 +166,37 @@ class FormReader {
     if (word.find_first_not_of("0123456789") != word.npos) return {};
     std::int64_t number = 0;
     const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
-    return {true, read.ec == std::errc() ? Exact(number) : std::nullopt};
+    const bool fits = read.ec == std::errc();
+    return {true, fits ? Exact(number) : std::nullopt, !fits};
   }
 
   Form call(const std::string& function) {
     std::vector<Form> arguments = {choice()};
     while (take(",")) arguments.push_back(choice());
     take(")");
-    static const std::set<std::string> rounds = {"floor", "ceil", "round", "rint"};
-    if (rounds.contains(function)) return {true, arguments[0].exact};
-    if (function == "sign") return {true};
-    static const std::set<std::string> keeps = {"abs", "min", "max", "sum"};
-    if (!keeps.contains(function)) return {};
     Form result = arguments[0];
-    if (function == "abs" && result.exact && *result.exact < 0) {
-      result.exact = difference_of(0, result.exact);
+    static const std::set<std::string> rounds = {"floor", "ceil", "round", "rint", "int"};
+    if (rounds.contains(function)) return {true, result.exact, result.is_rounded};
+    if (function == "abs") {
+      return result.exact && *result.exact < 0 ? combined({true, 0}, "-", result) : result;
+    }
+    const bool is_extreme = function == "min" || function == "max";
+    if (!is_extreme && function != "sum") {
+      result = {function == "sign"};
+      for (const Form& each : arguments) result = made_of(result, {each});
+      return result;
     }
     for (std::size_t i = 1; i < arguments.size(); ++i) {
       const Form& next = arguments[i];
-      result.is_whole = result.is_whole && next.is_whole;
-      result.exact = function == "sum"              ? sum_of(result.exact, next.exact)
-                     : !result.exact || !next.exact ? std::nullopt
-                     : function == "min"            ? std::min(result.exact, next.exact)
-                                                    : std::max(result.exact, next.exact);
+      result = is_extreme ? extreme_of(function, result, next) : combined(result, "+", next);
     }
     return result;
+  }
+
+  static Form extreme_of(const std::string& function, const Form& a, const Form& b) {
+    const bool are_whole = a.is_whole && b.is_whole;
+    if (!a.exact || !b.exact) return made_of({are_whole}, {a, b});
+    return {are_whole, function == "min" ? std::min(a.exact, b.exact) : std::max(a.exact, b.exact)};
   }
 
   void skip_blanks() {
@@ -188,8 +245,8 @@ class FormReader {
 
 }  // namespace
 
-ExpressionForm form_of(const std::string& text, const FormReader::FormOfName& form_of_name) {
-  return FormReader(text, form_of_name).choice();
+ExpressionForm form_of(const Expression& expression, const FormReader::FormOfName& form_of_name) {
+  return FormReader(expression.in_signs(), form_of_name).choice();
 }
 
 }  // namespace tune

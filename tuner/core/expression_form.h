@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "tuner/core/expression.h"
+
 namespace tune {
 
 struct ExpressionForm {
@@ -15,10 +17,13 @@ struct ExpressionForm {
   /// The value, if it comes of whole numbers by steps that keep them exact: beyond 2^53, where a
   /// double rounds, too.
   std::optional<std::int64_t> exact = {};
+  /// Whether such a number was lost on the way: it left the 64 bits, or was beyond 2^53 where the
+  /// next step is one of doubles.
+  bool is_rounded = false;
 };
 
-/// Of `text`, an expression as in expression.h, from those of its names.
-ExpressionForm form_of(const std::string& text,
+/// Of `expression`, from those of its names.
+ExpressionForm form_of(const Expression& expression,
                        const std::function<ExpressionForm(const std::string& name)>& form_of_name);
 
 }  // namespace tune

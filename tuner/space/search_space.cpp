@@ -190,14 +190,14 @@ constexpr double largest_exact = 0x1p53;
 ExpressionForm form_of_input(const Json* input) {
   if (input == nullptr || input->is_number_float()) return {};
   if (input->is_boolean()) return {true, input->get<bool>() ? 1 : 0};
-  return {true, whole_number<std::int64_t>(*input)};
+  const auto number = whole_number<std::int64_t>(*input);
+  return {true, number, !number};
 }
 
 /// The value of `formula`; nothing if it needs that of one of `open`.
 std::optional<Json> evaluate(const Formula& formula, const Json& config,
                              const std::vector<Open>& open) {
   bool all_integers = true;
-  std::string rounded;  // an integer that is another one as a double
   const auto value = formula.expression.evaluate([&](const std::string& name) {
     const Json* input = find_dotted(config, name);
     if (!input) throw NoValue(formula, "this config has no '" + name + "'");
@@ -208,19 +208,17 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
       throw NoValue(formula, "'" + name + "' is not a number but " + shorten(*input));
     }
     all_integers = all_integers && !input->is_number_float();
-    const auto number = decode_number(*input);
-    if (!input->is_number_float() && std::abs(*number) >= largest_exact) rounded = name;
-    return number;
+    return decode_number(*input);
   });
   if (!value) return std::nullopt;
-  const ExpressionForm form = form_of(formula.expression.text(), [&](const std::string& name) {
+  const ExpressionForm form = form_of(formula.expression, [&](const std::string& name) {
     return form_of_input(find_dotted(config, name));
   });
   if (form.exact) return Json(*form.exact);
-  if (!rounded.empty()) {
-    throw NoValue(formula, "'" + rounded +
-                               "' is beyond 2^53, and only + - * and whole quotients of "
-                               "whole numbers within 64 bits are exact there");
+  if (form.is_rounded) {
+    throw NoValue(formula,
+                  "a whole number in it is beyond 2^53, and only + - * // % ** and whole quotients "
+                  "of whole numbers within 64 bits are exact there");
   }
   if (!std::isfinite(*value)) throw NoValue(formula, "the result is not a finite number");
   const bool has_whole_form = all_integers || form.is_whole;

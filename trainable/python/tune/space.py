@@ -70,7 +70,8 @@ def grid_search(values: Iterable[Any]) -> Domain:
 
 
 def expr(expression: str) -> Domain:
-    """What an expression over other hyperparameters comes to: ``"2 * hidden"``."""
+    """What an expression over other hyperparameters comes to: ``"2 * hidden // 3"``,
+    ``"64 if layers > 2 else 128"``. What there is: docs/spec.md, "Expressions"."""
     return {"expr": expression}
 
 
@@ -78,5 +79,5 @@ def sample_from(function: object) -> NoReturn:
     """Not there: a search must be able to go on without the process that began it."""
     raise TypeError(
         "sample_from is not there, since a search goes on without this process: say it as an "
-        "expression over other hyperparameters, tune.expr('2 * hidden')"
+        "expression over other hyperparameters, tune.expr('64 if layers > 2 else 2 * hidden // 3')"
     )
