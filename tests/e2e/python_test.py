@@ -467,6 +467,23 @@ if __name__ == "__main__":
         self.assertGreaterEqual(len(errors), 5)
         self.assertRegex(status, r"(?m)^given up +the first 5 trials")
 
+    def test_a_search_too_short_to_give_up_raises_too_if_all_its_trials_have_failed(self):
+        said, errors = self.answer(HEAD + """
+def train(config):
+    raise ValueError("no such dataset")
+
+if __name__ == "__main__":
+    tuner = tune.Tuner(train, {"x": tune.uniform(0, 1)}, num_samples=2, metric="loss", mode="min",
+                       run_config=tune.RunConfig(verbose=0))
+    try:
+        tuner.fit()
+    except tune.TuneError as error:
+        print(json.dumps([str(error), tuner.get_results().errors]))
+""")
+        self.assertRegex(said, "^no trial has come to a result, and 2 of 2 have failed\n"
+                               "trial_00000 failed: ValueError: no such dataset")
+        self.assertEqual(len(errors), 2)
+
     def test_a_metric_by_another_name_ends_the_search_with_its_first_result(self):
         said, trials = self.answer(HEAD + """
 def train(config):
@@ -532,7 +549,8 @@ if __name__ == "__main__":
     print(json.dumps([search(fails, 1), search(train, 2), search(train, 3), search(train, 4, overwrite=True),
                       os.listdir("results")]))
 """)
-        self.assertEqual([found[0], found[1], found[3], found[4]], [[None], [2], [4], ["mine"]])
+        self.assertIn("ValueError: not yet", found[0])
+        self.assertEqual([found[1], found[3], found[4]], [[2], [4], ["mine"]])
         self.assertIn("overwrite=True", found[2])
 
     def test_what_stands_behind_the_guard_goes_along_or_is_named(self):
@@ -664,11 +682,14 @@ if __name__ == "__main__":
     tune.Tuner.restore("results/0", num_samples=2).fit()
     print("and said", flush=True)
     tune.Tuner.restore("results/0", num_samples=3, verbose=2).fit()
+    print("shown on", flush=True)
+    tune.Tuner.restore("results/3", num_samples=2).fit()
 """
-        parts = re.split(r"^(?:verbose \d|restored|and said)\n", self.run_script(script), flags=re.M)[1:]
+        parts = re.split(r"^(?:verbose \d|restored|and said|shown on)\n", self.run_script(script), flags=re.M)[1:]
         said = ["finished" in part for part in parts]
-        self.assertEqual(said, [False, True, True, True, False, True])
-        self.assertEqual(["(trial_00000) in the trial" in part for part in parts], [False] * 3 + [True] + [False] * 2)
+        self.assertEqual(said, [False, True, True, True, False, True, True])
+        self.assertEqual([re.findall(r"^\((.*)\) in the trial", part, re.M) for part in parts],
+                         [[]] * 3 + [["trial_00000"]] + [[]] * 2 + [["trial_00001"]])
 
     def test_a_search_that_lives_is_not_restored_and_the_exception_says_whose_it_is(self):
         said = self.answer(HEAD + """

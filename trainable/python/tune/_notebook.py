@@ -9,7 +9,6 @@ import html
 import importlib
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -35,13 +34,6 @@ _SLICE_S = 0.1
 _MOST_ROWS = 10
 _MOST_FAILURES = 3
 _LONGEST_TEXT = 100
-
-
-def is_here() -> bool:
-    """Whether this is the kernel of a notebook, and not a script or a terminal."""
-    ipython = sys.modules.get("IPython")
-    get_ipython = getattr(ipython, "get_ipython", None)
-    return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None
 
 
 def follow(

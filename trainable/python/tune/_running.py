@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 from typing import IO, Any, NamedTuple
 
@@ -25,6 +26,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 0.1
 #: So much of what it has said is kept for an exception.
 _LAST_WORDS = 4000
+
+
+def is_notebook() -> bool:
+    """Whether this is the kernel of a notebook, and not a script or a terminal."""
+    ipython = sys.modules.get("IPython")
+    get_ipython = getattr(ipython, "get_ipython", None)
+    return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None
 
 
 class Ended(NamedTuple):
@@ -126,13 +134,22 @@ class Messages:
 
 
 class Output:
-    """What trials print into their logs below `directory`, as it comes, with whose it is."""
+    """What trials print from now on into their logs below `directory`, as it comes, with whose it
+    is."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._read: dict[str, int] = {}
+        for path, _ in self._logs():  # of a search that goes on
+            with contextlib.suppress(OSError):
+                self._read[path] = os.stat(path).st_size
 
     def show(self, is_last: bool = False) -> None:
+        for path, trial in self._logs():
+            self._show(path, trial, is_last)
+
+    def _logs(self) -> Iterator[tuple[str, str]]:
+        """And whose each is."""
         try:
             names = sorted(os.listdir(self._directory))
         except OSError:
@@ -140,7 +157,7 @@ class Output:
         for name in names:
             if name.startswith("trial_"):
                 for log in ("stdout.log", "stderr.log"):
-                    self._show(os.path.join(self._directory, name, log), name, is_last)
+                    yield os.path.join(self._directory, name, log), name
 
     def _show(self, path: str, trial: str, is_last: bool) -> None:
         begin = self._read.get(path, 0)

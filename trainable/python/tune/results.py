@@ -161,14 +161,17 @@ def _checkpoint(path: str | None) -> Checkpoint | None:
     return Checkpoint(path) if path else None
 
 
-def why_given_up(directory: str) -> str:
-    """Why the search in `directory` has ended before its time, with what its first trial raised;
-    empty: it has not."""
+def why_in_vain(directory: str) -> str:
+    """Why the search in `directory` has ended before its time or without any result, with what its
+    first trial raised; empty: it has not."""
     reason = ask("status", directory)["given_up"]
-    if not reason:
-        return ""
+    trials = ask("ls", directory)
+    failed = [each for each in trials if each["error"]]
     text = f"the search has given up: {reason}"
-    failed = [each for each in ask("ls", directory) if each["error"]]
+    if not reason:
+        if len(failed) < len(trials) or any(each["training_iteration"] for each in trials):
+            return ""
+        text = f"no trial has come to a result, and {len(failed)} of {len(trials)} have failed"
     if failed:
         first = failed[0]
         text += f"\n{first['trial_id']} failed: {first['error'].strip()}"

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
-import inspect
 import json
 import os
 import re
-import secrets
 import subprocess
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tune import _notebook, _restoring, _running, trial
+from tune import _restoring, _running, trial
 from tune._binary import find_binary
 from tune._fields import directory as absolute
 from tune._fields import (
@@ -34,7 +32,7 @@ from tune._room import make_room
 from tune._target import Asides, program_of
 from tune.callback import Teller
 from tune.config import RunConfig, TuneConfig, refuse_in_space, spec_value
-from tune.results import ResultGrid, TuneError, why_given_up
+from tune.results import ResultGrid, TuneError, why_in_vain
 from tune.search import ConcurrencyLimiter
 from tune.trainable import Trainable
 
@@ -58,7 +56,7 @@ def _check_trainable(trainable: Any) -> None:
     if not isinstance(trainable, (list, tuple)) and not callable(trainable):
         raise TypeError(f"{trainable!r} is neither a function, a Trainable nor a command")
     kind = trainable.function if isinstance(trainable, Bound) else trainable
-    if inspect.isclass(kind) and not issubclass(kind, Trainable):
+    if isinstance(kind, type) and not issubclass(kind, Trainable):
         raise TypeError(f"{kind.__name__} is a class, and no tune.Trainable")
     if hasattr(kind, "default_resource_request"):
         raise TypeError(
@@ -178,7 +176,7 @@ class Tuner:
         ``callbacks``
             As before; each goes on where it was.
         ``verbose``
-            What is shown from now on; None: what was shown before.
+            What is shown now; None: as was said when the search began.
         ``fields``
             What is otherwise from now on, of what may change (docs/cli.md, "tune resume"):
             ``num_samples``, ``stop``, ``max_concurrent_trials``, ``time_budget_s``,
@@ -253,9 +251,9 @@ class Tuner:
 
         The search is a process of its own: if this one dies, `restore` goes on with it. It prints
         how it is doing. KeyboardInterrupt after Ctrl-C, once all trials are saved; ValueError for a
-        spec with errors, which names each; TuneError if the search could not be run, or has given
-        up as its first trials all failed: with their reason. What has failed later is in
-        ``errors`` of the results.
+        spec with errors, which names each; TuneError if the search could not be run, has given up
+        as its first trials all failed, or has no result at all: with their reason. What else has
+        failed is in ``errors`` of the results.
 
         SIGTERM and SIGHUP are passed on to it as Ctrl-C is; they end this process, or call the
         handler that it has for them, once all trials are saved.
@@ -364,9 +362,9 @@ class Tuner:
         if isinstance(trainable, (list, tuple)):
             name = os.path.basename(str(trainable[-1]))
         stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "search"
-        now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+        now = time.strftime("%Y-%m-%d_%H-%M-%S")
         # Searches that begin in the same second, perhaps in several processes, are several.
-        return f"{stem[:60]}_{now}_{secrets.token_hex(3)}"
+        return f"{stem[:60]}_{now}_{os.urandom(3).hex()}"
 
     @staticmethod
     def _validate(descriptor: int) -> None:
@@ -390,7 +388,9 @@ class Tuner:
     ) -> None:
         command = [find_binary(), *arguments]
         verbose = 1 if self._verbose is None else self._verbose
-        if _notebook.is_here():
+        if _running.is_notebook():
+            from tune import _notebook
+
             command += ["--progress", "none"]
             end = _notebook.follow(command, directory, verbose == 0, interrupts, descriptors)
         else:
@@ -399,6 +399,6 @@ class Tuner:
             raise KeyboardInterrupt
         if end.code not in (0, 1):
             raise TuneError(f"the search ended with exit code {end.code}: {end.said or 'no word'}")
-        if end.code == 1 and (why := why_given_up(directory)):
+        if end.code == 1 and (why := why_in_vain(directory)):
             self._path = directory  # it is this search's, and can be looked at
             raise TuneError(why)
