@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
 """Cheap trials of a Python function, two at a time: seconds from `python search.py` to its end, beside Optuna with two threads.
 
-    tests/bench/python_cheap.py TUNE [--python PYTHON] [--rounds 3]
+    tests/bench/python_cheap.py TUNE [--python PYTHON] [--rounds 3] [--trials 100 1000] [--ms 0 1 10 100] [--imports]
+                                [--searcher random] [--longest 20] [--own]
 
-PYTHON needs optuna, and numpy, pandas and scikit-learn, which a file of the second row imports. Medians.
+All that stand in one row run in turns, in each round. A cell has the median of the seconds, and in brackets of the seconds of
+processor time, its own and its children's, which other work on the machine changes less. Rows whose work alone takes longer
+than `--longest` seconds are left out. `--imports` has each row again with a file that imports numpy, pandas and scikit-learn.
+PYTHON needs optuna, and these. The package is compiled beforehand, as pip does it.
 """
 import argparse
+import compileall
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../trainable/python")
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../trainable/python/tune")
 LIBRARIES = "import numpy, pandas, sklearn.linear_model\n"
+PROCESSES = 2
 TUNE = """import time
 import tune
 {imports}
@@ -35,26 +42,65 @@ def objective(trial):
     time.sleep({seconds})
     return (trial.suggest_float("x", 0, 3) - 1) ** 2
 
-study = optuna.create_study(sampler=optuna.samplers.{sampler}())
+if {journal}:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+    storage = JournalStorage(JournalFileBackend("journal.log"))
+else:
+    storage = None
+study = optuna.create_study(sampler=optuna.samplers.{sampler}(), storage=storage)
 study.optimize(objective, n_trials={trials}, n_jobs=2)
+study.best_params
 """
-#: What it is, its ideal, and what is written into the scripts.
-ROWS = (
-    ("100 trials of nothing", 0, {"trials": 100, "seconds": 0, "searcher": "random", "sampler": "RandomSampler", "imports": ""}),
-    ("100 of nothing, numpy, pandas, sklearn", 0,
-     {"trials": 100, "seconds": 0, "searcher": "random", "sampler": "RandomSampler", "imports": LIBRARIES}),
-    ("1,000 trials of 10 ms, tpe", 5, {"trials": 1000, "seconds": 0.01, "searcher": "tpe", "sampler": "TPESampler", "imports": ""}),
-)
+SAMPLERS = {"random": "RandomSampler", "tpe": "TPESampler"}
 
 
 def seconds_of(python, script, environment):
+    """From the start of `script` to its end, and of the processor."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "search.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(script)
-        began = time.perf_counter()
+        before, began = os.times(), time.perf_counter()
         subprocess.run([python, path], cwd=directory, env=environment, check=True, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - began
+        took, after = time.perf_counter() - began, os.times()
+    return took, after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def scripts_of(parts, has_peer, with_own):
+    found = {"one process for several": TUNE.format(fields="", **parts)}
+    if with_own:
+        found["a process each"] = TUNE.format(fields="reuse_processes=False", **parts)
+    if has_peer:
+        found["Optuna"] = OPTUNA.format(journal=False, **parts)
+        found["Optuna with its journal"] = OPTUNA.format(journal=True, **parts)
+    return found
+
+
+def row(parts, given, environment, has_peer):
+    scripts = scripts_of(parts, has_peer, given.own)
+    taken = {how: [] for how in scripts}
+    for _ in range(given.rounds):
+        for how, script in scripts.items():
+            taken[how].append(seconds_of(given.python, script, environment))
+    cells = ["{:.2f} ({:.2f})".format(*map(statistics.median, zip(*each))) for each in taken.values()]
+    ideal = parts["trials"] * parts["seconds"] / PROCESSES
+    libraries = ", with libraries" if parts["imports"] else ""
+    print(f"| {parts['trials']:,} of {1000 * parts['seconds']:g} ms, {parts['searcher']}{libraries} | {ideal:g} | {' | '.join(cells)} |",
+          flush=True)
+
+
+def rows(given, has_libraries):
+    for imports in ("", LIBRARIES) if given.imports and has_libraries else ("",):
+        for trials in given.trials:
+            for milliseconds in given.ms:
+                if trials * milliseconds / 1000 / PROCESSES <= given.longest:
+                    yield {"trials": trials, "seconds": milliseconds / 1000, "searcher": given.searcher,
+                           "sampler": SAMPLERS[given.searcher], "imports": imports}
+
+
+def can(python, what):
+    return subprocess.run([python, "-c", what], capture_output=True, check=False).returncode == 0
 
 
 def main():
@@ -62,22 +108,23 @@ def main():
     parser.add_argument("tune")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--trials", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("--ms", type=float, nargs="+", default=[0, 1, 10, 100])
+    parser.add_argument("--searcher", choices=SAMPLERS, default="random")
+    parser.add_argument("--imports", action="store_true")
+    parser.add_argument("--longest", type=float, default=20)
+    parser.add_argument("--own", action="store_true", help="also with a process for each trial")
     given = parser.parse_args()
-    environment = {**os.environ, "TUNE_BINARY": os.path.abspath(given.tune), "PYTHONPATH": PACKAGE}
-    has_peer = subprocess.run([given.python, "-c", "import optuna"], capture_output=True, check=False).returncode == 0
-    has_libraries = subprocess.run([given.python, "-c", LIBRARIES], capture_output=True, check=False).returncode == 0
-    print("| Work | Ideal | one process for several | a process each | Optuna |\n| --- | --- | --- | --- | --- |")
-    for name, ideal, parts in ROWS:
-        if parts["imports"] and not has_libraries:
-            continue
-        taken = {"shared": [], "own": [], "peer": []}
-        for _ in range(given.rounds):
-            for how, fields in (("shared", ""), ("own", "reuse_processes=False")):
-                taken[how].append(seconds_of(given.python, TUNE.format(fields=fields, **parts), environment))
-            if has_peer:
-                taken["peer"].append(seconds_of(given.python, OPTUNA.format(**parts), environment))
-        cells = [f"{statistics.median(each):.2f} s" if each else "" for each in taken.values()]
-        print(f"| {name} | {ideal} s | {' | '.join(cells)} |", flush=True)
+    has_peer = can(given.python, "import optuna")
+    with tempfile.TemporaryDirectory() as package:
+        shutil.copytree(PACKAGE, os.path.join(package, "tune"))
+        compileall.compile_dir(package, quiet=1)
+        environment = {**os.environ, "TUNE_BINARY": os.path.abspath(given.tune), "PYTHONPATH": package}
+        names = scripts_of({"imports": "", "seconds": 0, "trials": 1, "searcher": "", "sampler": ""}, has_peer, given.own)
+        print(f"| work | ideal, s | {' | '.join(names)} |\n|{' --- |' * (2 + len(names))}")
+        for parts in rows(given, can(given.python, LIBRARIES)):
+            row(parts, given, environment, has_peer)
+    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors", file=sys.stderr)
 
 
 if __name__ == "__main__":

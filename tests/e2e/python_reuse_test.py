@@ -222,6 +222,41 @@ if __name__ == "__main__":
         found = self.answer(again)
         self.assertEqual(found, [[1, "TERMINATED"]] * 60)
 
+    def test_processes_that_are_killed_take_no_result_and_leave_none_twice(self):
+        found = self.answer(SEARCH + """
+import random, threading
+
+def train(config):
+    with open(config["pids"], "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    for i in range(3):
+        time.sleep(0.002)
+        told(i=i)
+
+def kill_some(pids):
+    killed = set()
+    while len(killed) < 4:
+        time.sleep(random.uniform(0, 0.03))
+        if os.path.exists(pids):
+            with open(pids) as file:
+                begun = [int(pid) for pid in file.read().split()]
+            for pid in begun[-1:]:
+                if pid not in killed:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+
+if __name__ == "__main__":
+    pids = os.path.abspath("pids")
+    threading.Thread(target=kill_some, args=(pids,), daemon=True).start()
+    results = tune.Tuner(train, {"pids": pids, "x": tune.uniform(0, 1)}, num_samples=60, metric="loss", mode="min", searcher="random",
+                         failure_config={"max_failures": 4}, run_config=tune.RunConfig(verbose=0), name="hunted").fit()
+    print(json.dumps([len(open(pids).readlines()),
+                      [[each.state, [row["i"] for row in each.metrics_history]] for each in results]]))
+""")
+        starts, trials = found
+        self.assertEqual(trials, [["TERMINATED", [0, 1, 2]]] * 60)
+        self.assertGreater(starts, 60)  # some began anew
+
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ class Bound:
     def __wrapped_trainable__(self) -> Any:
         """What a trial's process runs."""
         kind, arguments = self.function, self.arguments
-        if not inspect.isclass(kind):
+        if not isinstance(kind, type):
             return self
 
         def setup(trainable: Any, config: dict[str, Any]) -> None:

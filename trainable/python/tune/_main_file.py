@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import dis
-import inspect
 import sys
 from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from tune._given import Bound
@@ -41,7 +40,7 @@ def is_unguarded() -> bool:
     """Whether the search is begun by what the program's file does whenever it is loaded, also by a
     trial."""
     main = sys.modules.get("__main__")
-    frame = inspect.currentframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None and not (
         frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)
     ):
@@ -130,7 +129,9 @@ def _walk(value: Any, main: ModuleType, used: dict[str, None], reached: set[int]
 
 
 def _codes(value: Any) -> Iterator[CodeType]:
-    value = inspect.unwrap(value.function if isinstance(value, Bound) else value)
+    value = value.function if isinstance(value, Bound) else value
+    while hasattr(value, "__wrapped__"):
+        value = value.__wrapped__
     if isinstance(value, FunctionType):
         yield value.__code__
     elif isinstance(value, type):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import pickle
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +27,8 @@ def dumps(
     TuneError if that cannot be, which calls it `what`, or names which of the `arguments` in it, or
     of the global `names` that it uses, is the reason.
     """
+    import pickle
+
     module: Any = pickle
     if can_by_value():
         import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 
 from tune.results import TuneError, ask
@@ -27,7 +26,7 @@ def make_room(directory: str, overwrite: bool) -> None:
         )
     # Out of the way in one step, so that nobody finds half of it; a driver that has begun in the
     # meantime has its directory back.
-    aside = os.path.join(os.path.dirname(directory), f".removed-{secrets.token_hex(4)}")
+    aside = os.path.join(os.path.dirname(directory), f".removed-{os.urandom(4).hex()}")
     os.rename(directory, aside)
     if _is_driven(aside) or not (overwrite or _is_empty(aside)):
         os.rename(aside, directory)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import os
-import secrets
 import sys
 from typing import Any
 
@@ -95,7 +93,7 @@ class Asides:
                 f"if __name__ == '__main__':, and so without {_lacks(value, missing[0], what)}, or "
                 f"install cloudpickle: {_pickled.how_to_install()}"
             )
-        aside = os.path.join(self._directory, f".{what}-{secrets.token_hex(4)}.pkl")
+        aside = os.path.join(self._directory, f".{what}-{os.urandom(4).hex()}.pkl")
         arguments = value.arguments if isinstance(value, Bound) else {}
         self._contents[aside] = _pickled.dumps(
             value, f"the {what}", arguments, _main_file.names_of_its_own(value)
@@ -149,7 +147,7 @@ def program_of(trainable: Any, given: dict[str, Any], asides: Asides) -> dict[st
         return {**given, "command": command_from_here(trainable)}
     kind = trainable.function if isinstance(trainable, Bound) else trainable
     target = asides.target(trainable, "trainable")
-    api = "class" if inspect.isclass(kind) else "function"
+    api = "class" if isinstance(kind, type) else "function"
     command = [sys.executable, *_TRIAL, "--api", api, target]
     environment = {"PYTHONPATH": search_path(), _CODE_VARIABLE: asides.code(target)}
     return {**given, "command": command, "env": {**environment, **given.get("env", {})}}

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -271,6 +270,8 @@ class Teller:
             call(*given, **named)
         except (Exception, SystemExit):  # noqa: BLE001 (the user's code)
             place.failed = True
+            import traceback
+
             traceback.print_exc()
             print(
                 f"tune: the callback {type(callback).__name__} has failed and is told nothing any "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tune._ray import REMOTE, WORKERS
+
+if TYPE_CHECKING:
+    import datetime
 
 #: Ray's fields that have no counterpart: what to do instead.
 _INSTEAD = {
@@ -45,8 +47,9 @@ def _refuse(config: Any) -> None:
     refuse(type(config).__name__, vars(config), {**_INSTEAD, **_OF_TUNER})
 
 
-def _seconds(value: Any) -> Any:
-    return value.total_seconds() if isinstance(value, datetime.timedelta) else value
+def seconds(value: Any) -> Any:
+    """Of a number of them, or a timedelta."""
+    return value.total_seconds() if hasattr(value, "total_seconds") else value
 
 
 @dataclass
@@ -88,7 +91,7 @@ class TuneConfig:
             "scheduler": self.scheduler,
             "num_samples": self.num_samples,
             "max_concurrent_trials": self.max_concurrent_trials or None,
-            "time_budget_s": _seconds(self.time_budget_s),
+            "time_budget_s": seconds(self.time_budget_s),
             "reuse_processes": self.reuse_actors,
         }
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -302,6 +301,8 @@ def main(arguments: list[str]) -> int:
     except TrialStopped:
         raise
     except Exception as error:  # noqa: BLE001 (whatever ends the user's code is to be told)
+        import traceback
+
         message = "".join(traceback.format_exception_only(type(error), error)).strip()
         calls = traceback.extract_tb(error.__traceback__)
         own = [call for call in calls if call.filename != __file__] or calls

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
-import datetime
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tune import policy
+from tune.config import seconds
+
+if TYPE_CHECKING:
+    import datetime
 
 Rule = dict[str, Any]
 
@@ -73,8 +76,7 @@ def ExperimentPlateauStopper(
 
 def TimeoutStopper(timeout: float | datetime.timedelta) -> Rule:
     """Ends the search after so many seconds."""
-    seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
-    return _rule("time_budget", seconds=seconds)
+    return _rule("time_budget", seconds=seconds(timeout))
 
 
 def NoopStopper() -> list[Any]:
