@@ -497,6 +497,26 @@ TEST_CASE("A line that is printed right behind a save does not take its result a
         Found{{"last", 1}, {"last", 2}, {"last", 3}, {"last", 4}, {"last", 5}, {"last", 6}});
 }
 
+TEST_CASE("A directory that never rests has its last save, also where a best model is older",
+          "[unit][plain]") {
+  for (const bool was_put_back : {false, true}) {
+    Saving session;
+    if (was_put_back) {
+      for (const char* const name : {"model", "best", "config"}) session.leave_behind(name);
+    }
+    const auto launched = session.run(
+        "echo {} > saved/config; for i in 1 2 3 4; do echo loss: $i; echo $i > saved/model; "
+        "if [ $i = 1 -o $i = 3 ]; then echo $i > saved/best; fi; sleep 0.4; done",
+        "", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+    for (int i = 0; i < 4; ++i) session.step(launched);
+    session.wait_for<CheckpointFound>(launched);
+    const Found found = session.found(launched);
+    REQUIRE(found.size() == 1);
+    CAPTURE(was_put_back, found.front().second);
+    CHECK(found == Found{{"", 4}});
+  }
+}
+
 TEST_CASE("What a program was writing when it was killed is not whole, however late that is known",
           "[unit][plain]") {
   using News = CheckpointWatch::News;

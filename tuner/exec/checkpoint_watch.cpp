@@ -25,6 +25,7 @@
 #include "tuner/exec/process_stat.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/files/regular_file.h"
+#include "tuner/plain/last_save.h"
 
 namespace tune {
 
@@ -209,8 +210,10 @@ void CheckpointWatch::obey(Begin& command) {
   Launch& launch = launches_[command.launch];
   launch.watched = std::move(command.watched);
   launch.sizes = launch.sizes_at_look = launch.watched.begin;
+  launch.began_ns = unix_ns();
   for (const CheckpointFiles& known : launch.watched.what.known) {
     launch.units[known.name].known = known.files;
+    note_known(launch, known);
   }
   watch_log(command.launch, launch, launch.watched.stdout_path);
   if (launch.watched.stderr_path != launch.watched.stdout_path) {
@@ -279,6 +282,18 @@ void CheckpointWatch::watch_tree(LaunchId id, Launch& launch, const fs::path& di
     if (at->is_directory(ignored) && !at->is_symlink(ignored)) {
       watch_tree(id, launch, directory / at->path().filename());
     }
+  }
+}
+
+/// What was put back is written from its first change on, as what lies beside it is.
+void CheckpointWatch::note_known(Launch& launch, const CheckpointFiles& known) {
+  if (known.is_file) return;
+  const auto now = look_at_checkpoint(known.root, known.name);
+  for (const FileVersion& file : known.files) {
+    if (launch.writing.size() >= most_writing) return;
+    const FileVersion* const found = now ? now->find(file.name) : nullptr;
+    const bool is_old = found != nullptr && *found == file;
+    launch.writing[known.name / file.name] = {{launch.watched.begin, unix_ns()}, is_old};
   }
 }
 
@@ -414,8 +429,13 @@ CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Eve
                                                        const fs::path& name, const Begun& printed) {
   const auto known = launch.writing.find(name);
   const bool is_known = known != launch.writing.end();
+  const auto begun_before = is_known ? std::optional(known->second.begun) : std::nullopt;
   if ((event.mask & IN_CLOSE_WRITE) != 0) {
-    if (is_known) known->second.is_closed = true;
+    if (is_known) {
+      known->second.is_closed = true;
+    } else if (launch.writing.size() < most_writing) {
+      launch.writing[name] = {{launch.watched.begin, launch.began_ns}, true};
+    }
   } else if ((event.mask & IN_DELETE) != 0) {
     launch.writing.erase(name);
   } else if ((event.mask & IN_MOVED_FROM) != 0) {
@@ -430,12 +450,12 @@ CheckpointWatch::Writing CheckpointWatch::note_writing(Launch& launch, const Eve
         moved.empty() ? Writing{{launch.watched.begin, printed.ns}, false} : moved.mapped();
     Begun since = written.begun;
     since.printed = earlier(printed.printed, since.printed);
-    const Writing named = {since, written.is_closed, is_known ? known->second.times + 1 : 1};
+    const Writing named = {since, written.is_closed, begun_before};
     if (is_known || launch.writing.size() < most_writing) launch.writing[name] = named;
     return named;
   } else if ((event.mask & IN_CREATE) != 0 || (is_known && known->second.is_closed)) {
     if (is_known || launch.writing.size() < most_writing) {
-      launch.writing[name] = {printed, false, is_known ? known->second.times + 1 : 1};
+      launch.writing[name] = {printed, false, begun_before};
     }
   }
   return {printed, false};
@@ -453,7 +473,7 @@ void CheckpointWatch::take(const Event& event, const Begun& printed) {
     for (fs::path above = event.place.directory; !above.empty(); above = above.parent_path()) {
       const auto found = launch.writing.find(above);
       if (found != launch.writing.end() && found->second.is_closed)
-        found->second = {printed, false, 1};
+        found->second = {printed, false};
     }
   }
   const bool is_new = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
@@ -526,19 +546,25 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
   return whole;
 }
 
-/// A directory that never rests is found after several saves: then what it has is of the last one,
-/// in which those of its files were written that are written again and again.
+/// A directory that never rests is found after several saves: then what it has is of the last one.
 CheckpointWatch::Begun CheckpointWatch::begun_at(const Launch& launch, const CheckpointFiles& files,
                                                  const Begun& first) {
   if (files.is_file || !launch.watched.what.complete.empty()) return first;
-  std::optional<Begun> begun;
+  const auto write_of = [](const Begun& begun) {
+    return WriteBegin{begun.ns, begun.printed.stdout_bytes + begun.printed.stderr_bytes};
+  };
+  std::vector<FileWrites> writes;
+  std::vector<Begun> begun;
   for (const FileVersion& file : files.files) {
     const auto written = launch.writing.find(files.name / file.name);
-    if (written == launch.writing.end() || written->second.times < 2) continue;
-    const Begun& own = written->second.begun;
-    if (!begun || own.ns < begun->ns) begun = own;
+    if (written == launch.writing.end()) continue;
+    const auto& before = written->second.before;
+    begun.push_back(written->second.begun);
+    writes.push_back({file.name, write_of(begun.back()),
+                      before ? std::optional(write_of(*before)) : std::nullopt});
   }
-  return begun && begun->ns > first.ns ? *begun : first;
+  const auto last = first_of_last_save(writes, launch.began_ns);
+  return last && begun[*last].ns > first.ns ? begun[*last] : first;
 }
 
 bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,

@@ -80,14 +80,15 @@ class CheckpointWatch {
   };
   struct Writing {
     Begun begun;
-    bool is_closed = false;  ///< nobody has written to it since: whoever does begins anew
-    int times = 1;           ///< so often it was begun
+    bool is_closed = false;            ///< nobody has written to it since: whoever does begins anew
+    std::optional<Begun> before = {};  ///< it was begun the time before
   };
   struct Launch {
     Watched watched;
     std::map<std::filesystem::path, Unit> units;
     std::vector<int> watches;                          ///< of inotify
     std::map<std::filesystem::path, Writing> writing;  ///< what may be renamed to a checkpoint
+    std::int64_t began_ns = 0;                         ///< Unix time
     LogSizes sizes;                                    ///< of the logs, when events were read last
     Seconds alive_at = 0;                              ///< steady; its leader, at the last look
     bool has_printed_since = false;                    ///< and the event of that was read
@@ -134,6 +135,7 @@ class CheckpointWatch {
   void watch_log(LaunchId id, Launch& launch, const std::filesystem::path& log);
   bool watch_directory(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
+  static void note_known(Launch& launch, const CheckpointFiles& known);
   bool note_others(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void take_events();
   void read_events(std::vector<Event>& events);

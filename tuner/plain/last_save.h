@@ -1,0 +1,33 @@
+// Which files of a directory that never rests are of its last save, by when the writing of each
+// began. Knows no file and no process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tune {
+
+/// The begin of a file's writing.
+struct WriteBegin {
+  std::int64_t ns = 0;               ///< Unix time
+  std::uint64_t printed_before = 0;  ///< bytes of both logs
+};
+
+/// When a file was begun last, and the time before.
+struct FileWrites {
+  std::string name;
+  WriteBegin last;
+  std::optional<WriteBegin> before = {};
+};
+
+/// The file of the last save that was begun first, as an index; nothing if there are no files. All
+/// that was begun after the save before counts as one save: model, best model, logs. So what had
+/// been printed before that file had been printed before the others, too. `launched_ns`: nothing
+/// was written before.
+std::optional<std::size_t> first_of_last_save(const std::vector<FileWrites>& files,
+                                              std::int64_t launched_ns);
+
+}  // namespace tune
