@@ -1,16 +1,19 @@
 """Kills driver and programs at random moments of searches over plain programs that save by themselves, and holds what
-is left against what the programs have seen.
+is left against what the programs have printed and saved.
 
-    plain_torture.py --runs 20 --seed 1 [--scheduler LIST]
+    plain_torture.py --runs 20 --seed 1 [--scheduler LIST] [--way LIST] [--keep-going]
     environment: TUNE names the program
 
-The program saves in three ways: a file that is renamed, one that is written in its place with a rest in the middle, and
-a directory that a last file completes. What it saves ends with a checksum. It appends to a file outside of the
-experiment what it has found at each start: `torn` must never be among it. Afterwards
+A program prints, then saves, or the other way round; a file or a directory, renamed or in its place, each epoch or more
+often, with rests or without any; it names its iterations or does not, and is told when it saves or is not. Each result
+is one of its own, as chance has a part in it. What it saves ends with a checksum. It appends to a file outside of the
+experiment what it has found at each start, and what it prints. Afterwards
 
-1. `result.json` of a trial has each iteration once, in order, and without a gap but where it has become a clone.
-2. What each committed checkpoint holds is whole, and has come at least as far as the iteration that it is said to have.
-3. Nothing that was started still runs.
+1. `result.json` of a trial has each iteration once, in order, and without a gap but where it has become a clone; and of
+   each the result that was printed for it.
+2. Each committed checkpoint is whole, and has the very model whose iteration and score it is said to have.
+3. The best checkpoint that `tune best` names has the value that it is named with.
+4. Nothing that was started still runs.
 """
 import argparse
 import json
@@ -27,17 +30,21 @@ import time
 
 TUNE = os.environ["TUNE"]
 LIMIT_S = 240
-SCHEDULERS = ["pbt", "asha_promotion", "hyperband", "fifo"]
-WAYS = ["rename", "in_place", "directory"]
+SCHEDULERS = ["pbt", "asha_promotion", "asha", "hyperband", "fifo"]
+# How a program saves, and what its spec says of that.
+WAYS = {"rename": {"checkpoints": "last"}, "in_place": {"checkpoints": "last"},
+        "complete": {"checkpoints": "c-*", "complete": "complete"}, "directory": {"checkpoints": "c-*"},
+        "all": {}, "all_renamed": {}}
 
 PROGRAM = r'''
-import argparse, hashlib, json, os, random, sys, time
+import argparse, hashlib, json, os, random, sys, threading, time
 parser = argparse.ArgumentParser()
-for name in ("way", "out", "record", "resume"):
+for name in ("way", "order", "out", "record", "resume"):
     parser.add_argument("--" + name)
 for name in ("draw", "pause"):
     parser.add_argument("--" + name, type=float)
-parser.add_argument("--epochs", type=int)
+for name in ("epochs", "rest_every", "saves"):
+    parser.add_argument("--" + name, type=int)
 a = parser.parse_args()
 
 def record(line):
@@ -55,43 +62,62 @@ def read(file):
         sys.exit(3)
     return json.loads(body)
 
-def place(epoch):
-    return a.out + ("/last" if a.way != "directory" else f"/c-{epoch}")
+def write(file, text):
+    with open(file, "w") as opened:
+        opened.write(text[:len(text) // 2])
+        opened.flush()
+        time.sleep(min(0.005, a.pause / 20))
+        opened.write(text[len(text) // 2:])
+
+def renamed(file, text):
+    write(file + ".new", text)
+    os.rename(file + ".new", file)
+
+def save():
+    text = text_of(state)
+    if a.way in ("rename", "in_place"):
+        (renamed if a.way == "rename" else write)(a.out + "/last", text)
+    elif a.way in ("all", "all_renamed"):
+        for name in ("weights", "state"):
+            (write if a.way == "all" else renamed)(f"{a.out}/{name}", text)
+    else:
+        to = f"{a.out}/c-{state['epoch']}"
+        os.makedirs(to, exist_ok=True)
+        for name in ("weights", "state"):
+            write(f"{to}/{name}", text)
+        if a.way == "complete":
+            open(to + "/complete", "w").close()
+
+def say():
+    record(f"print {state['epoch']} {state['loss']}")
+    print(f"epoch={state['epoch']} loss={state['loss']}")
 
 state = {"epoch": 0, "loss": 1.0}
-if a.resume:
-    state = read(a.resume + ("/state" if a.way == "directory" else ""))
+found = a.resume
+if a.way.startswith("all") and os.path.exists(a.out + "/state"):
+    found = a.out
+if found:
+    state = read(found + ("/state" if os.path.isdir(found) else ""))
 left = [name for name in os.listdir(a.out) if a.out + "/" + name != a.resume and not name.endswith(".new")]
-record(f"start {state['epoch']} {len(left)}")
+record(f"start {state['epoch']} {0 if a.way.startswith('all') else len(left)}")
+if random.random() < 0.25:
+    death = threading.Timer(random.uniform(0, a.pause * a.epochs), os.kill, (os.getpid(), 9))
+    death.daemon = True
+    death.start()
 while state["epoch"] < a.epochs:
-    time.sleep(a.pause * random.uniform(0.5, 1.5))
-    state = {"epoch": state["epoch"] + 1, "loss": state["loss"] * (1 - a.draw / 10)}
-    print(f"epoch={state['epoch']} loss={state['loss']:.9f}")
-    if random.random() < 0.02:
-        os.kill(os.getpid(), 9)
-    text = text_of(state)
-    half = len(text) // 2
-    to = place(state["epoch"])
-    if a.way == "rename":
-        with open(to + ".new", "w") as file:
-            file.write(text)
-        os.rename(to + ".new", to)
-    elif a.way == "in_place":
-        if state["epoch"] % 3 == 0:
-            with open(to, "w") as file:
-                file.write(text[:half])
-                file.flush()
-                time.sleep(a.pause)
-                file.write(text[half:])
-            time.sleep(1.3)
-    else:
-        os.makedirs(to, exist_ok=True)
-        with open(to + "/state", "w") as file:
-            file.write(text[:half])
-            file.flush()
-            time.sleep(a.pause / 3)
-            file.write(text[half:])
-        open(to + "/complete", "w").close()
+    for i in range(a.saves):
+        time.sleep(a.pause * random.uniform(0.6, 1.4) / a.saves)
+        if i + 1 < a.saves and state["epoch"]:
+            save()
+    loss = state["loss"] * (1 - a.draw / 10) * random.uniform(0.999, 1)
+    state = {"epoch": state["epoch"] + 1, "loss": float(f"{loss:.9f}")}
+    if a.order == "before_result":
+        save()
+    say()
+    if a.order == "after_result":
+        save()
+    if a.rest_every and state["epoch"] % a.rest_every == 0:
+        time.sleep(1.3)
 '''
 
 
@@ -130,26 +156,37 @@ class Experiment:
         self.record.mkdir(parents=True)
         (base / "program.py").write_text(PROGRAM)
         self.marker = f"{os.getpid()}-{time.time_ns()}"
-        self.epochs = chance.randint(8, 25)
-        self.trials = chance.randint(3, 6)
-        plain = {"checkpoints": "c-*" if way == "directory" else "last", "resume": ["--resume", "${checkpoint}"]}
-        if way == "directory":
-            plain["complete"] = "complete"
+        epochs = chance.randint(8, 25)
+        pause = chance.choice([0.05, 0.15, 0.3])
+        order = chance.choice(["after_result", "before_result"])
+        saves = chance.choice([1, 1, 3]) if order == "after_result" else 1
+        rest_every = 0 if epochs * pause > 5 else chance.choice([0, 3])
+        # Epochs that are shorter are too short to be told apart.
+        is_told = pause < 0.1 or chance.random() < 0.5
+        has_iterations = chance.random() < 0.5
+        plain = {**WAYS[way], **({"saved": order} if is_told else {}),
+                 **({"metrics": {"training_iteration": r"epoch=(\d+)"}} if has_iterations else {})}
+        if way != "all":
+            plain["resume"] = ["--resume", "${checkpoint}"]
         schedulers = {
             "pbt": {"time_attr": "training_iteration", "perturbation_interval": chance.randint(2, 5),
                     "quantile_fraction": chance.choice([0.25, 0.5]), "synch": chance.random() < 0.3,
                     "hyperparam_mutations": {"draw": {"uniform": [0, 1]}}},
-            "hyperband": {"max_t": self.epochs}, "asha_promotion": {"max_t": self.epochs}, "fifo": {}}
+            "hyperband": {"max_t": epochs}, "asha_promotion": {"max_t": epochs}, "asha": {"max_t": epochs}, "fifo": {}}
+        self.what = (f"{scheduler}, {way}, {order}{' told' if is_told else ''}, {epochs} epochs of {pause} s, {saves} saves"
+                     f"{', rests' if rest_every else ''}{', names iterations' if has_iterations else ''}")
         (base / "spec.json").write_text(json.dumps({
             "name": "experiment", "storage_path": str(base),
             "trainable": {"command": [sys.executable, "program.py", "${args}", "--out=${checkpoint_dir}",
-                                      f"--record={self.record}/${{trial_id}}", f"--way={way}",
-                                      f"--epochs={self.epochs}", f"--pause={chance.choice([0.01, 0.05, 0.15])}"],
+                                      f"--record={self.record}/${{trial_id}}", f"--way={way}", f"--order={order}",
+                                      f"--epochs={epochs}", f"--pause={pause}", f"--saves={saves}",
+                                      f"--rest_every={rest_every}"],
                           "env": {"TORTURE_MARKER": self.marker}, "plain": plain},
             "param_space": {"draw": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min",
-            "num_samples": self.trials, "max_concurrent_trials": 3, "resources_per_trial": {}, "seed": chance.randint(1, 10**6),
+            "num_samples": chance.randint(3, 6), "max_concurrent_trials": 3, "resources_per_trial": {},
+            "seed": chance.randint(1, 10**6),
             "scheduler": {"type": scheduler, **schedulers[scheduler]},
-            "checkpoint_config": {"num_to_keep": 2}, "failure_config": {"max_failures": -1},
+            "checkpoint_config": {"num_to_keep": chance.choice([2, 5])}, "failure_config": {"max_failures": -1},
             "snapshot_period_s": chance.choice([0.1, 10])}))
 
     def session(self, kill_after_s):
@@ -168,43 +205,83 @@ class Experiment:
             driver.kill()
             driver.wait()
 
+    def json(self, *words):
+        done = subprocess.run([TUNE, *words, "--json"], capture_output=True, timeout=LIMIT_S, check=False)
+        require(done.returncode == 0, "tune", *words, "says", done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
     def check(self):
         deadline = time.monotonic() + 10
         while marked(self.marker.encode()):
             require(time.monotonic() < deadline, "left behind:", marked(self.marker.encode()))
             time.sleep(0.05)
-        listed = subprocess.run([TUNE, "checkpoints", str(self.dir), "--verify", "--json"], capture_output=True,
-                                timeout=LIMIT_S, check=False)
-        require(listed.returncode == 0, "tune checkpoints says", listed.stdout + listed.stderr)
+        losses = {}
         for trial in sorted(self.dir.glob("trial_*")):
-            for line in (self.record / trial.name).read_text().splitlines():
-                what, *rest = line.split()
-                require(what == "start", trial.name, line)
-                require(rest[1] == "0", trial.name, "has found", rest[1], "of what was not put back")
-            rows = [json.loads(line) for line in (trial / "result.json").read_text().splitlines()]
-            iterations = [row["training_iteration"] for row in rows]
-            require(iterations == sorted(set(iterations)), trial.name, "has the iterations", iterations)
-            has_gap = iterations != list(range(1, len(iterations) + 1))
-            require(self.scheduler == "pbt" or not has_gap, trial.name, "has the iterations", iterations)
-        checkpoints = json.loads(listed.stdout)
+            losses[trial.name] = self.check_rows(trial)
+        checkpoints = self.json("checkpoints", str(self.dir), "--verify")
         for checkpoint in checkpoints:
-            [file] = [file for file in pathlib.Path(checkpoint["path"]).rglob("*") if file.name in ("state", "last")]
-            body = file.read_text().rpartition("\n")[0]
-            epoch = json.loads(body)["epoch"]
-            require(epoch >= checkpoint["training_iteration"], file, "has epoch", epoch, "and is said to have",
-                    checkpoint["training_iteration"])
+            self.check_checkpoint(checkpoint, losses[checkpoint["trial_id"]])
+        self.check_best()
         return len(checkpoints)
 
+    def check_rows(self, trial):
+        """Answers the losses of its iterations."""
+        printed = set()
+        for line in (self.record / trial.name).read_text().splitlines():
+            what, *rest = line.split()
+            require(what in ("start", "print"), trial.name, line)
+            require(what != "start" or rest[1] == "0", trial.name, "has found", rest[1], "of what was not put back")
+            if what == "print":
+                printed.add((int(rest[0]), float(rest[1])))
+        rows = [json.loads(line) for line in (trial / "result.json").read_text().splitlines()]
+        iterations = [row["training_iteration"] for row in rows]
+        require(iterations == sorted(set(iterations)), trial.name, "has the iterations", iterations)
+        has_gap = iterations != list(range(1, len(iterations) + 1))
+        require(self.scheduler == "pbt" or not has_gap, trial.name, "has the iterations", iterations)
+        for row in rows:
+            result = (row["training_iteration"], row["loss"])
+            require(result in printed, trial.name, "never printed its result", result)
+        return {row["training_iteration"]: row["loss"] for row in rows}
 
-def torture(base, runs, seed, schedulers):
-    chance = random.Random(seed)
-    kills = experiments = checkpoints = 0
-    while kills < runs:
+    def check_checkpoint(self, checkpoint, losses):
+        path, iteration = pathlib.Path(checkpoint["path"]), checkpoint["training_iteration"]
+        state = state_in(path)
+        said = {"epoch": iteration, "loss": checkpoint["score"]}
+        require(state == said, path, "has", state, "and is said to have", said)
+        # A clone has come to iterations anew that its trial had saved before.
+        is_of_row = self.scheduler == "pbt" or losses.get(iteration, state["loss"]) == state["loss"]
+        require(is_of_row, path, "has", state, "and the row says", losses.get(iteration))
+        manifest = json.loads((path / "manifest.json").read_text())
+        require(manifest["metrics"]["loss"] == state["loss"], path, "has", state, "and the manifest says", manifest["metrics"])
+        ahead = [result["training_iteration"] for result in manifest.get("results", [])]
+        require(ahead == list(range(iteration - len(ahead) + 1, iteration + 1)), path, "is ahead by", ahead)
+
+    def check_best(self):
+        best = self.json("best", str(self.dir))
+        for checkpoint in best["best_checkpoints"][:1]:
+            if checkpoint["training_iteration"] == best["best_iteration"]:
+                state = state_in(pathlib.Path(checkpoint["path"]))
+                require(state["loss"] == best["value"], checkpoint, "has", state, "and the best is", best["value"])
+
+
+def state_in(path):
+    """Of the save that is the last one in there."""
+    files = [file for file in path.rglob("*") if file.name in ("state", "weights", "last")]
+    states = [json.loads(file.read_text().rpartition("\n")[0]) for file in files]
+    require(all(state == states[0] for state in states), path, "has parts of several saves", states)
+    return states[0]
+
+
+def torture(base, arguments):
+    chance = random.Random(arguments.seed)
+    schedulers, ways = arguments.scheduler.split(","), arguments.way.split(",")
+    kills = experiments = checkpoints = violations = 0
+    while kills < arguments.runs:
         scheduler = schedulers[experiments % len(schedulers)]
-        way = WAYS[experiments % len(WAYS)]
+        way = ways[experiments % len(ways)]
         experiments += 1
         experiment = Experiment(base / f"{experiments:04}", random.Random(chance.getrandbits(48)), scheduler, way)
-        last_kill = min(runs, kills + chance.choice([4, 6, 20]))
+        last_kill = min(arguments.runs, kills + chance.choice([4, 6, 20]))
         code = None
         try:
             while code != 0 and kills < last_kill:
@@ -215,11 +292,16 @@ def torture(base, runs, seed, schedulers):
             require(code == 0, "the last resume has ended with code", code)
             checkpoints += experiment.check()
         except Violation as violation:
-            raise Violation(f"after {kills} kills, experiment {experiments} ({scheduler}, {way}): {violation}\n"
-                            f"see {experiment.base}") from None
-        shutil.rmtree(experiment.base)
-        print(f"{kills} kills, {experiments} experiments, {checkpoints} checkpoints; the last one with {scheduler}, {way}",
-              flush=True)
+            violations += 1
+            print(f"VIOLATION after {kills} kills, experiment {experiments} ({experiment.what}): {violation}\n"
+                  f"see {experiment.base}", flush=True)
+            if not arguments.keep_going:
+                break
+        else:
+            shutil.rmtree(experiment.base)
+        print(f"{kills} kills, {experiments} experiments, {checkpoints} checkpoints, {violations} violations; "
+              f"the last one: {experiment.what}", flush=True)
+    return violations
 
 
 def main():
@@ -227,12 +309,10 @@ def main():
     parser.add_argument("--runs", type=int, default=20, help="number of kills (20)")
     parser.add_argument("--seed", type=int, default=1, help="of experiments and delays (1)")
     parser.add_argument("--scheduler", default=",".join(SCHEDULERS), help="which of them take turns (all)")
-    arguments = parser.parse_args()
+    parser.add_argument("--way", default=",".join(WAYS), help="which ways to save take turns (all)")
+    parser.add_argument("--keep-going", action="store_true", help="beyond the first violation")
     base = pathlib.Path(tempfile.mkdtemp(prefix="tune-plain-torture-"))
-    try:
-        torture(base, arguments.runs, arguments.seed, arguments.scheduler.split(","))
-    except Violation as violation:
-        print(f"VIOLATION {violation}")
+    if torture(base, parser.parse_args()) > 0:
         return 1
     shutil.rmtree(base)
     return 0
