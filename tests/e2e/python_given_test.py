@@ -75,7 +75,6 @@ if __name__ == "__main__":
     search(name="worker", num_workers=2, resources_per_worker={"CPU": 0.5}, resources={"CPU": 2, "GPU": 0})
     search(name="bundles", resources_per_trial=P([{"CPU": 0.25}, {"CPU": 0.5}], strategy="PACK"))
     search(tune.with_resources(train, P([{"CPU": 0.25}] * 2, strategy="SPREAD")), name="spread", num_workers=2)
-    search(name="own", num_workers=2, placement="pack", resources_per_worker=P([{"CPU": 0.5}], strategy="SPREAD"))
 """)
 
         def spec(name):
@@ -85,12 +84,9 @@ if __name__ == "__main__":
         self.assertEqual(spec("worker")["resources_per_worker"], {"cpu": 0.5})
         self.assertEqual(spec("worker")["resources"]["cpu"], 2)
         self.assertEqual(spec("bundles")["resources_per_trial"], {"cpu": 0.75})
-        self.assertEqual(spec("spread")["placement"], "spread")
         self.assertEqual(spec("spread")["resources_per_trial"], {"cpu": 0.5})
-        self.assertEqual(spec("own")["placement"], "pack")
         self.refuses("P = tune.PlacementGroupFactory", [
-            ("search(resources_per_trial=P([{'CPU': 1}], strategy='SPREAD'))", "without num_workers it is one"),
-            ("P([{'CPU': 1}], strategy='STRICT_SPREAD')", "'STRICT_SPREAD' cannot be kept: .*'SPREAD' on as many"),
+            ("P([{'CPU': 1}], strategy='STRICT_SPREAD')", "'STRICT_SPREAD' cannot be kept: all that a trial has"),
             ("search(resources_per_worker=3)", "are a dict, such as .* and no int"),
             ("search(resources_per_trial=lambda config: {})", "are a dict, such as .* and no function"),
         ])

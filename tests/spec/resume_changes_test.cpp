@@ -59,7 +59,6 @@ const std::map<std::string, Json> other_values = {
     {"/keep_paused", "8GB"},
     {"/num_workers", 2},
     {"/resources_per_worker", Json{{"cpu", 1}}},
-    {"/placement", "spread"},
     {"/remote/path", "s3:other"},
     {"/remote/checkpoints", "all"},
     {"/remote/keep_local", 3},

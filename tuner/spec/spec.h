@@ -41,16 +41,10 @@ struct KeepPaused {
   std::optional<std::uint64_t> bytes;    ///< of main memory and devices
 };
 
-enum class Placement {
-  pack,    ///< the workers of a trial on as few machines as they fit on
-  spread,  ///< on as many as there are
-};
-
 /// A trial is so many processes, which train together: each has its rank.
 struct TrialWorkers {
   int count = 1;
   Resources each;  ///< what one of them takes; empty: they share what the trial takes
-  Placement placement = Placement::pack;
 };
 
 struct ExperimentSpec {

@@ -38,7 +38,6 @@ void check_plain(const FieldReader& top, const ExperimentSpec& spec);
 /// Fills in resources, resources_per_trial and workers; max_concurrent_trials must be there
 /// already.
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems);
-const char* to_string(Placement placement);
 
 /// A signal's name, with or without "SIG", or number: "SIGBUS", "BUS" or 7.
 std::optional<int> to_signal(const Json& json);

@@ -17,16 +17,6 @@ bool is_whole(double amount) { return amount == std::trunc(amount); }
 
 constexpr int most_workers = 1'000;
 
-constexpr std::pair<const char*, Placement> placements[] = {{"pack", Placement::pack},
-                                                            {"spread", Placement::spread}};
-
-std::optional<Placement> to_placement(const Json& json) {
-  for (const auto& [name, placement] : placements) {
-    if (json == name) return placement;
-  }
-  return std::nullopt;
-}
-
 /// Whether all amounts of the field are good.
 bool read_amounts(const FieldReader& top, const std::string& field, Resources& to,
                   std::vector<Problem>& problems) {
@@ -99,20 +89,15 @@ void read_workers(const FieldReader& top, bool has_trials_own, ExperimentSpec& s
   std::optional<int> count;
   top.read("num_workers", "an integer from 1 to " + std::to_string(most_workers), to_count, count);
   TrialWorkers workers{.count = count.value_or(1)};
-  std::optional<Placement> placement;
-  top.read("placement", "\"pack\" or \"spread\"", to_placement, placement);
-  workers.placement = placement.value_or(Placement::pack);
   const Json* const each = top.find("resources_per_worker");
   if (each != nullptr && !each->is_null()) {
     read_amounts(top, "resources_per_worker", workers.each, problems);
   }
   if (problems.size() > before) return;
   if (!count) {
-    for (const char* const field : {"resources_per_worker", "placement"}) {
-      const Json* const json = top.find(field);
-      if (json != nullptr && !json->is_null()) {
-        top.complain(field, std::string(field) + " needs num_workers, the number of workers");
-      }
+    if (each != nullptr && !each->is_null()) {
+      top.complain("resources_per_worker",
+                   "resources_per_worker needs num_workers, the number of workers");
     }
     return;
   }
@@ -140,10 +125,6 @@ void read_workers(const FieldReader& top, bool has_trials_own, ExperimentSpec& s
 }
 
 }  // namespace
-
-const char* to_string(Placement placement) {
-  return placement == Placement::pack ? "pack" : "spread";
-}
 
 void parse_resources(const FieldReader& top, ExperimentSpec& spec, std::vector<Problem>& problems) {
   const bool are_totals_good = read_amounts(top, "resources", spec.resources, problems);

@@ -56,8 +56,8 @@ def with_resources(trainable: Any, resources: dict[str, float]) -> Any:
 
 
 class PlacementGroupFactory(dict[str, float]):
-    """What these bundles are together: all that a trial has is on one machine. ``placement`` is
-    the spec's: None if nothing is said of it.
+    """What these bundles are together: all that a trial has is on one machine, which is as packed
+    as can be, and as spread as it can be there.
 
     TypeError: the strategy is one that nothing here can keep.
     """
@@ -69,24 +69,15 @@ class PlacementGroupFactory(dict[str, float]):
         for bundle in bundles:
             for name, amount in amounts(bundle).items():
                 self[name] = self.get(name, 0) + amount
-        if strategy not in _PLACEMENTS:
+        if strategy not in (None, "PACK", "STRICT_PACK", "SPREAD"):
             raise TypeError(
-                f"strategy={strategy!r} cannot be kept: 'PACK' and 'STRICT_PACK' put the workers "
-                "of a trial on as few machines as they fit on, 'SPREAD' on as many as there are"
+                f"strategy={strategy!r} cannot be kept: all that a trial has is on one machine"
             )
-        self.placement = _PLACEMENTS[strategy]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        strategy = next(name for name, each in _PLACEMENTS.items() if each == self.placement)
-        return PlacementGroupFactory, ([dict(self)], strategy)
+        return PlacementGroupFactory, ([dict(self)],)
 
 
-_PLACEMENTS: dict[str | None, str | None] = {
-    None: None,
-    "PACK": "pack",
-    "STRICT_PACK": "pack",
-    "SPREAD": "spread",
-}
 _NAMES: dict[str, str] = {"CPU": "cpu", "GPU": "gpu"}
 
 
@@ -104,19 +95,8 @@ def amounts(resources: Any) -> dict[str, float]:
 
 
 def take_resources(said: dict[str, Any]) -> None:
-    """Puts them into the fields of a spec, with the placement that goes with them. TypeError: no
-    trial could be placed so."""
+    """Puts them into the fields of a spec. TypeError: they are no dict."""
     for field in ("resources_per_trial", "resources_per_worker", "resources"):
-        if said.get(field) is None:
-            continue
-        said[field] = given = amounts(said[field])
-        placement = getattr(given, "placement", None)
-        if placement is None or said.get("placement") is not None:
-            continue
-        if said.get("num_workers") is not None:
-            said["placement"] = placement
-        elif placement == "spread":
-            raise TypeError(
-                "strategy='SPREAD' is for a trial of several processes, and without num_workers it "
-                "is one: docs/workers.md"
-            )
+        if said.get(field) is not None:
+            said[field] = amounts(said[field])
+
