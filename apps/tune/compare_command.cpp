@@ -76,10 +76,20 @@ void read_rows(Compared& one, const std::string& metric) {
       ++count;
     }
   });
+  // It may not have its row yet, or none at all, if somebody else has run the trial.
+  const Trial& trial = *one.trial;
+  const Experiment& experiment = one.look->grid.experiment();
+  const bool has_own = !trial.last_metrics.empty() &&
+                       trial.iteration > first_iteration(experiment, present_stretch(trial));
+  if (has_own) {
+    const auto last = read_metrics(trial.last_metrics.text()).find(metric);
+    if (last) one.curve[trial.iteration] = *last;
+  }
   if (count > 0) one.time_per_iteration_s = seconds / static_cast<double>(count);
 }
 
-/// "trial_00003 to 10, then itself": of a clone, through which hands its model went.
+/// "trial_00003 to iteration 10, trial_00001 to iteration 20": of a clone, through which hands its
+/// model went.
 std::string lineage_text(const Experiment& experiment, const Trial& trial) {
   std::string text;
   for (const ScheduleStep& step : schedule_of(experiment, trial.id)) {

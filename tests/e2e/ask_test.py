@@ -60,6 +60,9 @@ class Ask(AskCase):
         self.assertEqual(listed[12]["error"], "no memory")
         best = self.json("best", "mine")
         self.assertEqual(best["value"], min(loss_of(trial["config"]) for trial in listed[:12]))
+        compared = self.json("compare", "mine", "0", "1")["curves"]
+        self.assertEqual([each["values"] for each in compared],
+                         [[loss_of(trial["config"]) for trial in listed[:2]]])
         curves = self.tune("export", "mine", "--curves", "-").out.splitlines()
         self.assertEqual(len(curves), 13)
         self.assertTrue(curves[0].endswith(",loss,n"), curves[0])
