@@ -3,7 +3,6 @@ import csv
 import io
 import json
 import os
-import re
 import socket
 import statistics
 import subprocess
