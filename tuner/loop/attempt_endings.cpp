@@ -302,6 +302,8 @@ void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
   } else if (trial(id).state == TrialState::terminated) {
     tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
     look_for_awaited(trial(id), true);
+    const std::string remark = config_effect_.on_end(trial(id));
+    if (!remark.empty()) callbacks_.notice(remark);
   }
 }
 

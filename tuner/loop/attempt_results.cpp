@@ -295,6 +295,7 @@ bool Attempts::tell_result(const Trial& before, const Result& result) {
 void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over) {
   breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
+  config_effect_.on_result(before, result);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
   if (decision.action == Action::exploit) {
     require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));

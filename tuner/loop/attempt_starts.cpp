@@ -53,7 +53,8 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
                       .answer_s = spec_.trial_timeout_s,
                       .leave_s = spec_.stop_grace_s}),
       awaited_(metrics_awaited(spec_)),
-      needs_(needs_of(spec_)) {}
+      needs_(needs_of(spec_)),
+      config_effect_(spec_) {}
 
 Attempts::Place Attempts::find_place() {
   const auto limit = spec_.max_concurrent_trials;

@@ -16,6 +16,7 @@
 #include "tuner/loop/attempt.h"
 #include "tuner/loop/breaker.h"
 #include "tuner/loop/callback_list.h"
+#include "tuner/loop/config_effect.h"
 #include "tuner/loop/conversations.h"
 #include "tuner/loop/kept_processes.h"
 #include "tuner/loop/launch.h"
@@ -213,6 +214,7 @@ class Attempts {
   bool has_named_stall_ = false;
   bool has_named_saves_ = false;
   std::set<Remarked::What> remarked_;
+  ConfigEffect config_effect_;
 };
 
 }  // namespace tune
