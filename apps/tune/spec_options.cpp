@@ -14,6 +14,7 @@
 #include "tuner/preflight.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/spec_fields.h"
+#include "tuner/spec/typed_numbers.h"
 
 namespace tune {
 
@@ -322,7 +323,7 @@ Error without_arguments(const std::string& domain) {
                     "; a text is given as JSON: \"" + domain + "\"");
 }
 
-Json domain(const std::string& text) {
+Json domain(const std::string& name, const std::string& text, TypedNumbers& typed) {
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const auto& kinds = domain_names();
@@ -338,14 +339,22 @@ Json domain(const std::string& text) {
                        "'? A text is given as JSON: \"" + text + "\"");
     }
     if (near && *near == kind) throw without_arguments(kind);
+    add_typed_numbers_of_value(name, text, typed);
     return json_or_text(text);
   }
   const std::string rest = text.substr(colon + 1);
   if (rest.empty()) throw without_arguments(kind);
   if (kind == "expr") return {{kind, rest}};
-  if (auto json = structured("-p", rest)) return {{kind, *std::move(json)}};
+  const bool is_listed = kind == "choice" || kind == "grid_search";
+  if (auto json = structured("-p", rest)) {
+    if (is_listed) add_typed_numbers_of_value(name, rest, typed);
+    return {{kind, *std::move(json)}};
+  }
   Json values = Json::array();
-  for (const auto& item : split_at_commas(rest)) values.push_back(json_or_text(trimmed(item)));
+  for (const auto& item : split_at_commas(rest)) {
+    values.push_back(json_or_text(trimmed(item)));
+    if (is_listed) add_typed_numbers_of_value(name, trimmed(item), typed);
+  }
   return {{kind, std::move(values)}};
 }
 
@@ -357,7 +366,9 @@ void add_domain(SpecDocument& document, const std::string& given) {
     pointer = append_pointer(pointer, name.substr(begin, end - begin));
     begin = end + 1;
   }
-  put(document.json, "-p " + name, pointer, domain(text));
+  const std::string top = name.substr(0, name.find('.'));
+  if (top == name) document.typed.erase(name);
+  put(document.json, "-p " + name, pointer, domain(top, text, document.typed));
   document.origins.emplace_back(pointer, "-p " + name);
 }
 
@@ -374,10 +385,31 @@ void put_program(SpecDocument& document, std::vector<std::string> start, const s
   document.origins.emplace_back("/trainable", label);
 }
 
+/// For a plain program, the only one that is given texts. What a recorded spec has stays.
+void keep_typed(SpecDocument& document) {
+  const auto trainable = document.json.find("trainable");
+  if (document.typed.empty() || trainable == document.json.end() || !trainable->is_object()) return;
+  Json& plain = (*trainable)["plain"];
+  const Json command = trainable->value("command", Json());
+  const bool is_plain =
+      plain.is_object() ||
+      (command.is_array() && std::any_of(command.begin(), command.end(), [](const Json& word) {
+         return word.is_string() && brings_config(word.get_ref<const std::string&>());
+       }));
+  if (!is_plain) {
+    if (plain.is_null()) trainable->erase("plain");
+    return;
+  }
+  for (const auto& [name, as_typed] : document.typed) plain["typed"][name] = as_typed;
+}
+
 /// What the command line says, over what is there.
 void apply(SpecDocument& document, const SpecSource& source) {
   if (!source.param_space.empty()) {
-    document.json["param_space"] = read_json_file(source.param_space);
+    std::string text;
+    document.json["param_space"] = read_json_file(source.param_space, &text);
+    document.typed.clear();
+    add_typed_numbers_of_space(text, document.typed);
     document.origins.emplace_back("/param_space", source.param_space);
   }
   for (const std::string& given : source.domains) add_domain(document, given);
@@ -396,6 +428,7 @@ void apply(SpecDocument& document, const SpecSource& source) {
   for (const auto& given : source.options) apply(document, given);
   const bool has_command = document.is_program || !source.command.empty();
   for (const auto& setting : source.settings) set(document, setting, has_command);
+  keep_typed(document);
 }
 
 }  // namespace
@@ -448,7 +481,9 @@ SpecDocument assemble_spec(const SpecSource& source) {
       apply(document, source);
       return document;
     }
-    document.json = read_json_file(file);
+    std::string text;
+    document.json = read_json_file(file, &text);
+    add_typed_numbers(text, document.typed);
     document.base = fs::absolute(file).parent_path();
     document.label = source.file;
     // Not an object: parse_spec says so, and nothing can be put into it.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tuner/plain/command_words.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -65,6 +66,7 @@ struct SpecDocument {
   std::filesystem::path base;  ///< directory of the file: relative paths in it start there
   std::string label;           ///< for messages: the file as the user named it
   bool is_program = false;     ///< a training program was named where a spec belongs
+  TypedNumbers typed = {};     ///< of the param space
   /// Pointers that did not come from the file, and the option they came from; the last wins.
   std::vector<std::pair<std::string, std::string>> origins;
 };

@@ -50,6 +50,18 @@ class Plain(Case):
         self.run_program("--num-samples", "1", "--", "--epochs", "2")
         self.assertEqual(len(self.rows("train", 0)), 2)
 
+    def test_numbers_reach_it_as_typed_and_helpers_of_expressions_do_not(self):
+        self.write("said.py", "import sys\nprint(sys.argv[1:])\nprint('loss: 1')\n")
+        self.write("said.json", {"trainable": {"command": [sys.executable, "said.py"], "plain": {}},
+                                 "metric": "loss", "mode": "min"})
+        space = ["-p", "version=3.10", "-p", "lr=choice:1e3", "-p", "layers=quniform:7,7,1",
+                 "-p", "_base=2", "-p", "twice=expr:2 * _base"]
+        self.tune("run", "said.json", "--name", "typed", *space, "--progress", "none")
+        with open(self.path("results", "typed", "trial_00000", "stdout.log"), encoding="utf-8") as log:
+            self.assertEqual(log.readline(), "['--layers=7', '--lr=1e3', '--twice=4', '--version=3.10']\n")
+        shown = json.loads(self.tune("show", "results/typed", "0", "--json").out)
+        self.assertEqual(shown["config"]["lr"], 1000)
+
     def test_a_spec_with_plain_needs_no_words_and_runs_where_the_spec_is(self):
         os.mkdir(self.path("project"))
         self.write("project/train.py", "open('here.txt')\n" + TRAIN)

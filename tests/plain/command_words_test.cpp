@@ -43,6 +43,46 @@ TEST_CASE("List words bring the whole config, each in its way", "[plain][words]"
   CHECK(Json::parse(json[0]) == values().config);
 }
 
+TEST_CASE("The endings of list words combine: several arguments, opposites, one hyphen",
+          "[plain][words]") {
+  const auto of = [](const std::string& word, Json config) {
+    return expand_command({word}, {.config = std::move(config)});
+  };
+  CHECK(of("${args_nargs}", {{"layers", {8, 16}}, {"lr", 0.5}}) ==
+        Words{"--layers", "8", "16", "--lr=0.5"});
+  CHECK(of("${args_no_equals_nargs}", {{"lr", 0.5}, {"names", {"a b", "c"}}}) ==
+        Words{"--lr", "0.5", "--names", "a b", "c"});
+  CHECK(of("${args_boolean_optional}", {{"bn", false}, {"lr", 0.5}, {"skip", true}}) ==
+        Words{"--no-bn", "--lr=0.5", "--skip"});
+  CHECK(of("${args_single_hyphen_no_equals}", {{"lr", 0.5}}) == Words{"-lr", "0.5"});
+  CHECK(of("${args_single_hyphen}", {{"lr", 0.5}}) == Words{"-lr=0.5"});
+  CHECK(of("${args_single_hyphen_boolean_optional_nargs}", {{"b", {1}}, {"f", false}}) ==
+        Words{"-b", "1", "-no-f"});
+  CHECK(complaint_about_words("${args_nargs_no_equals}", true).empty());
+  CHECK(complaint_about_words("${args_nargs_equals}", true).find("unknown word") == 0);
+}
+
+TEST_CASE("A number reaches the program as it was typed, and a whole one without a point",
+          "[plain][words]") {
+  const Json config = {{"big", 1e300}, {"epochs", 7.0},       {"lr", 1000.0},
+                       {"n", 3},       {"opt", {{"v", 3.1}}}, {"v", 3.1}};
+  const WordValues typed{.config = config, .typed = {{"lr", {"1e3", "2e3"}}, {"v", {"3.10"}}}};
+  CHECK(expand_command({"${args}"}, typed) ==
+        Words{"--big=1e+300", "--epochs=7", "--lr=1e3", "--n=3", "--opt.v=3.1", "--v=3.10"});
+  CHECK(expand_command({"${config.v}"}, typed) == Words{"3.10"});
+  CHECK(expand_command({"${args}"}, {.config = {{"layers", 2.0}, {"lr", -0.0}}}) ==
+        Words{"--layers=2", "--lr=0"});
+}
+
+TEST_CASE("A hyperparameter whose name begins with '_' is for expressions alone",
+          "[plain][words]") {
+  const WordValues helped{
+      .config = {{"_base", 3}, {"lr", 0.5}, {"opt", {{"_scale", 2}, {"b", 1}}}}};
+  CHECK(expand_command({"${args}"}, helped) == Words{"--lr=0.5", "--opt.b=1"});
+  CHECK(expand_command({"${args_json}"}, helped) == Words{R"({"lr":0.5,"opt":{"b":1}})"});
+  CHECK(expand_command({"${config._base}"}, helped) == Words{"3"});
+}
+
 TEST_CASE("Words within a text become a part of it", "[plain][words]") {
   CHECK(expanded("--rate=${config.lr}") == Words{"--rate=0.001"});
   CHECK(expanded("${config.opt.name}") == Words{"adam"});

@@ -79,6 +79,7 @@ const std::map<std::string, Json> other_values = {
     {"/trainable/plain/save_signal", "SIGUSR1"},
     {"/trainable/plain/checkpoint_exit_code", 85},
     {"/trainable/plain/saved", "before_result"},
+    {"/trainable/plain/typed", Json{{"lr", {"1e-1"}}}},
     {"/resume_from_checkpoint", "/"},
 };
 

@@ -169,7 +169,8 @@ void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& tri
                           .trial_dir = launch.directory.string(),
                           .checkpoint_dir = source.root.string(),
                           .checkpoint = source.checkpoint.string(),
-                          .config_file = source.config_file.string()};
+                          .config_file = source.config_file.string(),
+                          .typed = plain.typed};
   launch.argv = expand_command(spec.command, values);
   if (plain.checkpoints && !source.checkpoint.empty()) {
     for (std::string& more : expand_command(plain.checkpoints->resume, values)) {

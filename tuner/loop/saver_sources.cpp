@@ -94,7 +94,8 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
         try {
           prepared.source.work = store_.make_working_directory(id);
           if (needs.config_file) {
-            prepared.source.plain.config_file = store_.write_config(id, config);
+            const Json given = config_for_program(Json::parse(config));
+            prepared.source.plain.config_file = store_.write_config(id, given.dump());
           }
           if (wanted.index == 0 && !start.empty()) {
             const auto damage = store_.verify_foreign(start);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 
@@ -14,55 +16,98 @@ namespace {
 constexpr std::string_view config_prefix = "config.";
 constexpr std::string_view variable_prefix = "envvar:";
 
-/// One hyperparameter as arguments: its dotted name and its value.
-using AsArguments = void (*)(const std::string& name, const Json& value,
-                             std::vector<std::string>& arguments);
+bool is_for_expressions(std::string_view name) { return name.starts_with('_'); }
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+std::string without_point(double value) {
+  // Beyond it a double has no unit: the digits would be made up.
+  constexpr double most_exact = 9007199254740992;  // 2^53
+  const bool is_whole = std::trunc(value) == value && std::abs(value) <= most_exact;
+  return is_whole ? std::to_string(static_cast<std::int64_t>(value)) : Json(value).dump();
 }
 
-struct ListWord {
-  std::string name;
-  AsArguments add;
+/// A value of the hyperparameter with that dotted name. A number is written as it was typed; else a
+/// whole one without a point, since programs read "7" as a real number, but not "7.0" as a whole
+/// one, as `quniform` has it.
+std::string text_of(std::string_view name, const Json& value, const TypedNumbers& typed) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number()) return value.dump();
+  const auto known = typed.find(std::string(name.substr(0, name.find('.'))));
+  if (known != typed.end() && value.is_number_float()) {
+    for (const std::string& text : known->second) {
+      if (Json::parse(text, nullptr, false) == value) return text;
+    }
+  }
+  return value.is_number_float() ? without_point(value.get<double>()) : value.dump();
+}
+
+/// How a list word gives each hyperparameter.
+struct ArgumentForm {
+  enum class Booleans {
+    value,  ///< --flag=true
+    there,  ///< --flag, or nothing
+    both,   ///< --flag, --no-flag
+  };
+  std::string prefix = "--";
+  bool has_equals = true;
+  Booleans booleans = Booleans::value;
+  bool has_several = false;  ///< a list is several arguments; else it is JSON
 };
 
-/// Named as W&B names them.
-const std::vector<ListWord>& list_words() {
-  using Arguments = std::vector<std::string>;
-  static const std::vector<ListWord> words = {
-      {"args", [](const std::string& name, const Json& value,
-                  Arguments& to) { to.push_back("--" + name + "=" + text_of(value)); }},
-      {"args_no_equals",
-       [](const std::string& name, const Json& value, Arguments& to) {
-         to.push_back("--" + name);
-         to.push_back(text_of(value));
-       }},
-      {"args_no_hyphens", [](const std::string& name, const Json& value,
-                             Arguments& to) { to.push_back(name + "=" + text_of(value)); }},
-      {"args_append_hydra", [](const std::string& name, const Json& value,
-                               Arguments& to) { to.push_back("+" + name + "=" + text_of(value)); }},
-      {"args_override_hydra",
-       [](const std::string& name, const Json& value, Arguments& to) {
-         to.push_back("++" + name + "=" + text_of(value));
-       }},
-      {"args_no_boolean_flags",
-       [](const std::string& name, const Json& value, Arguments& to) {
-         if (!value.is_boolean()) {
-           to.push_back("--" + name + "=" + text_of(value));
-         } else if (value.get<bool>()) {
-           to.push_back("--" + name);
-         }
-       }},
-  };
-  return words;
+/// What a list word may have behind "args": the first five named as W&B names its words, the others
+/// as argparse calls what they are for.
+struct FormEnding {
+  std::string_view name;
+  void (*apply)(ArgumentForm& form);
+};
+constexpr FormEnding form_endings[] = {
+    {"_no_equals", [](ArgumentForm& form) { form.has_equals = false; }},
+    {"_no_hyphens", [](ArgumentForm& form) { form.prefix = ""; }},
+    {"_append_hydra", [](ArgumentForm& form) { form.prefix = "+"; }},
+    {"_override_hydra", [](ArgumentForm& form) { form.prefix = "++"; }},
+    {"_no_boolean_flags",
+     [](ArgumentForm& form) { form.booleans = ArgumentForm::Booleans::there; }},
+    {"_boolean_optional", [](ArgumentForm& form) { form.booleans = ArgumentForm::Booleans::both; }},
+    {"_nargs", [](ArgumentForm& form) { form.has_several = true; }},
+    {"_single_hyphen", [](ArgumentForm& form) { form.prefix = "-"; }},
+};
+constexpr std::string_view list_word_begin = "args";
+
+/// Of "args", "args_no_equals", "args_no_equals_nargs" ...; nothing if it is no list word.
+std::optional<ArgumentForm> form_of(std::string_view word) {
+  if (!word.starts_with(list_word_begin)) return std::nullopt;
+  word.remove_prefix(list_word_begin.size());
+  ArgumentForm form;
+  while (!word.empty()) {
+    const auto ending =
+        std::find_if(std::begin(form_endings), std::end(form_endings),
+                     [word](const FormEnding& each) { return word.starts_with(each.name); });
+    if (ending == std::end(form_endings)) return std::nullopt;
+    ending->apply(form);
+    word.remove_prefix(ending->name.size());
+  }
+  return form;
 }
 
-const ListWord* list_word(std::string_view name) {
-  const auto& words = list_words();
-  const auto found =
-      std::find_if(words.begin(), words.end(), [&](const auto& each) { return each.name == name; });
-  return found == words.end() ? nullptr : &*found;
+/// Appends one hyperparameter, with its dotted name.
+void add_arguments(const ArgumentForm& form, const std::string& name, const Json& value,
+                   const TypedNumbers& typed, std::vector<std::string>& to) {
+  using Booleans = ArgumentForm::Booleans;
+  const std::string option = form.prefix + name;
+  if (value.is_boolean() && form.booleans != Booleans::value) {
+    if (value.get<bool>()) {
+      to.push_back(option);
+    } else if (form.booleans == Booleans::both) {
+      to.push_back(form.prefix + "no-" + name);
+    }
+  } else if (value.is_array() && form.has_several) {
+    to.push_back(option);
+    for (const Json& each : value) to.push_back(text_of(name, each, typed));
+  } else if (form.has_equals) {
+    to.push_back(option + "=" + text_of(name, value, typed));
+  } else {
+    to.push_back(option);
+    to.push_back(text_of(name, value, typed));
+  }
 }
 
 /// The names that stand for one text each, without those that have a part of the user's.
@@ -104,6 +149,7 @@ void for_each_piece(std::string_view text,
 void for_each_value(const Json& config, const std::string& prefix,
                     const std::function<void(const std::string&, const Json&)>& take) {
   for (const auto& [name, value] : config.items()) {
+    if (is_for_expressions(name)) continue;
     const std::string full = prefix + name;
     if (value.is_object()) {
       for_each_value(value, full + ".", take);
@@ -128,7 +174,7 @@ const Json* find_value(const Json& config, std::string_view name) {
 std::optional<std::string> value_of(std::string_view word, const WordValues& values) {
   if (word == "trial_id") return values.trial_id;
   if (word == "trial_dir") return values.trial_dir;
-  if (word == "args_json") return values.config.dump();
+  if (word == "args_json") return config_for_program(values.config).dump();
   if (word == config_file_word) return values.config_file;
   if (word == "checkpoint_dir") return values.checkpoint_dir;
   if (word == "checkpoint") {
@@ -139,9 +185,10 @@ std::optional<std::string> value_of(std::string_view word, const WordValues& val
         std::getenv(std::string(word.substr(variable_prefix.size())).c_str());
     return variable == nullptr ? std::string() : std::string(variable);
   }
-  const Json* const value = find_value(values.config, word.substr(config_prefix.size()));
+  const std::string_view name = word.substr(config_prefix.size());
+  const Json* const value = find_value(values.config, name);
   if (value == nullptr || value->is_null()) return std::nullopt;
-  return text_of(*value);
+  return text_of(name, *value, values.typed);
 }
 
 }  // namespace
@@ -164,11 +211,11 @@ std::vector<std::string> expand_command(const std::vector<std::string>& command,
   std::vector<std::string> expanded;
   for (const std::string& argument : command) {
     const bool is_word = argument.starts_with("${") && argument.ends_with("}");
-    const ListWord* const list =
-        is_word ? list_word(std::string_view(argument).substr(2, argument.size() - 3)) : nullptr;
-    if (list != nullptr) {
+    const auto form =
+        is_word ? form_of(std::string_view(argument).substr(2, argument.size() - 3)) : std::nullopt;
+    if (form) {
       for_each_value(values.config, "", [&](const std::string& name, const Json& value) {
-        list->add(name, value, expanded);
+        add_arguments(*form, name, value, values.typed, expanded);
       });
     } else if (auto text = expand_text(argument, values)) {
       expanded.push_back(*std::move(text));
@@ -177,10 +224,23 @@ std::vector<std::string> expand_command(const std::vector<std::string>& command,
   return expanded;
 }
 
+Json config_for_program(Json config) {
+  if (!config.is_object()) return config;
+  for (auto at = config.begin(); at != config.end();) {
+    if (is_for_expressions(at.key())) {
+      at = config.erase(at);
+    } else {
+      *at = config_for_program(std::move(*at));
+      ++at;
+    }
+  }
+  return config;
+}
+
 bool brings_config(std::string_view text) {
   bool brings = false;
   for_each_piece(text, [&](std::string_view piece, bool is_word) {
-    brings = brings || (is_word && (list_word(piece) != nullptr || piece == "args_json" ||
+    brings = brings || (is_word && (form_of(piece).has_value() || piece == "args_json" ||
                                     piece == config_file_word || piece.starts_with(config_prefix)));
   });
   return brings;
@@ -214,7 +274,7 @@ std::string complaint_about_words(std::string_view text, bool is_argument) {
   for_each_piece(text, [&](std::string_view piece, bool is_word) {
     ++pieces;
     if (!is_word || !complaint.empty()) return;
-    if (list_word(piece) != nullptr) {
+    if (form_of(piece)) {
       list = piece;
       return;
     }
@@ -223,7 +283,10 @@ std::string complaint_about_words(std::string_view text, bool is_argument) {
     if (piece.starts_with(variable_prefix) && piece.size() > variable_prefix.size()) return;
     if (std::find(singles.begin(), singles.end(), piece) != singles.end()) return;
     std::vector<std::string> known;
-    for (const ListWord& word : list_words()) known.push_back(word.name);
+    known.emplace_back(list_word_begin);
+    for (const FormEnding& ending : form_endings) {
+      known.push_back(std::string(list_word_begin).append(ending.name));
+    }
     known.insert(known.end(), singles.begin(), singles.end());
     known.insert(known.end(), {"config.NAME", "envvar:NAME"});
     const auto near = nearest_name(piece, known);

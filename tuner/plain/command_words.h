@@ -2,6 +2,7 @@
 // Knows no spec and no process.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,10 @@
 
 namespace tune {
 
+/// Numbers as their user has typed them ("3.10", "1e3"), where the config's JSON writes them
+/// otherwise; by the hyperparameter's name, of nested ones the first part of it.
+using TypedNumbers = std::map<std::string, std::vector<std::string>>;
+
 /// What the words of one launch stand for.
 struct WordValues {
   Json config;
@@ -19,6 +24,7 @@ struct WordValues {
   std::string checkpoint_dir;  ///< absolute; where the program keeps its checkpoints
   std::string checkpoint;      ///< absolute; what it goes on from; empty: it begins anew
   std::string config_file;     ///< absolute; has the config as JSON
+  TypedNumbers typed = {};
 };
 
 /// The word for that file, which is not written without it.
@@ -31,6 +37,9 @@ std::vector<std::string> expand_command(const std::vector<std::string>& command,
 
 /// The same for one text, which has no list words: nothing if it is to be left out.
 std::optional<std::string> expand_text(std::string_view text, const WordValues& values);
+
+/// `config` as the program gets it. A name that begins with '_' is for expressions alone.
+Json config_for_program(Json config);
 
 /// Whether `text` has a word by which something of the config reaches the program.
 bool brings_config(std::string_view text);

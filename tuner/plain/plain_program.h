@@ -10,6 +10,7 @@
 
 #include "tuner/core/metrics.h"
 #include "tuner/plain/checkpoint_files.h"
+#include "tuner/plain/command_words.h"
 #include "tuner/plain/save_order.h"
 
 namespace tune {
@@ -42,6 +43,7 @@ struct PlainProgram {
   /// Where it runs, absolute; empty: in the trial's own directory.
   std::filesystem::path directory;
   std::optional<PlainCheckpoints> checkpoints = {};  ///< nothing: it is not known to save
+  TypedNumbers typed = {};                           ///< of its param space
 };
 
 /// Of a trial's working directory: where "${checkpoint_dir}" is.

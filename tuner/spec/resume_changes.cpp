@@ -26,6 +26,7 @@ constexpr ChangeRule resume_rules[] = {
     {"/trainable/plain/save_signal", ""},
     {"/trainable/plain/checkpoint_exit_code", ""},
     {"/trainable/plain/saved", ""},
+    {"/trainable/plain/typed", ""},
     {"/param_space",
      "the param space of a started experiment cannot change, because its trials were drawn from "
      "it: "

@@ -115,8 +115,8 @@ std::vector<std::filesystem::path> plugins_in(const Json& json, const std::files
 std::vector<Constraint> constraints_of(const ExperimentSpec& spec);
 
 /// Reads a JSON document for people's mistakes: Error (user) with file, line and column.
-/// Comments (// and /* */) are allowed, since people write specs by hand.
-Json read_json_file(const std::filesystem::path& file);
+/// Comments (// and /* */) are allowed, since people write specs by hand. `read`: gets the text.
+Json read_json_file(const std::filesystem::path& file, std::string* read = nullptr);
 
 /// The stopping rules of `spec.stop` and `spec.time_budget_s`, one object; null if there are none.
 std::unique_ptr<Stopper> make_stopper(const ExperimentSpec& spec, const Catalogue& catalogue,

@@ -109,7 +109,7 @@ const std::map<std::string, std::vector<std::string>>& spec_fields() {
       {"/trainable", {"command", "env", "merge_output", "plain", "preload"}},
       {"/trainable/plain",
        {"metrics", "working_directory", "checkpoints", "complete", "resume", "save_signal",
-        "checkpoint_exit_code", "saved"}},
+        "checkpoint_exit_code", "saved", "typed"}},
       {"/checkpoint_config",
        {"num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order",
         "checkpoint_frequency", "checkpoint_at_end", "checkpoint_at_start",

@@ -150,8 +150,9 @@ class Watch {
 
 }  // namespace
 
-Json read_json_file(const fs::path& file) {
+Json read_json_file(const fs::path& file, std::string* read) {
   const std::string text = read_text(file);
+  if (read != nullptr) *read = text;
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     throw user_error(file.string() + ": the file is empty, expected JSON");
   }

@@ -147,6 +147,24 @@ void parse_saving(const FieldReader& fields, const ExperimentSpec& spec, PlainPr
   }
 }
 
+void parse_typed(const FieldReader& fields, PlainProgram& plain) {
+  const auto to_typed = [](const Json& json) -> std::optional<TypedNumbers> {
+    if (!json.is_object()) return std::nullopt;
+    TypedNumbers typed;
+    for (const auto& [name, texts] : json.items()) {
+      if (!texts.is_array()) return std::nullopt;
+      for (const Json& each : texts) {
+        const auto text = to_text(each);
+        if (!text) return std::nullopt;
+        typed[name].push_back(*text);
+      }
+    }
+    return typed;
+  };
+  fields.read("typed", "lists of numbers as text, by hyperparameter, like {\"v\": [\"3.10\"]}",
+              to_typed, plain.typed);
+}
+
 fs::path directory_of(const FieldReader& fields, const fs::path* base) {
   std::string text = "spec";
   fields.read("working_directory", "\"spec\", \"trial\" or the path of a directory", to_text, text);
@@ -232,6 +250,7 @@ void parse_plain(const FieldReader& trainable, const fs::path* base, ExperimentS
   parse_metrics(fields, plain, problems);
   plain.directory = directory_of(fields, base);
   parse_saving(fields, spec, plain);
+  parse_typed(fields, plain);
   spec.plain = std::move(plain);
   if (base == nullptr) return;
   check_plain_words(spec, problems);
@@ -254,6 +273,7 @@ Json plain_to_json(const PlainProgram& plain) {
   Json json = {{"metrics", metrics},
                {"working_directory",
                 plain.directory.empty() ? std::string("trial") : plain.directory.string()}};
+  if (!plain.typed.empty()) json["typed"] = plain.typed;
   if (const auto& saving = plain.checkpoints) {
     if (!saving->pattern.empty()) json["checkpoints"] = saving->pattern;
     if (!saving->complete.empty()) json["complete"] = saving->complete;
