@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tuner/plain/domain_guess.h"
 
 using namespace tune;
 
@@ -172,7 +173,7 @@ TEST_CASE("absl, jsonargparse, Hugging Face, Go and C are read", "[plain][help]"
   CHECK(option_of(gnu, "--lr").default_value == "0.1");
   CHECK(option_of(gnu, "--layers").default_value == "3");
   CHECK(option_of(gnu, "--momentum").default_value == "0.9");
-  CHECK(name_for_args(option_of(gnu, "-n")) == std::nullopt);
+  CHECK(name_for_args(option_of(gnu, "-n"), gnu.form) == std::nullopt);
 }
 
 TEST_CASE("Defaults are found as people write them", "[plain][help]") {
@@ -232,4 +233,28 @@ TEST_CASE("Where there is no help nothing is found, and nothing takes long", "[p
   for (int i = 0; i < 50'000; ++i)
     many += "  --x" + std::to_string(i) + " X  default default (((\n";
   CHECK(read_help(many).options.size() <= 1000);
+}
+
+TEST_CASE("A program whose options have one hyphen has no others", "[plain][help]") {
+  const ProgramHelp help = read_recorded("argparse_single_hyphen");
+  CHECK(help.form == OptionForm::single_hyphen);
+  CHECK(names_of(help) == Words{"-lr", "-batch-size", "-hidden", "-bn", "-checkpoint"});
+  CHECK(name_for_args(option_of(help, "-batch-size"), help.form) == "batch-size");
+  CHECK(option_of(help, "-hidden").takes_several);
+  CHECK(guess_domain(option_of(help, "-lr")).role == OptionRole::learning_rate);
+  CHECK(read_recorded("argparse_3_13").form == OptionForm::two_hyphens);
+  CHECK(read_recorded("go").form == OptionForm::two_hyphens);
+}
+
+TEST_CASE("Hydra's config is read as options without hyphens, and its groups as choices",
+          "[plain][help]") {
+  const ProgramHelp help = read_recorded("hydra");
+  CHECK(help.form == OptionForm::no_hyphens);
+  CHECK(names_of(help) == Words{"db", "db.driver", "lr", "bn", "name", "steps", "optimizer.type",
+                                "optimizer.weight_decay", "seed"});
+  CHECK(option_of(help, "db").choices == Words{"mysql", "postgresql"});
+  CHECK(option_of(help, "optimizer.weight_decay").default_value == "0.0001");
+  CHECK(guess_domain(option_of(help, "lr")).role == OptionRole::learning_rate);
+  CHECK(guess_domain(option_of(help, "bn")).domain == R"({"choice": [false, true]})");
+  CHECK(guess_domain(option_of(help, "seed")).role == OptionRole::other);
 }

@@ -202,3 +202,22 @@ TEST_CASE("Rungs that no trial reaches are doubted", "[spec][doubts]") {
   CHECK(said({{"training_iteration", 20}},
              {{"type", "asha"}, {"max_t", 100}, {"time_attr", "time_total_s"}}) == "");
 }
+
+TEST_CASE("Hydra's runs of one second, which would share a directory, are doubted",
+          "[spec][doubts]") {
+  const auto said = [](const std::vector<std::string>& more, const std::string& directory) {
+    ExperimentSpec spec;
+    spec.num_samples = 1;
+    spec.command = {"python3", "train.py"};
+    spec.command.insert(spec.command.end(), more.begin(), more.end());
+    spec.plain = PlainProgram{};
+    spec.plain->directory = directory;
+    const auto all = doubts_about(spec);
+    return all.empty() ? "" : all[0].pointer + " " + all[0].sentence;
+  };
+  CHECK(said({"${args_override_hydra}"}, "/here")
+            .starts_with("/trainable/command trials that start in one second share Hydra's"));
+  CHECK(said({"${args_append_hydra}", "hydra.run.dir=${trial_dir}/hydra"}, "/here") == "");
+  CHECK(said({"${args_append_hydra}"}, "") == "");
+  CHECK(said({"${args}"}, "/here") == "");
+}

@@ -328,7 +328,11 @@ bool is_boolean_word(const std::string& text) {
 }  // namespace
 
 DomainGuess guess_domain(const HelpOption& option) {
-  const Tokens tokens = tokens_of(name_for_args(option).value_or(option.names.front()));
+  const std::string& first = option.names.front();
+  const std::string without_hyphens =
+      first.substr(std::min(first.find_first_not_of('-'), first.size()));
+  const Tokens tokens =
+      tokens_of(name_for_args(option, OptionForm::two_hyphens).value_or(without_hyphens));
   if (!option.takes_value) {
     if (is_no_hyperparameter(tokens)) return {OptionRole::other, ""};
     return {OptionRole::flag, R"({"choice": [false, true]})"};

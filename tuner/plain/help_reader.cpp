@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tuner/core/clean_text.h"
+#include "tuner/plain/hydra_help.h"
 #include "tuner/plain/line_splitter.h"
 
 namespace tune {
@@ -432,6 +433,13 @@ ProgramHelp HelpParser::finish() {
     kept.push_back(std::move(option));
   }
   help_.options = std::move(kept);
+  const auto has_two_hyphens = [](const HelpOption& option) {
+    return name_for_args(option, OptionForm::two_hyphens).has_value();
+  };
+  if (!help_.options.empty() &&
+      std::none_of(help_.options.begin(), help_.options.end(), has_two_hyphens)) {
+    help_.form = OptionForm::single_hyphen;
+  }
   help_.commands = std::move(listed_);
   std::vector<std::string> positionals;
   for (const std::string& name : help_.positionals) {
@@ -449,6 +457,7 @@ ProgramHelp HelpParser::finish() {
 
 ProgramHelp read_help(std::string_view text) {
   if (text.find('\0') != std::string_view::npos) return {};  // no text
+  if (auto help = read_hydra_help(text)) return *std::move(help);
   HelpParser parser;
   LineSplitter splitter;
   const LineSplitter::Take take = [&parser](std::string_view line, bool) { parser.take(line); };
@@ -457,11 +466,16 @@ ProgramHelp read_help(std::string_view text) {
   return parser.finish();
 }
 
-std::optional<std::string> name_for_args(const HelpOption& option) {
+std::optional<std::string> name_for_args(const HelpOption& option, OptionForm form) {
+  if (form == OptionForm::no_hyphens) return option.names.front();
+  const std::string prefix = form == OptionForm::two_hyphens ? "--" : "-";
+  std::optional<std::string> longest;
   for (const std::string& name : option.names) {
-    if (name.starts_with("--")) return name.substr(2);
+    if (!name.starts_with(prefix)) continue;
+    if (form == OptionForm::two_hyphens) return name.substr(prefix.size());
+    if (!longest || name.size() > longest->size() + 1) longest = name.substr(1);
   }
-  return std::nullopt;
+  return longest;
 }
 
 std::optional<double> number_in(std::string_view text) {

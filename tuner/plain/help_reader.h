@@ -27,17 +27,26 @@ struct HelpOption {
   std::string text;  ///< what is said of it, in one line, with its default
 };
 
+/// How a program takes its options.
+enum class OptionForm {
+  two_hyphens,    ///< --lr=0.1
+  single_hyphen,  ///< -lr 0.1
+  no_hyphens,     ///< lr=0.1: Hydra, whose options have names without any
+};
+
 struct ProgramHelp {
   std::vector<HelpOption> options;  ///< without those for help and version
   std::vector<std::string> positionals;
   std::vector<std::string> commands;  ///< each with options of its own
+  OptionForm form = OptionForm::two_hyphens;
 };
 
 /// What is in `text`, whatever it is: nothing is found where there is no help.
 ProgramHelp read_help(std::string_view text);
 
-/// The name by which `${args}` gives the option, without its hyphens; nothing if it has none.
-std::optional<std::string> name_for_args(const HelpOption& option);
+/// The name by which `${args}`, or the word for that form, gives the option: without its hyphens;
+/// nothing if it has none.
+std::optional<std::string> name_for_args(const HelpOption& option, OptionForm form);
 
 /// `text` as a number, if all of it is a finite one.
 std::optional<double> number_in(std::string_view text);

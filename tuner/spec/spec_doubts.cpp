@@ -127,6 +127,20 @@ void look_at_launchers(const ExperimentSpec& spec, std::vector<Problem>& doubts)
   }
 }
 
+/// By itself each run of Hydra's writes to a directory that is called as its second.
+void look_at_hydra(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  if (!spec.plain || spec.plain->directory.empty()) return;
+  bool is_hydras = false;
+  for (const std::string& word : spec.command) {
+    is_hydras = is_hydras || (word.starts_with("${args") && word.find("_hydra") != word.npos);
+    if (word.starts_with("hydra.run.dir=") || word.starts_with("hydra.sweep.")) return;
+  }
+  if (!is_hydras) return;
+  doubts.push_back({"/trainable/command",
+                    "trials that start in one second share Hydra's outputs/DATE/TIME: put "
+                    "\"hydra.run.dir=${trial_dir}/hydra\" into the command"});
+}
+
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
                     std::vector<Problem>& doubts) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
@@ -242,6 +256,7 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   look_at_rungs(spec, doubts);
   look_at_scheduler(spec, doubts);
   look_at_launchers(spec, doubts);
+  look_at_hydra(spec, doubts);
   return doubts;
 }
 
