@@ -81,13 +81,17 @@ TEST_CASE("The end of a process that nobody asked to leave has an outcome and a 
 TEST_CASE("What a program said last stands behind the reason's first line, said once",
           "[failures]") {
   Ending ending{Outcome::failed, "it exited with code 1\nat line 5"};
-  add(ending, {"out of memory", {}}, "/exp/stderr.log");
+  add(ending, {{"out of memory", true}, {}}, "/exp/stderr.log");
   CHECK(ending.looked_into);
   CHECK(ending.reason ==
         "it exited with code 1; the last line of its stderr: out of memory; see /exp/stderr.log"
         "\nat line 5");
   ending = {Outcome::failed, "out of memory"};
-  add(ending, {"error: out of memory", "it says so"}, "/exp/stderr.log");
+  add(ending, {{"error: out of memory", true}, "it says so"}, "/exp/stderr.log");
   CHECK(ending.reason == "out of memory; see /exp/stderr.log");
   CHECK(ending.no_retry == "it says so");
+  ending = {Outcome::failed, "it exited with code 1"};
+  add(ending, {{"ValueError: lr", false}, {}}, "/exp/stderr.log");
+  CHECK(ending.reason ==
+        "it exited with code 1; its stderr says: ValueError: lr; see /exp/stderr.log");
 }

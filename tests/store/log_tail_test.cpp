@@ -112,12 +112,5 @@ TEST_CASE("What a trial puts in place of its log has no tail, and nobody waits f
   ::unlink(other.c_str());
 }
 
-TEST_CASE("The last line is the last that is not blank", "[log_tail][unit]") {
-  CHECK(last_line("") == "");
-  CHECK(last_line(" \n\n") == "");
-  CHECK(last_line("one\n two \n\n \n") == " two");
-  CHECK(last_line("x\n" + std::string(300, 'y')) == std::string(200, 'y'));
-}
-
 }  // namespace
 }  // namespace tune

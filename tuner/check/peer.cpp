@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tuner/core/clean_text.h"
+#include "tuner/core/error_line.h"
 #include "tuner/store/log_tail.h"
 
 namespace tune {
@@ -180,8 +181,9 @@ void Peer::kill() {
 }
 
 std::string Peer::last_words() const {
-  const std::string last = last_line(log_tail(log_, 0));
-  return last.empty() ? "" : "; its stderr ends with: " + clean_text(last);
+  const ErrorLine said = error_line(log_tail(log_, 0));
+  if (said.text.empty()) return "";
+  return (said.is_last ? "; its stderr ends with: " : "; its stderr says: ") + said.text;
 }
 
 std::string text_of(const ExitStatus& status) {

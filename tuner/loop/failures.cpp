@@ -81,7 +81,7 @@ Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, s
                   FailureFacts facts) {
   const std::string tail = log_tail(log, begin);
   facts.said = tail + "\n" + facts.said;
-  return {last_line(tail), judge.objection(facts), judge.blame(facts)};
+  return {error_line(tail), judge.objection(facts), judge.blame(facts)};
 }
 
 void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
@@ -89,11 +89,10 @@ void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
   ending.no_retry = std::move(insight.no_retry);
   if (ending.blame == Blame::unknown) ending.blame = insight.blame;
   const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
-  const bool says_more =
-      !insight.last_line.empty() && insight.last_line.find(first_line) == std::string::npos;
-  add_to_first_line(ending.reason,
-                    (says_more ? "; the last line of its stderr: " + insight.last_line : "") +
-                        "; see " + log.string());
+  const ErrorLine& said = insight.said;
+  const bool says_more = !said.text.empty() && said.text.find(first_line) == std::string::npos;
+  const std::string from = said.is_last ? "; the last line of its stderr: " : "; its stderr says: ";
+  add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + log.string());
 }
 
 AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tuner/core/error_line.h"
 #include "tuner/core/trial.h"
 #include "tuner/loop/attempt.h"
 #include "tuner/loop/winding.h"
@@ -30,7 +31,7 @@ bool is_ended_from_outside(const Conversation::Gone& gone);
 
 /// What the program itself said last: mostly what the user wants to know.
 struct Insight {
-  std::string last_line;
+  ErrorLine said;
   std::optional<std::string> no_retry;  ///< see Ending
   Blame blame = Blame::unknown;
 };

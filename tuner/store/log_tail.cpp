@@ -59,12 +59,4 @@ std::string log_tail(const std::filesystem::path& file, std::uint64_t begin) {
   return text.substr(at + 1);
 }
 
-std::string last_line(const std::string& text, std::size_t max_bytes) {
-  const auto end = text.find_last_not_of(" \t\r\n");
-  if (end == std::string::npos) return {};
-  const auto newline = text.find_last_of('\n', end);
-  const auto begin = newline == std::string::npos ? 0 : newline + 1;
-  return text.substr(begin, std::min(end + 1 - begin, max_bytes));
-}
-
 }  // namespace tune

@@ -16,7 +16,4 @@ inline constexpr std::size_t tail_bytes = 64 << 10;
 /// FIFO): nothing is waited for.
 std::string log_tail(const std::filesystem::path& file, std::uint64_t begin);
 
-/// The last line of `text` that is not blank, cut to `max_bytes`; empty if there is none.
-std::string last_line(const std::string& text, std::size_t max_bytes = 200);
-
 }  // namespace tune

@@ -1,0 +1,23 @@
+// The line of a program's stderr that says why it failed. Knows no file.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tune {
+
+struct ErrorLine {
+  std::string text;      ///< clean, at most `most_error_line_bytes`; empty: nothing was said
+  bool is_last = false;  ///< it is the last line that says anything
+};
+
+inline constexpr std::size_t most_error_line_bytes = 200;
+
+/// Of what a program has written last, which mostly is the last line. Not where libraries add a
+/// hint, a summary or a box: then it is the exception of the last traceback, or the error in front
+/// of a usage. An exception that only says that a child process has failed gives way to the
+/// child's.
+ErrorLine error_line(std::string_view text);
+
+}  // namespace tune
