@@ -1,11 +1,14 @@
 #include "apps/tune/best.h"
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "callbacks/result_rows.h"
 #include "tuner/ask_session.h"
+#include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"
 
 namespace tune {
@@ -14,6 +17,14 @@ namespace {
 
 bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
   return spec.checkpoint_config.checkpoint_score_attribute == objective.metric;
+}
+
+/// Whether its manifest says that nobody knows which of two results it has.
+bool is_guess(const std::filesystem::path& checkpoint) {
+  std::ifstream file(paths::manifest(checkpoint), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json manifest = parse_manifest(text);
+  return manifest.is_object() && manifest.value("saved", Json()) == "unknown";
 }
 
 }  // namespace
@@ -61,6 +72,11 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   text += ")";
   const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
   if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
+  if (grid.spec().plain && is_guess(place)) {
+    text +=
+        "; nothing told whether it was saved before that result was printed or after, so it may be "
+        "the model of the next one: say \"saved\" (docs/plain.md), or look with tune check";
+  }
   return text;
 }
 

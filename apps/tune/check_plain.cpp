@@ -73,8 +73,12 @@ class PlainCheck {
  private:
   static constexpr const char* goes_on_claim =
       "A trial that is ended in its middle, and goes on from what it saved, comes to the same";
+  static constexpr const char* order_claim =
+      "It saves each time after it has printed a result, or each time before";
 
-  Played play(const std::filesystem::path& from, int iterations) {
+  /// `saved`: see PlainCheckpoints, in the place of what the spec says; nothing: what that says.
+  Played play(const std::filesystem::path& from, int iterations,
+              std::optional<SavedWhen> saved = {}) {
     began_ = steady_s();
     ExperimentSpec spec = spec_;
     spec.name = "trial_" + std::to_string(runs_++);
@@ -94,6 +98,7 @@ class PlainCheck {
     spec.time_budget_s.reset();
     spec.trial_timeout_s = options_.answer_s;
     spec.resume_from_checkpoint = from;
+    if (saved && spec.plain->checkpoints) spec.plain->checkpoints->saved = saved;
     Played played;
     RunOptions run{.handle_signals = false};
     run.callbacks.push_back(std::make_unique<Recorder>(spec_.objectives, played));
@@ -162,7 +167,8 @@ class PlainCheck {
 
   void goes_on(const Played& whole, bool repeats) {
     if (!repeats) return say(Verdict::Kind::unknown, goes_on_claim, "its runs differ anyway");
-    const Played half = play({}, std::max(1, options_.iterations / 2));
+    // Its checkpoints are then named by the last result before them, whatever it does.
+    const Played half = play({}, std::max(1, options_.iterations / 2), SavedWhen::after_result);
     const auto last = static_cast<std::int64_t>(whole.results.size());
     if (half.checkpoints.empty() || half.checkpoints.back().iteration >= last) {
       return say(Verdict::Kind::unknown, goes_on_claim,
@@ -186,22 +192,54 @@ class PlainCheck {
           "put back, or does it need arguments (\"resume\") for that?");
     }
     // It holds at least its iteration, and may hold more.
-    for (auto begin = static_cast<std::size_t>(from.iteration); begin < whole.results.size();
-         ++begin) {
-      const std::size_t both = std::min(rest.results.size(), whole.results.size() - begin);
-      const auto first = whole.results.begin() + static_cast<std::ptrdiff_t>(begin);
-      const bool is_same =
-          std::equal(first, first + static_cast<std::ptrdiff_t>(both), rest.results.begin(),
-                     [this](const auto& was, const auto& is) { return are_equal(was, is); });
-      if (is_same) {
-        return say(Verdict::Kind::holds, goes_on_claim,
-                   "from iteration " + std::to_string(begin) + ", " + count_of(both, "result"));
-      }
+    const auto begins = where_it_goes_on(whole, rest, static_cast<std::size_t>(from.iteration));
+    if (!begins.empty()) {
+      const std::size_t both = std::min(rest.results.size(), whole.results.size() - begins.front());
+      say(Verdict::Kind::holds, goes_on_claim,
+          "from iteration " + std::to_string(begins.front()) + ", " + count_of(both, "result"));
+      return say_order(begins, static_cast<std::size_t>(from.iteration));
     }
     say(Verdict::Kind::fails, goes_on_claim,
         "after the checkpoint of iteration " + std::to_string(from.iteration) +
             " its results differ from those of the whole run: is all of its state saved, the "
             "optimizer's, the data's order, the generators'?");
+  }
+
+  /// Behind which iterations of the whole run, from `first` on, the results may stand with which
+  /// it went on: one, where they differ from each other.
+  std::vector<std::size_t> where_it_goes_on(const Played& whole, const Played& rest,
+                                            std::size_t first) const {
+    std::vector<std::size_t> begins;
+    for (std::size_t begin = first; begin < whole.results.size(); ++begin) {
+      const std::size_t both = std::min(rest.results.size(), whole.results.size() - begin);
+      const auto from = whole.results.begin() + static_cast<std::ptrdiff_t>(begin);
+      const bool is_same =
+          std::equal(from, from + static_cast<std::ptrdiff_t>(both), rest.results.begin(),
+                     [this](const auto& was, const auto& is) { return are_equal(was, is); });
+      if (is_same) begins.push_back(begin);
+    }
+    return begins;
+  }
+
+  /// What the checkpoint has, beside the last result before it: that, or one more.
+  void say_order(const std::vector<std::size_t>& begins, std::size_t printed) {
+    const std::size_t more = begins.front() - printed;
+    if (begins.size() > 1 || more > 1) {
+      return say(Verdict::Kind::unknown, order_claim,
+                 begins.size() > 1
+                     ? "several of its results are the same, which tells nothing"
+                     : "it has trained on for several results after the save was due");
+    }
+    const SavedWhen proven = more == 0 ? SavedWhen::after_result : SavedWhen::before_result;
+    const std::string sentence =
+        more == 0 ? "\"saved\": \"after_result\", it prints a result and then saves it"
+                  : "\"saved\": \"before_result\", it saves what a result is of and then prints it";
+    const auto told = spec_.plain->checkpoints->saved;
+    if (told && *told != proven) {
+      return say(Verdict::Kind::fails, order_claim,
+                 "the spec says the other order: it is " + sentence);
+    }
+    say(Verdict::Kind::holds, order_claim, sentence);
   }
 
   const ExperimentSpec& spec_;

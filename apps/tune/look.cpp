@@ -166,8 +166,17 @@ namespace {
 std::string metric_meant_by(const ResultGrid& grid, const std::string& given) {
   const auto& objectives = grid.spec().objectives;
   if (given.empty() || find_objective(objectives, given) != nullptr) return given;
-  const auto field = TrialFields({{&grid, ""}}).find("metric", given);
-  return field.source == TrialFields::Field::Source::metric ? field.key : given;
+  try {
+    const auto field = TrialFields({{&grid, ""}}).find("metric", given);
+    return field.source == TrialFields::Field::Source::metric ? field.key : given;
+  } catch (const Error& unknown) {
+    if (!grid.spec().plain) throw;
+    throw user_error(std::string(unknown.what()) +
+                     "; of what a plain program prints only what is listed is read: tune run --set "
+                     "'trainable/plain/metrics=[" +
+                     Json(given).dump(-1, ' ', false, Json::error_handler_t::replace) +
+                     "]' (docs/plain.md)");
+  }
 }
 
 }  // namespace

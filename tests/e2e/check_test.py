@@ -44,7 +44,7 @@ FAULTS = {
     "lives_on": (ENDS, "after its connection had been closed"),
 }
 
-#: A plain program, right with READS and SAVES 1, NOISE and DIES 0.
+#: A plain program, right with READS and SAVES 1, NOISE, FIRST and DIES 0.
 PROGRAM = """
 import json, os, sys, time
 file = sys.argv[1] + "/last.json"
@@ -54,17 +54,22 @@ if os.path.exists(file) and READS:
 while state[0] < 20:
     time.sleep(0.4)
     state = [state[0] + 1, state[1] * 0.9 + NOISE]
-    print("loss:", state[1])
+    if not FIRST:
+        print("loss:", state[1])
     if SAVES:
         json.dump(state, open(file + ".new", "w"))
         os.rename(file + ".new", file)
+    if FIRST:
+        print("loss:", state[1])
     if DIES and state[0] == 3:
         sys.exit(7)
 """
 GOES_ON = "A trial that is ended in its middle, and goes on from what it saved, comes to the same"
+ORDER = "It saves each time after it has printed a result, or each time before"
 #: What differs from a right one, what breaks, how it is judged, and a word of what is said of it.
 PLAIN = {
-    "right": ({}, None, "holds", ""),
+    "right": ({}, ORDER, "holds", '"saved": "after_result"'),
+    "saves_first": ({"FIRST": "1"}, ORDER, "holds", '"saved": "before_result"'),
     "begins_anew": ({"READS": "0"}, GOES_ON, "fails", "it has begun anew"),
     "saves_nothing": ({"SAVES": "0"}, "What it saves is found, and whole", "fails", "nothing was in 4 iterations"),
     "dies": ({"DIES": "1"}, "Its metric is found in what it prints, and it ends well", "fails", "it exited with code 7"),
@@ -111,7 +116,7 @@ class Check(Case):
     def is_checked_by_what_it_prints_and_saves(self, case):
         changes, claim, verdict, why = PLAIN[case]
         text = PROGRAM
-        for name, value in {"READS": "1", "SAVES": "1", "NOISE": "0", "DIES": "0", **changes}.items():
+        for name, value in {"READS": "1", "SAVES": "1", "NOISE": "0", "FIRST": "0", "DIES": "0", **changes}.items():
             text = text.replace(name, value)
         self.write("plain.py", text)
         self.write("spec.json", {
@@ -119,11 +124,10 @@ class Check(Case):
                           "plain": {"checkpoints": "last.json"}},
             "param_space": {"lr": {"uniform": [0, 1]}}, "metric": "loss", "mode": "min"})
         verdicts = self.verdicts("--iterations", "4")
-        if claim is None:
-            self.assertEqual([v["verdict"] for v in verdicts.values()], ["holds"] * 4, verdicts)
-        else:
-            self.assertEqual(verdicts[claim]["verdict"], verdict, verdicts)
-            self.assertIn(why, verdicts[claim]["why"])
+        if claim is ORDER:
+            self.assertEqual([v["verdict"] for v in verdicts.values()], ["holds"] * 5, verdicts)
+        self.assertEqual(verdicts[claim]["verdict"], verdict, verdicts)
+        self.assertIn(why, verdicts[claim]["why"])
 
     def test_nothing_that_a_trainable_has_started_outlives_its_check(self):
         self.spec([sys.executable, PLANTED, "has_a_daemon"])

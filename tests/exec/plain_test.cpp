@@ -190,6 +190,44 @@ TEST_CASE("Whoever prints numbers for a minute and never the metric is told how 
   CHECK(remarks_on("no number\n", 60).empty());
 }
 
+TEST_CASE("Two hundred lines with numbers and without the metric are enough to be told of it",
+          "[unit][plain]") {
+  std::string text;
+  for (int i = 0; i < 199; ++i) text += "step " + std::to_string(i) + "\n";
+  CHECK(remarks_on(text, 2).empty());
+  CHECK(remarks_on(text + "no number\n", 2).empty());
+  CHECK(remarks_on(text + "step 200\nval_loss: 3\n", 2).empty());
+  const auto remarks = remarks_on(text + "step 200\n", 2);
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks.front().starts_with("has printed no number for the metric 'val_loss' so far"));
+}
+
+TEST_CASE("Iterations below 0 are remarked upon once, and count for nothing", "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "training_iteration: -4 loss: 1\ntraining_iteration: -3 loss: 1\n"
+                        "training_iteration: 1 loss: 2\n";
+  SaveOrder order;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}},
+                 order, log, log);
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  talk.read();
+  talk.hear(protocol::Step{1});
+  std::vector<Wakeup> wakeups;
+  talk.say(wakeups);
+  std::vector<std::string> sentences;
+  for (const Wakeup& wakeup : wakeups) {
+    if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
+      sentences.push_back(remark->sentence);
+    } else if (const auto* const reported = std::get_if<Reported>(&wakeup)) {
+      CHECK(reported->metrics->find("loss") == 2);
+    }
+  }
+  CHECK(sentences == std::vector<std::string>{"has printed a result with training_iteration -4, "
+                                              "which counts as none: iterations count from 1"});
+}
+
 TEST_CASE("What a program says twice, or sums up, is left out and remarked upon", "[unit][plain]") {
   const TempDir dir;
   std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"

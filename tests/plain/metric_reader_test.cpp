@@ -234,3 +234,20 @@ TEST_CASE("The expression that is proposed for a line finds its last number ther
     CHECK(expression_for(line) == "");
   }
 }
+
+TEST_CASE("A whole number that a double would round is kept as it was printed",
+          "[plain][metrics]") {
+  const auto text_of = [](const std::string& line) {
+    MetricReader of = reader({{"loss", ""}, {"n", ""}}, {"loss"});
+    return Json::parse(of.read(line, false)->text)["n"].dump();
+  };
+  CHECK(text_of("loss: 1 n: 9007199254740993") == "9007199254740993");
+  CHECK(text_of("n: -9007199254740993 loss: 1") == "-9007199254740993");
+  CHECK(text_of("m: 9007199254740992 n: 9007199254740993 loss: 1") == "9007199254740993");
+  CHECK(text_of("n=18446744073709551615, loss=1") == "18446744073709551615");
+  CHECK(text_of(R"({"loss": 1, "n": 9007199254740993})") == "9007199254740993");
+  CHECK(text_of("loss: 1 n: 7") == "7.0");
+  MetricReader by_expression = reader({{"n", "steps ([0-9]+)"}}, {"n"});
+  CHECK(Json::parse(by_expression.read("at steps 9007199254740993", false)->text)["n"].dump() ==
+        "9007199254740993");
+}

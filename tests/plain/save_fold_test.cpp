@@ -275,6 +275,33 @@ TEST_CASE("A program that is paused while it trains on to its end has all of tha
   require_exact(world);
 }
 
+TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit][plain]") {
+  const auto guesses = [](double behind_s, std::optional<SavedWhen> told) {
+    SaveOrder order;
+    SaveFold fold(order, told);
+    fold.begin(0, {});
+    std::size_t all = 0, guessed = 0;
+    for (std::int64_t i = 1; i <= 8; ++i) {
+      const auto at_s = static_cast<double>(i);
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), at_s);
+      (void)fold.take();
+      const auto ns = static_cast<std::int64_t>((at_s + behind_s) * 1e9);
+      fold.save(
+          {{"/saved", "last", true, {{"", 1, 1, ns}}}, {static_cast<std::uint64_t>(i), 0}, ns},
+          false, at_s + behind_s);
+      for (const SaveFold::Named& named : fold.name(at_s + behind_s)) {
+        ++all;
+        guessed += named.is_guess ? 1 : 0;
+      }
+    }
+    REQUIRE(all > 0);
+    return guessed == all ? "all" : guessed == 0 ? "none" : "some";
+  };
+  CHECK(guesses(0.5, {}) == std::string("all"));
+  CHECK(guesses(0.5, SavedWhen::after_result) == std::string("none"));
+  CHECK(guesses(0.01, {}) == std::string("none"));
+}
+
 TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost", "[unit][plain]") {
   SaveOrder order;
   SaveFold fold(order, SavedWhen::after_result);

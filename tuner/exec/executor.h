@@ -110,6 +110,7 @@ struct CheckpointFound {
   CheckpointFiles files;
   /// The results up to `iteration` that were not reported, as it was to leave before; in order.
   std::vector<PrintedResult> ahead = {};
+  bool is_guess = false;  ///< nothing told its order: it may be of the next iteration
 };
 
 /// What its user will not expect of a program, mostly of one that knows nothing of the driver.
@@ -125,6 +126,7 @@ struct Remarked {
     summary,     ///< a line with the metric is left out, since it sums up
     no_order,    ///< of what it saved first nothing tells which result it has
     too_late,    ///< what it saved on its way out holds results that are lost
+    odd_count,   ///< it counts its iterations with numbers that are none
   };
   LaunchId launch{};
   What what{};

@@ -11,6 +11,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/decimal.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/files/regular_file.h"
@@ -32,6 +33,7 @@ constexpr std::size_t shown_bytes = 200;
 constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
 constexpr Seconds silent_s = 60;
 constexpr Seconds unread_s = 60;
+constexpr std::size_t most_unread_lines = 200;  ///< with numbers, before the first result
 
 constexpr double s_per_ns = 1e-9;
 
@@ -164,15 +166,26 @@ bool PlainTalk::read(Log& log) {
 /// `line` ends before the byte `end` of the log.
 void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten);
+  if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
   if (!metrics || !is_new(line, log, *metrics)) return;
   std::int64_t count = saves_.last() + 1;
   // What is said twice, and what a restored program goes through once more, is no new result.
   if (const auto iteration = metrics->find("training_iteration")) {
+    if (*iteration < 0) say_odd_count(*iteration);
     if (!(*iteration > static_cast<double>(saves_.last()))) return;
     constexpr double most = 9e15;
     count = static_cast<std::int64_t>(std::min(*iteration, most));
   }
   if (!is_mute_) saves_.print({count, *std::move(metrics)}, log, end, unix_s());
+}
+
+void PlainTalk::say_odd_count(double iteration) {
+  if (std::exchange(has_said_odd_count_, true)) return;
+  std::string number;
+  append_decimal(number, iteration);
+  remarked_.push_back({launch_, Remarked::What::odd_count,
+                       "has printed a result with training_iteration " + number +
+                           ", which counts as none: iterations count from 1"});
 }
 
 /// Whether it is not said a second time; if it is, its user hears of it.
@@ -208,7 +221,7 @@ void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
   for (SaveFold::Named& named : saves_.name(unix_s())) {
     if (!named.is_lost) {
       wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
-                                           std::move(named.ahead)});
+                                           std::move(named.ahead), named.is_guess});
     } else if (named.on_signal) {
       wakeups.emplace_back(
           Remarked{launch_, Remarked::What::too_late,
@@ -281,8 +294,11 @@ void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
 }
 
 void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
-  if (remarks_ == remark_ages_s.size() || age_s < remark_ages_s.at(remarks_)) return;
-  ++remarks_;
+  const bool is_due = remarks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(remarks_);
+  const bool is_unread = unread_lines_ >= most_unread_lines;
+  const bool is_unread_now = is_unread && !std::exchange(was_unread_, is_unread);
+  if (!is_due && !is_unread_now) return;
+  if (is_due) ++remarks_;
   if (saves_.has_printed() || status_ || saves_.is_leaving()) return;
   if (!has_printed_ && age_s >= silent_s) {
     wakeups.emplace_back(Remarked{launch_, Remarked::What::silent,
@@ -299,7 +315,7 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
                                       metric + "' so far: is that what is meant?"});
     return;
   }
-  if (age_s < unread_s) return;
+  if (age_s < unread_s && !is_unread_now) return;
   const std::string line = last_line_with_number(tail());
   if (line.empty()) return;
   const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");

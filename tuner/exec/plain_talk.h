@@ -68,6 +68,7 @@ class PlainTalk {
   bool read(Log& log);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
+  void say_odd_count(double iteration);
   bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_left_out(std::vector<Wakeup>& wakeups);
@@ -94,11 +95,14 @@ class PlainTalk {
   bool has_result_ = false;
   bool has_said_end_ = false;
   bool has_said_left_out_ = false;
+  bool has_said_odd_count_ = false;
   const bool is_mute_;
   std::optional<int> saved_code_;   ///< it exits with that once it has saved
   std::vector<Remarked> remarked_;  ///< and not said
   bool has_printed_ = false;        ///< anything
   std::size_t remarks_ = 0;         ///< times at which it was looked at for them
+  std::size_t unread_lines_ = 0;    ///< with numbers, that have closed no result
+  bool was_unread_ = false;         ///< there were too many of them
 };
 
 }  // namespace tune

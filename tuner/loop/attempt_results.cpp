@@ -473,6 +473,7 @@ void Attempts::copy_found(Attempt& attempt) {
   Save save = found.ahead.empty() ? save_of(attempt, found.iteration)
                                   : save_ahead(attempt, std::move(found.ahead));
   save.checkpoint.index = saver_.take_index(attempt.trial);
+  save.is_guess = found.is_guess;
   ++attempt.pending_work;
   saver_.copy(std::move(save), std::move(found.files),
               [this, is_clone, id = attempt.trial](std::optional<Save> copied) {

@@ -160,7 +160,8 @@ void Saver::begin_commit(TrialId trial) {
                         .metrics = save.metrics,
                         .config = ledger_.experiment().trial(trial).config.text(),
                         .parts = save.parts,
-                        .results = save.results};
+                        .results = save.results,
+                        .is_guess = save.is_guess};
   pool_.post(
       Lane::commits,
       [this, header = std::move(header), origin = save.origin, posted = ledger_.steady()] {

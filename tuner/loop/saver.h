@@ -39,6 +39,7 @@ struct Save {
   std::string metrics = "{}";  ///< of the result that it belongs to
   std::vector<RankPart> parts = {};       ///< of several ranks
   std::vector<ResultAhead> results = {};  ///< that it has, and its trial has not come to
+  bool is_guess = false;                  ///< see CheckpointFound
 };
 
 class Saver {

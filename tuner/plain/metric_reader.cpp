@@ -166,6 +166,28 @@ bool is_place_in_source(std::string_view behind, const std::string& name) {
   return end != behind.npos && end > 1 && behind[end] == ':';
 }
 
+/// The whole number in `text` that a double has rounded to `value`, as it is written: the first
+/// one behind `name`, or else of all. Null if a double has it exactly, or it has more than 64 bits.
+Json whole_number_in(std::string_view text, std::string_view name, double value) {
+  constexpr double most_exact = 0x1p53;
+  if (!(std::abs(value) >= most_exact) || std::abs(value) > 0x1p64) return nullptr;
+  const std::string_view last_part = name.substr(name.rfind('/') + 1);
+  const std::size_t place = std::min(text.rfind(last_part), text.size());
+  for (std::string_view rest : {text.substr(place), text}) {
+    while (!rest.empty()) {
+      const std::size_t begin = rest.find_first_of("0123456789");
+      if (begin == rest.npos) break;
+      const std::size_t end = std::min(rest.find_first_not_of("0123456789", begin), rest.size());
+      const std::size_t sign = begin > 0 && rest[begin - 1] == '-' ? 1 : 0;
+      const Json number =
+          Json::parse(rest.substr(begin - sign, end - begin + sign), nullptr, false);
+      if (number.is_number_integer() && number.get<double>() == value) return number;
+      rest.remove_prefix(end);
+    }
+  }
+  return nullptr;
+}
+
 std::unique_ptr<RE2> compile(const std::string& expression) {
   RE2::Options options;
   options.set_log_errors(false);
@@ -220,7 +242,8 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
         continue;
       }
       found = std::string_view(group.data(), group.size());
-      if (const auto number = take_number(found)) set(metric.name, *number);
+      const std::string_view text = found;
+      if (const auto number = take_number(found)) set(metric.name, *number, text);
     } else if (!is_json) {
       auto number = number_behind(line, metric.name, NumberForm::colon);
       if (number) {
@@ -229,7 +252,7 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
         number = number_behind(line, metric.name, NumberForm::blank);
         if (!number) number = forms_->table.find(metric.name);
       }
-      if (number) set(metric.name, *number);
+      if (number) set(metric.name, *number, line);
     }
   }
   if (pending_.empty()) return std::nullopt;
@@ -245,11 +268,13 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   const bool is_repeated =
       overwritten && std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
   last_ = std::move(closed);
-  const auto values = std::exchange(pending_, {});
+  auto values = std::exchange(pending_, {});
   if (is_repeated) return std::nullopt;
   Json object = Json::object();
-  for (const auto& [name, value] : values) {
-    if (std::isfinite(value)) {
+  for (auto& [name, value, whole] : values) {
+    if (!whole.is_null()) {
+      object[name] = std::move(whole);
+    } else if (std::isfinite(value)) {
       object[name] = value;
     } else {
       object[name] = std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
@@ -270,25 +295,27 @@ bool MetricReader::read_json(std::string_view line) {
   if (line[end] != '}') return false;
   try {
     const Metrics metrics = parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
-    for (const Metric& metric : metrics.numbers) set(metric.name, metric.value);
+    for (const Metric& metric : metrics.numbers) set(metric.name, metric.value, line);
     return true;
   } catch (const std::invalid_argument&) {
     return false;  // a dictionary of Python's, or anything else with braces
   }
 }
 
-void MetricReader::set(std::string_view name, double value) {
-  for (auto& [known, kept] : pending_) {
-    if (known != name) continue;
-    kept = value;
-    return;
+void MetricReader::set(std::string_view name, double value, std::string_view text) {
+  const auto known = std::find_if(pending_.begin(), pending_.end(),
+                                  [name](const Pending& each) { return each.name == name; });
+  if (known != pending_.end()) {
+    known->value = value;
+    known->whole = whole_number_in(text, name, value);
+  } else if (pending_.size() < most_metric_names) {
+    pending_.push_back({std::string(name), value, whole_number_in(text, name, value)});
   }
-  if (pending_.size() < most_metric_names) pending_.emplace_back(name, value);
 }
 
 const double* MetricReader::pending(std::string_view name) const {
-  for (const auto& [known, value] : pending_) {
-    if (known == name) return &value;
+  for (const Pending& each : pending_) {
+    if (each.name == name) return &each.value;
   }
   return nullptr;
 }

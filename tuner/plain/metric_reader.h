@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "trainable/values.h"
 #include "tuner/core/metrics.h"
 #include "tuner/plain/plain_program.h"
 
@@ -36,15 +37,21 @@ class MetricReader {
  private:
   struct Expressions;
   struct Forms;
-  void set(std::string_view name, double value);
+  /// `text`: where it stands, with what else there is.
+  void set(std::string_view name, double value, std::string_view text);
   bool read_json(std::string_view line);
   const double* pending(std::string_view name) const;
 
   PlainReading reading_;
   std::unique_ptr<Expressions> expressions_;
   std::unique_ptr<Forms> forms_;
-  std::vector<std::pair<std::string, double>> pending_;  ///< since the last result
-  std::vector<double> last_;                             ///< of `closing`, in the last result
+  struct Pending {
+    std::string name;
+    double value = 0;
+    Json whole;  ///< if it is a whole number that a double would round; else null
+  };
+  std::vector<Pending> pending_;  ///< since the last result
+  std::vector<double> last_;      ///< of `closing`, in the last result
 };
 
 /// What stands between a name and its number.

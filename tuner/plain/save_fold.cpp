@@ -139,6 +139,12 @@ bool SaveFold::is_of_only_result(const Waiting& save) const {
          first_behind(save.what.printed_before) == printed_.begin();
 }
 
+/// Nothing tells whether it was saved before its result was printed or after.
+bool SaveFold::is_guessed(const Waiting& save, double now_s) const {
+  if (is_of_only_result(save) || order_of_waiting(save, now_s)) return false;
+  return !(end_ == End::done && first_behind(save.what.printed_before) == printed_.end());
+}
+
 void SaveFold::name_waiting(double now_s) {
   // Also those behind one that waits tell of the order.
   for (Waiting& save : waiting_) {
@@ -155,7 +161,11 @@ void SaveFold::name_waiting(double now_s) {
       const auto iteration = iteration_of(save, now_s);
       if (!iteration) return;
       last_found_ = std::max(last_found_, *iteration);
-      named_.push_back({*iteration, std::move(save.what.files), save.on_signal});
+      const bool is_guess = is_guessed(save, now_s);
+      named_.push_back({.iteration = *iteration,
+                        .files = std::move(save.what.files),
+                        .on_signal = save.on_signal,
+                        .is_guess = is_guess});
     } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
       has_left_out_ = true;
     }

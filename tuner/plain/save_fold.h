@@ -74,6 +74,7 @@ class SaveFold {
     bool on_signal = false;
     std::vector<PrintedResult> ahead = {};  ///< what it has and its trial has not come to
     bool is_lost = false;                   ///< that is not known any more
+    bool is_guess = false;  ///< nothing tells the order: it may have the next iteration
   };
   /// Those of iterations that its trial has come to; of one that is leaving all.
   std::vector<Named> name(double now_s);
@@ -116,6 +117,7 @@ class SaveFold {
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
   bool is_lost_in_prints(const Waiting& save) const;
   bool is_of_only_result(const Waiting& save) const;
+  bool is_guessed(const Waiting& save, double now_s) const;
   bool is_of_no_result(const Waiting& save, double now_s) const;
   bool has_all_until(std::int64_t iteration) const;
   void name_waiting(double now_s);

@@ -37,6 +37,9 @@ struct ManifestHeader {
   std::string config = "{}";         ///< JSON text; empty: none
   std::vector<RankPart> parts = {};  ///< by rank; empty where nobody has a rank
   std::vector<ResultAhead> results = {};  ///< mostly none; the last one is of `iteration`
+  /// Nobody knows whether a program that saves by itself did so before it printed that result or
+  /// after: it may be the model of the next one.
+  bool is_guess = false;
 };
 
 struct CommittedCheckpoint {

@@ -71,8 +71,9 @@ std::string manifest_text(const ManifestHeader& header, const std::vector<FileFa
                      ",\"iteration\":" + std::to_string(header.iteration) +
                      ",\n\"metrics\":" + or_empty_object(header.metrics) +
                      ",\n\"config\":" + or_empty_object(header.config) + parts_text(header.parts) +
-                     results_text(header.results) + ",\n\"bytes\":" + std::to_string(bytes) +
-                     ",\"files\":[";
+                     results_text(header.results) +
+                     (header.is_guess ? ",\n\"saved\":\"unknown\"" : "") +
+                     ",\n\"bytes\":" + std::to_string(bytes) + ",\"files\":[";
   const char* separator = "\n";
   for (const FileFacts& file : files) {
     text += separator + ("{\"path\":" + Json(file.name.native()).dump()) +
