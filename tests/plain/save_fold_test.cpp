@@ -353,10 +353,11 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
   };
   constexpr auto after = SavedWhen::after_result, before = SavedWhen::before_result;
   const Sample samples[] = {
-      {after, saved_behind(12, 25, 0), 1},  // result 2 came behind it
-      {after, saved_behind(12, 25, 1), 2},  // 2, then it, then perhaps the next epoch's heading
-      {after, saved_behind(22, 29, 2), 2},  // only headings in between
-      {before, saved_behind(12, 25, 1), 2},
+      {after, saved_behind(12, 25, 0), 1},   // result 2 came behind it
+      {after, saved_behind(12, 25, 1), 2},   // 2, then it, then perhaps the next epoch's heading
+      {after, saved_behind(22, 29, 2), 2},   // only headings in between
+      {before, saved_behind(12, 25, 0), 2},  // it, then 2
+      {before, saved_behind(12, 25, 1), std::nullopt},  // 2, then it; or a heading, it, then 2
       {after, saved_behind(12, 35, 0), 1},
       {after, saved_behind(12, 35, 1), std::nullopt},  // 2, or 2 and 3: the driver stood still
       {before, saved_behind(12, 35, 1), std::nullopt},

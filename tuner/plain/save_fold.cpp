@@ -112,7 +112,9 @@ std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double n
 /// that saves first and has ended it is: that has the last one.
 bool SaveFold::is_lost_in_prints(const Waiting& save) const {
   if (save.what.bursts == 0) return false;
-  return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > 1;
+  // A burst before it may be a heading, or a result: of who saves behind results it is that.
+  const std::ptrdiff_t most = order() == SavedWhen::before_result ? 0 : 1;
+  return first_behind(save.what.printed_at_most) - first_behind(save.what.printed_before) > most;
 }
 
 /// Nobody knows which result it has: its program was killed after it had saved and before it
