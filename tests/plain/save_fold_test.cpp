@@ -339,6 +339,34 @@ TEST_CASE("A script that saves its model and then prints its only result has sav
   }
 }
 
+TEST_CASE("Where nothing tells whether a program saves before it prints, or after, that is said",
+          "[unit][plain]") {
+  struct Sample {
+    double epoch_s;
+    std::optional<SavedWhen> told;
+    bool is_guess;
+  };
+  for (const Sample& sample :
+       {Sample{0.02, {}, true}, Sample{0.02, SavedWhen::before_result, false},
+        Sample{1, {}, false}}) {
+    SaveOrder order;
+    SaveFold fold(order, sample.told);
+    fold.begin(0, {});
+    double now_s = 1000;
+    for (std::int64_t i = 1; i <= 8; ++i) {
+      now_s += sample.epoch_s;
+      const auto ns = static_cast<std::int64_t>(now_s * 1e9);
+      const std::uint64_t printed = static_cast<std::uint64_t>(i - 1);
+      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns}, false, now_s);
+      fold.print(result_of(i, i), 0, printed + 1, now_s);
+      fold.take();
+      fold.name(now_s);
+    }
+    CAPTURE(sample.epoch_s, sample.told.has_value());
+    CHECK(fold.has_guessed() == sample.is_guess);
+  }
+}
+
 /// The save of a program that has printed four results, each of 10 bytes.
 SavedFiles saved_behind(std::uint64_t at_least, std::uint64_t at_most, int bursts) {
   return {{"/saved", "last", true, {{"", 1, 1, 0}}}, {at_least, 0}, 0, {at_most, 0}, bursts};

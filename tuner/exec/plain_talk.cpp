@@ -231,18 +231,25 @@ void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
                    "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
     }
   }
-  say_left_out(wakeups);
+  say_unknown_order(wakeups);
 }
 
-/// Without it, its user would wonder why a trial begins anew.
-void PlainTalk::say_left_out(std::vector<Wakeup>& wakeups) {
-  if (!saves_.has_left_out() || std::exchange(has_said_left_out_, true)) return;
-  wakeups.emplace_back(
-      Remarked{launch_, Remarked::What::no_order,
-               "saved before its first result, or elsewhere, and nothing tells which result that "
-               "has: it is not kept. If it saves before it prints, say \"saved\": "
-               "\"before_result\", else \"after_result\"; and it should write into "
-               "${checkpoint_dir} (docs/plain.md)"});
+/// Without it, its user would wonder why a trial begins anew, or why a checkpoint has the score of
+/// another model.
+void PlainTalk::say_unknown_order(std::vector<Wakeup>& wakeups) {
+  const bool is_to_say = saves_.has_left_out() || saves_.has_guessed();
+  if (!is_to_say || std::exchange(has_said_unknown_order_, true)) return;
+  const std::string what =
+      saves_.has_left_out()
+          ? "saved before its first result, or elsewhere, and nothing tells which result that has: "
+            "it is not kept. "
+          : "saves between results that come soon after each other, and nothing tells so far "
+            "whether it saves before it prints, or after: the earlier result is taken, which may "
+            "be that of the model before. ";
+  wakeups.emplace_back(Remarked{
+      launch_, Remarked::What::no_order,
+      what + "If it saves before it prints, say \"saved\": \"before_result\", else "
+             "\"after_result\"; and it should write into ${checkpoint_dir} (docs/plain.md)"});
 }
 
 void PlainTalk::end(const ExitStatus& status) {

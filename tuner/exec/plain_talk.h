@@ -71,7 +71,7 @@ class PlainTalk {
   void say_odd_count(double iteration);
   bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
   void say_checkpoints(std::vector<Wakeup>& wakeups);
-  void say_left_out(std::vector<Wakeup>& wakeups);
+  void say_unknown_order(std::vector<Wakeup>& wakeups);
   void say_end(std::vector<Wakeup>& wakeups);
   std::string tail() const;
   std::string what_is_missing() const;
@@ -94,7 +94,7 @@ class PlainTalk {
   bool has_read_all_ = false;  ///< after its end
   bool has_result_ = false;
   bool has_said_end_ = false;
-  bool has_said_left_out_ = false;
+  bool has_said_unknown_order_ = false;
   bool has_said_odd_count_ = false;
   const bool is_mute_;
   std::optional<int> saved_code_;   ///< it exits with that once it has saved

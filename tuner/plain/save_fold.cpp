@@ -164,6 +164,9 @@ void SaveFold::name_waiting(double now_s) {
       if (!iteration) return;
       last_found_ = std::max(last_found_, *iteration);
       const bool is_guess = is_guessed(save, now_s);
+      const bool has_next = first_behind(save.what.printed_before) != printed_.end();
+      // At an end that cuts the next result off nothing is known of how it saves.
+      has_guessed_ = has_guessed_ || (is_guess && has_next && !is_lost);
       named_.push_back({.iteration = *iteration,
                         .files = std::move(save.what.files),
                         .on_signal = save.on_signal,

@@ -80,6 +80,8 @@ class SaveFold {
   std::vector<Named> name(double now_s);
   /// A save before the first result was left out, since nothing tells which result it has.
   bool has_left_out() const { return has_left_out_; }
+  /// Of a save between two results nothing told which it has, and the earlier one was taken.
+  bool has_guessed() const { return has_guessed_; }
 
   bool is_leaving() const { return is_leaving_; }
   bool has_printed() const { return !printed_.empty(); }
@@ -137,6 +139,7 @@ class SaveFold {
   std::optional<End> end_;
   bool is_leaving_ = false;
   bool has_left_out_ = false;
+  bool has_guessed_ = false;
 };
 
 }  // namespace tune
