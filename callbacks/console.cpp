@@ -68,6 +68,7 @@ class Console final : public Callback {
   void on_trial_error(const Trial& trial) override;
   void on_experiment_end(const Experiment& experiment) override;
   void on_total(std::optional<std::uint64_t> trials) override { info_.total_trials = trials; }
+  void on_waits(const std::string& what) override { waits_for_ = what; }
   void on_notice(const std::string& sentence) override { line("notice: " + sentence); }
 
  private:
@@ -97,6 +98,7 @@ class Console final : public Callback {
   std::optional<BestTrial> best_;
   bool best_is_stale_ = false;  ///< it was taken back
   bool knows_earlier_sessions_ = true;
+  std::string waits_for_;
   Seconds started_ = 0;
   Seconds next_draw_ = 0;
   std::size_t frame_lines_ = 0;  ///< of the table that stands on the terminal
@@ -251,9 +253,12 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
   view.elapsed = elapsed();
   view.running = experiment.running().size();
   view.waiting = experiment.count(TrialState::pending) + experiment.count(TrialState::paused);
-  view.finished = experiment.count(TrialState::terminated);
-  view.failed = experiment.count(TrialState::error);
+  view.completed = experiment.count(TrialEnd::completed);
+  view.pruned = experiment.count(TrialEnd::pruned);
+  view.stopped = experiment.count(TrialEnd::stopped);
+  view.failed = experiment.count(TrialEnd::failed);
   view.total = info_.total_trials;
+  view.waits_for = waits_for_;
   view.results_per_s = rate_;
   for (const auto& [resource, total] : info_.resources) {
     const auto each = info_.resources_per_trial.find(resource);
@@ -340,6 +345,12 @@ std::string Console::metric_of(const Trial& trial) const {
 
 namespace {
 
+/// "pruned"; "RUNNING" of one that has not ended.
+const char* end_or_state(const Trial& trial) {
+  const auto end = trial.end();
+  return end ? to_string(*end) : to_string(trial.state);
+}
+
 /// A traceback that stands in one line helps nobody; its log has it.
 std::string first_line_of(std::string_view error) {
   return headline(error.substr(0, error.find('\n')));
@@ -350,8 +361,8 @@ std::string first_line_of(std::string_view error) {
 void Console::on_trial_complete(const Trial& trial) {
   std::string by = to_string(trial.ended_by);
   if (!by.empty()) by = " (" + by + (trial.why.empty() ? "" : ": " + trial.why) + ")";
-  routine_line(to_string(trial.id) + " finished at iteration " + std::to_string(trial.iteration) +
-               metric_of(trial) + by);
+  routine_line(to_string(trial.id) + ' ' + end_or_state(trial) + " at iteration " +
+               std::to_string(trial.iteration) + metric_of(trial) + by);
 }
 
 void Console::on_trial_recover(const Trial& trial) {
@@ -365,7 +376,9 @@ void Console::on_trial_error(const Trial& trial) {
 }
 
 void Console::on_experiment_end(const Experiment& experiment) {
+  if (!knows_earlier_sessions_) on_step_begin(experiment);  // nothing was left to do
   experiment_ = nullptr;
+  waits_for_.clear();
   // A later result may have broken them.
   if (objective_ && !info_.constraints.empty()) take_in_all(experiment);
   ConsoleView last = view(experiment, 0);
@@ -398,7 +411,7 @@ void Console::summarise(const Experiment& experiment) {
     for (auto row = ranked.begin(); row != end; ++row) {
       const Trial& trial = *row->second;
       const auto* const latest = trial.latest_checkpoint();
-      rows.push_back({to_string(trial.id), to_string(trial.state), std::to_string(trial.iteration),
+      rows.push_back({to_string(trial.id), end_or_state(trial), std::to_string(trial.iteration),
                       format_metric(row->first), latest ? std::to_string(latest->iteration) : "-",
                       trial.tag});
     }

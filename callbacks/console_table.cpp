@@ -62,8 +62,10 @@ std::string amount(double value) {
 
 std::string counts(const ConsoleView& view) {
   std::string text = std::to_string(view.running) + " running, " + std::to_string(view.waiting) +
-                     " waiting, " + std::to_string(view.finished) + " finished, " +
-                     std::to_string(view.failed) + " failed";
+                     " waiting, " + std::to_string(view.completed) + " completed, ";
+  if (view.pruned > 0) text += std::to_string(view.pruned) + " pruned, ";
+  if (view.stopped > 0) text += std::to_string(view.stopped) + " stopped, ";
+  text += std::to_string(view.failed) + " failed";
   if (view.total) text += " of " + std::to_string(*view.total);
   return text;
 }
@@ -178,7 +180,9 @@ std::vector<std::string> render_table(const std::vector<TableColumn>& columns,
 }
 
 std::string status_line(const ConsoleView& view) {
-  std::string line = counts(view) + " | " + rate(view);
+  std::string line = counts(view);
+  if (!view.waits_for.empty()) line += " | waits for: " + view.waits_for;
+  line += " | " + rate(view);
   if (!view.resources.empty()) line += " | " + resources(view, ", ");
   if (view.best) line += " | " + best(view);
   return line;
@@ -191,6 +195,7 @@ std::vector<std::string> render_view(const ConsoleView& view, const TextArea& ar
   const std::string used = resources(view, "  ");
   lines.push_back(fit(rate(view) + (used.empty() ? "" : "  " + used), area));
   if (view.best) lines.push_back(fit(best(view), area));
+  if (!view.waits_for.empty()) lines.push_back(fit("waits for: " + view.waits_for, area));
   const auto room = static_cast<std::ptrdiff_t>(height) - static_cast<std::ptrdiff_t>(lines.size());
   // An empty line, the titles, one trial, and a line that says how many more there are.
   if (!view.trials.empty() && room >= 4) {

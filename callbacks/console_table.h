@@ -67,9 +67,12 @@ struct ConsoleView {
   Seconds elapsed = 0;
   std::size_t running = 0;
   std::size_t waiting = 0;
-  std::size_t finished = 0;
+  std::size_t completed = 0;
+  std::size_t pruned = 0;
+  std::size_t stopped = 0;
   std::size_t failed = 0;
   std::optional<std::uint64_t> total;
+  std::string waits_for;  ///< what keeps the next trial from starting; empty: nothing unusual
   double results_per_s = 0;
   std::vector<ResourceUse> resources;
   std::optional<BestTrial> best;     ///< only with one metric

@@ -36,12 +36,17 @@ class Asha : public Scheduler {
     live_[trial.id] = {draw_bracket(options_.brackets, rungs, random_)};
   }
 
+  bool is_at_max(const Trial& trial) const override {
+    const auto standing = yardstick_.of(trial);
+    return options_.stop_last_trials && standing && standing->time >= options_.max_t;
+  }
+
   Decision on_result(const Trial& trial, const Result& result) override {
     const auto standing = yardstick_.of(result);
     const auto found = live_.find(trial.id);
     if (!standing || found == live_.end()) return {};
     if (options_.stop_last_trials && standing->time >= options_.max_t) {
-      return {.action = Action::stop, .why = Why().add("max_t", options_.max_t)};
+      return {.action = Action::stop, .at_max = true, .why = Why().add("max_t", options_.max_t)};
     }
     // Its last save may have failed, and it been tried again.
     Place& place = found->second;

@@ -81,6 +81,11 @@ class AshaPromotion : public Scheduler {
     places_.erase(trial.id);
   }
 
+  bool is_at_max(const Trial& trial) const override {
+    const auto standing = yardstick_.of(trial);
+    return options_.stop_last_trials && standing && standing->time >= options_.max_t;
+  }
+
   Decision on_result(const Trial& trial, const Result& result) override {
     const auto standing = yardstick_.of(result);
     RungPlace* const found = places_.find(trial.id);
@@ -88,6 +93,7 @@ class AshaPromotion : public Scheduler {
     RungPlace& place = *found;
     if (standing->time >= options_.max_t) {
       return {.action = options_.stop_last_trials ? Action::stop : Action::proceed,
+              .at_max = options_.stop_last_trials,
               .why = Why().add("max_t", options_.max_t)};
     }
     // At a rung already: the save for its pause has failed, or it comes there once more.

@@ -89,13 +89,18 @@ class Hyperband : public Scheduler {
     halve_if_due(number);
   }
 
+  bool is_at_max(const Trial& trial) const override {
+    const auto standing = yardstick_.of(trial);
+    return options_.stop_last_trials && standing && standing->time >= options_.max_t;
+  }
+
   Decision on_result(const Trial& trial, const Result& result) override {
     if (lost_.contains(trial.id)) return {Action::stop};
     const auto standing = yardstick_.of(result);
     const auto place = bracket_of_.find(trial.id);
     if (!standing || place == bracket_of_.end()) return {};
     if (standing->time >= options_.max_t && options_.stop_last_trials) {
-      return {.action = Action::stop, .why = Why().add("max_t", options_.max_t)};
+      return {.action = Action::stop, .at_max = true, .why = Why().add("max_t", options_.max_t)};
     }
     const std::int64_t number = place->second;
     Bracket& bracket = brackets_.at(number);

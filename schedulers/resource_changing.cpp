@@ -64,6 +64,8 @@ class ResourceChanging : public Scheduler {
     base_->on_trial_end(trial);
   }
 
+  bool is_at_max(const Trial& trial) const override { return base_->is_at_max(trial); }
+
   Decision on_result(const Trial& trial, const Result& result) override {
     Decision decision = base_->on_result(trial, result);
     Holder& holder = holders_.at(trial.id);

@@ -106,6 +106,7 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   TrialResult result;
   result.trial_id = to_string(trial.id);
   result.state = trial.state;
+  result.end = trial.end();
   result.config = Json::parse(trial.config.text());
   result.path = paths::trial(directory_, trial.id);
   result.error = *trial.error;

@@ -39,6 +39,7 @@ struct CheckpointPath {
 struct TrialResult {
   std::string trial_id;
   TrialState state = TrialState::pending;
+  std::optional<TrialEnd> end;  ///< nothing: it has not ended
   Json config;
   Json metrics;  ///< of the last result, with training_iteration and time_total_s; null: none
   /// The same of the best one, where one trial was asked for as the best of all results; null: its

@@ -20,6 +20,7 @@
 #include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/stopper_catalogue.h"
+#include "tuner/exec/group_activity.h"
 #include "tuner/exec/memory_use.h"
 #include "tuner/exec/orphans.h"
 #include "tuner/exec/process_executor.h"
@@ -62,6 +63,16 @@ MemoryMeter machine_memory() {
   };
   meter.available = [] { return available_memory(); };
   return meter;
+}
+
+ProcessesSeen look_at_processes(const std::vector<std::int64_t>& groups,
+                                const std::vector<std::filesystem::path>& logs) {
+  ProcessesSeen seen;
+  for (const GroupActivity& each : activity_of(groups)) {
+    seen.groups.push_back({each.is_stopped, each.waits_for_disk, each.cpu_s});
+  }
+  seen.silent_s = since_last_write(logs);
+  return seen;
 }
 
 /// Those given, those of the spec, and the files that every trial has.
@@ -187,6 +198,7 @@ struct Engine {
                 .only = std::move(only),
                 .disk = &disk_guard,
                 .memory = machine_memory(),
+                .look = look_at_processes,
                 .tick_s = 1,
                 .change_spec =
                     [this](const ExperimentSpec& now, const Json& fields) {
@@ -531,8 +543,8 @@ RunOutcome resume_experiment(const std::filesystem::path& directory, const Catal
     if (options.strict) throw user_error(sentence);
     engine.callbacks.notice(sentence);
   }
-  const ResumePlan plan =
-      plan_resume(engine.experiment, resume, stop_rules(engine).get(), left.stop != spec.stop);
+  const ResumePlan plan = plan_resume(engine.experiment, resume, stop_rules(engine).get(),
+                                      left.stop != spec.stop, *engine.policies.scheduler);
   if (changes.empty() && to_json(spec) == to_json(recorded)) {
     engine.policies = std::move(replayed);
   } else {

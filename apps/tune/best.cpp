@@ -6,6 +6,7 @@
 
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "apps/tune/trial_fields.h"
 #include "callbacks/result_rows.h"
 #include "tuner/ask_session.h"
 #include "tuner/store/manifest.h"
@@ -30,8 +31,8 @@ bool is_guess(const std::filesystem::path& checkpoint) {
 }  // namespace
 
 std::string named_with_state(const Trial& trial) {
-  const bool ended_well = trial.state == TrialState::terminated;
-  return to_string(trial.id) + (ended_well ? "" : std::string(", ") + to_string(trial.state));
+  const bool ended_well = trial.end() == TrialEnd::completed;
+  return to_string(trial.id) + (ended_well ? "" : std::string(", ") + end_or_state(trial));
 }
 
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,

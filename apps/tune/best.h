@@ -10,7 +10,7 @@
 
 namespace tune {
 
-/// "trial_00003"; "trial_00003, ERROR" if it has not ended well.
+/// "trial_00003"; "trial_00003, pruned" if it is not completed.
 std::string named_with_state(const Trial& trial);
 
 /// "0.25 at its best (iteration 7), 0.31 at the last iteration, 12".

@@ -71,7 +71,7 @@ class UsualColumns {
 };
 
 /// The metric that counts, what was drawn, each in a column of its own unless they are many, and
-/// who has ended it; last what may be long.
+/// how it has ended; last what may be long.
 std::vector<Field> usual_columns(const std::vector<TrialSource>& sources,
                                  const TrialFields& fields) {
   const auto some = [&](const auto& holds) {
@@ -106,7 +106,7 @@ std::vector<Field> usual_columns(const std::vector<TrialSource>& sources,
   } else {
     for (const std::string& name : in_order) columns.add_of_config(name);
   }
-  if (some_are(TrialState::terminated)) columns.add("ended_by");
+  if (some_are(TrialState::terminated)) columns.add("end");
   if (some([](const TrialSource& source) { return source.notes.has_tags(); })) columns.add("tags");
   if (some([](const TrialSource& source) { return source.notes.has_notes(); })) {
     columns.add("notes");
@@ -139,6 +139,7 @@ Json trial_json(const TrialSource& source, const Trial& trial) {
                {"attempt", trial.attempt},
                {"failures", trial.failures},
                {"error", *trial.error},
+               {"end", end_of(trial)},
                {"ended_by", to_string(trial.ended_by)},
                {"why", trial.why},
                {"paused_by", paused_by(trial)},

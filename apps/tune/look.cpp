@@ -8,6 +8,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/exec/control_client.h"
 #include "tuner/loop/loop_end.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/spec_changes.h"
@@ -71,10 +72,38 @@ Look look_at(const std::filesystem::path& directory) {
                                      experiment.spec_changes(), none, ignored);
   auto driver = ExperimentStore::driver(*files, absolute);
   if (driver) notices.clear();
+  auto copy = driver ? std::nullopt : read_copy_note(*files, absolute);
+  if (copy && experiment.last_time() > copy->time) copy.reset();
   std::uint64_t kept = 0;
   for (const auto& trial : experiment.trials()) kept += trial.checkpoints.size();
   return {ResultGrid(std::move(experiment), std::move(spec), absolute), kept, std::move(driver),
-          std::move(notices)};
+          std::move(copy), std::move(notices)};
+}
+
+std::optional<ControlAnswer> ask_what_is_awaited(const Look& look, std::optional<TrialId> trial) {
+  constexpr Seconds patience_s = 2;
+  if (!look.driver) return std::nullopt;
+  try {
+    auto client = ControlClient::connect(look.grid.directory(), patience_s);
+    if (!client) return std::nullopt;
+    ControlAnswer answer =
+        client->ask({.kind = ControlRequest::Kind::waits, .trial = trial}, patience_s);
+    return answer.accepted ? std::optional(std::move(answer)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;  // it is on another host, or busy, or gone by now
+  }
+}
+
+std::vector<std::pair<std::string, std::size_t>> counts_of(const Experiment& experiment) {
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  const auto add = [&](auto of) {
+    if (const std::size_t count = experiment.count(of)) counts.emplace_back(to_string(of), count);
+  };
+  for (const TrialEnd end : trial_ends) add(end);
+  for (const auto state : {TrialState::pending, TrialState::running, TrialState::paused}) {
+    add(state);
+  }
+  return counts;
 }
 
 bool has_unfinished(const Experiment& experiment) {
@@ -100,9 +129,29 @@ std::string why_given_up(const Experiment& experiment) {
   return end.starts_with(given_up_word) ? end.substr(given_up_word.size()) : "";
 }
 
+namespace {
+
+/// How many trials are PENDING whose last attempt has failed.
+std::size_t waiting_after_failure(const Experiment& experiment) {
+  std::size_t count = 0;
+  for (const auto& [place, id] : experiment.pending()) {
+    count += experiment.trial(id).error->empty() ? 0 : 1;
+  }
+  return count;
+}
+
+}  // namespace
+
 std::string failed_text(const ResultGrid& grid) {
   const std::size_t count = grid.experiment().count(TrialState::error);
-  if (count == 0 || is_told(grid.spec())) return "";
+  if (is_told(grid.spec())) return "";
+  if (const std::size_t waiting = waiting_after_failure(grid.experiment());
+      waiting > 0 && !why_given_up(grid.experiment()).empty()) {
+    return count_of(waiting, "trial has", "trials have") +
+           " failed and will be tried again (PENDING); once the cause is mended: " +
+           resume_command(grid) + (count > 0 ? " --errored" : "");
+  }
+  if (count == 0) return "";
   return count_of(count, "trial") + "; to try again: tune resume " + shell_word(grid.directory()) +
          " --errored";
 }

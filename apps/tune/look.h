@@ -6,8 +6,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tuner/exec/control.h"
+#include "tuner/remote/pull.h"
 #include "tuner/result_grid.h"
 #include "tuner/store/lock.h"
 
@@ -17,6 +20,8 @@ struct Look {
   ResultGrid grid;
   std::uint64_t kept_checkpoints = 0;  ///< committed and not deleted since
   std::optional<Driver> driver;        ///< who drives it now
+  /// It was pulled from there, and nobody has gone on with it here.
+  std::optional<CopyNote> copy;
   /// Damage that was made up for, and an unfinished end; none while a driver writes, which has
   /// such an end all the time.
   std::vector<std::string> notices;
@@ -33,6 +38,14 @@ std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& d
 /// Reads the journal once. Error (user) if there is no experiment in `directory`.
 Look look_at(const std::filesystem::path& directory);
 
+/// What its driver says that it waits for, or one trial of it; nothing if nobody drives it, or does
+/// not answer.
+std::optional<ControlAnswer> ask_what_is_awaited(const Look& look,
+                                                 std::optional<TrialId> trial = {});
+
+/// How many trials have ended how, then how many are in which other state: {"pruned", 6},
+/// {"RUNNING", 2}; none with 0.
+std::vector<std::pair<std::string, std::size_t>> counts_of(const Experiment& experiment);
 /// Whether some trial has not come to its end.
 bool has_unfinished(const Experiment& experiment);
 /// Whether the last driver left because nothing was left to do. Paused trials may stay: they would

@@ -160,6 +160,7 @@ Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& resu
   const std::string why = why_no_checkpoint(grid.spec(), trial);
   return {{"trial_id", result.trial_id},
           {"state", to_string(result.state)},
+          {"end", result.end ? to_string(*result.end) : ""},
           {"scope", to_string(scope)},
           {"config", result.config},
           {"metrics", result.metrics},
@@ -193,7 +194,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
     const Trial& trial = grid.experiment().trial(id);
     const TrialResult result = grid[index_of(id)];
     Json values;
-    auto& row = rows.emplace_back(std::vector<std::string>{to_string(id), to_string(trial.state)});
+    auto& row = rows.emplace_back(std::vector<std::string>{to_string(id), end_or_state(trial)});
     for (const auto& [metric, mode] : grid.spec().objectives) {
       const double value = value_of(trial, metric, mode, scope);
       values[metric] = value;
@@ -240,7 +241,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     const auto value = [&](Scope of) {
       return format_metric(value_of(trial, objective.metric, objective.mode, of));
     };
-    rows.push_back({result.trial_id, to_string(trial.state), value(scope),
+    rows.push_back({result.trial_id, end_or_state(trial), value(scope),
                     result.best_iteration ? std::to_string(*result.best_iteration) : "-",
                     value(Scope::last), std::to_string(trial.iteration), trial.tag});
     list.push_back(to_json(grid, result, objective, scope, notes));
@@ -328,7 +329,7 @@ int best_command(const BestRequest& request) {
     return exit_ok;
   }
   std::vector<std::pair<std::string, std::string>> lines = {
-      {"trial", best.trial_id + ", " + to_string(best.state)},
+      {"trial", best.trial_id + ", " + (best.end ? to_string(*best.end) : to_string(best.state))},
       {objective.metric,
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) + ")"},
       {"iterations", std::to_string(trial.iteration)},

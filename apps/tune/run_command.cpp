@@ -71,10 +71,8 @@ RunOptions run_options(const RunStyle& style) {
 std::string title_of(const ResultGrid& results) {
   const Experiment& experiment = results.experiment();
   std::string text = count_of(results.size(), "trial");
-  for (const auto state : {TrialState::terminated, TrialState::error, TrialState::paused,
-                           TrialState::pending, TrialState::running}) {
-    const std::size_t count = experiment.count(state);
-    if (count > 0) text += ", " + std::to_string(count) + " " + to_string(state);
+  for (const auto& [name, number] : counts_of(experiment)) {
+    text += ", " + std::to_string(number) + " " + name;
   }
   return text;
 }

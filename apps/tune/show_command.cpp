@@ -19,7 +19,6 @@
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
 #include "tuner/core/metrics.h"
-#include "tuner/exec/control_client.h"
 #include "tuner/files/file_descriptor.h"
 #include "tuner/files/regular_file.h"
 #include "tuner/store/paths.h"
@@ -96,6 +95,7 @@ std::string end_text(const Trial& trial) {
   if (trial.held) {
     text += trial.state == TrialState::running ? ", to be paused by hand" : " by hand";
   }
+  if (const auto end = trial.end()) text += std::string(", ") + to_string(*end);
   if (trial.ended_by != EndedBy::nobody) text += std::string(", by ") + to_string(trial.ended_by);
   if (!trial.why.empty()) text += ": " + trial.why;
   return text;
@@ -127,17 +127,9 @@ std::vector<std::string> metrics_of(const ResultGrid& grid, const Trial& trial) 
 
 /// What its driver waits for, as a phrase; empty if it does not say.
 std::string awaited_of(const Look& look, const Trial& trial) {
-  constexpr Seconds patience_s = 2;
-  if (!look.driver || trial.state != TrialState::running) return "";
-  try {
-    auto client = ControlClient::connect(look.grid.directory(), patience_s);
-    if (!client) return "";
-    const ControlAnswer answer =
-        client->ask({.kind = ControlRequest::Kind::waits, .trial = trial.id}, patience_s);
-    return answer.accepted ? clean_text(answer.sentence) : "";
-  } catch (const Error&) {
-    return "";  // it is on another host, or busy, or gone by now
-  }
+  if (trial.state != TrialState::running) return "";
+  const auto answer = ask_what_is_awaited(look, trial.id);
+  return answer ? clean_text(answer->sentence) : "";
 }
 
 void print_show_json(const ResultGrid& grid, const Trial& trial, const std::string& awaited,
@@ -162,6 +154,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const std::stri
       {{"trial_id", to_string(trial.id)},
        {"state", to_string(trial.state)},
        {"waits_for", awaited.empty() ? Json() : Json(awaited)},
+       {"end", end_of(trial)},
        {"ended_by", to_string(trial.ended_by)},
        {"why", trial.why},
        {"paused_by", paused_by(trial)},

@@ -11,7 +11,9 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "apps/tune/status.h"
+#include "apps/tune/trial_fields.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/store/paths.h"
@@ -61,6 +63,7 @@ Json best_json(const ResultGrid& grid) {
   const auto iteration = grid.best_iteration(trial, *objective);
   return {{"trial_id", to_string(trial.id)},
           {"state", to_string(trial.state)},
+          {"end", end_of(trial)},
           {"metric", objective->metric},
           {"mode", to_string(objective->mode)},
           {"scope", to_string(Scope::all)},
@@ -139,6 +142,12 @@ std::map<std::string, std::size_t> ends_of(const Experiment& experiment) {
   return counts;
 }
 
+Json ends_json(const Experiment& experiment) {
+  Json counts;
+  for (const TrialEnd end : trial_ends) counts[to_string(end)] = experiment.count(end);
+  return counts;
+}
+
 /// How many trials there will be; nothing if that is not known, as for a plugin's searcher.
 std::optional<std::uint64_t> total_of(const ResultGrid& grid) {
   const ExperimentSpec& spec = grid.spec();
@@ -147,6 +156,12 @@ std::optional<std::uint64_t> total_of(const ResultGrid& grid) {
   const SearchSpace space = SearchSpace::parse(spec.param_space, "", problems);
   const Policies policies = make_policies(spec, space, catalogue, problems);
   return problems.empty() ? policies.total_trials(grid.experiment()) : std::nullopt;
+}
+
+/// null unless it is a copy of one that goes on elsewhere.
+Json copy_json(const Look& look) {
+  if (!look.copy) return nullptr;
+  return {{"of", look.copy->of}, {"time", look.copy->time}};
 }
 
 std::string driver_text(const Look& look) {
@@ -162,6 +177,10 @@ std::string driver_text(const Look& look) {
            shell_word(look.grid.directory());
   }
   const Experiment& experiment = look.grid.experiment();
+  if (look.copy) {
+    return "none here: this is a copy of " + look.copy->of + " as of " +
+           format_time(look.copy->time);
+  }
   if (!has_unfinished(experiment) || is_finished(experiment)) return "none";
   return "none; to go on: " + resume_command(look.grid);
 }
@@ -169,12 +188,11 @@ std::string driver_text(const Look& look) {
 std::string states_text(const Look& look) {
   const Experiment& experiment = look.grid.experiment();
   std::string text;
-  for (const auto state : states) {
-    const std::size_t count = experiment.count(state);
-    if (count == 0) continue;
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + to_string(state);
+  for (const auto& [name, count] : counts_of(experiment)) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
     // Whatever ends a driver in good order, or by a fault, takes what runs out of the record.
-    if (state == TrialState::running && !look.driver && !is_told(look.grid.spec())) {
+    if (name == to_string(TrialState::running) && !look.driver && !look.copy &&
+        !is_told(look.grid.spec())) {
       text += " where the record breaks off (the driver was killed, or could not write)";
     }
   }
@@ -240,6 +258,14 @@ std::string remote_text(const Json& remote) {
   return text;
 }
 
+void add_what_is_awaited(const Look& look,
+                         std::vector<std::pair<std::string, std::string>>& lines) {
+  const auto answer = ask_what_is_awaited(look);
+  if (!answer) return;
+  if (!answer->sentence.empty()) lines.emplace_back("waits for", clean_text(answer->sentence));
+  for (const auto& sentence : answer->notices) lines.emplace_back("hangs", clean_text(sentence));
+}
+
 std::string seconds_text(double sum, std::uint64_t count, double largest) {
   return "mean " + format_seconds(mean(sum, count)) + ", max " + format_seconds(largest);
 }
@@ -252,6 +278,7 @@ Json status_json(const Look& look) {
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
   const auto total = total_of(look.grid);
   const std::string given_up = why_given_up(experiment);
+  const ControlAnswer awaited = ask_what_is_awaited(look).value_or(ControlAnswer{});
   Json driver;
   if (look.driver) {
     driver = {{"host", look.driver->host},
@@ -265,10 +292,14 @@ Json status_json(const Look& look) {
           {"trials", look.grid.size()},
           {"total_trials", total ? Json(*total) : Json()},
           {"states", counts},
+          {"ends", ends_json(experiment)},
           {"ended_by", ends_of(experiment)},
           {"best", best_json(look.grid)},
           {"front", front_json(look.grid)},
           {"driver", driver},
+          {"copy", copy_json(look)},
+          {"waits_for", awaited.sentence.empty() ? Json() : Json(awaited.sentence)},
+          {"hangs", awaited.notices},
           {"stop_reason", experiment.stop_reason()},
           {"given_up", given_up.empty() ? Json() : Json(given_up)},
           {"session_end", experiment.session_end()},
@@ -303,6 +334,7 @@ int status_command(const std::string& directory, bool json) {
   if (const auto ends = ends_of(experiment); !ends.empty()) {
     lines.insert(lines.begin() + 2, {"ended by", ends_text(ends)});
   }
+  add_what_is_awaited(look, lines);
   const std::string held = held_text(experiment);
   if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
     lines.emplace_back("paused", paused_text(experiment, look.grid.directory()));

@@ -18,6 +18,15 @@ Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(t
 
 }  // namespace
 
+const char* end_of(const Trial& trial) {
+  const auto end = trial.end();
+  return end ? to_string(*end) : "";
+}
+
+const char* end_or_state(const Trial& trial) {
+  return trial.end() ? end_of(trial) : to_string(trial.state);
+}
+
 const char* paused_by(const Trial& trial) {
   if (trial.state != TrialState::paused) return "";
   return trial.held ? "user" : "scheduler";
@@ -85,6 +94,7 @@ constexpr OwnField own_fields[] = {
      }},
     {"node", [](const TrialSource&, const Trial& trial) -> Json { return node_json(trial); }},
     {"gpus", [](const TrialSource&, const Trial& trial) -> Json { return gpus_json(trial); }},
+    {"end", [](const TrialSource&, const Trial& trial) -> Json { return end_of(trial); }},
     {"ended_by",
      [](const TrialSource&, const Trial& trial) -> Json { return to_string(trial.ended_by); }},
     {"why", [](const TrialSource&, const Trial& trial) -> Json { return trial.why; }},

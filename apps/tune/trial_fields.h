@@ -21,6 +21,11 @@ Json duration_json(const Experiment& experiment, const Trial& trial);
 Json node_json(const Trial& trial);
 Json gpus_json(const Trial& trial);
 
+/// "completed", ...; "" while it has not ended.
+const char* end_of(const Trial& trial);
+/// "pruned"; "RUNNING" of one that has not ended.
+const char* end_or_state(const Trial& trial);
+
 /// One experiment of which trials are shown.
 struct TrialSource {
   const ResultGrid* grid = nullptr;

@@ -22,7 +22,9 @@ ConsoleView example() {
   view.elapsed = 3725;
   view.running = 5;
   view.waiting = 2;
-  view.finished = 12;
+  view.completed = 8;
+  view.pruned = 3;
+  view.stopped = 1;
   view.failed = 1;
   view.total = 20;
   view.results_per_s = 45.25;
@@ -45,7 +47,7 @@ ConsoleView example() {
 
 TEST_CASE("The view of an experiment is a table of fixed width", "[callbacks][console]") {
   CHECK(joined(render_view(example(), {72, false}, 40)) ==
-        "digits  1:02:05  5 running, 2 waiting, 12 finished, 1 failed of 20\n"
+        "digits  1:02:05  5 running, 2 waiting, 8 completed, 3 pruned, 1 stopped, 1 failed of 20\n"
         "45.2 results/s  cpu 5/8  gpu 2.5/4\n"
         "best val_loss 0.03125 by trial_00004 at iteration 17 (lr=0.01,hidden=32)\n"
         "\n"
@@ -55,6 +57,16 @@ TEST_CASE("The view of an experiment is a table of fixed width", "[callbacks][co
         "trial_00012         14       0.5          10  0:02:02  lr=0.02,hidden...\n"
         "trial_00013         21  0.333333          15  0:03:03  lr=0.03,hidden...\n"
         "trial_00014         28      0.25          20  0:04:04  lr=0.04,hidden...\n");
+}
+
+TEST_CASE("What the next trial waits for stands in the line and in the table",
+          "[callbacks][console]") {
+  ConsoleView view = example();
+  view.waits_for = "disk space (5 MiB of 256 MiB)";
+  CHECK_THAT(status_line(view),
+             Catch::Matchers::Contains("| waits for: disk space (5 MiB of 256 MiB) |"));
+  CHECK_THAT(joined(render_view(view, {72, false}, 40)),
+             Catch::Matchers::Contains("\nwaits for: disk space (5 MiB of 256 MiB)\n"));
 }
 
 TEST_CASE("The view names a trial whose saves have failed three times in a row",
@@ -99,6 +111,7 @@ TEST_CASE("Values are short: metrics, durations, and a status in one line",
   CHECK(format_metric(std::numeric_limits<double>::quiet_NaN()) == "NaN");
   CHECK(format_duration(359999.9) == "99:59:59");
   CHECK(status_line(example()) ==
-        "5 running, 2 waiting, 12 finished, 1 failed of 20 | 45.2 results/s | cpu 5/8, gpu 2.5/4 | "
+        "5 running, 2 waiting, 8 completed, 3 pruned, 1 stopped, 1 failed of 20 | 45.2 results/s | "
+        "cpu 5/8, gpu 2.5/4 | "
         "best val_loss 0.03125 by trial_00004 at iteration 17 (lr=0.01,hidden=32)");
 }

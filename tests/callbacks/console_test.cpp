@@ -99,18 +99,18 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
       "0:00:00 trial_00000 started: lr=0.1\n"
       "0:00:00 trial_00001 started: lr=0.2\n"
       "0:00:01 trial_00000 saved checkpoint 1 at iteration 1\n"
-      "0:00:10 2 running, 0 waiting, 0 finished, 0 failed of 3 | 0.3 results/s | cpu 4/8, gpu 1/2 "
+      "0:00:10 2 running, 0 waiting, 0 completed, 0 failed of 3 | 0.3 results/s | cpu 4/8, gpu 1/2 "
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
       "0:00:11 trial_00000 failed in attempt 1 and will be tried again: exit code 1: [2J bad\n"
       "0:00:11 trial_00000 started, attempt 2, from iteration 1: lr=0.1\n"
       "0:00:11 notice: the disk is nearly full\n"
-      "0:00:11 trial_00001 finished at iteration 2, loss NaN (exit)\n"
+      "0:00:11 trial_00001 completed at iteration 2, loss NaN (exit)\n"
       "0:00:11 trial_00000 failed: killed by signal 9\n"
-      "0:00:11 0 running, 0 waiting, 1 finished, 1 failed of 3 | 0.4 results/s | cpu 0/8, gpu 0/2 "
+      "0:00:11 0 running, 0 waiting, 1 completed, 1 failed of 3 | 0.4 results/s | cpu 0/8, gpu 0/2 "
       "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
-      "trial        state       iteration  best loss  checkpoint  config\n"
-      "trial_00001  TERMINATED          2       0.25           -  lr=0.2\n"
-      "trial_00000  ERROR               1        0.5           1  lr=0.1\n");
+      "trial        state      iteration  best loss  checkpoint  config\n"
+      "trial_00001  completed          2       0.25           -  lr=0.2\n"
+      "trial_00000  failed             1        0.5           1  lr=0.1\n");
 }
 
 TEST_CASE("The console counts routine lines that come too fast, but shows every failure",
@@ -138,7 +138,7 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
   screen.start(id);
   screen.step(0);
   CHECK(screen.take() ==
-        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed of 3\033[K\n"
+        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
         "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  checkpoint     time  config\033[K\n"
@@ -151,7 +151,7 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
   screen.step(0.125);
   CHECK(screen.take() ==
         "\r\033[5A"
-        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed of 3\033[K\n"
+        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
         "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
         "best loss 0.5 by trial_00000 at iteration 1 (lr=0.1)\033[K\n"
         "\033[K\n"
@@ -224,7 +224,7 @@ TEST_CASE("The console shows a column for each of several metrics, and no best t
   screen.report(id, 1, R"({"loss":0.5,"speed":7})");
   screen.step(0);
   CHECK(screen.take() ==
-        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed\033[K\n"
+        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
         "0.0 results/s\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  speed  checkpoint     time  config\033[K\n"
@@ -244,7 +244,7 @@ TEST_CASE("The console shows an experiment without an objective", "[callbacks][c
   screen.report(id, 1, R"({"loss":0.5})");
   screen.step(0);
   CHECK(screen.take() ==
-        "digits  0:00:00  1 running, 0 waiting, 0 finished, 0 failed\033[K\n"
+        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
         "0.0 results/s\033[K\n"
         "\033[K\n"
         "trial        iteration  checkpoint     time  config\033[K\n"

@@ -56,7 +56,7 @@ struct Family {
   }
   /// With its next result; it has not started as a clone yet.
   void exploit(std::uint32_t i, std::uint32_t donor, const std::string& x) {
-    report(i, {Action::exploit, false, false, Exploit{TrialId{donor}, config(x), ""}});
+    report(i, {.action = Action::exploit, .exploit = Exploit{TrialId{donor}, config(x), ""}});
     end(i, Outcome::exploiting);
   }
   /// "0:a 0-4, 1:b 4-9"

@@ -100,6 +100,37 @@ TEST_CASE("Who ended a trial is read from the record, or from the sentence of an
   CHECK(std::get<AttemptEnded>(parse_event(line).body).by == EndedBy::done);
 }
 
+TEST_CASE("Whether a scheduler let a trial train to its end is read, or told by an old reason",
+          "[event]") {
+  const auto at_max = [](const std::string& rest) {
+    const auto event = parse_event(
+        R"({"n":1,"t":1,"e":"result","trial":0,"attempt":1,"iteration":9,"this_s":1,"total_s":9,)"
+        R"("since_restore_s":9,"since_restore":9,)" +
+        rest + R"("metrics":{"loss":1}})");
+    return std::get<ResultReported>(event.body).decision.at_max;
+  };
+  CHECK(at_max(R"("action":"stop","at_max":true,"why":{"rung":9},)"));
+  CHECK_FALSE(at_max(R"("action":"stop","at_max":false,"why":{"max_t":9},)"));
+  CHECK(at_max(R"("action":"stop","why":{"max_t":9},)"));
+  CHECK_FALSE(at_max(R"("action":"stop","why":{"rung":9,"max_t":9},)"));
+  CHECK_FALSE(at_max(R"("why":{"max_t":9},)"));
+  Result result;
+  result.metrics = parse_metrics(R"({"loss":1})");
+  const auto written = [&](bool is_at_max) {
+    return text_of(
+        {1, 1,
+         ResultReported{
+             TrialId{0},
+             1,
+             result,
+             {.action = Action::stop, .at_max = is_at_max, .why = Why().add("max_t", 9)}}});
+  };
+  for (const bool each : {false, true}) {
+    const Event read = parse_event(written(each));
+    CHECK(std::get<ResultReported>(read.body).decision.at_max == each);
+  }
+}
+
 TEST_CASE("Every kind of event reads back as it was written", "[event]") {
   const auto bodies = one_of_each();
   std::set<std::size_t> kinds;
@@ -141,7 +172,7 @@ TEST_CASE("A record with one member twice is refused", "[event]") {
 
 TEST_CASE("An exploit survives the journal with its config, wherever it stands", "[event]") {
   const Exploit exploit{TrialId{7}, R"({"metrics":"\"donor\":3"})", "x=3"};
-  const Decision decision{Action::exploit, false, false, exploit};
+  const Decision decision{.action = Action::exploit, .exploit = exploit};
   Event read = parse_event(text_of({1, 2, ResultReported{TrialId{1}, 1, a_result(), decision}}));
   CHECK(std::get<ResultReported>(read.body).decision == decision);
   CHECK(std::get<ResultReported>(read.body).result.metrics.text == a_result().metrics.text);

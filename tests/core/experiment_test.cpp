@@ -562,6 +562,7 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
   Story story;
   story.add().start();
   EndedBy by = EndedBy::nobody;
+  auto how = TrialEnd::completed;
   std::string why;
   SECTION("itself, whatever else would have") {
     reported(story, true, {.action = Action::stop, .why = Why().add("rung", 4)});
@@ -579,23 +580,32 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
     reported(story, false,
              {.action = Action::stop, .why = Why().add("rung", 16).add("cut_off", 0.5)});
     by = EndedBy::scheduler;
+    how = TrialEnd::pruned;
     why = "rung 16, cut off 0.5";
+  }
+  SECTION("the scheduler, which lets no trial train longer") {
+    reported(story, false, {.action = Action::stop, .at_max = true, .why = Why().add("max_t", 16)});
+    by = EndedBy::scheduler;
+    why = "max t 16";
   }
   SECTION("the run that ends") {
     story.then(StopRequested{"it failed (fail_fast)", false});
     reported(story, false, {.action = Action::stop});
     by = EndedBy::run;
+    how = TrialEnd::stopped;
     why = "it failed (fail_fast)";
   }
   SECTION("the user, before a result that ends it as well") {
     story.then(TrialStopRequested{TrialId{0}, std::string(stopped_by_user), EndedBy::user});
     reported(story, true, {.action = Action::stop});
     by = EndedBy::user;
+    how = TrialEnd::stopped;
     why = stopped_by_user;
   }
   SECTION("the scheduler, by an order") {
     story.then(TrialStopRequested{TrialId{0}, "it is too slow"});
     by = EndedBy::scheduler;
+    how = TrialEnd::pruned;
     why = "it is too slow";
   }
   SECTION("its program") {
@@ -605,22 +615,52 @@ TEST_CASE("A trial that has ended says who has ended it, and why", "[experiment]
   const bool fails = by == EndedBy::nobody;
   if (fails) {
     by = EndedBy::failure;
+    how = TrialEnd::failed;
     story.then(AttemptEnded{TrialId{0}, 1, Outcome::failed, "oh\nand more", false});
     why = "oh";
   } else {
     story.end(Outcome::completed);
   }
   CHECK(story.trial().ended_by == by);
+  CHECK(story.trial().end() == how);
   CHECK(story.trial().why == why);
+  for (const TrialEnd each : trial_ends) {
+    CHECK(story.experiment.count(each) == (each == how ? 1 : 0));
+  }
   std::string text;
   story.experiment.append_trial(text, TrialId{0});
   Experiment read;
   read.load_trial(text);
   CHECK(read.trial(TrialId{0}).ended_by == by);
+  CHECK(read.trial(TrialId{0}).end() == how);
   CHECK(read.trial(TrialId{0}).why == why);
   story.then(TrialRequeued{TrialId{0}, false});
   CHECK(story.trial().ended_by == EndedBy::nobody);
+  CHECK(story.trial().end() == std::nullopt);
+  CHECK(story.experiment.count(how) == 0);
   CHECK(story.trial().why.empty());
+}
+
+TEST_CASE("Of a snapshot that does not say whether a trial was at its end, the reason tells it",
+          "[experiment]") {
+  const auto read = [](const std::string& why) {
+    Story story;
+    story.add().start();
+    Result result;
+    result.training_iteration = 1;
+    story.then(ResultReported{TrialId{0}, 1, result, {.action = Action::stop}});
+    story.end(Outcome::completed);
+    std::string text;
+    story.experiment.append_trial(text, TrialId{0});
+    const std::string now = "\"at_max\":0";
+    text.replace(text.find(now), now.size(), "\"why\":\"" + why + "\"");
+    Experiment experiment;
+    experiment.load_trial(text);
+    return experiment.trial(TrialId{0}).end();
+  };
+  CHECK(read("max t 81") == TrialEnd::completed);
+  CHECK(read("rung 16, score 0.5") == TrialEnd::pruned);
+  CHECK(read("max t 81, score 0.5") == TrialEnd::pruned);
 }
 
 TEST_CASE("A trial that is read again is what its last line says, and no more", "[experiment]") {

@@ -63,7 +63,7 @@ TEST_CASE("A record of a judged result has its why before the metrics, and reads
           "[why][event]") {
   const Why why = Why().add("rung", 16).add("score", 1e-7).add("rule", R"(},"metrics":{)");
   const std::string line = line_of({7, 1.5, judged(why)});
-  CHECK(line.find(R"("action":"stop","why":{"rung":16,)") != std::string::npos);
+  CHECK(line.find(R"("action":"stop","at_max":false,"why":{"rung":16,)") != std::string::npos);
   const Event event = parse_event(line);
   CHECK(std::get<ResultReported>(event.body).decision.why.text() == why.text());
   CHECK(std::get<ResultReported>(event.body).result.metrics.text ==
@@ -73,7 +73,7 @@ TEST_CASE("A record of a judged result has its why before the metrics, and reads
 
 TEST_CASE("A record without a why, as those of before, has none", "[why][event]") {
   const std::string line = line_of({7, 1.5, judged({})});
-  CHECK(line.find(R"("action":"stop","metrics")") != std::string::npos);
+  CHECK(line.find(R"("action":"stop","at_max":false,"metrics")") != std::string::npos);
   const Event event = parse_event(line);
   CHECK(std::get<ResultReported>(event.body).decision.why.empty());
   CHECK(line_of(event) == line);

@@ -133,10 +133,14 @@ class LostAndFullDisks(Case):
         self.addCleanup(driver.kill)
         line = driver.stderr.readline().decode()
         self.assertIn("no trial is launched until there is more", line)
+        waits_for = r"disk space \([0-9.]+ MiB of 4\.8 MiB\)"
+        self.assertRegex(self.json("status", "results/spec")["waits_for"], waits_for)
+        self.assertRegex(self.tune("status", "results/spec").out, f"waits for +{waits_for}\n")
         subprocess.run(["mount", "-o", "remount,size=16m", disk], check=True)
         err = driver.communicate()[1].decode()
         self.assertEqual(driver.returncode, 0, err)
         self.assertIn("there is room again", err)
+        self.assertIsNone(self.json("status", "results/spec")["waits_for"])
 
 
 class Locks(Case):

@@ -39,7 +39,7 @@ class Init(Case):
         self.assertEqual((spec["metric"], spec["mode"]), ("val_loss", "min"))
         self.assertEqual(self.tune("validate", "spec.json").out, "valid\n")
         done = self.tune("run", "spec.json", "--num-samples", "2", "--progress", "none")
-        self.assertIn("2 trials, 2 TERMINATED", done.out)
+        self.assertIn("2 trials, 2 completed", done.out)
 
     def test_each_other_number_and_choice_is_there_behind_slashes(self):
         text = self.tune("init", "--from", "train.py", "-").out

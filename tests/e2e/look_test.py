@@ -53,11 +53,13 @@ class Status(Look):
         self.assertEqual(self.json("status", "results/spec")["ended_by"], {"done": 5})
         self.assertRegex(self.tune("status", "results/spec").out, r"ended by +5 done\n")
         self.assertEqual({trial["ended_by"] for trial in self.json("ls", "results/spec")}, {"done"})
-        self.assertIn("ended_by", self.tune("ls", "results/spec").out)
+        self.assertIn("end ", self.tune("ls", "results/spec").out)
+        self.assertEqual(self.json("status", "results/spec")["ends"],
+                         {"completed": 5, "pruned": 0, "stopped": 0, "failed": 0})
 
     def test_is_readable_too(self):
         out = self.tune("status", "results/spec/").out
-        self.assertIn("5 TERMINATED", out)
+        self.assertIn("5 completed", out)
         self.assertIn("trial_00000, loss 0.1 at its best (iteration 1), 0.8 at the last iteration, 3", out)
         self.assertNotIn("\033", out)
 
@@ -113,7 +115,7 @@ class List(Look):
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
         self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s",
-                                         "ended", "ended_by", "error", "experiment", "failures", "gpus",
+                                         "end", "ended", "ended_by", "error", "experiment", "failures", "gpus",
                                          "metrics", "node", "notes", "path", "paused_by", "started", "state",
                                          "tags", "time_total_s", "training_iteration", "trial_id", "why"])
         self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})
@@ -195,10 +197,10 @@ class BestThatFailed(Case):
     def test_its_state_and_the_iteration_of_its_checkpoint_are_said(self):
         out = self.run_with(checkpoint_frequency=3)
         far = r"checkpoint +\S+_000001 \(iteration 3, loss 0.9; the best result is of iteration 2\)\n"
-        self.assertIn("best trial    trial_00000, ERROR\n", out)
+        self.assertIn("best trial    trial_00000, failed\n", out)
         self.assertRegex(out, far)
         self.assertRegex(self.tune("best", "results/spec").out, far)
-        self.assertRegex(self.tune("status", "results/spec").out, r"best +trial_00000, ERROR, loss")
+        self.assertRegex(self.tune("status", "results/spec").out, r"best +trial_00000, failed, loss")
         best = self.json("best", "results/spec")
         self.assertEqual((best["state"], best["best_iteration"], best["checkpoint_iteration"],
                           best["why_no_checkpoint"]), ("ERROR", 2, 3, None))
@@ -258,7 +260,7 @@ class Checkpoints(Look):
 class Show(Look):
     def test_all_about_one_trial_is_on_one_page(self):
         out = self.tune("show", "results/spec", "3").out
-        for line in (r"trial +trial_00003 of spec\n", r"state +TERMINATED, by done\n", r"iteration +10, ",
+        for line in (r"trial +trial_00003 of spec\n", r"state +TERMINATED, completed, by done\n", r"iteration +10, ",
                      r"config +case.losses = \[1.0,1.0,", r" +case.lr = 4\n",
                      r"metrics +loss = 0.3  \(from 0.3 to 1, 10 values\)\n",
                      "\u2588\u2588\u2588\u2588\u2588\u2581\u2581\u2581\u2581\u2581\n",
@@ -287,7 +289,7 @@ class Show(Look):
     def test_hyperparameters_have_columns_and_texts_can_be_asked_for(self):
         header = self.tune("ls", "results/spec").out.splitlines()[0].split()
         self.assertEqual(header, ["trial_id", "state", "training_iteration", "loss", "best",
-                                  "case.losses", "case.lr", "ended_by"])
+                                  "case.losses", "case.lr", "end"])
         self.assertEqual(self.ids("--filter", 'ended_by == "done" && case.lr < 3'), [1, 4])
         self.assertEqual(self.ids("--filter", "ended_by != 'done'"), [])
         self.assertEqual(self.ids("--filter", "state == 'TERMINATED' && loss > 0.4"), [0, 1])

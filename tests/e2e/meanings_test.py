@@ -54,7 +54,7 @@ class Stops(Meanings):
         self.write("spec.json", {**self.spec(stop={"type": "nan", "times": 2}),
                                  "param_space": {"case": {"losses": [1, "NaN", "Infinity", 1]}}})
         out = self.tune("run", "spec.json", "--progress", "lines").out
-        self.assertIn("finished at iteration 3, loss inf (rule: not finite loss, times 2)", out)
+        self.assertIn("completed at iteration 3, loss inf (rule: not finite loss, times 2)", out)
         trial, = self.json("ls", "results/spec", "--columns", "training_iteration,ended_by,why")
         self.assertEqual(trial, {"training_iteration": 3, "ended_by": "rule",
                                  "why": "not finite loss, times 2"})

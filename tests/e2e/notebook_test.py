@@ -104,7 +104,7 @@ results = tune.Tuner(train, {"lr": tune.uniform(0, 1), "iterations": 6, "sleep":
         table, = self.outputs(found, "display_data")
         self.assertEqual(table, found["shown"][-1])
         best = self.json("status", "results/first")["best"]
-        self.assertRegex(table, r"first: ended\ntrials  4 TERMINATED\ntime    0:00:\d\d\n"
+        self.assertRegex(table, r"first: ended\ntrials  4 completed\ntime    0:00:\d\d\n"
                          rf"best    loss {best['value']:.6g} of {best['trial_id']} at iteration 6 ")
         self.assertIn(self.path("results/first"), table)
         self.assertEqual(self.outputs(found, "stdout"), [])
@@ -162,7 +162,7 @@ print(json.dumps([[each["state"], each["training_iteration"], each["checkpoint"]
             self.assertLess(iteration, 30)
         first, last = self.outputs(found, "display_data")
         self.assertRegex(first, r"^first: interrupted; tune\.Tuner\.restore\('.*/results/first'\)\.fit\(\) goes on\n")
-        self.assertRegex(last, r"^first: ended\ntrials  2 TERMINATED\n")
+        self.assertRegex(last, r"^first: ended\ntrials  2 completed\n")
         self.assert_each_iteration_once(2, 30)
 
     def test_another_interrupt_ends_at_once_what_does_not_come_to_a_result(self):

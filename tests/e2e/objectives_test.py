@@ -85,7 +85,7 @@ class Shown(ObjectivesCase, LookingCase):
 
     def test_a_run_shows_all_metrics_and_the_front_and_no_best_trial(self):
         self.assertIn(", 12 trials, min loss, max speed\n", self.maker.output)
-        self.assertRegex(self.maker.output, r"finished at iteration 4, loss \S+, speed \S+ \(done\)\n")
+        self.assertRegex(self.maker.output, r"completed at iteration 4, loss \S+, speed \S+ \(done\)\n")
         self.assertRegex(self.maker.output, rf"\nfront +{len(self.front())} trials? that no other "
                                       r"dominates, hypervolume \S+ from loss \S+, speed \S+\n")
         self.assertNotIn("best trial", self.maker.output)

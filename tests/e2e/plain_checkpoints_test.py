@@ -203,7 +203,7 @@ class PlainCheckpoints(Case):
         spec = self.spec("again", ["--leave_at", "4"],
                          {"checkpoints": "last.json", "checkpoint_exit_code": 85})
         done = self.tune("run", spec, "--progress", "none")
-        self.assertIn("1 TERMINATED", done.out)
+        self.assertIn("1 completed", done.out)
         self.assertIn("goes on after 4", self.printed("again", 0))
         self.assertEqual(self.iterations("again", 0), list(range(1, 10)))
 

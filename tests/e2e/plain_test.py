@@ -38,7 +38,7 @@ class Plain(Case):
 
     def test_a_script_is_tuned_without_any_file_beside_it(self):
         done = self.run_program("-p", "epochs=3", "--num-samples", "4")
-        self.assertIn("4 trials, 4 TERMINATED", done.out)
+        self.assertIn("4 trials, 4 completed", done.out)
         for trial, row in enumerate(self.json("ls", "results/train")):
             rows = self.rows("train", trial)
             self.assertEqual([each["training_iteration"] for each in rows], [1, 2, 3])

@@ -32,6 +32,14 @@ class Schedulers(DriverCase):
         self.tune("run", "spec.json", "--progress", "none")
         self.assertEqual([t["training_iteration"] for t in self.trials()], [16] + [1] * 8)
         self.assertEqual({t["state"] for t in self.trials()}, {"TERMINATED"})
+        self.assertEqual([t["end"] for t in self.trials()], ["completed"] + ["pruned"] * 8)
+        self.assertEqual(self.json("status", "results/spec")["ends"],
+                         {"completed": 1, "pruned": 8, "stopped": 0, "failed": 0})
+        self.assertRegex(self.tune("status", "results/spec").out, r"trials +1 completed, 8 pruned\n")
+        # There is nothing left to train, whatever the stop rule says.
+        refused = self.tune("resume", "results/spec", "--trial", "0", expect=2).err
+        self.assertIn("it has reached max_t of its scheduler, at iteration 16", refused)
+        self.assertEqual(self.trials()[0]["training_iteration"], 16)
 
     def test_asha_promotion_resumes_the_promoted_and_leaves_the_others_paused(self):
         scheduler = {"type": "asha_promotion", "max_t": 9, "reduction_factor": 3}

@@ -223,6 +223,10 @@ TEST_CASE("A decision is an action and what belongs to it", "[policy_answer][uni
   const auto meaning = [](const std::string& line) { return decision_in(answer_of(line + "\n")); };
   CHECK(meaning("{}").action == Action::proceed);
   CHECK(meaning(R"({"action":"pause","checkpoint":true})").checkpoint);
+  CHECK(meaning(R"({"action":"stop","at_max":true})").at_max);
+  CHECK_FALSE(meaning(R"({"action":"stop"})").at_max);
+  CHECK_THAT(complaint_about(decision_in, R"({"action":"pause","at_max":true})"),
+             Catch::Matchers::Contains("say \"at_max\" with the action stop only"));
   const auto exploit = meaning(R"({"action":"exploit","donor":3,"config":{"x":1}})");
   CHECK((index_of(exploit.donor) == 3 && exploit.config == Json{{"x", 1}}));
   const auto stops = meaning(R"({"stop":[1,{"trial":2e0,"reason":"enough"},{"trial":3}]})").stops;

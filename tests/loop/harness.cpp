@@ -142,7 +142,7 @@ LoopEnd Harness::run() {
   }
   DiskGuard disk(files, workers, ledger, list, directory, spec.min_free_bytes);
   const ResumeOptions asked = std::exchange(resume, {});
-  const ResumePlan plan = plan_resume(experiment, asked, nullptr, false);
+  const ResumePlan plan = plan_resume(experiment, asked, nullptr, false, *policies.scheduler);
   for (const auto& requeued : plan.requeued) saver.requeue(requeued);
   for (const auto& released : plan.released) ledger.commit(released);
   Loop loop(spec,
@@ -152,6 +152,7 @@ LoopEnd Harness::run() {
              .only = {asked.trials.begin(), asked.trials.end()},
              .disk = &disk,
              .memory = memory,
+             .look = look,
              .change_spec = with,
              .complete_config =
                  [](const Json& given, TrialId) {

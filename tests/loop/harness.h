@@ -64,6 +64,7 @@ class Harness {
   ExperimentSpec spec;
   Resources resources{{"cpu", 2}};
   MemoryMeter memory;
+  ProcessLook look;
   int trials = 4;
   std::int64_t iterations = 3;  ///< max, by a stopper
   FakeProgram program;

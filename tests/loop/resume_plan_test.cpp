@@ -9,6 +9,10 @@ using Catch::Matchers::Contains;
 
 namespace {
 
+struct NoMax : Scheduler {
+  Decision on_result(const Trial&, const Result&) override { return {}; }
+};
+
 /// Trial 0 has failed at iteration 4 with a checkpoint at 3. Trials 1 and 2 were ended by a rule at
 /// iteration 5, 1 with a checkpoint. Trial 3 ended by itself at iteration 2, with a checkpoint.
 /// Trial 4 waits.
@@ -51,7 +55,7 @@ std::string plan(const ResumeOptions& options, std::int64_t iterations = 5) {
   std::string text;
   const Experiment experiment = an_experiment();
   for (const auto& [trial, from_scratch] :
-       plan_resume(experiment, options, rule.get(), true).requeued) {
+       plan_resume(experiment, options, rule.get(), true, NoMax()).requeued) {
     if (!text.empty()) text += ' ';
     text += std::to_string(index_of(trial)) + (from_scratch ? "!" : "");
   }
@@ -77,8 +81,8 @@ TEST_CASE("A longer stop takes up the trials that a shorter one has ended and th
   CHECK(plan({.finished = true}, 6) == "1");
   CHECK(plan({.errored = ErroredTrials::go_on, .finished = true}, 6) == "0 1");
   const Experiment experiment = an_experiment();
-  CHECK(plan_resume(experiment, {}, nullptr, false).notices.empty());
-  const auto unasked = plan_resume(experiment, {}, nullptr, true);
+  CHECK(plan_resume(experiment, {}, nullptr, false, NoMax()).notices.empty());
+  const auto unasked = plan_resume(experiment, {}, nullptr, true, NoMax());
   REQUIRE(unasked.notices.size() == 1);
   CHECK_THAT(unasked.notices[0], Contains("1 finished trial") && Contains("--finished"));
 }
@@ -113,7 +117,7 @@ TEST_CASE("A resume says which trials have no checkpoint to go on from", "[resum
   then(ResultReported{TrialId{4}, 1, result, {}});
   const auto notices = [&](const ResumeOptions& options) {
     const auto rule = make_max_iteration(6);
-    return plan_resume(experiment, options, rule.get(), false).notices;
+    return plan_resume(experiment, options, rule.get(), false, NoMax()).notices;
   };
   const std::string on = "1 failed trial goes on from its latest checkpoint";
   const std::string anew = "1 failed trial starts from the beginning";
@@ -141,7 +145,7 @@ TEST_CASE("A resume says how many finished trials the stop rule leaves no furthe
           "[resume]") {
   const Experiment experiment = an_experiment();
   const auto rule = make_max_iteration(5);
-  const auto plan = plan_resume(experiment, {.finished = true}, rule.get(), true);
+  const auto plan = plan_resume(experiment, {.finished = true}, rule.get(), true, NoMax());
   CHECK(plan.notices == std::vector<std::string>{
                             "0 finished trials go on under this stop rule; 2 are already where "
                             "this stop rule ends them"});
@@ -151,8 +155,29 @@ TEST_CASE("A rule about a metric is asked of a finished trial's last result", "[
   const Experiment experiment = an_experiment();
   const auto taken_up = [&](double bound) {
     const auto rule = make_metric_bound("loss", Comparison::less, bound);
-    return plan_resume(experiment, {.finished = true}, rule.get(), true).requeued.size();
+    return plan_resume(experiment, {.finished = true}, rule.get(), true, NoMax()).requeued.size();
   };
   CHECK(taken_up(0.6) == 0);  // 0.5 is below it: there they end
   CHECK(taken_up(0.4) == 1);
+}
+
+TEST_CASE("A trial that has come as far as its scheduler lets any is not taken up again",
+          "[resume]") {
+  struct Five : NoMax {
+    bool is_at_max(const Trial& trial) const override { return trial.iteration >= 5; }
+  };
+  const Experiment experiment = an_experiment();
+  const auto rule = make_max_iteration(10);
+  CHECK_THROWS_WITH(
+      plan_resume(experiment, {.trials = {TrialId{1}}}, rule.get(), true, Five()),
+      Contains(
+          "trial_00001 has finished and cannot go on: it has reached max_t of its scheduler") &&
+          Contains("at iteration 5"));
+  CHECK(
+      plan_resume(experiment, {.trials = {TrialId{3}}}, rule.get(), true, Five()).requeued.size() ==
+      1);
+  const auto all = plan_resume(experiment, {.finished = true}, rule.get(), true, Five());
+  CHECK(all.requeued.empty());
+  CHECK_THAT(all.notices.at(0), Contains("0 finished trials go on") &&
+                                    Contains("2 have reached max_t of the scheduler"));
 }

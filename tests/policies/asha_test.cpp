@@ -95,6 +95,18 @@ TEST_CASE("asha stops at max_t, unless it is told not to", "[asha][unit]") {
   CHECK(train(*asha, 2, 100, 0.6) == 1);
 }
 
+TEST_CASE("asha says of a stop whether the trial has lost or come to max_t", "[asha][unit]") {
+  const auto asha = make_scheduler("asha", halves);
+  for (int i = 1; i <= 2; ++i)
+    CHECK_FALSE(asha->on_result(trial_number(0), result_at(i, 0.5)).at_max);
+  const Decision loses = asha->on_result(trial_number(1), result_at(1, 0.9));
+  CHECK(loses.action == Action::stop);
+  CHECK_FALSE(loses.at_max);
+  const Decision ends = asha->on_result(trial_number(0), result_at(4, 0.5));
+  CHECK(ends.action == Action::stop);
+  CHECK(ends.at_max);
+}
+
 TEST_CASE("asha stops NaN once there is a number, and counts it for nothing", "[asha][nan]") {
   const auto asha = make_scheduler("asha", halves);
   CHECK(train(*asha, 0, 1, nan_loss) == 0);  // with nothing to compare with

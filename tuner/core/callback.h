@@ -90,6 +90,10 @@ class Callback {
   /// So many trials there will be now, if that is known: somebody has changed it.
   virtual void on_total(std::optional<std::uint64_t> trials) { (void)trials; }
 
+  /// What the run waits for to start one more trial, as a phrase; empty: for nothing, or only for a
+  /// running trial to end. Told when it changes.
+  virtual void on_waits(const std::string& what) { (void)what; }
+
   /// A warning or notice for the user, in one sentence.
   virtual void on_notice(const std::string& sentence) { (void)sentence; }
 

@@ -65,6 +65,10 @@ void write(std::string& out, const ProcessStarted& event) {
   append_member(out, "pid", event.pid);
   append_member(out, "start_ticks", event.start_ticks);
 }
+/// Or, in a run that ends its trials, nobody's.
+bool is_schedulers_stop(const ResultReported& event) {
+  return event.decision.action == Action::stop && !event.decision.by_rule && !event.result.done;
+}
 void write(std::string& out, const ResultReported& event) {
   const Result& result = event.result;
   put_trial(out, event.trial);
@@ -94,6 +98,10 @@ void write(std::string& out, const ResultReported& event) {
   if (event.decision.resources)
     append_member(out, "resources", text_of_resources(*event.decision.resources));
   append_member_if(out, "by_rule", event.decision.by_rule);
+  if (is_schedulers_stop(event)) {
+    append_key(out, "at_max");
+    out += event.decision.at_max ? "true" : "false";
+  }
   append_member_if(out, "save", event.decision.checkpoint);
   if (!event.decision.why.empty()) put_raw(out, "why", event.decision.why.text());
   put_raw(out, "metrics", result.metrics.text);
@@ -213,6 +221,10 @@ Decision read_decision(const JsonFields& fields) {
   }
   if (decision.action == Action::exploit) decision.exploit = read_exploit(fields);
   if (fields.has("why")) decision.why = Why::recorded(fields.raw_before_last("why", "metrics"));
+  // Records of before `at_max` tell it by what the schedulers then gave as their reason.
+  decision.at_max = fields.has("at_max")
+                        ? fields.flag("at_max")
+                        : decision.action == Action::stop && decision.why.is_only("max_t");
   if (fields.has("resources")) decision.resources = resources_from_text(fields.text("resources"));
   return decision;
 }

@@ -71,12 +71,14 @@ std::size_t Experiment::count(TrialState state) const {
     case TrialState::paused:
       return paused_.size();
     case TrialState::terminated:
-      return terminated_;
+      return count(TrialEnd::completed) + count(TrialEnd::pruned) + count(TrialEnd::stopped);
     case TrialState::error:
-      return errors_;
+      return count(TrialEnd::failed);
   }
   return 0;
 }
+
+std::size_t Experiment::count(TrialEnd end) const { return ended_[static_cast<std::size_t>(end)]; }
 
 StateCost Experiment::cost() const {
   StateCost sum = cost_;
@@ -129,10 +131,8 @@ void Experiment::take_its_place(const Trial& trial, std::uint64_t place) {
       running_.insert(trial.id);
       break;
     case TrialState::terminated:
-      ++terminated_;
-      break;
     case TrialState::error:
-      ++errors_;
+      ++ended_[static_cast<std::size_t>(*trial.end())];
       break;
   }
 }
@@ -293,6 +293,7 @@ void Experiment::note_end(Trial& trial, const ResultReported& event) const {
     trial.why = stop_reason_;
   } else {
     trial.ended_by = decision.by_rule ? EndedBy::rule : EndedBy::scheduler;
+    trial.at_max = decision.at_max && !decision.by_rule;
     // One that comes once more to where it was to end, has the reason that it had.
     if (trial.end_iteration != trial.iteration) trial.why = decision.why.words();
   }
@@ -375,7 +376,9 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
       trial.error = {};
       if (!trial.stopping) {
         trial.ended_by = event.by;
-        trial.why.clear();
+        // A copy that had nothing to train has no result of its own to show.
+        const bool is_donors = trial.donor && trial.iteration == trial.restored_iteration;
+        trial.why = is_donors ? event.reason : "";
       }
       set_state(trial, TrialState::terminated, time);
       break;
@@ -427,6 +430,7 @@ void Experiment::on(const ClockStepped& event, Seconds) {
 void Experiment::on(const TrialStopRequested& event, Seconds time) {
   Trial& trial = find(event.trial);
   trial.ended_by = event.by;
+  trial.at_max = false;
   trial.why = event.reason;
   if (trial.state == TrialState::running) {
     trial.stopping = true;
@@ -450,7 +454,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   if (!is_final(trial.state)) {
     contradiction(to_string(trial.id) + " is queued again, but is " + to_string(trial.state));
   }
-  --(trial.state == TrialState::terminated ? terminated_ : errors_);
+  --ended_[static_cast<std::size_t>(*trial.end())];
   trial.ended = 0;
   trial.failures = 0;
   trial.not_before = 0;
@@ -458,6 +462,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.stopped_by_rule = false;
   trial.end_iteration = 0;
   trial.ended_by = EndedBy::nobody;
+  trial.at_max = false;
   trial.why.clear();
   if (event.from_scratch) {
     // Clones that were made of it before are no copies of what it will be.

@@ -2,8 +2,10 @@
 // Knows no policy, process or file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -83,6 +85,7 @@ class Experiment {
   bool is_waited_for(TrialId donor) const;
 
   std::size_t count(TrialState state) const;
+  std::size_t count(TrialEnd end) const;
   std::uint64_t last_event() const { return last_event_; }
   std::uint64_t results() const { return results_; }
 
@@ -203,8 +206,7 @@ class Experiment {
   std::map<TrialId, ProcessStarted> processes_;
   /// Of each trial that somebody is to be restored from: the indices, one for each clone.
   std::map<TrialId, std::multiset<int>> donated_;
-  std::size_t terminated_ = 0;
-  std::size_t errors_ = 0;
+  std::array<std::size_t, std::size(trial_ends)> ended_{};  ///< how many trials, by TrialEnd
   std::size_t by_hand_ = 0;
   std::uint64_t last_event_ = 0;
   std::uint64_t results_ = 0;

@@ -238,6 +238,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "error", *trial.error);
   append_member_if(out, "not_before", trial.not_before);
   append_member_if(out, "ended_by", std::string(to_string(trial.ended_by)));
+  if (trial.ended_by == EndedBy::scheduler) append_member(out, "at_max", trial.at_max ? 1 : 0);
   append_member_if(out, "why", trial.why);
   if (trial.stopping) append_member(out, "stopping", 1);
   if (trial.stopped_by_rule) append_member(out, "stopped_by_rule", 1);
@@ -313,6 +314,10 @@ void Experiment::load_trial(std::string_view text) {
   if (!ended_by) broken("ended_by");
   trial.ended_by = *ended_by;
   trial.why = fields.text_if("why");
+  // Snapshots of before `at_max` have the words of what the schedulers then gave as their reason.
+  const bool was_at_max = trial.ended_by == EndedBy::scheduler && trial.why.starts_with("max t ") &&
+                          trial.why.find(',') == trial.why.npos;
+  trial.at_max = fields.small("at_max", was_at_max ? 1 : 0) != 0;
   trial.stopping = fields.small("stopping", 0) != 0;
   trial.stopped_by_rule = fields.small("stopped_by_rule", 0) != 0;
   trial.last_save_due = fields.small("last_save_due", 0) != 0;

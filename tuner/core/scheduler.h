@@ -41,6 +41,7 @@ struct Decision {
   Action action = Action::proceed;
   bool checkpoint = false;  ///< save at this iteration, whatever else is due
   bool by_rule = false;     ///< it is a stop rule that ends the trial; not the scheduler's to say
+  bool at_max = false;      ///< of a stop: no trial trains longer, so that this one has not lost
   std::optional<Exploit> exploit;  ///< set if and only if `action` says so
   /// From its next attempt on the trial takes these. Only with a pause, which it needs for that.
   std::optional<Resources> resources;
@@ -49,7 +50,7 @@ struct Decision {
   /// Without `why`: who gives the same answer for another reason gives the same answer.
   bool operator==(const Decision& other) const {
     return action == other.action && checkpoint == other.checkpoint && by_rule == other.by_rule &&
-           exploit == other.exploit && resources == other.resources;
+           at_max == other.at_max && exploit == other.exploit && resources == other.resources;
   }
 };
 
@@ -83,6 +84,9 @@ class Scheduler {
 
   /// The trial reached a final state: TERMINATED or ERROR (see `trial.state`), for whatever reason.
   virtual void on_trial_end(const Trial& trial) { (void)trial; }
+
+  /// Whether it lets no trial train longer than this one has.
+  virtual bool is_at_max(const Trial& trial) const { return trial.at_max; }
 
   /// What is to be done to trials that have not reported just now, one at a time; asked again until
   /// there is nothing. A stop comes back as `on_trial_end` (of a running trial: when its attempt

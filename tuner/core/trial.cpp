@@ -59,6 +59,20 @@ constexpr std::pair<EndedBy, const char*> ended_by_names[] = {
 
 }  // namespace
 
+const char* to_string(TrialEnd end) {
+  switch (end) {
+    case TrialEnd::completed:
+      return "completed";
+    case TrialEnd::pruned:
+      return "pruned";
+    case TrialEnd::stopped:
+      return "stopped";
+    case TrialEnd::failed:
+      return "failed";
+  }
+  return "?";
+}
+
 const char* to_string(EndedBy by) {
   for (const auto& [known, name] : ended_by_names) {
     if (known == by) return name;
@@ -101,6 +115,13 @@ double RecentValues::average_of_last(std::size_t n) const {
   }
   return numbers > 0 ? total / static_cast<double>(numbers)
                      : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::optional<TrialEnd> Trial::end() const {
+  if (state == TrialState::error) return TrialEnd::failed;
+  if (state != TrialState::terminated) return std::nullopt;
+  if (ended_by == EndedBy::user || ended_by == EndedBy::run) return TrialEnd::stopped;
+  return ended_by == EndedBy::scheduler && !at_max ? TrialEnd::pruned : TrialEnd::completed;
 }
 
 const MetricSummary* Trial::summary(std::string_view metric) const {

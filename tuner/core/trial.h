@@ -57,6 +57,18 @@ enum class EndedBy : std::uint8_t {
 const char* to_string(EndedBy by);  ///< "done", ...; "" for nobody
 std::optional<EndedBy> parse_ended_by(std::string_view text);
 
+/// How a trial has ended, for whoever counts: each that has is one of these.
+enum class TrialEnd : std::uint8_t {
+  completed,  ///< it trained as far as it was to: it was done, or its stop rule or scheduler lets
+              ///< no trial train longer
+  pruned,     ///< before that, by its scheduler
+  stopped,    ///< before that, by the user or by the end of the run
+  failed,     ///< ERROR
+};
+inline constexpr TrialEnd trial_ends[] = {TrialEnd::completed, TrialEnd::pruned, TrialEnd::stopped,
+                                          TrialEnd::failed};
+const char* to_string(TrialEnd end);  ///< "completed", ...
+
 /// A text that somebody else keeps, as small as a pointer.
 class KeptText {
  public:
@@ -133,8 +145,10 @@ struct Trial {
   TrialId id{};
   TrialState state = TrialState::pending;
   EndedBy ended_by = EndedBy::nobody;  ///< or is being ended
-  CompactText config{"{}"};            ///< JSON text in one line
-  std::string tag;                     ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+  /// If that is the scheduler: it lets no trial train longer, so this one has not lost.
+  bool at_max = false;
+  CompactText config{"{}"};  ///< JSON text in one line
+  std::string tag;           ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
 
   int attempt = 0;          ///< number of the current or last launch, from 1
   int failures = 0;         ///< failed attempts
@@ -212,6 +226,10 @@ struct Trial {
   bool repeats(const Result& result) const {
     return result.training_iteration <= counted_iteration;
   }
+
+  /// Nothing if it has not ended. One of which an older program has not recorded who ended it is
+  /// completed if it is TERMINATED.
+  std::optional<TrialEnd> end() const;
 
   const MetricSummary* summary(std::string_view metric) const;
   /// Of the last result: a metric, or one of the fields that Result::find knows, by its name; but

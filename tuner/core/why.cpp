@@ -71,6 +71,12 @@ std::string Why::words() const {
   return words;
 }
 
+bool Why::is_only(std::string_view name) const {
+  simdjson::dom::object fields;
+  if (empty() || parse_record(text_).get(fields) != simdjson::SUCCESS) return false;
+  return fields.size() == 1 && fields.begin().key() == name;
+}
+
 Why& Why::add_integer(std::string_view name, std::int64_t value) {
   begin(name);
   append_integer(text_, value);

@@ -29,6 +29,9 @@ class Why {
   /// For people: "rung 16, score 0.61, cutoff 0.72".
   std::string words() const;
 
+  /// It has this member, and no other.
+  bool is_only(std::string_view name) const;
+
   /// What `text` was once.
   static Why recorded(std::string text) {
     Why why;

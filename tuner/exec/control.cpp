@@ -59,6 +59,7 @@ std::string format(const ControlAnswer& answer) {
     Json& trials = json["trials"] = Json::array();
     for (const TrialId trial : answer.trials) trials.push_back(to_string(trial));
   }
+  if (!answer.notices.empty()) json["notices"] = answer.notices;
   return one_line(json);
 }
 
@@ -83,9 +84,6 @@ ControlRequest parse_control_request(std::string_view line) {
   if (request.kind == Kind::unpause && !request.trial) {
     throw std::invalid_argument(R"(expected "trial": it is one trial that goes on)");
   }
-  if (request.kind == Kind::waits && !request.trial) {
-    throw std::invalid_argument(R"(expected "trial": one is asked about)");
-  }
   if (const char* const name = object_of(request.kind)) {
     request.fields = json.value(name, Json());
     if (!request.fields.is_object() || request.trial) {
@@ -107,6 +105,11 @@ ControlAnswer parse_control_answer(std::string_view line) {
   }
   if (const auto trials = json.find("trials"); trials != json.end() && trials->is_array()) {
     for (const auto& trial : *trials) answer.trials.push_back(to_trial(trial));
+  }
+  if (const auto notices = json.find("notices"); notices != json.end() && notices->is_array()) {
+    for (const auto& notice : *notices) {
+      if (notice.is_string()) answer.notices.push_back(notice.get<std::string>());
+    }
   }
   return answer;
 }

@@ -24,7 +24,7 @@ struct ControlRequest {
     checkpoint,  ///< save at the next result
     set,         ///< change fields of the spec
     add,         ///< a trial with a config that is given
-    waits,       ///< changes nothing: what a trial's driver waits for
+    waits,       ///< changes nothing: what the driver waits for, in all or of one trial
   };
   Kind kind = Kind::stop;
   std::optional<TrialId> trial;  ///< this one only
@@ -34,8 +34,9 @@ struct ControlRequest {
 
 struct ControlAnswer {
   bool accepted = false;
-  std::string sentence;         ///< what follows, or why it is refused
-  std::vector<TrialId> trials;  ///< whom it concerns
+  std::string sentence;                   ///< what follows, or why it is refused
+  std::vector<TrialId> trials;            ///< whom it concerns
+  std::vector<std::string> notices = {};  ///< of `waits`: sentences about steps that hang
 };
 
 /// Who has asked; never used twice in one driver.

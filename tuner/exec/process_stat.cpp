@@ -55,6 +55,11 @@ Number to_number(std::string_view text) {
   return number;
 }
 
+double ticks_per_s() {
+  static const auto ticks = static_cast<double>(std::max(::sysconf(_SC_CLK_TCK), 1L));
+  return ticks;
+}
+
 std::optional<ProcessStat> parse_stat(const std::string& text) {
   // The name in field 2 may hold spaces and parentheses, so fields are counted from its end.
   const auto end_of_name = text.rfind(')');
@@ -67,7 +72,11 @@ std::optional<ProcessStat> parse_stat(const std::string& text) {
   stat.group = to_number<pid_t>(take_field(rest));
   for (int field = 6; field < 9; ++field) take_field(rest);
   stat.is_exiting = (to_number<unsigned long>(take_field(rest)) & exiting_flag) != 0;
-  for (int field = 10; field < 22; ++field) take_field(rest);
+  for (int field = 10; field < 14; ++field) take_field(rest);
+  const auto user_ticks = to_number<std::uint64_t>(take_field(rest));
+  const auto system_ticks = to_number<std::uint64_t>(take_field(rest));
+  stat.cpu_s = static_cast<double>(user_ticks + system_ticks) / ticks_per_s();
+  for (int field = 16; field < 22; ++field) take_field(rest);
   stat.start_ticks = to_number<std::uint64_t>(take_field(rest));
   for (int field = 23; field < 34; ++field) take_field(rest);
   stat.handled = to_number<std::uint64_t>(take_field(rest));

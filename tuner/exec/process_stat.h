@@ -18,6 +18,8 @@ struct ProcessStat {
   bool is_exiting = false;        ///< it runs no program any more: no memory, no environment
   std::uint64_t start_ticks = 0;  ///< clock ticks since boot: a pid is used again, this is not
 
+  double cpu_s = 0;  ///< processor time of all its threads
+
   std::uint64_t handled = 0;  ///< bit n - 1: it has a handler for signal n
 
   bool handles(int signal) const { return (handled >> (signal - 1) & 1) != 0; }

@@ -249,8 +249,8 @@ void refuse_misspelt(const Said& said, std::span<const std::string> known) {
 }
 
 SaidDecision decision_in(const Said& said) {
-  static const std::vector<std::string> known = {"action", "donor", "config",  "checkpoint",
-                                                 "stop",   "error", "question"};
+  static const std::vector<std::string> known = {"action", "donor",  "config", "checkpoint",
+                                                 "stop",   "at_max", "error",  "question"};
   refuse_misspelt(said, known);
   SaidDecision decision;
   if (const Json* const action = field(said.fields, "action")) {
@@ -262,6 +262,10 @@ SaidDecision decision_in(const Said& said) {
     decision.action = *parsed;
   }
   decision.checkpoint = flag_in(said, "checkpoint");
+  decision.at_max = flag_in(said, "at_max");
+  if (decision.at_max && decision.action != Action::stop) {
+    refuse("say \"at_max\" with the action stop only", said);
+  }
   if (decision.action == Action::exploit) {
     const auto donor = trial_in(field(said.fields, "donor"));
     const Json* const config = field(said.fields, "config");

@@ -84,6 +84,7 @@ SaidSuggestion suggestion_in(const Said& said);
 struct SaidDecision {
   Action action = Action::proceed;
   bool checkpoint = false;
+  bool at_max = false;
   TrialId donor{};  ///< of an exploit
   Json config;      ///< the same: what it gives of one
   std::vector<Order> stops;

@@ -184,7 +184,7 @@ class ProgramScheduler : public Scheduler {
     question["metrics"] = metrics_of(result);
     if (trial.repeats(result)) question["again"] = true;
     SaidDecision said = host_.ask(question, decision_in);
-    Decision decision{.action = said.action, .checkpoint = said.checkpoint};
+    Decision decision{.action = said.action, .checkpoint = said.checkpoint, .at_max = said.at_max};
     if (said.action == Action::exploit) {
       decision.exploit = host_.accept([&] { return judge_exploit(trial.id, said); });
     }

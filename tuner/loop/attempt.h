@@ -9,6 +9,7 @@
 #include "tuner/core/event.h"
 #include "tuner/core/failure_rules.h"
 #include "tuner/loop/conversation.h"
+#include "tuner/loop/hangs.h"
 #include "tuner/loop/saver.h"
 
 namespace tune {
@@ -54,6 +55,8 @@ struct Attempt {
   std::optional<CheckpointFound> found;
   std::deque<Save> results;            ///< the last ones, as checkpoints of them would have them
   bool has_checkpoint_of_own = false;  ///< it has saved in this attempt
+  RecentTimes steps;                   ///< how long they took, but for its first
+  std::optional<Hang> hang;            ///< of the step under way, if it takes far too long
 };
 
 }  // namespace tune

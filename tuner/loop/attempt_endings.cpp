@@ -115,9 +115,23 @@ void Attempts::look_into_failure(Attempt& attempt) {
       [this, id = attempt.trial, log](Insight insight) {
         Attempt& failed = *find(id);
         --failed.pending_work;
-        add(*failed.ending, std::move(insight), log);
+        if (insight.is_disk_full) {
+          blame_disk(failed);
+        } else {
+          add(*failed.ending, std::move(insight), log);
+        }
         try_to_close(failed);
       });
+}
+
+/// What a program prints is lost then, too: nobody knows how it has fared.
+void Attempts::blame_disk(Attempt& attempt) {
+  Ending& ending = *attempt.ending;
+  ending.outcome = Outcome::interrupted;
+  ending.reason = "the disk is full; on its way " + ending.reason;
+  ending.looked_into = true;
+  ending.blame = Blame::machine;
+  breaker_.on_launch_failed(attempt.trial, "the disk is full", ledger_.steady());
 }
 
 void Attempts::close(Attempt& attempt) {

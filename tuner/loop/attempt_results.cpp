@@ -36,6 +36,7 @@ void Attempts::look_at_deadlines() {
   look_at_held();
   look_at_logs();
   look_at_kept();
+  look_for_hangs();
 }
 
 void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
@@ -104,6 +105,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Replaced&) {
 }
 
 void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
+  note_step(attempt);
   Reported& reported = stepped.reported;
   if (!reported.metrics) {
     if (!reported.done) {
@@ -160,7 +162,13 @@ void Attempts::on_returned(Attempt& attempt, bool can_save) {
                       ", since its function had returned: put \"done\": true into the metrics of "
                       "its last report");
   }
-  end(attempt, Outcome::completed, std::string(said_done));
+  const auto& of = trial(attempt.trial);
+  const bool is_donors = !attempt.has_result && attempt.source.checkpoint.index != 0 &&
+                         attempt.source.checkpoint.trial != attempt.trial;
+  end(attempt, Outcome::completed,
+      is_donors ? "nothing was left to train after iteration " + std::to_string(of.iteration) +
+                      " of " + to_string(attempt.source.checkpoint.trial) + ", whose copy it is"
+                : std::string(said_done));
 }
 
 /// A metric whose name is the driver's is kept, and nothing goes by it: said once.

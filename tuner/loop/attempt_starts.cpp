@@ -45,6 +45,7 @@ Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
       next_(parts.next),
       winding_(parts.winding),
       memory_(parts.memory),
+      look_(parts.look),
       constraints_(constraints_of(spec_)),
       judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
       resources_(totals),
@@ -61,6 +62,15 @@ Attempts::Place Attempts::find_place() {
   if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) return {};
   if (!idle_.empty()) return {idle_.back(), std::nullopt};
   return {nullptr, resources_.acquire(spec_.resources_per_trial)};
+}
+
+std::string Attempts::place_awaited() const {
+  const auto limit = spec_.max_concurrent_trials;
+  if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) {
+    return "a running trial to end (max_concurrent_trials is " + std::to_string(*limit) + ")";
+  }
+  return attempts_.empty() ? "resources of processes that have not ended yet"
+                           : "resources that running trials have";
 }
 
 void Attempts::give_back(const Place& place) {

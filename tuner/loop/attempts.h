@@ -18,6 +18,7 @@
 #include "tuner/loop/callback_list.h"
 #include "tuner/loop/config_effect.h"
 #include "tuner/loop/conversations.h"
+#include "tuner/loop/hangs.h"
 #include "tuner/loop/kept_processes.h"
 #include "tuner/loop/launch.h"
 #include "tuner/loop/ledger.h"
@@ -45,6 +46,7 @@ class Attempts {
     NextTrial& next;  ///< is told which trials wait for a retry
     const Winding& winding;
     const MemoryMeter& memory;
+    const ProcessLook& look;
   };
 
   Attempts(Parts parts, Executor& executor, const Resources& totals);
@@ -58,6 +60,8 @@ class Attempts {
   };
   Place find_place();
   void give_back(const Place& place);
+  /// What has to end before there is one, as a phrase.
+  std::string place_awaited() const;
   /// False: the trial takes something else than the place has, and there is none of that now.
   bool start(TrialId trial, Place place);
 
@@ -86,7 +90,12 @@ class Attempts {
   void end_all(Conversation::Urge urge);
   /// Processes that wait for a trial leave.
   void dismiss_idle();
-  void forgive(Seconds seconds) { conversations_.forgive(seconds); }
+  void forgive(Seconds seconds) {
+    conversations_.forgive(seconds);
+    forgiven_at_ = ledger_.steady();
+  }
+  /// Sentences about steps under way that take far longer than others did.
+  std::vector<std::string> hangs() const;
   /// Nothing more is recorded: see Conversations.
   void abandon() { conversations_.abandon(spec_.stop_grace_s); }
 
@@ -94,7 +103,7 @@ class Attempts {
   std::string take_failure() { return std::exchange(failure_, {}); }
   bool any_lives() const { return conversations_.any_lives(); }
   Seconds deadline() const {
-    return std::min({conversations_.deadline(), held_until(), logs_due(), kept_due()});
+    return std::min({conversations_.deadline(), held_until(), logs_due(), kept_due(), hangs_due()});
   }
   std::map<TrialId, Attempt>& all() { return attempts_; }
   const std::map<TrialId, Attempt>& all() const { return attempts_; }
@@ -145,6 +154,7 @@ class Attempts {
   void end(Attempt& attempt, Ending ending);
   void try_to_close(Attempt& attempt);
   void look_into_failure(Attempt& attempt);
+  void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
   void look_for_lost_work(TrialId trial, Outcome outcome);
   void look_for_stall(TrialId trial, Outcome outcome);
@@ -166,6 +176,15 @@ class Attempts {
   void look_at_kept();
   Seconds kept_due() const;
 
+  // attempt_hangs.cpp
+  void note_step(Attempt& attempt);
+  std::optional<Seconds> usual_step_s(const Attempt& attempt) const;
+  Seconds due_of(const Attempt& attempt) const;
+  void look_for_hangs();
+  void take_in(Attempt& attempt, const ProcessesSeen& seen);
+  std::string sentence_of(const Attempt& attempt) const;  ///< of its hang
+  Seconds hangs_due() const;
+
   Attempt* find(TrialId trial);
   void tell(const char* hook_name, std::function<void(Callback&)> hook);
   const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
@@ -182,6 +201,7 @@ class Attempts {
   NextTrial& next_;
   const Winding& winding_;
   const MemoryMeter& memory_;
+  const ProcessLook& look_;
 
   const std::vector<Constraint> constraints_;
   const FailureJudge judge_;
@@ -192,6 +212,11 @@ class Attempts {
   KeptProcesses kept_;
   Seconds kept_looked_at_ = 0;  ///< steady
   bool is_measuring_ = false;
+  RecentTimes first_steps_;         ///< of all trials: each attempt's first
+  RecentTimes steps_;               ///< the others
+  Seconds hangs_looked_for_ = 0;    ///< steady; when that is due next
+  Seconds forgiven_at_ = 0;         ///< steady; before it nobody's silence counts
+  int lookers_ = 0;                 ///< jobs that look at processes
   std::deque<TrialId> held_;        ///< see Attempt::held_until, in its order
   Result told_result_;              ///< the copy that callbacks may write to
   std::string failure_;             ///< see take_failure

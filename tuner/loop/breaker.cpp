@@ -39,7 +39,7 @@ void Breaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds
   last_reason_ = reason;
   if (is_open_ && probe_ != trial) return;  // launched before, and no news
   if (!is_open_ && streak_.empty()) streak_began_at_ = now;
-  open("the machine cannot start a process (" + first_line(reason) + ")", now);
+  open("the machine cannot run a trial (" + first_line(reason) + ")", now);
 }
 
 void Breaker::on_failure(TrialId trial, const std::string& reason, Blame blame, Seconds began_at,
@@ -97,6 +97,14 @@ void Breaker::on_result(Seconds began_at) {
 
 void Breaker::on_end(TrialId trial) {
   if (probe_ == trial) probe_.reset();
+}
+
+std::string Breaker::waits_for(Seconds now) const {
+  if (!is_open_ || given_up_) return "";
+  const std::string why = " (" + first_line(last_reason_) + ")";
+  if (probe_) return to_string(*probe_) + ", which is tried alone after failures" + why;
+  return "the end of a pause after failures, in " +
+         std::to_string(static_cast<long>(std::ceil(std::max(until_ - now, 0.0)))) + " s" + why;
 }
 
 Seconds Breaker::deadline() const {

@@ -61,6 +61,9 @@ class Breaker {
   /// A trial ended otherwise: it shows nothing.
   void on_end(TrialId trial);
 
+  /// What it waits for before it allows the next launch, as a phrase; empty: for nothing.
+  std::string waits_for(Seconds now) const;
+
   /// When it may think otherwise without being told anything.
   Seconds deadline() const;
 

@@ -7,7 +7,7 @@ namespace tune {
 
 namespace {
 
-ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}}; }
+ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}, {}}; }
 
 std::string trials(std::size_t count) { return count_of(count, "running trial"); }
 
@@ -28,7 +28,8 @@ ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
 ControlAnswer ByHand::obey(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
   if (request.kind == Kind::pause && !request.trial) return pause();
-  if (request.kind == Kind::waits) return waits(*request.trial);
+  if (request.kind == Kind::waits && request.trial) return waits(*request.trial);
+  if (request.kind == Kind::waits) return {true, run_.waits_for(), {}, run_.hangs()};
   const Winding& winding = run_.winding();
   if (winding.kind == Winding::Kind::interrupted) {
     return refused("the driver is leaving already (" + winding.reason +

@@ -33,6 +33,10 @@ class Steering {
   /// Changes fields of the spec; answers what that comes to, in a sentence. Error (user): nothing
   /// has changed.
   virtual std::string change(const Json& fields) = 0;
+  /// See Loop::waits_for.
+  virtual std::string waits_for() const = 0;
+  /// Sentences about steps that take far too long.
+  virtual std::vector<std::string> hangs() const = 0;
   virtual const Winding& winding() const = 0;
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;

@@ -439,6 +439,17 @@ std::vector<std::int64_t> Conversation::process_groups() const {
   return groups;
 }
 
+std::vector<Conversation::Late> Conversation::all_late() const {
+  std::vector<Late> late;
+  for (const Member& each : members_) {
+    if (each.has_answered || !each.runs) continue;
+    late.push_back({each.rank ? name_of(each.rank->rank) : "its process",
+                    each.pid,
+                    {each.stdout_log, each.stderr_log}});
+  }
+  return late;
+}
+
 std::string Conversation::late() const {
   constexpr std::size_t most_named = 4;
   std::vector<int> ranks;

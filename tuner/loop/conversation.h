@@ -172,6 +172,13 @@ class Conversation {
   Started first() const;
   /// Of all that run.
   std::vector<std::int64_t> process_groups() const;
+  /// One that has not answered what all were asked.
+  struct Late {
+    std::string name;                         ///< "rank 2", or "its process" of one
+    std::int64_t group = 0;                   ///< process group
+    std::vector<std::filesystem::path> logs;  ///< what it prints
+  };
+  std::vector<Late> all_late() const;
   /// Who of several has not answered what all were asked; empty if nobody or all of one.
   std::string late() const;
 

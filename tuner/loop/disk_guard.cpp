@@ -32,6 +32,12 @@ bool DiskGuard::allows_launch() {
   return !asking_ && !is_low_;
 }
 
+std::string DiskGuard::waits_for() const {
+  if (!is_low_) return "";
+  return "disk space (" + show_byte_size(free_bytes_) + " of " + show_byte_size(min_free_bytes_) +
+         ")";
+}
+
 Seconds DiskGuard::deadline() const {
   const bool waits = is_low_ && !asking_;
   return waits ? asked_at_ + known_for_s : std::numeric_limits<Seconds>::infinity();
@@ -58,6 +64,7 @@ void DiskGuard::ask() {
 
 void DiskGuard::take_in(std::uint64_t free_bytes) {
   const bool was_low = is_low_;
+  free_bytes_ = free_bytes;
   is_low_ = free_bytes < min_free_bytes_;
   const std::string place = show_byte_size(free_bytes) + " free in " + directory_.native();
   if (is_low_ && (!was_low || asked_at_ >= said_at_ + said_again_after_s)) {

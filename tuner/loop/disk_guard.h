@@ -24,6 +24,9 @@ class DiskGuard {
   /// the pool, and the answer is no until that is back, which wakes the loop.
   bool allows_launch();
 
+  /// "disk space (5 MB of 256 MB)"; empty if there is enough.
+  std::string waits_for() const;
+
   /// Steady time at which `allows_launch` wants to be called again although nothing has happened.
   Seconds deadline() const;
 
@@ -40,8 +43,9 @@ class DiskGuard {
   bool asking_ = false;
   bool is_low_ = false;
   bool was_asked_ = false;
-  Seconds asked_at_ = 0;  ///< steady
-  Seconds said_at_ = 0;   ///< steady; the last notice that space is low
+  std::uint64_t free_bytes_ = 0;  ///< when it was last asked
+  Seconds asked_at_ = 0;          ///< steady
+  Seconds said_at_ = 0;           ///< steady; the last notice that space is low
 };
 
 }  // namespace tune

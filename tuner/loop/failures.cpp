@@ -77,11 +77,23 @@ bool is_ended_from_outside(const Conversation::Gone& gone) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
+namespace {
+
+/// What is left there may be less than any file takes.
+bool is_full(const std::filesystem::path& directory) {
+  constexpr std::uintmax_t block_bytes = 4096;
+  std::error_code unknown;
+  const auto space = std::filesystem::space(directory, unknown);
+  return !unknown && space.available < block_bytes;
+}
+
+}  // namespace
+
 Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
                   FailureFacts facts) {
   const std::string tail = log_tail(log, begin);
   facts.said = tail + "\n" + facts.said;
-  return {error_line(tail), judge.objection(facts), judge.blame(facts)};
+  return {error_line(tail), judge.objection(facts), judge.blame(facts), is_full(log.parent_path())};
 }
 
 void add(Ending& ending, Insight insight, const std::filesystem::path& log) {

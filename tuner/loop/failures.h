@@ -34,6 +34,9 @@ struct Insight {
   ErrorLine said;
   std::optional<std::string> no_retry;  ///< see Ending
   Blame blame = Blame::unknown;
+  /// On the disk where its log is nothing more can be written: it may have failed of that, and
+  /// what it said last may be lacking.
+  bool is_disk_full = false;
 };
 /// Reads the log: for an I/O thread.
 Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,

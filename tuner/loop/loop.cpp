@@ -44,7 +44,8 @@ Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Poli
                  .breaker = breaker_,
                  .next = next_,
                  .winding = winding_,
-                 .memory = options_.memory},
+                 .memory = options_.memory,
+                 .look = options_.look},
                 executor, options_.resources),
       by_hand_(*this) {}
 
@@ -140,6 +141,7 @@ void Loop::turn() {
   }
   check_stop_all();
   fill();
+  tell_what_is_awaited();
   act();
   callbacks_.call("on_step_end",
                   [this](Callback& callback) { callback.on_step_end(ledger_.experiment()); });
@@ -201,16 +203,50 @@ void Loop::fill() {
 
 /// Starts one more trial; false if there is none, or nothing to run it on.
 bool Loop::start_next() {
+  obstacle_ = Obstacle::failures;
   if (!breaker_.allows_launch(ledger_.steady())) return false;
+  obstacle_ = Obstacle::place;
   Attempts::Place place = attempts_.find_place();
   if (!place) return false;
   const auto trial = next_.choose(!attempts_.all().empty());
+  obstacle_ = trial ? Obstacle::disk : Obstacle::choice;
   const bool has_space = options_.disk == nullptr || !trial || options_.disk->allows_launch();
   if (!trial || !has_space) {
     attempts_.give_back(place);
     return false;
   }
+  obstacle_ = Obstacle::place;
   return attempts_.start(*trial, std::move(place));
+}
+
+std::string Loop::waits_for() const {
+  if (winding_) {
+    return attempts_.all().empty() ? "" : "what runs to be saved (" + winding_.reason + ")";
+  }
+  switch (obstacle_) {
+    case Obstacle::failures:
+      return breaker_.waits_for(ledger_.steady());
+    case Obstacle::place:
+      return attempts_.place_awaited();
+    case Obstacle::choice:
+      return next_.waits_for();
+    case Obstacle::disk:
+      return options_.disk != nullptr ? options_.disk->waits_for() : "";
+  }
+  return "";
+}
+
+/// That all places are taken by trials that run is as it should be.
+void Loop::tell_what_is_awaited() {
+  constexpr Seconds period_s = 1;  // it may take a look at all trials that wait
+  const auto [obstacle, told_at] = told_waits_of_;
+  if (obstacle == obstacle_ && ledger_.steady() < told_at + period_s) return;
+  told_waits_of_ = {obstacle_, ledger_.steady()};
+  const bool is_usual = obstacle_ == Obstacle::place && !attempts_.all().empty();
+  const std::string what = is_usual && !winding_ ? "" : waits_for();
+  if (what == told_waits_) return;
+  told_waits_ = what;
+  callbacks_.call("on_waits", [&](Callback& callback) { callback.on_waits(what); });
 }
 
 /// What the scheduler wants of trials that have not reported just now.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/exec/executor.h"
@@ -26,6 +27,7 @@ struct LoopOptions {
   std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
   DiskGuard* disk = nullptr;       ///< outlives the loop; null: launches wait for no disk
   MemoryMeter memory = {};         ///< for processes that wait; without it few do
+  ProcessLook look = {};           ///< at processes that say nothing; without it none are noticed
   Seconds tick_s = never_s;        ///< a turn at least so often, for callbacks that show the time
   /// A spec with some of its top-level fields changed, as may be done while a driver runs. Throws
   /// Error (user). Empty: it never changes.
@@ -64,6 +66,7 @@ class Loop final : private Steering {
   void on(Wakeup& wakeup) { attempts_.on(wakeup); }
   void answer(ControlId id, ControlAnswer answer);
   void look_at_failures();
+  void tell_what_is_awaited();
   void check_stop_all();
   void tell_total();
   void wind_down(Winding winding, Seconds grace_s);
@@ -81,6 +84,10 @@ class Loop final : private Steering {
   void release(TrialId trial) override;
   TrialId add(const Json& config) override;
   std::string change(const Json& fields) override;
+  /// What keeps it from starting one more trial, as a phrase; empty: nothing does, or there is
+  /// none.
+  std::string waits_for() const override;
+  std::vector<std::string> hangs() const override { return attempts_.hangs(); }
   const Winding& winding() const override { return winding_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
   const Experiment& experiment() const override { return ledger_.experiment(); }
@@ -108,6 +115,10 @@ class Loop final : private Steering {
   std::vector<Wakeup> wakeups_;
   Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
   Seconds woke_at_ = 0;                   ///< steady; when the last wait returned
+  /// What the last try to start a trial has ended at.
+  enum class Obstacle { failures, place, choice, disk } obstacle_ = Obstacle::choice;
+  std::string told_waits_;                        ///< to callbacks
+  std::pair<Obstacle, Seconds> told_waits_of_{};  ///< then; steady
 };
 
 }  // namespace tune

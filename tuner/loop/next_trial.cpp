@@ -1,7 +1,9 @@
 #include "tuner/loop/next_trial.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -40,6 +42,7 @@ std::optional<TrialId> NextTrial::choose(bool anything_runs) {
     const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
     ask_searcher(id, true);
     auto answer = policies_.searcher.answer(id);
+    searcher_thinks_ = !answer;
     if (!answer) return std::nullopt;
     auto* const suggestion = std::get_if<Suggestion>(&*answer);
     if (suggestion == nullptr) {
@@ -110,6 +113,35 @@ std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) 
   return std::nullopt;
 }
 
+std::vector<TrialId> NextTrial::held() const {
+  std::vector<TrialId> held;
+  for (const auto& [place, id] : ledger_.experiment().paused()) {
+    if (trial(id).held) held.push_back(id);
+  }
+  return held;
+}
+
+std::string NextTrial::waits_for() const {
+  if (retry_at_ != never_s) {
+    const Seconds left_s = std::max(retry_at_ - ledger_.now(), 0.0);
+    return "the next try of a trial that has failed, in " +
+           std::to_string(static_cast<long>(std::ceil(left_s))) + " s";
+  }
+  if (!only_.empty()) return "";
+  if (searcher_thinks_) return "the searcher, which is thinking about the next config";
+  if (searcher_waits_) return "the searcher, which waits for results";
+  const Experiment& experiment = ledger_.experiment();
+  const auto held = this->held();
+  const std::size_t waiting =
+      experiment.pending().size() + experiment.paused().size() - held.size();
+  if (waiting > 0) {
+    return "the scheduler, which lets " + count_of(waiting, "trial wait", "trials wait");
+  }
+  if (held.empty()) return "";
+  return count_of(held.size(), "trial that was", "trials that were") +
+         " paused by hand (tune unpause)";
+}
+
 std::vector<std::string> NextTrial::what_waits() const {
   std::vector<std::string> sentences;
   if (!only_.empty()) return sentences;  // the others were not to run
@@ -119,12 +151,10 @@ std::vector<std::string> NextTrial::what_waits() const {
   }
   const Experiment& experiment = ledger_.experiment();
   std::string held;
-  std::size_t waiting = experiment.pending().size();
-  for (const auto& [place, id] : experiment.paused()) {
-    const bool is_held = trial(id).held.has_value();
-    if (is_held) held += " --trial " + std::to_string(index_of(id));
-    waiting += is_held ? 0 : 1;
-  }
+  const auto all_held = this->held();
+  for (const TrialId id : all_held) held += " --trial " + std::to_string(index_of(id));
+  const std::size_t waiting =
+      experiment.pending().size() + experiment.paused().size() - all_held.size();
   if (!held.empty()) {
     sentences.push_back(
         "nothing is left to run but what was paused by hand; to go on with it: "

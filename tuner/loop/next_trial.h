@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tuner/loop/ledger.h"
 
@@ -38,10 +39,14 @@ class NextTrial {
   /// Unix time at which a trial that waits may run.
   Seconds retry_at() const { return retry_at_; }
   bool runs_named_trials() const { return !only_.empty(); }
+  /// What the last `choose`, which has chosen none, waits for, as a phrase; empty: for nothing.
+  std::string waits_for() const;
   /// At the end of a run that nobody has stopped: sentences about what waits in vain.
   std::vector<std::string> what_waits() const;
 
  private:
+  /// Of the trials that wait, the held ones.
+  std::vector<TrialId> held() const;
   const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
   std::optional<TrialId> ask_scheduler(Seconds now, bool more) const;
   std::optional<TrialId> choose_named(Seconds now, bool anything_runs);
@@ -54,7 +59,8 @@ class NextTrial {
   const std::set<TrialId> only_;
   const std::function<void()> on_added_;
   bool nothing_left_ = false;
-  bool searcher_waits_ = false;  ///< it had nothing when it was last asked
+  bool searcher_waits_ = false;   ///< it had nothing when it was last asked
+  bool searcher_thinks_ = false;  ///< it had not answered yet
   /// Unix times before which trials that have failed must not run; some may have been started or
   /// stopped since.
   std::set<std::pair<Seconds, TrialId>> delayed_;

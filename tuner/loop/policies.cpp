@@ -65,7 +65,8 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
   }
   if (again && trial.end_iteration != 0 && trial.ended_by == EndedBy::scheduler) {
     const bool is_there = result.training_iteration >= trial.end_iteration;
-    return {.action = is_there ? Action::stop : Action::proceed};
+    return {.action = is_there ? Action::stop : Action::proceed,
+            .at_max = is_there && trial.at_max};
   }
   Decision decision = scheduler->on_result(trial, result);
   if (decision.action != Action::stop && !again) searcher.on_result(trial, result);

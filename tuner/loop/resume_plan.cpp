@@ -28,7 +28,11 @@ bool would_stop(Stopper* stopper, const Trial& trial) {
 bool has_checkpoint(const Trial& trial) { return !trial.checkpoints.empty() || trial.donor; }
 
 /// Why `trial`, which has finished, cannot go on; empty if it can.
-std::string obstacle(const Trial& trial, Stopper* rules) {
+std::string obstacle(const Trial& trial, Stopper* rules, const Scheduler& scheduler) {
+  if (scheduler.is_at_max(trial)) {
+    return "it has reached max_t of its scheduler, at iteration " +
+           std::to_string(trial.iteration) + ", which lets no trial train longer";
+  }
   if (would_stop(rules, trial)) {
     return "its stop rule ends it at iteration " + std::to_string(trial.iteration) +
            ": give a longer one with --stop";
@@ -38,10 +42,10 @@ std::string obstacle(const Trial& trial, Stopper* rules) {
 }
 
 TrialRequeued requeue_named(const Experiment& experiment, TrialId id, const ResumeOptions& options,
-                            Stopper* rules) {
+                            Stopper* rules, const Scheduler& scheduler) {
   const Trial& trial = experiment.trial(id);
   if (trial.state == TrialState::error) return {id, options.errored == ErroredTrials::restart};
-  const std::string reason = obstacle(trial, rules);
+  const std::string reason = obstacle(trial, rules, scheduler);
   if (!reason.empty()) {
     throw user_error(to_string(id) + " has finished and cannot go on: " + reason);
   }
@@ -72,14 +76,19 @@ void plan_errored(const Experiment& experiment, const ResumeOptions& options, Re
 }
 
 void plan_finished(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
-                   bool rules_changed, ResumePlan& plan) {
+                   bool rules_changed, const Scheduler& scheduler, ResumePlan& plan) {
   std::size_t could_go_on = 0;
   std::size_t without_checkpoint = 0;
   std::size_t ended_by_rule = 0;
+  std::size_t at_max = 0;
   for (const auto& trial : experiment.trials()) {
     if (trial.state != TrialState::terminated || !trial.stopped_by_rule) continue;
     if (would_stop(rules, trial)) {
       ++ended_by_rule;
+      continue;
+    }
+    if (scheduler.is_at_max(trial)) {
+      ++at_max;
       continue;
     }
     if (trial.checkpoints.empty()) {
@@ -99,6 +108,10 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
     if (ended_by_rule > 0) {
       text += "; " + count_of(ended_by_rule, "is already where this stop rule ends it",
                               "are already where this stop rule ends them");
+    }
+    if (at_max > 0) {
+      text += "; " + count_of(at_max, "has", "have") +
+              " reached max_t of the scheduler, which lets no trial train longer";
     }
     plan.notices.push_back(std::move(text));
   } else if (rules_changed && could_go_on > 0) {
@@ -142,11 +155,11 @@ void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& na
 }  // namespace
 
 ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
-                       bool rules_changed) {
+                       bool rules_changed, const Scheduler& scheduler) {
   ResumePlan plan;
   if (options.trials.empty()) {
     plan_errored(experiment, options, plan);
-    plan_finished(experiment, options, rules, rules_changed, plan);
+    plan_finished(experiment, options, rules, rules_changed, scheduler, plan);
     note_lost_work(experiment, {}, plan);
     return plan;
   }
@@ -163,7 +176,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
     }
     if (experiment.trial(id).held) plan.released.push_back({id, true});
     if (!is_final(experiment.trial(id).state)) continue;
-    plan.requeued.push_back(requeue_named(experiment, id, options, rules));
+    plan.requeued.push_back(requeue_named(experiment, id, options, rules, scheduler));
   }
   note_lost_work(experiment, named, plan);
   return plan;

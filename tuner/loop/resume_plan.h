@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tuner/core/experiment.h"
+#include "tuner/core/scheduler.h"
 #include "tuner/core/stopper.h"
 #include "tuner/spec/spec.h"
 
@@ -40,9 +41,9 @@ struct ResumePlan {
 
 /// `rules`: the stop rules from now on, null if there are none, fresh and used for nothing else;
 /// one that looks at several results sees a trial's last one only, and lets it go on. If they have
-/// just been changed, it is said how many finished trials that could concern. Error (user) for a
-/// trial that does not exist or cannot go on.
+/// just been changed, it is said how many finished trials that could concern. `scheduler`: made for
+/// the session to come. Error (user) for a trial that does not exist or cannot go on.
 ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& options, Stopper* rules,
-                       bool rules_changed);
+                       bool rules_changed, const Scheduler& scheduler);
 
 }  // namespace tune

@@ -10,6 +10,7 @@
 
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
 #include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
 #include "tuner/remote/object_names.h"
@@ -351,6 +352,13 @@ Pulled get_rest(FileSystem& files, RemoteStore& store, UploadMemory& memory,
   return pulled;
 }
 
+path copy_note(const path& directory) { return remote_directory(directory) / "copy.json"; }
+
+void note_copy(FileSystem& files, const CopyNote& note, const path& directory) {
+  const Json json = {{"of", note.of}, {"time", note.time}};
+  files.replace(copy_note(directory), json.dump() + "\n");
+}
+
 /// CURRENT last: until then it is no experiment.
 void put_together(FileSystem& files, const StateMarker& marker, const path& scratch,
                   const path& directory) {
@@ -418,6 +426,7 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     pulled.time = state.time;
     pulled.problems.insert(pulled.problems.begin(), problems.begin(), problems.end());
     if (stop) throw interrupted(options.root);
+    if (!options.takes_over) note_copy(files, {options.root, state.time}, directory);
     put_together(files, state, scratch, directory);
     files.remove_tree(scratch);
     return pulled;
@@ -427,6 +436,16 @@ Pulled pull(FileSystem& files, const PullOptions& options) {
     if (stop) throw interrupted(options.root);
     throw;
   }
+}
+
+std::optional<CopyNote> read_copy_note(FileSystem& files, const path& directory) {
+  if (!files.exists(copy_note(directory))) return std::nullopt;
+  const Json json = parse_shallow(files.read(copy_note(directory)));
+  if (!json.is_object()) return std::nullopt;
+  const Json of = json.value("of", Json());
+  const Json time = json.value("time", Json());
+  if (!of.is_string() || !time.is_number()) return std::nullopt;
+  return CopyNote{of.get<std::string>(), time.get<double>()};
 }
 
 void give_back(FileSystem& files, const std::string& root, const path& directory) noexcept {

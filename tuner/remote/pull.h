@@ -39,6 +39,14 @@ struct PullOptions {
 /// After an error there is no experiment in the directory, and another pull into it goes on.
 Pulled pull(FileSystem& files, const PullOptions& options);
 
+/// That a directory has been pulled to look at, while somebody may go on elsewhere.
+struct CopyNote {
+  std::string of;    ///< the root on the remote
+  Seconds time = 0;  ///< Unix: when the state was put up
+};
+/// Nothing if it was not. A driver that went on from there has later events.
+std::optional<CopyNote> read_copy_note(FileSystem& files, const std::filesystem::path& directory);
+
 /// Gives back the lease that a pull which `takes_over` has left to `directory`, if that still has
 /// it: nobody goes on from there.
 void give_back(FileSystem& files, const std::string& root,

@@ -209,7 +209,7 @@ class _Table:
     def _view(self, how: str, since_asked_s: float) -> View:
         status = self._status
         facts = [
-            ("trials", _states(status["states"], status["total_trials"], status["trials"])),
+            ("trials", _states(_counts(status), status["total_trials"], status["trials"])),
             ("time", _duration(status["running_s"] + since_asked_s)),
             ("best", _best(status)),
         ]
@@ -272,7 +272,8 @@ def grid_view(grid: ResultGrid) -> View:
         trials.sort(key=rank)
     counts: dict[str, int] = {}
     for each in trials:
-        counts[each.state] = counts.get(each.state, 0) + 1
+        how = each.end or each.state
+        counts[how] = counts.get(how, 0) + 1
     hidden = len(trials) - _MOST_ROWS
     return View(
         "ResultGrid",
@@ -281,7 +282,7 @@ def grid_view(grid: ResultGrid) -> View:
         [
             [
                 each.trial_id,
-                each.state,
+                each.end or each.state,
                 str(each.metrics.get("training_iteration", 0)),
                 *_values(each.metrics, metrics),
                 _short(_config(each.config)),
@@ -309,6 +310,12 @@ def _metrics_of(directory: str) -> list[str]:
     """The metrics that count in the experiment."""
     metric = _spec_of(directory).get("metric") or []
     return [metric] if isinstance(metric, str) else list(metric)
+
+
+def _counts(status: dict[str, Any]) -> dict[str, int]:
+    """How many trials have ended how, and how many are in another state."""
+    others = {name: status["states"][name] for name in ("PENDING", "RUNNING", "PAUSED")}
+    return {**status["ends"], **others}
 
 
 def _states(counts: dict[str, int], total: int | None, made: int) -> str:

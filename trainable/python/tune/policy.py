@@ -87,7 +87,8 @@ class Decision:
 
     `action`: ``"continue"``, ``"pause"``, ``"stop"``, or ``"exploit"``: then the trial goes on from
     the newest checkpoint of the trial `donor`, with `config`. `checkpoint`: it is saved now.
-    `stop`: other trials that are to end, by number.
+    `stop`: other trials that are to end, by number. `at_max`, of a ``"stop"``: no trial trains
+    longer, so this one is completed; else it counts as pruned.
     """
 
     def __init__(
@@ -98,12 +99,14 @@ class Decision:
         config: Config | None = None,
         checkpoint: bool = False,
         stop: list[int] | None = None,
+        at_max: bool = False,
     ) -> None:
         self.action = action
         self.donor = donor
         self.config = config
         self.checkpoint = checkpoint
         self.stop = stop or []
+        self.at_max = at_max
 
 
 class Scheduler(Policy):
@@ -168,6 +171,8 @@ def _answer_of(decision: Decision | str | None) -> dict[str, Any]:
         answer.update(donor=decision.donor, config=decision.config)
     if decision.checkpoint:
         answer["checkpoint"] = True
+    if decision.at_max:
+        answer["at_max"] = True
     if decision.stop:
         answer["stop"] = [{"trial": each} for each in decision.stop]
     return answer

@@ -29,6 +29,9 @@ class Result:
     state: str  #: ``"TERMINATED"``, ``"ERROR"``, ``"PAUSED"``, ``"PENDING"``, ``"RUNNING"``
     checkpoint: Checkpoint | None = None  #: the latest
     error: str | None = None  #: the last failure, in a sentence
+    #: ``"completed"``, ``"pruned"`` by the scheduler, ``"stopped"`` by somebody or with the search,
+    #: ``"failed"``; None: it has not ended.
+    end: str | None = None
     #: Of what `ResultGrid.get_best_result` answers: the metrics of the trial's best result, all of
     #: one iteration, and which that is; empty, None: not asked for, or ``json`` was off.
     best_metrics: dict[str, Any] = field(default_factory=dict, compare=False)
@@ -209,6 +212,7 @@ class ResultGrid:
                 state=trial["state"],
                 checkpoint=_checkpoint(trial["checkpoint"]),
                 error=trial["error"] or None,
+                end=trial["end"] or None,
             )
             for trial in ask("ls", self.experiment_path)
         ]
@@ -307,6 +311,7 @@ class ResultGrid:
             {
                 "trial_id": each.trial_id,
                 "state": each.state,
+                "end": each.end,
                 **_best_row(each, filter_metric, filter_mode),
                 "config": each.config,
             }
