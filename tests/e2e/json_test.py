@@ -26,7 +26,7 @@ RCLONE = shutil.which("rclone")
 WITHOUT_SCHEMA = {"logs", "schema"}
 #: Fields that are null here, and what it would take.
 RARE = {
-    "status": {".given_up": "a search that gives up, for minutes",
+    "status": {".given_up": "a search that gives up, for minutes", ".waits_for": "a full disk, or the like",
                ".checkpoints.slowest_rank": "several workers", ".remote.unreachable_since": "a store that is down"},
     "checkpoints": {".slowest_rank": "several workers"},
     "export": {".left_out_trials[].why": "results that are nowhere any more",
@@ -207,6 +207,7 @@ class Answers(Case):
         self.ask("push", "results/two", "--remote", self.path("far"))
         self.ask("remote-verify", self.path("far/two"))
         self.ask("pull", self.path("far/two"), "copy")
+        self.assertTrue(self.ask("status", "copy")["copy"])
         checkpoint = self.json("checkpoints", "copy")[0]["path"]
         self.assertEqual(self.ask("fetch", checkpoint)["fetched"][0]["came"], False)
 
