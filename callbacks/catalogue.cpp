@@ -79,6 +79,12 @@ std::unique_ptr<Callback> checkpoint_best(const Json& json, const PolicyContext&
   return make_checkpoint_best(std::move(options));
 }
 
+/// That this one is named says that there are to be no files but those of who is named beside it.
+std::unique_ptr<Callback> none(const Json& json, const PolicyContext&) {
+  OptionReader(json).finish();
+  return std::make_unique<NoCallback>("none");
+}
+
 }  // namespace
 
 void add_callbacks(Catalogue& catalogue) {
@@ -89,6 +95,7 @@ void add_callbacks(Catalogue& catalogue) {
   add_factory(callbacks, "params", file_log(make_params_logger));
   add_factory(callbacks, "exploits", file_log(make_exploit_log));
   add_factory(callbacks, "console", Factory<Callback>(console));
+  add_factory(callbacks, "none", Factory<Callback>(none));
   add_factory(callbacks, "checkpoint_best", Factory<Callback>(checkpoint_best));
 }
 

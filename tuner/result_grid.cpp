@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "callbacks/result_rows.h"
@@ -173,10 +174,18 @@ void ResultGrid::each_row(const Trial& trial,
                           const std::function<void(const Metrics&)>& use) const {
   const auto begin = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
   const auto end = static_cast<double>(trial.iteration);
-  read_result_rows(paths::trial(directory_, trial.id) / "result.json", [&](const Metrics& row) {
+  const auto use_row = [&](const Metrics& row) {
     const auto iteration = row.find("training_iteration");
     if (iteration && *iteration > begin && *iteration <= end) use(row);
-  });
+  };
+  const auto file = paths::trial(directory_, trial.id) / "result.json";
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
+    read_result_rows(file, use_row);
+    return;
+  }
+  if (!recorded_) recorded_.emplace(directory_);
+  recorded_->each_row(trial.id, use_row);
 }
 
 void ResultGrid::settle(TrialId id) const {
@@ -196,8 +205,13 @@ std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
   const double best = value(Scope::all);
   if (std::isnan(best)) return std::nullopt;
   const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
-  const auto file = paths::trial(directory_, trial.id) / "result.json";
-  if (const auto first = iteration_of(file, objective.metric, best, begin)) return first;
+  std::optional<std::int64_t> first;
+  each_row(trial, [&](const Metrics& row) {
+    const auto at = row.find("training_iteration");
+    const bool is_first = !first && at && row.find(objective.metric) == best;
+    if (is_first) first = static_cast<std::int64_t>(*at);
+  });
+  if (first) return first;
   // The last result need not have it.
   if (value(Scope::last) == best && !trial.last_metrics.text().empty() &&
       parse_metrics(trial.last_metrics.text()).find(objective.metric) == best) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "tuner/core/experiment.h"
+#include "tuner/core/metrics.h"
 #include "tuner/core/objective.h"
+#include "tuner/recorded_results.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -100,7 +102,8 @@ class ResultGrid {
   std::optional<std::string> none_feasible() const;
 
   /// The rows of the trial's result.json that count: what it has reported since it last became a
-  /// copy of another one, and not what a restore has taken back.
+  /// copy of another one, and not what a restore has taken back. Where there is no such file, which
+  /// may have been left out, those that are on record.
   void each_row(const Trial& trial, const std::function<void(const Metrics&)>& use) const;
 
   /// Makes good what trials have come to, by their result.json, where memory alone does not know
@@ -116,6 +119,7 @@ class ResultGrid {
 
   mutable Experiment experiment_;  ///< `settle` completes what was read
   mutable bool is_settled_ = false;
+  mutable std::optional<RecordedResults> recorded_;  ///< read when it is first needed
   ExperimentSpec spec_;
   std::filesystem::path directory_;
   std::vector<Constraint> constraints_;

@@ -84,10 +84,13 @@ void add_callbacks_to(CallbackList& callbacks, const ExperimentSpec& spec, const
     callbacks.notice_later(std::move(sentence));
   };
   std::vector<Json> described = spec.callbacks;
-  for (const char* const always : {"params", "json", "csv", "tensorboard", "exploits"}) {
-    const bool is_given = std::any_of(described.begin(), described.end(),
-                                      [&](const Json& json) { return json.at("type") == always; });
-    if (!is_given) described.push_back({{"type", always}});
+  const auto is_given = [&](const char* type) {
+    return std::any_of(described.begin(), described.end(),
+                       [&](const Json& json) { return json.at("type") == type; });
+  };
+  const bool has_files = !is_given("none");
+  for (const char* const file : {"params", "json", "csv", "tensorboard", "exploits"}) {
+    if (has_files && !is_given(file)) described.push_back({{"type", file}});
   }
   for (auto& callback : given) callbacks.add(std::move(callback));
   for (std::size_t i = 0; i < described.size(); ++i) {

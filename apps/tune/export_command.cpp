@@ -19,6 +19,7 @@
 #include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
+#include "tuner/recorded_results.h"
 #include "tuner/simulation/curve_table.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
@@ -48,7 +49,8 @@ void add_point(Points& points, const Result& result) {
   point[curve_total_column] = result.time_total_s;
 }
 
-/// The results in the journal. After a compaction the early ones are in result.json alone.
+/// The results in the journal. After a compaction the early ones are in result.json and the
+/// history.
 class JournalCurves final : public ExperimentReader {
  public:
   using ExperimentReader::ExperimentReader;
@@ -166,14 +168,21 @@ std::map<std::string, std::string> config_cells(const std::string& config) {
 
 /// The results of one trial under one config. Error if they are nowhere, or cannot be read.
 Points points_of(const Trial& trial, const std::filesystem::path& directory, bool is_told,
-                 JournalCurves& journal) {
+                 JournalCurves& journal, std::optional<RecordedResults>& recorded) {
   const auto file = paths::trial(directory, trial.id) / "result.json";
   if (auto points = read_result_logs(file)) return std::move(*points);
   if (is_told) return {{trial.iteration, last_point(trial)}};
   if (journal.is_whole) return std::move(journal.by_trial[trial.id]);
+  if (!recorded) recorded.emplace(directory);
+  Points points;
+  recorded->each_row(trial.id, [&](const Metrics& row) {
+    Point& point = points[static_cast<std::int64_t>(*row.find(curve_iteration_column))];
+    for (const auto& metric : row.numbers) point[metric.name] = metric.value;
+  });
+  if (!points.empty()) return points;
   throw machine_error(
-      "their results are nowhere any more: there is no result.json, and the "
-      "journal has been compacted");
+      "their results are nowhere any more: there is no result.json, and the history does not have "
+      "them");
 }
 
 /// What the models of all trials went through, from the events.
@@ -228,6 +237,7 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
       ExperimentStore::read_spec(*make_posix_file_system(), directory), Catalogue{}, ignored));
   std::optional<Lineages> lineages;
   std::vector<Exported> exported;
+  std::optional<RecordedResults> recorded;
   for (const Trial& trial : experiment.trials()) {
     if (trial.last_metrics.empty()) continue;
     const std::string id = to_string(trial.id);
@@ -240,10 +250,10 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
             "what their models went through");
       }
       if (is_clone && !lineages) lineages.emplace(directory);
-      exported.push_back(
-          {id, is_clone ? lineages->stages_of(trial.id)
-                        : std::vector<Stage>{{id, config_cells(trial.config.text()),
-                                              points_of(trial, directory, is_told, journal)}}});
+      exported.push_back({id, is_clone ? lineages->stages_of(trial.id)
+                                       : std::vector<Stage>{{id, config_cells(trial.config.text()),
+                                                             points_of(trial, directory, is_told,
+                                                                       journal, recorded)}}});
     } catch (const Error& error) {
       left_out[error.what()].push_back(id);
     }

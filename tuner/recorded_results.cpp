@@ -1,0 +1,37 @@
+#include "tuner/recorded_results.h"
+
+#include <string_view>
+#include <variant>
+
+#include "callbacks/result_text.h"
+#include "tuner/core/event.h"
+#include "tuner/store/event_stream.h"
+
+namespace tune {
+
+RecordedResults::RecordedResults(const std::filesystem::path& directory) {
+  const auto files = make_posix_file_system();
+  DriverFields fields;
+  EventStream(*files, directory, 1).read([&](std::string_view text) {
+    // Most of what is read is of no use here.
+    if (text.find(R"("e":"result")") == std::string_view::npos) return;
+    const Event event = parse_event(text);
+    const auto* const reported = std::get_if<ResultReported>(&event.body);
+    if (reported == nullptr) return;
+    auto& rows = rows_[reported->trial];
+    const std::int64_t iteration = reported->result.training_iteration;
+    // What came after the checkpoint that an attempt went back to does not count.
+    rows.erase(rows.lower_bound(iteration), rows.end());
+    fields.fill(reported->trial, reported->result);
+    append_json_row(rows[iteration], fields, reported->result);
+  });
+}
+
+void RecordedResults::each_row(TrialId trial,
+                               const std::function<void(const Metrics&)>& use) const {
+  const auto found = rows_.find(trial);
+  if (found == rows_.end()) return;
+  for (const auto& [iteration, row] : found->second) use(read_metrics(row));
+}
+
+}  // namespace tune
