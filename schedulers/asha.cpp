@@ -28,6 +28,7 @@ class Asha : public Scheduler {
            "every bracket has a rung");
     for (int s = 0; s < options_.brackets; ++s) {
       brackets_.emplace_back(milestones_.size() - static_cast<std::size_t>(s));
+      tallies_.emplace_back(brackets_.back().size());
     }
   }
 
@@ -63,9 +64,24 @@ class Asha : public Scheduler {
     const auto standing = yardstick_.of(trial);
     if (trial.state == TrialState::terminated && standing) {
       Why nobody_asks;
-      take_in(trial.id, found->second, *standing, nobody_asks);
+      take_in(trial.id, found->second, *standing, nobody_asks, true);
     }
     live_.erase(found);
+  }
+
+  std::optional<RungsReport> rungs() const override {
+    RungsReport report{yardstick_.time_attr(), yardstick_.metric(), {}};
+    for (std::size_t s = 0; s < brackets_.size(); ++s) {
+      for (std::size_t k = 0; k < brackets_[s].size(); ++k) {
+        const Rung& rung = brackets_[s][k];
+        RungReport& one = report.rungs.emplace_back();
+        one = {.bracket = static_cast<std::int64_t>(s), .milestone = milestones_[s + k]};
+        if (knows_tallies_) one.reached = tallies_[s][k].reached;
+        if (knows_tallies_) one.went_on = tallies_[s][k].went_on;
+        if (rung.size() > 0) one.cutoff = yardstick_.value_of(rung.quantile(lost_fraction()));
+      }
+    }
+    return report;
   }
 
   std::unique_ptr<Scheduler> copy() const override { return std::make_unique<Asha>(*this); }
@@ -80,8 +96,10 @@ class Asha : public Scheduler {
       brackets.push_back(Json::array());
       for (const Rung& rung : rungs) brackets.back().push_back(rung.save());
     }
-    return {
+    Json state = {
         {"random", random_.save()}, {"live", std::move(live)}, {"brackets", std::move(brackets)}};
+    if (knows_tallies_) state["tallies"] = save_tallies(tallies_);
+    return state;
   }
 
   void load(const Json& state) override {
@@ -104,6 +122,9 @@ class Asha : public Scheduler {
         }
         live[TrialId(load_whole<std::uint32_t>(trial.at(0)))] = place;
       }
+      auto tallies = tallies_;
+      knows_tallies_ = load_tallies(state.value("tallies", Json()), tallies);
+      tallies_ = std::move(tallies);
       random_ = random;
       brackets_ = std::move(brackets);
       live_ = std::move(live);
@@ -120,7 +141,8 @@ class Asha : public Scheduler {
 
   /// Enters the trial into the highest rung that it has passed, unless it has been there before.
   /// False if it is to stop. `why`: if it was entered.
-  bool take_in(TrialId id, Place& place, const Standing& standing, Why& why) {
+  bool take_in(TrialId id, Place& place, const Standing& standing, Why& why,
+               bool has_ended = false) {
     auto& rungs = brackets_[static_cast<std::size_t>(place.bracket)];
     const int highest = static_cast<int>(rungs.size()) - 1;
     int passed = -1;
@@ -128,20 +150,25 @@ class Asha : public Scheduler {
     if (passed <= place.rung) return true;
     place.rung = passed;
     Rung& rung = rungs[static_cast<std::size_t>(passed)];
+    RungTally& tally =
+        tallies_[static_cast<std::size_t>(place.bracket)][static_cast<std::size_t>(passed)];
     const bool is_number = !std::isnan(standing.score);
     why.add("rung", milestone(place.bracket, passed))
         .add("score", yardstick_.value_of(standing.score));
     bool goes_on = true;
     if (rung.size() > 0) {
-      const double fraction = 1 - 1 / options_.reduction_factor;
-      goes_on = is_number && rung.is_reached(standing.score, fraction);
-      why.add("cutoff", yardstick_.value_of(rung.quantile(fraction)));
+      goes_on = is_number && rung.is_reached(standing.score, lost_fraction());
+      why.add("cutoff", yardstick_.value_of(rung.quantile(lost_fraction())));
     }
     why.add("of", rung.size());
     if (options_.brackets > 1) why.add("bracket", place.bracket);
     if (is_number) rung.add({standing.score, id});
+    ++tally.reached;
+    if (goes_on && !has_ended) ++tally.went_on;
     return goes_on;
   }
+
+  double lost_fraction() const { return 1 - 1 / options_.reduction_factor; }
 
   double milestone(int bracket, int rung) const {
     return milestones_[static_cast<std::size_t>(bracket + rung)];
@@ -151,7 +178,9 @@ class Asha : public Scheduler {
   const Yardstick yardstick_;
   const std::vector<double> milestones_;
   Random random_;
-  std::vector<std::vector<Rung>> brackets_;  ///< bracket s leaves out the s lowest milestones
+  std::vector<std::vector<Rung>> brackets_;      ///< bracket s leaves out the s lowest milestones
+  std::vector<std::vector<RungTally>> tallies_;  ///< by bracket and rung
+  bool knows_tallies_ = true;                    ///< the state may be an older program's
   std::map<TrialId, Place> live_;
 };
 

@@ -123,6 +123,25 @@ class AshaPromotion : public Scheduler {
     return is_over ? last_promotion(may_start) : std::nullopt;
   }
 
+  std::optional<RungsReport> rungs() const override {
+    RungsReport report{yardstick_.time_attr(), yardstick_.metric(), {}};
+    for (std::size_t s = 0; s < brackets_.size(); ++s) {
+      for (std::size_t k = 0; k < brackets_[s].size(); ++k) {
+        const PromotionRung& rung = brackets_[s][k];
+        const std::size_t best = promotable(rung.scores);
+        RungReport& one = report.rungs.emplace_back();
+        one = {.bracket = static_cast<std::int64_t>(s),
+               .milestone = milestones_[s + k],
+               .reached = rung.scores.size(),
+               .went_on = static_cast<std::uint64_t>(rung.promoted),
+               .waiting = rung.waiting.size()};
+        const double cutoff = best > 0 ? rung.scores.at(best - 1).score : std::nan("");
+        if (!std::isnan(cutoff)) one.cutoff = yardstick_.value_of(cutoff);
+      }
+    }
+    return report;
+  }
+
   std::unique_ptr<Scheduler> copy() const override {
     return std::make_unique<AshaPromotion>(*this);
   }

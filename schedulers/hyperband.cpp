@@ -40,7 +40,12 @@ class Hyperband : public Scheduler {
   explicit Hyperband(HyperbandOptions options)
       : options_(std::move(options)),
         yardstick_(options_.time_attr, options_.objective),
-        shapes_(hyperband_shapes(options_.max_t, options_.reduction_factor)) {}
+        shapes_(hyperband_shapes(options_.max_t, options_.reduction_factor)) {
+    for (const BracketShape& shape : shapes_) {
+      tallies_.emplace_back(shape.milestones.size());
+      cutoffs_.emplace_back(shape.milestones.size());
+    }
+  }
 
   void on_trial_add(const Trial& trial) override {
     if (newest_ < 0 || !has_room(newest_)) brackets_[++newest_];
@@ -83,6 +88,10 @@ class Hyperband : public Scheduler {
     bracket_of_.erase(place);
     ready_.erase({number, trial.id});
     Bracket& bracket = brackets_.at(number);
+    const auto standing = yardstick_.of(trial);
+    const bool came_all_the_way = trial.state == TrialState::terminated && standing &&
+                                  standing->time >= shape(number).milestones.back();
+    if (came_all_the_way) ++tallies_[shape_of(number)].back().reached;
     if (bracket.members.at(trial.id).has_arrived) --bracket.arrived;
     bracket.members.erase(trial.id);
     // Nobody waits for the dead.
@@ -112,6 +121,7 @@ class Hyperband : public Scheduler {
     const bool is_last = rung + 1 == milestones.size();
     if (is_last || standing->time < milestones[rung]) return {};
     member.has_arrived = true;
+    ++tallies_[shape_of(number)][rung].reached;
     member.score = standing->score;
     ++bracket.arrived;
     Why why;
@@ -148,6 +158,22 @@ class Hyperband : public Scheduler {
     return more ? std::nullopt : best_of_unfilled(experiment, now);
   }
 
+  std::optional<RungsReport> rungs() const override {
+    RungsReport report{yardstick_.time_attr(), yardstick_.metric(), {}};
+    for (std::size_t s = 0; s < shapes_.size(); ++s) {
+      for (std::size_t k = 0; k < shapes_[s].milestones.size(); ++k) {
+        RungReport& one = report.rungs.emplace_back();
+        one = {.bracket = static_cast<std::int64_t>(s), .milestone = shapes_[s].milestones[k]};
+        if (knows_tallies_) one.reached = tallies_[s][k].reached;
+        if (knows_tallies_) one.went_on = tallies_[s][k].went_on;
+        const auto& cutoff = cutoffs_[s][k];
+        if (cutoff && !std::isnan(*cutoff)) one.cutoff = yardstick_.value_of(*cutoff);
+        one.waiting = waiting_at(s, k);
+      }
+    }
+    return report;
+  }
+
   std::unique_ptr<Scheduler> copy() const override { return std::make_unique<Hyperband>(*this); }
 
   Json save() const override {
@@ -163,7 +189,12 @@ class Hyperband : public Scheduler {
     }
     Json lost = Json::array();
     for (const TrialId id : lost_) lost.push_back({index_of(id), to_stop_.contains(id)});
-    return {{"newest", newest_}, {"brackets", std::move(brackets)}, {"lost", std::move(lost)}};
+    Json state = {
+        {"newest", newest_}, {"brackets", std::move(brackets)}, {"lost", std::move(lost)}};
+    if (!knows_tallies_) return state;
+    state["tallies"] = save_tallies(tallies_);
+    state["cutoffs"] = save_cutoffs();
+    return state;
   }
 
   void load(const Json& state) override {
@@ -176,6 +207,10 @@ class Hyperband : public Scheduler {
         other.lost_.insert(id);
         if (saved.at(1).get<bool>()) other.to_stop_.insert(id);
       }
+      other.load_rungs(state);
+      tallies_.swap(other.tallies_);
+      cutoffs_.swap(other.cutoffs_);
+      knows_tallies_ = other.knows_tallies_;
       newest_ = other.newest_;
       brackets_.swap(other.brackets_);
       bracket_of_.swap(other.bracket_of_);
@@ -187,8 +222,41 @@ class Hyperband : public Scheduler {
 
  private:
   /// Brackets are numbered through, band after band.
-  const BracketShape& shape(std::int64_t number) const {
-    return shapes_[static_cast<std::size_t>(number) % shapes_.size()];
+  std::size_t shape_of(std::int64_t number) const {
+    return static_cast<std::size_t>(number) % shapes_.size();
+  }
+  const BracketShape& shape(std::int64_t number) const { return shapes_[shape_of(number)]; }
+
+  /// Members of all brackets of one shape that have arrived at the barrier there.
+  std::uint64_t waiting_at(std::size_t shape, std::size_t rung) const {
+    std::uint64_t waiting = 0;
+    for (const auto& [number, bracket] : brackets_) {
+      const bool is_there = shape_of(number) == shape && std::cmp_equal(bracket.rung, rung);
+      if (is_there) waiting += static_cast<std::uint64_t>(bracket.arrived);
+    }
+    return waiting;
+  }
+
+  Json save_cutoffs() const {
+    Json state = Json::array();
+    for (const auto& bracket : cutoffs_) {
+      Json& saved = state.emplace_back(Json::array());
+      for (const auto& cutoff : bracket) {
+        saved.push_back(cutoff ? encode_number(*cutoff) : Json());
+      }
+    }
+    return state;
+  }
+
+  void load_rungs(const Json& state) {
+    knows_tallies_ = load_tallies(state.value("tallies", Json()), tallies_);
+    if (!knows_tallies_) return;
+    for (std::size_t s = 0; s < cutoffs_.size(); ++s) {
+      for (std::size_t k = 0; k < cutoffs_[s].size(); ++k) {
+        const Json& saved = state.at("cutoffs").at(s).at(k);
+        if (!saved.is_null()) cutoffs_[s][k] = load_number(saved);
+      }
+    }
   }
 
   bool has_room(std::int64_t number) const {
@@ -222,6 +290,7 @@ class Hyperband : public Scheduler {
     const auto& milestones = shape(number).milestones;
     const auto rung = [&] { return static_cast<std::size_t>(bracket.rung); };
     const double reached = milestones[rung()];
+    const std::size_t judged_at = rung();
     // With a small factor, several halvings come to one time.
     do {
       ++bracket.rung;
@@ -245,6 +314,8 @@ class Hyperband : public Scheduler {
         to_stop_.insert(id);
       }
     }
+    tallies_[shape_of(number)][judged_at].went_on += halving.kept;
+    cutoffs_[shape_of(number)][judged_at] = halving.cutoff;
     if (bracket.members.empty()) brackets_.erase(found);
     return halving;
   }
@@ -292,6 +363,9 @@ class Hyperband : public Scheduler {
   const HyperbandOptions options_;
   const Yardstick yardstick_;
   const std::vector<BracketShape> shapes_;
+  std::vector<std::vector<RungTally>> tallies_;              ///< by shape and milestone
+  std::vector<std::vector<std::optional<double>>> cutoffs_;  ///< of the last halving there
+  bool knows_tallies_ = true;                 ///< the state may be an older program's
   std::int64_t newest_ = -1;                  ///< the bracket that takes new trials, or will
   std::map<std::int64_t, Bracket> brackets_;  ///< by number; only those that are not over
   std::map<TrialId, std::int64_t> bracket_of_;

@@ -59,6 +59,8 @@ class ResourceChanging : public Scheduler {
     base_->on_trial_wait(interrupted);
   }
 
+  std::optional<RungsReport> rungs() const override { return base_->rungs(); }
+
   void on_trial_end(const Trial& trial) override {
     holders_.erase(trial.id);
     base_->on_trial_end(trial);

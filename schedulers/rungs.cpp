@@ -8,6 +8,7 @@
 #include "tuner/core/error.h"
 #include "tuner/core/objective.h"
 #include "tuner/core/policy_state.h"
+#include "tuner/core/whole_number.h"
 
 namespace tune {
 
@@ -46,6 +47,27 @@ int draw_bracket(int brackets, int rungs, Random& random) {
     if (drawn < 0) return s;
   }
   return brackets - 1;
+}
+
+Json save_tallies(const std::vector<std::vector<RungTally>>& tallies) {
+  Json state = Json::array();
+  for (const auto& bracket : tallies) {
+    Json& saved = state.emplace_back(Json::array());
+    for (const RungTally& tally : bracket) saved.push_back({tally.reached, tally.went_on});
+  }
+  return state;
+}
+
+bool load_tallies(const Json& state, std::vector<std::vector<RungTally>>& tallies) {
+  if (state.is_null()) return false;
+  for (std::size_t s = 0; s < tallies.size(); ++s) {
+    for (std::size_t k = 0; k < tallies[s].size(); ++k) {
+      const Json& saved = state.at(s).at(k);
+      tallies[s][k] = {load_whole<std::uint64_t>(saved.at(0)),
+                       load_whole<std::uint64_t>(saved.at(1))};
+    }
+  }
+  return true;
 }
 
 bool BestFirst::operator()(const RungEntry& a, const RungEntry& b) const {

@@ -43,6 +43,16 @@ struct BestFirst {
   bool operator()(const RungEntry& a, const RungEntry& b) const;
 };
 
+/// How many trials were judged at one milestone, and how many of them were let go on.
+struct RungTally {
+  std::uint64_t reached = 0;
+  std::uint64_t went_on = 0;
+};
+/// Those of brackets, by bracket and milestone: [[[reached, went on], ...], ...].
+Json save_tallies(const std::vector<std::vector<RungTally>>& tallies);
+/// Into ones of the same shape. False, and as they were, if `state` is null: an older program's.
+bool load_tallies(const Json& state, std::vector<std::vector<RungTally>>& tallies);
+
 /// The scores at one milestone.
 class Rung {
  public:

@@ -32,6 +32,8 @@ class Yardstick {
   std::optional<Standing> of(const Trial& trial) const;
 
   /// What a score is of the metric itself.
+  const std::string& time_attr() const { return time_attr_; }
+  const std::string& metric() const { return objective_.metric; }
   double value_of(double score) const { return objective_.mode == Mode::max ? score : -score; }
 
  private:

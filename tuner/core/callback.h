@@ -26,6 +26,8 @@ struct RunInfo {
   Resources resources_per_trial;
   bool resumed = false;
   std::vector<Constraint> constraints = {};
+  Json stop = {};  ///< the stop rules as the spec has them; null: none
+  std::optional<Seconds> time_budget_s = {};
 };
 
 /// Runs on the loop's thread, so a hook must return quickly: hand slow work to a thread of your

@@ -101,6 +101,7 @@ void Experiment::set_state(Trial& trial, TrialState state, Seconds time) {
   trial.state = state;
   if (state != TrialState::running) shapes_.make_compact(trial.last_metrics);
   if (is_final(state)) {
+    lifetimes_.add(trial.occupied_s);
     trial.held.reset();
     trial.ended = time;
     set_donor(trial, std::nullopt);
@@ -140,7 +141,11 @@ void Experiment::take_its_place(const Trial& trial, std::uint64_t place) {
 void Experiment::on(const SessionStarted& event, Seconds time) {
   host_ = event.host;
   ran_ = event.ran;
-  // A session that has no end of its own died at about its last record.
+  // A session that has no end of its own died at about its last record, and its trials with it.
+  for (auto& [id, attempt] : attempts_) {
+    if (attempt.since != 0) find(id).occupied_s += std::max(0.0, last_time_ - attempt.since);
+    attempt.since = time;
+  }
   cost_ = cost();
   session_cost_ = {};
   earlier_sessions_s_ = running_s(last_time_);
@@ -212,6 +217,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   }
   set_state(trial, TrialState::running, time);
   trial.attempt = event.attempt;
+  attempts_[trial.id] = {.since = time};
   start_from(trial, owner.id, checkpoint, time);
   trial.saves_itself = event.saves_itself;
   trial.stopping = trial.last_save_due = trial.pausing = false;
@@ -223,6 +229,13 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
   if (trial.started == 0) trial.started = time;
   trial.host = kept_name(host_);
   trial.gpus = event.devices.empty() ? numbers_of(event.gpus) : event.devices;
+}
+
+void Experiment::close_attempt(Trial& trial, Seconds time) {
+  const auto found = attempts_.find(trial.id);
+  if (found == attempts_.end()) return;
+  if (found->second.since != 0) trial.occupied_s += std::max(0.0, time - found->second.since);
+  attempts_.erase(found);
 }
 
 /// The trial goes back to the checkpoint, or to the start.
@@ -253,6 +266,7 @@ void Experiment::on(const ResultReported& event, Seconds time) {
     contradiction("iteration " + std::to_string(result.training_iteration) + " of " +
                   to_string(trial.id) + " after iteration " + std::to_string(trial.iteration));
   }
+  attempts_[trial.id].last_result = time;
   trial.iteration = result.training_iteration;
   trial.time_total_s = result.time_total_s;
   trial.timesteps_total = result.timesteps_total;
@@ -371,6 +385,7 @@ void Experiment::on(const AttemptEnded& event, Seconds time) {
   Trial& trial = find(event.trial);
   require_running(trial, event.attempt, "the end");
   processes_.erase(event.trial);
+  close_attempt(trial, time);
   switch (event.outcome) {
     case Outcome::completed:
       trial.error = {};
@@ -455,6 +470,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     contradiction(to_string(trial.id) + " is queued again, but is " + to_string(trial.state));
   }
   --ended_[static_cast<std::size_t>(*trial.end())];
+  lifetimes_.remove(trial.occupied_s);
   trial.ended = 0;
   trial.failures = 0;
   trial.not_before = 0;
@@ -468,6 +484,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     // Clones that were made of it before are no copies of what it will be.
     if (!trial.lineage.empty()) add_cloning(trial, trial.id, trial.config, time);
     rewind(trial, nullptr);
+    trial.occupied_s = 0;
     trial.error = {};
     trial.resources = {};
     trial.counted_iteration = 0;

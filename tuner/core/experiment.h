@@ -17,6 +17,7 @@
 
 #include "tuner/core/compact_text.h"
 #include "tuner/core/event.h"
+#include "tuner/core/lifetimes.h"
 #include "tuner/core/trial.h"
 
 namespace tune {
@@ -36,6 +37,12 @@ struct SaveStatistics {
 /// So many metrics a trial has a summary of, those that it reported first; what is named anew all
 /// the time is in its results only.
 constexpr std::size_t most_summaries = 10'000;
+
+/// The attempt of a trial that runs.
+struct RunningAttempt {
+  Seconds since = 0;        ///< Unix time; 0: not known
+  Seconds last_result = 0;  ///< Unix time; 0: none yet in this attempt
+};
 
 /// For sets of texts that are asked with views.
 struct TextHash {
@@ -123,6 +130,11 @@ class Experiment {
   /// The processes that the journal knows of and has not seen end, by trial.
   const std::map<TrialId, ProcessStarted>& processes() const { return processes_; }
 
+  /// The attempts of all trials that run, by trial.
+  const std::map<TrialId, RunningAttempt>& attempts() const { return attempts_; }
+  /// How long the trials that have ended had run, those of older programs left out.
+  const Lifetimes& lifetimes() const { return lifetimes_; }
+
   /// For who reads an experiment: what the trial has come to, by the results that `each_result`
   /// hands over in their order. For `Trial::summaries_in_doubt`.
   using UseResult = std::function<void(const Metrics&)>;
@@ -153,6 +165,7 @@ class Experiment {
   /// It waits, PENDING or PAUSED, unless it is held.
   void set_waiting(Trial& trial, TrialState state, Seconds time);
   void note_end(Trial& trial, const ResultReported& event) const;
+  void close_attempt(Trial& trial, Seconds time);
   void start_from(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
   // summaries.cpp
   void take_in(Trial& trial, const Metrics& metrics);
@@ -204,6 +217,8 @@ class Experiment {
   std::set<TrialId> running_;
   std::map<TrialId, std::uint64_t> queued_;  ///< the key in pending_ or paused_
   std::map<TrialId, ProcessStarted> processes_;
+  std::map<TrialId, RunningAttempt> attempts_;
+  Lifetimes lifetimes_;
   /// Of each trial that somebody is to be restored from: the indices, one for each clone.
   std::map<TrialId, std::multiset<int>> donated_;
   std::array<std::size_t, std::size(trial_ends)> ended_{};  ///< how many trials, by TrialEnd

@@ -81,6 +81,11 @@ void put_item(std::string& out, const Cloning& cloning) {
   out += '}';
 }
 
+void put_attempt(std::string& out, const RunningAttempt& attempt) {
+  append_member_if(out, "since", attempt.since);
+  append_member_if(out, "last_result", attempt.last_result);
+}
+
 template <class Items>
 void put_list(std::string& out, std::string_view name, const Items& items) {
   if (items.empty()) return;
@@ -187,6 +192,10 @@ std::vector<Item> parse_list(simdjson::dom::object object, const char* name, con
   return items;
 }
 
+RunningAttempt parse_attempt(const JsonFields& fields) {
+  return {fields.number_if("since").value_or(0), fields.number_if("last_result").value_or(0)};
+}
+
 constexpr std::string_view config_key = ",\"config\":";
 
 }  // namespace
@@ -252,6 +261,7 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
   append_member_if(out, "restored_s", trial.restored_time_s);
   append_member_if(out, "timesteps", trial.timesteps_total);
   append_member_if(out, "episodes", trial.episodes_total);
+  append_member_if(out, "occupied_s", trial.occupied_s);
   append_member_if(out, "started", trial.started);
   append_member_if(out, "ended", trial.ended);
   append_member_if(out, "host", std::string(std::string_view(trial.host)));
@@ -285,6 +295,8 @@ void Experiment::append_trial(std::string& out, TrialId id) const {
     append_member(out, "pid", process->second.pid);
     append_member(out, "start_ticks", process->second.start_ticks);
   }
+  const auto attempt = attempts_.find(id);
+  if (attempt != attempts_.end()) put_attempt(out, attempt->second);
   const std::string config = trial.config.text();
   append_member(out, "config_bytes", config.size());
   append_key(out, "metrics");
@@ -333,6 +345,7 @@ void Experiment::load_trial(std::string_view text) {
   trial.restored_time_s = fields.number_if("restored_s").value_or(0);
   trial.timesteps_total = fields.number_if("timesteps");
   trial.episodes_total = fields.number_if("episodes");
+  trial.occupied_s = fields.number_if("occupied_s").value_or(0);
   trial.started = fields.number_if("started").value_or(0);
   trial.ended = fields.number_if("ended").value_or(0);
   if (fields.has("host")) trial.host = kept_name(fields.text("host"));
@@ -399,6 +412,8 @@ void Experiment::load_trial(std::string_view text) {
   const TrialId id = trial.id;
   queued_.erase(id);
   processes_.erase(id);
+  attempts_.erase(id);
+  if (trial.state == TrialState::running) attempts_[id] = parse_attempt(fields);
   if (trial.state == TrialState::pending || trial.state == TrialState::paused) {
     queued_[id] = static_cast<std::uint64_t>(fields.integer("place"));
   }
@@ -436,6 +451,7 @@ Json Experiment::save_totals(const StateCost& session) const {
   for (const auto& [rank, count] : saves_.slowest) {
     totals["saves"]["slowest"][std::to_string(rank)] = count;
   }
+  if (lifetimes_.count() > 0) totals["lifetimes"] = lifetimes_.save();
   if (!spec_changes_.empty()) totals["spec_changes"] = spec_changes_;
   if (!ran_.empty()) totals["ran"] = Json::parse(ran_);
   return totals;
@@ -474,6 +490,7 @@ void Experiment::load_totals(const Json& totals) {
     }
     cost_ = parse_state_cost(totals.at("cost"));
     session_cost_ = parse_state_cost(totals.at("session_cost"));
+    lifetimes_ = Lifetimes::loaded(totals.value("lifetimes", Json::array()));
     spec_changes_ = totals.value("spec_changes", Json::object());
     if (const auto ran = totals.find("ran"); ran != totals.end()) ran_ = ran->dump();
   } catch (const Json::exception& error) {

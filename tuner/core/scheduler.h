@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "tuner/core/result.h"
+#include "tuner/core/rungs_report.h"
 #include "tuner/core/trial.h"
 #include "tuner/core/why.h"
 
@@ -101,6 +102,9 @@ class Scheduler {
   /// none, this is asked again without. The default is first come first served: PENDING before new
   /// ones before PAUSED.
   virtual std::optional<TrialId> choose(const Experiment& experiment, Seconds now, bool more) const;
+
+  /// For people: what has come of the trials at each rung. Nothing from who has no rungs.
+  virtual std::optional<RungsReport> rungs() const { return std::nullopt; }
 
   /// Everything needed so that a fresh object after `load` gives the same answers to the same
   /// future. `load` throws Error if `state` is not its own.

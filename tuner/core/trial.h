@@ -189,6 +189,7 @@ struct Trial {
   double restored_time_s = 0;
   std::optional<double> timesteps_total;
   std::optional<double> episodes_total;
+  Seconds occupied_s = 0;    ///< how long its attempts before the present one have run
   Seconds started = 0;       ///< Unix time of the first attempt; 0: never started
   Seconds ended = 0;         ///< Unix time of the end; 0: not yet
   KeptText host;             ///< where its last attempt ran; empty: it never started, or not known

@@ -52,7 +52,9 @@ void set_up(CallbackList& callbacks, const ExperimentSpec& spec, const Experimen
                      .resources = std::move(resources),
                      .resources_per_trial = spec.resources_per_trial,
                      .resumed = experiment.sessions() > 0,
-                     .constraints = constraints_of(spec)};
+                     .constraints = constraints_of(spec),
+                     .stop = spec.stop,
+                     .time_budget_s = spec.time_budget_s};
   callbacks.call("setup", [&](Callback& callback) { callback.setup(info, experiment); });
 }
 

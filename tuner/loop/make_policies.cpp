@@ -8,6 +8,17 @@
 
 namespace tune {
 
+namespace {
+
+class NoSearcher final : public Searcher {
+ public:
+  Answer suggest(TrialId) override { return Exhausted{}; }
+  Json save() const override { return Json::object(); }
+  void load(const Json&) override {}
+};
+
+}  // namespace
+
 PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space) {
   return {.space = space,
           .objectives = spec.objectives,
@@ -20,25 +31,52 @@ PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space) {
           .constraints = constraints_of(spec)};
 }
 
-Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
-                       const Catalogue& catalogue, std::vector<Problem>& problems,
-                       const PolicyPrograms* programs) {
-  PolicyContext context = context_of(spec, space);
-  context.programs = programs;
+namespace {
+
+/// Scheduler and stopper.
+Policies make_deciding(const ExperimentSpec& spec, PolicyContext context,
+                       const Catalogue& catalogue, std::vector<Problem>& problems) {
   Policies policies;
-  policies.searcher = Suggester(
-      make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),
-      spec.objectives, context.constraints);
   // Two policies with one seed would draw the same numbers.
   context.seed = spec.seed + 0x9e3779b97f4a7c15u;
   policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
                                    context, problems);
   policies.stopper = make_stopper(spec, catalogue, context, problems);
+  return policies;
+}
+
+}  // namespace
+
+Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
+                       const Catalogue& catalogue, std::vector<Problem>& problems,
+                       const PolicyPrograms* programs) {
+  PolicyContext context = context_of(spec, space);
+  context.programs = programs;
+  Suggester searcher(
+      make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),
+      spec.objectives, context.constraints);
+  Policies policies = make_deciding(spec, context, catalogue, problems);
+  policies.searcher = std::move(searcher);
   policies.remade = [spec, &space, &catalogue, programs](const Json& fields) {
     std::vector<Problem> wrong;
     const ExperimentSpec changed = change_while_running(spec, fields, catalogue, wrong);
     throw_if_any(wrong);
     Policies made = make_policies(changed, space, catalogue, wrong, programs);
+    throw_if_any(wrong);
+    return made;
+  };
+  return policies;
+}
+
+Policies make_judges(const ExperimentSpec& spec, const SearchSpace& space,
+                     const Catalogue& catalogue, std::vector<Problem>& problems) {
+  Policies policies = make_deciding(spec, context_of(spec, space), catalogue, problems);
+  policies.searcher = Suggester(std::make_unique<NoSearcher>(), spec.objectives);
+  policies.remade = [spec, &space, &catalogue](const Json& fields) {
+    std::vector<Problem> wrong;
+    const ExperimentSpec changed = change_while_running(spec, fields, catalogue, wrong);
+    throw_if_any(wrong);
+    Policies made = make_judges(changed, space, catalogue, wrong);
     throw_if_any(wrong);
     return made;
   };

@@ -20,6 +20,11 @@ Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
                        const Catalogue& catalogue, std::vector<Problem>& problems,
                        const PolicyPrograms* programs = nullptr);
 
+/// The same with a searcher that has no answers and remembers nothing: for who replays a record to
+/// ask what the scheduler has made of it.
+Policies make_judges(const ExperimentSpec& spec, const SearchSpace& space,
+                     const Catalogue& catalogue, std::vector<Problem>& problems);
+
 /// Error (user) with all of them, one a line, if there are any.
 void throw_if_any(const std::vector<Problem>& problems);
 
