@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -25,6 +27,7 @@ namespace {
 /// Routine lines (starts, ends, checkpoints) a second; the rest is counted in the status line.
 constexpr int max_lines_per_s = 20;
 constexpr Seconds rate_window_s = 2;
+constexpr Seconds best_period_s = 1;  ///< from one line about a new best trial to the next
 constexpr std::uintmax_t most_read_bytes = 16 << 20;  ///< of a result.json, at a resume
 
 class SystemClock final : public Clock {
@@ -62,7 +65,6 @@ class Console final : public Callback {
   void on_trial_restore(const Trial& trial, const Checkpoint* checkpoint) override;
   void on_trial_result(const Trial& trial, Result& result) override;
   void on_trial_exploit(const Trial& trial, const Cloning&) override { told_of_.erase(trial.id); }
-  void on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) override;
   void on_trial_complete(const Trial& trial) override;
   void on_trial_recover(const Trial& trial) override;
   void on_trial_error(const Trial& trial) override;
@@ -72,6 +74,8 @@ class Console final : public Callback {
   void on_notice(const std::string& sentence) override { line("notice: " + sentence); }
 
  private:
+  std::string time_of_day() const;
+  void tell_of_best(Seconds now);
   Seconds elapsed() const { return options_.clock->steady() - started_; }
   bool is_table() const { return options_.style == ConsoleStyle::table; }
   void write(const std::string& text);
@@ -82,6 +86,7 @@ class Console final : public Callback {
   TextArea area() const;
   int height() const;
   ConsoleView view(const Experiment& experiment, std::size_t rows);
+  std::vector<TrialId> best_running(const Experiment& experiment, std::size_t most) const;
   void take_in(const Trial& trial, std::int64_t iteration, double value);
   void take_in_all(const Experiment& experiment);
   bool is_feasible(const Trial& trial) const;
@@ -97,6 +102,8 @@ class Console final : public Callback {
   std::set<TrialId> told_of_;  ///< that they run: they may pause and go on without a word
   std::optional<BestTrial> best_;
   bool best_is_stale_ = false;  ///< it was taken back
+  std::optional<double> told_best_;
+  Seconds next_best_ = 0;
   bool knows_earlier_sessions_ = true;
   std::string waits_for_;
   Seconds started_ = 0;
@@ -110,6 +117,7 @@ class Console final : public Callback {
   Seconds rate_since_ = 0;
   std::uint64_t rate_results_ = 0;
   std::uint64_t earlier_results_ = 0;  ///< of sessions before this one
+  std::uint64_t earlier_saves_ = 0;
   double rate_ = 0;
 };
 
@@ -127,9 +135,19 @@ std::string Console::erase() const {
   return "\r\033[" + std::to_string(frame_lines_) + "A\033[J";
 }
 
+/// When lines of a log were written: local time, ISO 8601.
+std::string Console::time_of_day() const {
+  const auto now = static_cast<std::time_t>(options_.clock->now());
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char buffer[32];
+  const std::size_t length = std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%S", &parts);
+  return {buffer, length};
+}
+
 void Console::line(const std::string& text) {
   const std::string clean = fit(text, {static_cast<int>(text.size()), options_.utf8});
-  write(erase() + format_duration(elapsed()) + ' ' + clean + '\n');
+  write(erase() + time_of_day() + ' ' + clean + '\n');
   if (frame_lines_ > 0) next_draw_ = 0;
   frame_lines_ = 0;
 }
@@ -188,6 +206,7 @@ void Console::setup(const RunInfo& info, const Experiment&) {
   started_ = options_.clock->steady();
   rate_since_ = started_;
   knows_earlier_sessions_ = !info.resumed;
+  next_best_ = started_ + best_period_s;
   next_draw_ = started_ + (is_table() ? 0 : options_.status_period_s);
   std::string text = info_.resumed ? "resuming " : "running ";
   text += info_.name + " in " + info_.directory.string();
@@ -202,12 +221,17 @@ void Console::on_step_begin(const Experiment& experiment) {
   experiment_ = &experiment;
   if (std::exchange(knows_earlier_sessions_, true)) return;
   rate_results_ = earlier_results_ = experiment.results();
+  earlier_saves_ = experiment.saves().committed;
   if (objective_) take_in_all(experiment);
+  if (best_) told_best_ = best_->value;
 }
 
 void Console::on_step_end(const Experiment& experiment) {
   const Seconds now = options_.clock->steady();
-  if (now < next_draw_) return;
+  if (now < next_draw_) {
+    tell_of_best(now);
+    return;
+  }
   if (is_table()) {
     if (pump_ && pump_->busy()) return;
     next_draw_ = now + options_.redraw_period_s;
@@ -215,11 +239,47 @@ void Console::on_step_end(const Experiment& experiment) {
     return;
   }
   next_draw_ = now + options_.status_period_s;
+  if (best_) told_best_ = best_->value;
   std::string text = status_line(view(experiment, 0));
   if (lines_left_out_ > 0) {
     text += " | " + std::to_string(std::exchange(lines_left_out_, 0)) + " lines left out";
   }
   line(text);
+}
+
+/// Results are what it is all about; but one line each would be too many.
+void Console::tell_of_best(Seconds now) {
+  if (is_table() || !best_ || best_is_stale_ || now < next_best_) return;
+  if (told_best_ && !better(objective_->mode, best_->value, *told_best_)) return;
+  told_best_ = best_->value;
+  next_best_ = now + best_period_s;
+  ConsoleView view;
+  view.metrics = {objective_->metric};
+  view.best = best_;
+  routine_line(best_line(view));
+}
+
+/// Those that run, the best ones first.
+std::vector<TrialId> Console::best_running(const Experiment& experiment, std::size_t most) const {
+  std::vector<std::pair<double, TrialId>> scored;
+  for (const TrialId id : experiment.running()) {
+    double score = std::nan("");
+    if (!info_.objectives.empty()) {
+      const auto& [metric, mode] = info_.objectives.front();
+      const auto* const summary = experiment.trial(id).summary(metric);
+      if (summary != nullptr) score = score_of(mode, summary->best(mode));
+    }
+    scored.emplace_back(score, id);
+  }
+  const auto end = scored.begin() + static_cast<std::ptrdiff_t>(std::min(most, scored.size()));
+  std::partial_sort(scored.begin(), end, scored.end(), [](const auto& a, const auto& b) {
+    if (better(Mode::max, a.first, b.first)) return true;
+    return !better(Mode::max, b.first, a.first) && a.second < b.second;
+  });
+  std::vector<TrialId> ids;
+  std::transform(scored.begin(), end, std::back_inserter(ids),
+                 [](const auto& each) { return each.second; });
+  return ids;
 }
 
 TextArea Console::area() const {
@@ -266,13 +326,20 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
     view.resources.push_back({resource, each->second * static_cast<double>(view.running), total});
   }
   view.best = best_;
-  for (const TrialId id : experiment.running()) {
-    if (view.trials.size() == rows) break;
+  view.checkpoints = experiment.saves().committed - earlier_saves_;
+  if (experiment.session_end().empty()) {
+    const EndConditions conditions = end_conditions(info_.total_trials, info_.stop,
+                                                    info_.time_budget_s, experiment.spec_changes());
+    view.end = estimate_end(experiment, conditions, options_.clock->now());
+    view.budget_left_s = budget_left_s(experiment, conditions, options_.clock->now());
+  }
+  for (const TrialId id : best_running(experiment, rows)) {
     const Trial& trial = experiment.trial(id);
     RunningTrial row{to_string(id),
                      trial.tag,
                      trial.iteration,
                      trial.time_total_s,
+                     *trial.gpus,
                      {},
                      {},
                      trial.failed_saves_in_a_row};
@@ -307,7 +374,10 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint)
   // time that the best is shown.
   const bool takes_back =
       best_ && (is_clone || best_->iteration > (checkpoint != nullptr ? checkpoint->iteration : 0));
-  if (takes_back && best_->trial == to_string(trial.id)) best_is_stale_ = true;
+  if (takes_back && best_->trial == to_string(trial.id)) {
+    best_is_stale_ = true;
+    told_best_.reset();
+  }
   if (!is_clone || !told_of_.insert(trial.id).second) return;
   const Cloning& cloning = trial.lineage.back();
   std::string text = to_string(trial.id) + " goes on";
@@ -327,11 +397,6 @@ void Console::on_trial_result(const Trial& trial, Result& result) {
   if (value && !(violation(values_of(info_.constraints, trial, result)) > 0)) {
     take_in(trial, result.training_iteration, *value);
   }
-}
-
-void Console::on_checkpoint(const Trial& trial, const Checkpoint& checkpoint) {
-  routine_line(to_string(trial.id) + " saved checkpoint " + std::to_string(checkpoint.index) +
-               " at iteration " + std::to_string(checkpoint.iteration));
 }
 
 std::string Console::metric_of(const Trial& trial) const {
@@ -382,6 +447,8 @@ void Console::on_experiment_end(const Experiment& experiment) {
   // A later result may have broken them.
   if (objective_ && !info_.constraints.empty()) take_in_all(experiment);
   ConsoleView last = view(experiment, 0);
+  last.end = {};
+  last.budget_left_s.reset();
   // Of the whole session: the last two seconds of one, or all of a short one, say nothing.
   const auto results = static_cast<double>(experiment.results() - earlier_results_);
   if (elapsed() > 0) last.results_per_s = results / elapsed();

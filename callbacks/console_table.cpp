@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 
 namespace tune {
 
@@ -93,6 +94,19 @@ std::string best(const ConsoleView& view) {
   return trial.tag.empty() ? text : text + " (" + trial.tag + ')';
 }
 
+std::string left(const ConsoleView& view) {
+  std::string text;
+  if (view.end.remaining_s) {
+    text = (view.end.is_bound ? "at most " : "about ") + rough_duration(*view.end.remaining_s) +
+           " left";
+  }
+  if (view.budget_left_s && !view.end.is_bound) {
+    text +=
+        (text.empty() ? "" : ", ") + rough_duration(*view.budget_left_s) + " of the time budget";
+  }
+  return text;
+}
+
 std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& area,
                                      std::size_t shown) {
   std::vector<TableColumn> columns = {{"trial"}, {"iteration", true}};
@@ -101,6 +115,9 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
   const auto end = view.trials.begin() + static_cast<std::ptrdiff_t>(shown);
   const bool has_clones = std::any_of(
       view.trials.begin(), end, [](const RunningTrial& trial) { return !trial.copy_of.empty(); });
+  const bool has_gpus = std::any_of(view.trials.begin(), end,
+                                    [](const RunningTrial& trial) { return !trial.gpus.empty(); });
+  if (has_gpus) columns.push_back({"gpu"});
   if (has_clones) columns.push_back({"copy of"});
   columns.push_back({"config"});
   std::vector<std::vector<std::string>> rows;
@@ -112,6 +129,7 @@ std::vector<std::string> trial_lines(const ConsoleView& view, const TextArea& ar
     // One failure has its notice; a trial that cannot save any more is worth more than that.
     if (trial.failed_saves >= 3) row.back() = "no save x" + std::to_string(trial.failed_saves);
     row.push_back(format_duration(trial.time_s));
+    if (has_gpus) row.push_back(trial.gpus.empty() ? "-" : trial.gpus);
     if (has_clones) {
       const std::string often =
           trial.clonings > 1 ? ", " + std::to_string(trial.clonings) + " exploits" : "";
@@ -179,11 +197,15 @@ std::vector<std::string> render_table(const std::vector<TableColumn>& columns,
   return lines;
 }
 
+std::string best_line(const ConsoleView& view) { return "new " + best(view); }
+
 std::string status_line(const ConsoleView& view) {
-  std::string line = counts(view);
+  std::string line = format_duration(view.elapsed) + ' ' + counts(view);
   if (!view.waits_for.empty()) line += " | waits for: " + view.waits_for;
   line += " | " + rate(view);
   if (!view.resources.empty()) line += " | " + resources(view, ", ");
+  if (view.checkpoints > 0) line += " | " + count_of(view.checkpoints, "checkpoint") + " saved";
+  if (const std::string text = left(view); !text.empty()) line += " | " + text;
   if (view.best) line += " | " + best(view);
   return line;
 }
@@ -194,6 +216,11 @@ std::vector<std::string> render_view(const ConsoleView& view, const TextArea& ar
       fit(view.name + "  " + format_duration(view.elapsed) + "  " + counts(view), area));
   const std::string used = resources(view, "  ");
   lines.push_back(fit(rate(view) + (used.empty() ? "" : "  " + used), area));
+  if (!view.end.reason.empty()) {
+    std::string end = "ends in " + text_of(view.end);
+    if (!view.end.remaining_s) end = "end " + text_of(view.end);
+    lines.push_back(fit(end, area));
+  }
   if (view.best) lines.push_back(fit(best(view), area));
   if (!view.waits_for.empty()) lines.push_back(fit("waits for: " + view.waits_for, area));
   const auto room = static_cast<std::ptrdiff_t>(height) - static_cast<std::ptrdiff_t>(lines.size());

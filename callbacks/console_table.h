@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tuner/core/clock.h"
+#include "tuner/core/end_estimate.h"
 
 namespace tune {
 
@@ -53,6 +54,7 @@ struct RunningTrial {
   std::string tag;
   std::int64_t iteration = 0;
   double time_s = 0;
+  std::string gpus;                           ///< "0,1"; empty: none
   std::vector<std::optional<double>> values;  ///< the last ones of the metrics that count
   std::optional<std::int64_t> checkpoint;     ///< iteration of the latest
   int failed_saves = 0;                       ///< in a row
@@ -75,9 +77,15 @@ struct ConsoleView {
   std::string waits_for;  ///< what keeps the next trial from starting; empty: nothing unusual
   double results_per_s = 0;
   std::vector<ResourceUse> resources;
-  std::optional<BestTrial> best;     ///< only with one metric
-  std::vector<RunningTrial> trials;  ///< of the running ones, those that are to be shown
+  std::uint64_t checkpoints = 0;         ///< saved in this session
+  EndEstimate end;                       ///< with neither a time nor a reason once it is over
+  std::optional<Seconds> budget_left_s;  ///< of the time budget
+  std::optional<BestTrial> best;         ///< only with one metric
+  std::vector<RunningTrial> trials;      ///< of the running ones, those that are to be shown
 };
+
+/// "new best loss 0.25 by trial_00003 at iteration 9 (lr=0.1)"
+std::string best_line(const ConsoleView& view);
 
 /// All of the view in one line, for a log.
 std::string status_line(const ConsoleView& view);

@@ -111,7 +111,22 @@ TEST_CASE("Values are short: metrics, durations, and a status in one line",
   CHECK(format_metric(std::numeric_limits<double>::quiet_NaN()) == "NaN");
   CHECK(format_duration(359999.9) == "99:59:59");
   CHECK(status_line(example()) ==
-        "5 running, 2 waiting, 8 completed, 3 pruned, 1 stopped, 1 failed of 20 | 45.2 results/s | "
-        "cpu 5/8, gpu 2.5/4 | "
-        "best val_loss 0.03125 by trial_00004 at iteration 17 (lr=0.01,hidden=32)");
+        "1:02:05 5 running, 2 waiting, 8 completed, 3 pruned, 1 stopped, 1 failed of 20 | "
+        "45.2 results/s | cpu 5/8, gpu 2.5/4 | best val_loss 0.03125 by trial_00004 at iteration "
+        "17 (lr=0.01,hidden=32)");
+}
+
+TEST_CASE("The view says when all is over, what is left of the budget, and who has which GPU",
+          "[callbacks][console]") {
+  ConsoleView view = example();
+  view.end = {.remaining_s = 11400, .reason = "13 of 20 trials ended"};
+  view.budget_left_s = 14400;
+  view.trials[1].gpus = "0,1";
+  CHECK(status_line(view).find(" | about 3 h 10 min left, 4 h of the time budget | best") !=
+        std::string::npos);
+  const std::string text = joined(render_view(view, {100, false}, 40));
+  CHECK(text.find("\nends in about 3 h 10 min: 13 of 20 trials ended\n") != std::string::npos);
+  CHECK(text.find("  0,1  ") != std::string::npos);
+  view.end = {.remaining_s = 14400, .is_bound = true, .reason = "the time budget is over then"};
+  CHECK(status_line(view).find(" | at most 4 h left | best") != std::string::npos);
 }

@@ -1,4 +1,7 @@
 // The console through its hooks, in virtual time.
+#include <cstdlib>
+#include <ctime>
+
 #include "callbacks/callbacks.h"
 #include "tests/callbacks/callback_fixture.h"
 #include "tests/support/catch.h"
@@ -23,6 +26,8 @@ struct Screen {
   Story story;
 
   explicit Screen(ConsoleStyle style) {
+    ::setenv("TZ", "UTC0", 1);
+    ::tzset();
     ConsoleOptions options;
     options.style = style;
     options.write = [this](std::string_view more) { text += more; };
@@ -93,24 +98,27 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
   screen.console->on_trial_complete(screen.story.end(b, Outcome::completed));
   screen.console->on_trial_error(screen.story.end(a, Outcome::failed, "killed by signal 9"));
   screen.console->on_experiment_end(screen.story.experiment);
-  CHECK(
-      screen.text ==
-      "0:00:00 running digits in /experiments/digits, 3 trials, min loss\n"
-      "0:00:00 trial_00000 started: lr=0.1\n"
-      "0:00:00 trial_00001 started: lr=0.2\n"
-      "0:00:01 trial_00000 saved checkpoint 1 at iteration 1\n"
-      "0:00:10 2 running, 0 waiting, 0 completed, 0 failed of 3 | 0.3 results/s | cpu 4/8, gpu 1/2 "
-      "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
-      "0:00:11 trial_00000 failed in attempt 1 and will be tried again: exit code 1: [2J bad\n"
-      "0:00:11 trial_00000 started, attempt 2, from iteration 1: lr=0.1\n"
-      "0:00:11 notice: the disk is nearly full\n"
-      "0:00:11 trial_00001 completed at iteration 2, loss NaN (exit)\n"
-      "0:00:11 trial_00000 failed: killed by signal 9\n"
-      "0:00:11 0 running, 0 waiting, 1 completed, 1 failed of 3 | 0.4 results/s | cpu 0/8, gpu 0/2 "
-      "| best loss 0.25 by trial_00001 at iteration 1 (lr=0.2)\n"
-      "trial        state      iteration  best loss  checkpoint  config\n"
-      "trial_00001  completed          2       0.25           -  lr=0.2\n"
-      "trial_00000  failed             1        0.5           1  lr=0.1\n");
+  CHECK(screen.text ==
+        "2023-11-14T22:13:20 running digits in /experiments/digits, 3 trials, min loss\n"
+        "2023-11-14T22:13:20 trial_00000 started: lr=0.1\n"
+        "2023-11-14T22:13:20 trial_00001 started: lr=0.2\n"
+        "2023-11-14T22:13:30 0:00:10 2 running, 0 waiting, 0 completed, 0 failed of 3 | 0.3 "
+        "results/s "
+        "| cpu 4/8, gpu 1/2 | 1 checkpoint saved | best loss 0.25 by trial_00001 at iteration 1 "
+        "(lr=0.2)\n"
+        "2023-11-14T22:13:31 trial_00000 failed in attempt 1 and will be tried again: exit code 1: "
+        "[2J bad\n"
+        "2023-11-14T22:13:31 trial_00000 started, attempt 2, from iteration 1: lr=0.1\n"
+        "2023-11-14T22:13:31 notice: the disk is nearly full\n"
+        "2023-11-14T22:13:31 trial_00001 completed at iteration 2, loss NaN (exit)\n"
+        "2023-11-14T22:13:31 trial_00000 failed: killed by signal 9\n"
+        "2023-11-14T22:13:31 0:00:11 0 running, 0 waiting, 1 completed, 1 failed of 3 | 0.4 "
+        "results/s "
+        "| cpu 0/8, gpu 0/2 | 1 checkpoint saved | best loss 0.25 by trial_00001 at iteration 1 "
+        "(lr=0.2)\n"
+        "trial        state      iteration  best loss  checkpoint  config\n"
+        "trial_00001  completed          2       0.25           -  lr=0.2\n"
+        "trial_00000  failed             1        0.5           1  lr=0.1\n");
 }
 
 TEST_CASE("The console counts routine lines that come too fast, but shows every failure",
@@ -140,6 +148,7 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
   CHECK(screen.take() ==
         "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
         "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "end not known: no trial has ended yet\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  checkpoint     time  config\033[K\n"
         "trial_00000          0     -           -  0:00:00  lr=0.1\033[K\n"
@@ -150,9 +159,10 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
   screen.save(id);
   screen.step(0.125);
   CHECK(screen.take() ==
-        "\r\033[5A"
+        "\r\033[6A"
         "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
         "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "end not known: no trial has ended yet\033[K\n"
         "best loss 0.5 by trial_00000 at iteration 1 (lr=0.1)\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  checkpoint     time  config\033[K\n"
@@ -161,7 +171,7 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
 
   SECTION("and makes room for a notice above it") {
     screen.console->on_notice("the disk is nearly full");
-    CHECK(screen.take() == "\r\033[6A\033[J0:00:00 notice: the disk is nearly full\n");
+    CHECK(screen.take() == "\r\033[7A\033[J2023-11-14T22:13:20 notice: the disk is nearly full\n");
     screen.step(0);
     CHECK(screen.take().starts_with("digits  0:00:00"));
   }
@@ -175,7 +185,7 @@ TEST_CASE("The console knows the best trial of earlier sessions", "[callbacks][c
   screen.story.report(id, result_of(2, R"({"loss":4})"));
   screen.story.resume();
   screen.setup(true);
-  CHECK(screen.take().starts_with("0:00:00 resuming digits in "));
+  CHECK(screen.take().starts_with("2023-11-14T22:13:20 resuming digits in "));
   screen.step(10);
   CHECK(screen.take().ends_with(" | best loss 0.125 by trial_00000 (lr=0.1)\n"));
 }
@@ -226,6 +236,7 @@ TEST_CASE("The console shows a column for each of several metrics, and no best t
   CHECK(screen.take() ==
         "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
         "0.0 results/s\033[K\n"
+        "end not known: how many trials there will be is not known\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  speed  checkpoint     time  config\033[K\n"
         "trial_00000          1   0.5      7           -  0:00:00  lr=0.1\033[K\n"
@@ -246,6 +257,7 @@ TEST_CASE("The console shows an experiment without an objective", "[callbacks][c
   CHECK(screen.take() ==
         "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
         "0.0 results/s\033[K\n"
+        "end not known: how many trials there will be is not known\033[K\n"
         "\033[K\n"
         "trial        iteration  checkpoint     time  config\033[K\n"
         "trial_00000          1           -  0:00:00  lr=0.1\033[K\n"
@@ -262,4 +274,67 @@ TEST_CASE("After a resume the console says of which iteration the best result is
   screen.setup(true);
   screen.step(10);
   CHECK(screen.take().find("best loss 0.125 by trial_00000 at iteration 3") != std::string::npos);
+}
+
+TEST_CASE("The console tells of a new best result, once a second at most", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId id = screen.story.add("{}", "lr=0.1").id;
+  screen.setup();
+  screen.start(id);
+  screen.take();
+  screen.report(id, 1, R"({"loss":0.5})");
+  screen.step(1);
+  CHECK(screen.take() ==
+        "2023-11-14T22:13:21 new best loss 0.5 by trial_00000 at iteration 1 (lr=0.1)\n");
+  screen.report(id, 2, R"({"loss":0.25})");
+  screen.step(0.5);
+  CHECK(screen.take().empty());
+  screen.report(id, 3, R"({"loss":0.75})");
+  screen.step(0.5);
+  CHECK(screen.take() ==
+        "2023-11-14T22:13:22 new best loss 0.25 by trial_00000 at iteration 2 (lr=0.1)\n");
+  screen.step(5);
+  CHECK(screen.take().empty());
+}
+
+TEST_CASE("The console writes no line for a checkpoint, but counts them", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId id = screen.story.add().id;
+  screen.setup();
+  screen.start(id);
+  screen.report(id, 1, R"({"speed":0.5})");
+  screen.take();
+  for (int i = 0; i < 3; ++i) screen.save(id);
+  CHECK(screen.take().empty());
+  screen.step(10);
+  CHECK(screen.take().find(" | 3 checkpoints saved") != std::string::npos);
+}
+
+TEST_CASE("The console's table has the best trials that run first", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::table);
+  for (int i = 0; i < 3; ++i) screen.story.add();
+  screen.setup();
+  for (const std::uint32_t i : {0U, 1U, 2U}) screen.start(TrialId{i});
+  screen.report(TrialId{1}, 1, R"({"loss":0.5})");
+  screen.report(TrialId{2}, 1, R"({"loss":0.25})");
+  screen.take();
+  screen.step(1);
+  const std::string table = screen.take();
+  const auto place = [&](const char* trial) { return table.rfind(trial); };
+  CHECK(place("\ntrial_00002") < place("\ntrial_00001"));
+  CHECK(place("\ntrial_00001") < place("\ntrial_00000"));
+}
+
+TEST_CASE("The console says how much of the time budget is left", "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId id = screen.story.add().id;
+  RunInfo info = info_of("/experiments/digits");
+  info.time_budget_s = 600;
+  screen.console->setup(info, Experiment());
+  screen.console->on_step_begin(screen.story.experiment);
+  screen.start(id);
+  screen.take();
+  // The session of the story began at 1700000001.
+  screen.step(301);
+  CHECK(screen.take().find(" | at most 5 min left") != std::string::npos);
 }

@@ -108,11 +108,11 @@ class Handover(Case):
         self.assertFalse(os.path.exists(self.path("results/exp/trial_00000/work")))
 
     def test_saves_of_one_trial_are_committed_in_their_order(self):
-        run = self.run_kind("uneven", environment={"ITERATIONS": "4"},
-                            checkpoint_config={"checkpoint_frequency": 1})
-        saved = [line.split("saved checkpoint ")[1][0] for line in run.out.splitlines()
-                 if "saved checkpoint " in line]
-        self.assertEqual(saved, ["1", "2", "3", "4"])
+        self.run_kind("uneven", environment={"ITERATIONS": "4"},
+                      checkpoint_config={"checkpoint_frequency": 1})
+        saved = [event["index"] for event in self.lines("events", "results/exp")
+                 if event["e"] == "checkpoint"]
+        self.assertEqual(saved, [1, 2, 3, 4])
         self.assertEqual(self.checkpoints(), [1, 2, 3, 4])
 
     def test_read_only_directories_are_removed_all_the_same(self):
