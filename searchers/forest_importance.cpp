@@ -1,0 +1,68 @@
+#include "searchers/forest_importance.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tune {
+
+namespace {
+
+/// Where a coordinate lies in [0, 1]; each value of a choice has a part of its own.
+double place_of(const Axis& axis, double coordinate) {
+  const double place = axis.is_choice() ? (coordinate + 0.5) / static_cast<double>(axis.choices)
+                                        : (coordinate - axis.low) / (axis.high - axis.low);
+  return std::clamp(place, 0.0, 1.0);
+}
+
+double lower_place(const Axis& axis, double lower) {
+  return axis.is_choice() ? lower / static_cast<double>(axis.choices) : place_of(axis, lower);
+}
+
+}  // namespace
+
+ForestImportance::ForestImportance(const SearchSpace& space,
+                                   const std::vector<std::vector<double>>& points,
+                                   const std::vector<double>& values)
+    : axes_(axes_of(space)) {
+  for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
+    if (!axes_[leaf].is_modelled()) continue;
+    const bool all_have_it = std::none_of(
+        points.begin(), points.end(), [&](const auto& point) { return std::isnan(point[leaf]); });
+    if (all_have_it) {
+      leaves_.push_back(leaf);
+    } else if (const std::string& pointer = space.leaves()[leaf].pointer;
+               left_out_.empty() || left_out_.back() != pointer) {
+      left_out_.push_back(pointer);
+    }
+  }
+  if (leaves_.empty()) return;
+  std::vector<std::vector<double>> places;
+  for (const auto& point : points) {
+    auto& row = places.emplace_back();
+    for (const std::size_t leaf : leaves_) row.push_back(place_of(axes_[leaf], point[leaf]));
+  }
+  forest_.emplace(places, values);
+  const std::vector<double> effects = forest_->main_effects();
+  double sum = 0;
+  for (std::size_t d = 0; d < leaves_.size(); ++d) {
+    found_.push_back({.pointer = space.leaves()[leaves_[d]].pointer,
+                      .share = effects[d],
+                      .trials = points.size()});
+    sum += effects[d];
+  }
+  if (sum > 0) together_ = std::max(0.0, 1 - sum);
+  std::stable_sort(found_.begin(), found_.end(),
+                   [](const Importance& a, const Importance& b) { return a.share > b.share; });
+}
+
+std::optional<double> ForestImportance::mean_within(std::size_t leaf, double lower,
+                                                    double upper) const {
+  const auto found = std::find(leaves_.begin(), leaves_.end(), leaf);
+  if (found == leaves_.end()) return std::nullopt;
+  const Axis& axis = axes_[leaf];
+  const double from = lower_place(axis, lower), to = lower_place(axis, upper);
+  if (!(from < to)) return std::nullopt;
+  return forest_->mean_within(static_cast<std::size_t>(found - leaves_.begin()), from, to);
+}
+
+}  // namespace tune

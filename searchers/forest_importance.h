@@ -1,0 +1,42 @@
+// Which part of a metric's variance over the param space each hyperparameter explains: functional
+// ANOVA of a random forest (tuner/math/random_forest.h), and what the forest says along one of
+// them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "searchers/importance.h"
+#include "tuner/math/random_forest.h"
+
+namespace tune {
+
+class ForestImportance {
+ public:
+  /// `points`: coordinates by leaf, a row for each trial; finite values. Hyperparameters that not
+  /// every row has are left out, and those that cannot differ.
+  ForestImportance(const SearchSpace& space, const std::vector<std::vector<double>>& points,
+                   const std::vector<double>& values);
+
+  /// The most important first; `share` is of the whole variance, `variance` is not set.
+  const std::vector<Importance>& found() const { return found_; }
+  /// The part of the variance that none of them explains alone.
+  double together() const { return together_; }
+  /// Pointers of those that not every row has.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  /// The mean of the metric over the space where a leaf's coordinate is between two; nothing for a
+  /// leaf that was left out.
+  std::optional<double> mean_within(std::size_t leaf, double lower, double upper) const;
+
+ private:
+  std::vector<Axis> axes_;
+  std::vector<std::size_t> leaves_;  ///< by dimension of the forest
+  std::optional<RandomForest> forest_;
+  std::vector<Importance> found_;
+  std::vector<std::string> left_out_;
+  double together_ = 0;
+};
+
+}  // namespace tune
