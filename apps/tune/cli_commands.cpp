@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "apps/tune/output.h"
 #include "tuner/spec/resume_changes.h"
@@ -452,9 +453,12 @@ void add_note(CLI::App& app, Line& line) {
 void add_look_commands(CLI::App& app, Line& line) {
   CLI::App* const status = add_command(app, "status", "Show how an experiment is doing",
                                        "  tune status results/digits\n"
+                                       "  tune status results/digits --follow\n"
                                        "  tune status results/digits --json\n");
-  add_directory(*status, line.directory);
-  add_json(*status, line.json);
+  add_directory(*status, line.status.directory);
+  status->add_flag("-f,--follow", line.status.follow,
+                   "Again and again, until its driver has ended; in a pipe a line for each change");
+  add_json(*status, line.status.json);
 
   add_list(app, line);
 
@@ -557,11 +561,29 @@ void add_importance(CLI::App& app, Line& line) {
   CLI::App* const importance =
       add_command(app, "importance", "Show which hyperparameters mattered",
                   "  tune importance results/digits\n"
-                  "  tune importance results/digits --metric loss --mode min --top 0.2 --json\n");
+                  "  tune importance results/digits --slice learning_rate\n"
+                  "  tune importance results/digits --method ped_anova --top 0.2 --json\n");
   add_directory(*importance, request.directory);
   add_metric(*importance, request);
   importance
-      ->add_option("--top", request.top, "The part of the trials that counts as the best ones")
+      ->add_option("--method", request.method,
+                   "fanova: of the metric's variance; ped_anova: for being among the best")
+      ->type_name("METHOD")
+      ->check(CLI::IsMember({"fanova", "ped_anova"}))
+      ->capture_default_str();
+  importance
+      ->add_option("--at", request.iteration,
+                   "Compare values at this iteration; without it, at one that nine of ten trials "
+                   "have reached, if trials were cut short")
+      ->type_name("ITERATION")
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()));
+  importance
+      ->add_option("--slice", request.slice,
+                   "Show how the metric is along one hyperparameter, and which part is good")
+      ->type_name("NAME");
+  importance
+      ->add_option("--top", request.top,
+                   "Of ped_anova: the part of the trials that counts as the best ones")
       ->type_name("PART")
       ->check(CLI::Range(1e-6, 0.999))
       ->capture_default_str();

@@ -97,7 +97,13 @@ struct CheckRequest {
 /// Plays a driver with the spec's trainable and says what does not hold.
 int check_command(const SpecSource& source, const CheckRequest& request);
 
-int status_command(const std::string& directory, bool json);
+struct StatusRequest {
+  std::string directory;
+  bool follow = false;  ///< until its driver has ended
+  bool json = false;
+};
+/// Followed, answers with the exit code that the run has, as far as the record says it.
+int status_command(const StatusRequest& request);
 
 struct ListRequest {
   std::vector<std::string> directories;  ///< not empty
@@ -193,7 +199,10 @@ struct ImportanceRequest {
   std::string metric;  ///< empty: the experiment's own
   std::string mode;
   std::string scope = "last";
-  double top = 0.1;  ///< the part of the trials that is the best
+  std::string method = "fanova";  ///< or "ped_anova"
+  double top = 0.1;               ///< of ped_anova: the part of the trials that is the best
+  std::optional<std::int64_t> iteration = {};  ///< at which trials are compared; none: see --help
+  std::string slice;  ///< show how the metric is along this hyperparameter instead; empty: no
   bool json = false;
 };
 int importance_command(const ImportanceRequest& request);

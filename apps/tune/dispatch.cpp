@@ -36,7 +36,7 @@ int carry_out(const std::string& name, Line& line) {
   }
   if (name == "export") return export_command(line.exported);
   if (name == "schema") return schema_command(line.schema_of);
-  if (name == "status") return status_command(line.directory, line.json);
+  if (name == "status") return status_command(line.status);
   if (name == "ls") return list_command(line.list);
   if (name == "compare") return compare_command(line.compare);
   if (name == "note") return note_command(line.note);

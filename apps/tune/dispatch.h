@@ -28,6 +28,7 @@ struct Line {
   SimulateRequest simulate;
   CheckRequest check;
   ShowRequest show;
+  StatusRequest status;
   LogsRequest logs;
   EventsRequest events;
   std::string resume_mode = "never";

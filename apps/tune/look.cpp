@@ -54,7 +54,7 @@ std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& d
   return found;
 }
 
-Look look_at(const std::filesystem::path& directory) {
+Look look_at(const std::filesystem::path& directory, const MakeReader& make_reader) {
   require_experiment(directory);
   const auto files = make_posix_file_system();
   auto absolute = std::filesystem::absolute(directory).lexically_normal();
@@ -66,10 +66,11 @@ Look look_at(const std::filesystem::path& directory) {
   const Catalogue none;
   Experiment experiment;
   std::vector<std::string> notices;
-  ExperimentReader reader(experiment);
-  ExperimentStore::read(*files, absolute, reader, notices);
-  ExperimentSpec spec = with_changes(parse_recorded_spec(json, none, ignored),
-                                     experiment.spec_changes(), none, ignored);
+  const ExperimentSpec recorded = parse_recorded_spec(json, none, ignored);
+  const auto reader = make_reader ? make_reader(experiment, recorded)
+                                  : std::make_unique<ExperimentReader>(experiment);
+  ExperimentStore::read(*files, absolute, *reader, notices);
+  ExperimentSpec spec = with_changes(recorded, experiment.spec_changes(), none, ignored);
   auto driver = ExperimentStore::driver(*files, absolute);
   if (driver) notices.clear();
   auto copy = driver ? std::nullopt : read_copy_note(*files, absolute);

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tuner/exec/control.h"
+#include "tuner/loop/recovery.h"
 #include "tuner/remote/pull.h"
 #include "tuner/result_grid.h"
 #include "tuner/store/lock.h"
@@ -35,8 +38,13 @@ bool is_experiment(const std::filesystem::path& directory);
 /// The experiments directly in `directory`, sorted by name.
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& directory);
 
-/// Reads the journal once. Error (user) if there is no experiment in `directory`.
-Look look_at(const std::filesystem::path& directory);
+/// Reads on the way what else is wanted of the record, under the spec as it was at the start.
+using MakeReader = std::function<std::unique_ptr<ExperimentReader>(Experiment& experiment,
+                                                                   const ExperimentSpec& spec)>;
+
+/// Reads the journal once; with another reader than that of the state alone, if one is given.
+/// Error (user) if there is no experiment in `directory`.
+Look look_at(const std::filesystem::path& directory, const MakeReader& make_reader = {});
 
 /// What its driver says that it waits for, or one trial of it; nothing if nobody drives it, or does
 /// not answer.

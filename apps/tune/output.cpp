@@ -79,6 +79,15 @@ void print_table(const std::vector<TableColumn>& columns,
   print(text);
 }
 
+std::string table_text(const std::vector<TableColumn>& columns,
+                       const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (const auto& line : render_table(columns, rows, {std::numeric_limits<int>::max(), true})) {
+    text += (text.empty() ? "" : "\n") + line;
+  }
+  return text;
+}
+
 void complain(const std::string& sentence) noexcept {
   try {
     say("", sentence);

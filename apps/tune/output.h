@@ -34,6 +34,10 @@ Json number_or_null(double value);
 /// Aligned, as wide as the terminal; in a pipe as wide as it has to be.
 void print_table(const std::vector<TableColumn>& columns,
                  const std::vector<std::vector<std::string>>& rows);
+/// The same as text, without a newline at its end, as wide as it has to be: for a value of
+/// `pairs_text`.
+std::string table_text(const std::vector<TableColumn>& columns,
+                       const std::vector<std::vector<std::string>>& rows);
 
 /// Says it on standard error, cleaned, in one line that begins with the program's name.
 void complain(const std::string& sentence) noexcept;

@@ -169,7 +169,7 @@ void print_end(const std::filesystem::path& directory, const LoopEnd& end,
               {"reason", end.reason},
               {"exit_code", exit_code},
               {"not_on_remote", not_on_remote.empty() ? Json() : Json(not_on_remote)},
-              {"status", status_json(look_at(directory))}});
+              {"status", status_json(look_at_rungs(directory))}});
 }
 
 void print_summary(const RunOutcome& outcome, double wall_s) {

@@ -10,7 +10,10 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "apps/tune/rung_replay.h"
+#include "apps/tune/running_trials.h"
 #include "apps/tune/status.h"
+#include "apps/tune/status_follow.h"
 #include "apps/tune/trial_fields.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/clean_text.h"
@@ -47,12 +50,14 @@ double mean(double sum, std::uint64_t count) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
+Seconds now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 /// Of a running experiment up to now, else up to its last event.
 double running_s(const Look& look) {
   const Experiment& experiment = look.grid.experiment();
-  const auto now =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
-  return experiment.running_s(look.driver ? now.count() : experiment.last_time());
+  return experiment.running_s(look.driver ? now_s() : experiment.last_time());
 }
 
 Json best_json(const ResultGrid& grid) {
@@ -164,6 +169,29 @@ Json copy_json(const Look& look) {
   return {{"of", look.copy->of}, {"time", look.copy->time}};
 }
 
+/// When it will be over; nothing if nobody drives it.
+std::optional<EndEstimate> end_of(const Look& look) {
+  if (!look.driver || is_told(look.grid.spec())) return std::nullopt;
+  const ExperimentSpec& spec = look.grid.spec();
+  const EndConditions conditions =
+      end_conditions(total_of(look.grid), spec.stop, spec.time_budget_s, Json::object());
+  return estimate_end(look.grid.experiment(), conditions, now_s());
+}
+
+Json end_json(const Look& look) {
+  const auto end = end_of(look);
+  if (!end) return nullptr;
+  return {{"remaining_s", end->remaining_s ? Json(*end->remaining_s) : Json()},
+          {"is_upper_bound", end->is_bound},
+          {"reason", end->reason}};
+}
+
+Json budget_json(const Look& look) {
+  const auto& budget_s = look.grid.spec().time_budget_s;
+  if (!budget_s) return nullptr;
+  return std::max(0.0, *budget_s - running_s(look));
+}
+
 std::string driver_text(const Look& look) {
   if (look.driver) {
     if (look.driver->pid == 0) return name_of(*look.driver);
@@ -272,7 +300,8 @@ std::string seconds_text(double sum, std::uint64_t count, double largest) {
 
 }  // namespace
 
-Json status_json(const Look& look) {
+Json status_json(const RungLook& seen) {
+  const Look& look = seen.look;
   const Experiment& experiment = look.grid.experiment();
   Json counts = Json::object();
   for (const auto state : states) counts[to_string(state)] = experiment.count(state);
@@ -300,6 +329,10 @@ Json status_json(const Look& look) {
           {"copy", copy_json(look)},
           {"waits_for", awaited.sentence.empty() ? Json() : Json(awaited.sentence)},
           {"hangs", awaited.notices},
+          {"end_estimate", end_json(look)},
+          {"time_budget_left_s", budget_json(look)},
+          {"running", running_json(look, now_s())},
+          {"rungs", to_json(seen.rungs)},
           {"stop_reason", experiment.stop_reason()},
           {"given_up", given_up.empty() ? Json() : Json(given_up)},
           {"session_end", experiment.session_end()},
@@ -316,12 +349,10 @@ Json status_json(const Look& look) {
           {"notices", look.notices}};
 }
 
-int status_command(const std::string& directory, bool json) {
-  const Look look = look_at(directory);
-  if (json) {
-    print_json(status_json(look));
-    return exit_ok;
-  }
+namespace {
+
+std::vector<std::pair<std::string, std::string>> status_lines(const RungLook& seen) {
+  const Look& look = seen.look;
   const Experiment& experiment = look.grid.experiment();
   const SaveStatistics& saves = experiment.saves();
   std::vector<std::pair<std::string, std::string>> lines = {
@@ -335,6 +366,11 @@ int status_command(const std::string& directory, bool json) {
     lines.insert(lines.begin() + 2, {"ended by", ends_text(ends)});
   }
   add_what_is_awaited(look, lines);
+  if (const auto end = end_of(look)) lines.emplace_back("ends in", text_of(*end));
+  if (const auto text = running_text(look, now_s()); !text.empty()) {
+    lines.emplace_back("running", text);
+  }
+  if (seen.rungs) lines.emplace_back("rungs", text_of(*seen.rungs));
   const std::string held = held_text(experiment);
   if (!look.driver && is_finished(experiment) && experiment.count(TrialState::paused) > 0) {
     lines.emplace_back("paused", paused_text(experiment, look.grid.directory()));
@@ -395,7 +431,52 @@ int status_command(const std::string& directory, bool json) {
               count_of(failures, "failure") + ": " + remote.value("last_error", std::string()));
     }
   }
-  print_pairs(lines);
+  return lines;
+}
+
+/// That of the run, as far as the record knows it.
+int exit_code_of(const Look& look) {
+  const Experiment& experiment = look.grid.experiment();
+  const bool has_ended = !look.driver && !experiment.session_end().empty();
+  if (!has_ended || experiment.session_end().starts_with("interrupted")) return exit_interrupted;
+  const bool is_bad = experiment.count(TrialState::error) > 0 || !why_given_up(experiment).empty();
+  return is_bad ? exit_trials_failed : exit_ok;
+}
+
+/// "2 RUNNING, 3 TERMINATED | best ... | about 40 s left".
+std::string line_of(const Look& look, bool with_end) {
+  std::string text = states_text(look) + " | " +
+                     (look.grid.spec().objectives.size() > 1 ? front_text(look.grid)
+                                                             : "best " + best_text(look.grid));
+  const auto end = with_end ? end_of(look) : std::nullopt;
+  if (end) text += " | ends in " + text_of(*end);
+  if (!look.driver) text += " | driver: " + driver_text(look);
+  return text;
+}
+
+StatusFrame frame_of(const StatusRequest& request) {
+  const RungLook seen = look_at_rungs(request.directory);
+  const std::string key = line_of(seen.look, false);
+  const std::string line =
+      request.json ? encode_numbers(status_json(seen)).dump() : line_of(seen.look, true);
+  return {.screen = pairs_text(status_lines(seen)),
+          .line = line,
+          .is_data = request.json,
+          .key = key,
+          .is_driven = seen.look.driver.has_value(),
+          .exit_code = exit_code_of(seen.look)};
+}
+
+}  // namespace
+
+int status_command(const StatusRequest& request) {
+  if (request.follow) return follow_status([&] { return frame_of(request); });
+  const RungLook seen = look_at_rungs(request.directory);
+  if (request.json) {
+    print_json(status_json(seen));
+  } else {
+    print_pairs(status_lines(seen));
+  }
   return exit_ok;
 }
 

@@ -66,12 +66,12 @@ class Ask(AskCase):
         curves = self.tune("export", "mine", "--curves", "-").out.splitlines()
         self.assertEqual(len(curves), 13)
         self.assertTrue(curves[0].endswith(",loss,n"), curves[0])
-        importances = self.json("importance", "mine", "--top", "0.5")["importances"]
+        importances = self.json("importance", "mine", "--method", "ped_anova", "--top", "0.5")["importances"]
         self.assertEqual({one["name"] for one in importances},
                          {"lr", "layers", "kind", "kind.width"})
         self.assertEqual(importances[0]["name"], "layers")
         self.assertAlmostEqual(sum(one["importance"] for one in importances), 1)
-        self.assertIn("layers", self.tune("importance", "mine", "--top", "0.5").out.split("\n")[1])
+        self.assertIn("layers", self.tune("importance", "mine", "--method", "ped_anova", "--top", "0.5").out.split("\n")[2])
         self.assertIn("nothing tells them from the others",
                       self.refused("importance", "mine", "--metric", "n", "--mode", "max"))
 

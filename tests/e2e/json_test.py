@@ -27,11 +27,13 @@ WITHOUT_SCHEMA = {"logs", "schema"}
 #: Fields that are null here, and what it would take.
 RARE = {
     "status": {".given_up": "a search that gives up, for minutes", ".waits_for": "a full disk, or the like",
+               ".rungs.rungs[].cutoff": "who came to a rung", ".running[].gpus": "gpus of what runs for a while",
                ".checkpoints.slowest_rank": "several workers", ".remote.unreachable_since": "a store that is down"},
     "checkpoints": {".slowest_rank": "several workers"},
     "export": {".left_out_trials[].why": "results that are nowhere any more",
                ".left_out_trials[].trial_ids": "the same"},
     "run": {".not_on_remote": "a store that is down"},
+    "importance": {".iteration": "trials that were cut short"},
     "best": {".why_no_checkpoint": "a best trial that has not saved"},
     "version": {".commit": "a repository"},
 }
@@ -99,7 +101,8 @@ class Answers(Case):
         self.write("slow.json", {
             "trainable": {"command": SLOW}, "metric": "count", "mode": "max", "num_samples": 2,
             "param_space": {"step_s": {"uniform": [0.01, 0.02]}, "iterations": 100000}, "resources_per_trial": {"cpu": 0},
-            "max_concurrent_trials": 2})
+            "max_concurrent_trials": 2, "time_budget_s": 3600,
+            "scheduler": {"type": "asha", "grace_period": 100000, "max_t": 200000}})
 
     def test_every_command_prints_what_its_schema_says(self) -> None:
         self.write_specs()
@@ -189,7 +192,8 @@ class Answers(Case):
         self.ask("best", "results/mixed")
         self.ask("best", "results/mixed", "-n", "2")
         self.assertEqual(set(self.ask("best", "results/two")[0]["constraints"]), {"loss <= 2"})
-        self.ask("importance", "results/two", "--metric", "loss", "--mode", "min", "--top", "0.5")
+        self.ask("importance", "results/two", "--metric", "loss", "--mode", "min", "--method", "ped_anova", "--top", "0.5")
+        self.ask("importance", "results/two", "--metric", "loss", "--mode", "min", "--slice", "report.loss")
         self.assertEqual(self.ask("export", "results/mixed", "--curves", "curves.csv")["curves"], 2)
         self.ask("simulate", "--curves", "curves.csv", "--metric", "loss", "--mode", "min", "--seeds", "2",
                  "--time-budget-s", "1000")

@@ -108,7 +108,8 @@ class Shown(ObjectivesCase, LookingCase):
         self.assertEqual(fastest["value"], max(
             trial["metrics"]["speed"] for trial in self.json("ls", "results/spec")
             if trial["metrics"]))
-        importance = self.json("importance", "results/spec", "--metric", "speed", "--top", "0.5")
+        importance = self.json("importance", "results/spec", "--metric", "speed", "--top", "0.5",
+                               "--method", "ped_anova")
         self.assertEqual(importance["mode"], "max")
         for command in ("importance", "best"):
             arguments = [command, "results/spec"] + (["--mode", "min"] if command == "best" else [])

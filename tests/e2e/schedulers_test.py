@@ -64,7 +64,8 @@ class Schedulers(DriverCase):
         self.assertGreaterEqual(sum(t["training_iteration"] > 1 for t in trials), 3)
         # The last one is the best, and among the best third of all.
         self.assertGreater(trials[8]["training_iteration"], 1)
-        importances = self.json("importance", "results/spec", "--top", "0.5")["importances"]
+        importances = self.json("importance", "results/spec", "--top", "0.5",
+                                "--method", "ped_anova")["importances"]
         self.assertEqual([one["trials"] for one in importances], [len(trials)])
         self.assert_each_iteration_stands_once()
 

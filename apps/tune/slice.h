@@ -1,0 +1,39 @@
+// What the metric is along one hyperparameter: by parts of its domain, and in a sentence.
+// Knows no experiment.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "searchers/forest_importance.h"
+#include "tuner/core/objective.h"
+
+namespace tune {
+
+/// A part of the domain.
+struct SliceBin {
+  Json lower, upper;  ///< of a choice both are the value
+  std::size_t trials = 0;
+  std::optional<double> best, median, lower_quartile, upper_quartile;  ///< of the metric
+  /// The mean over all of the space that has this hyperparameter here, by the forest.
+  std::optional<double> marginal;
+};
+
+struct Slice {
+  std::string name;
+  bool is_choice = false;
+  std::optional<double> share;  ///< of the metric's variance that it alone explains
+  std::vector<SliceBin> bins;   ///< of numbers ascending
+  std::string direction;        ///< a sentence
+};
+
+/// `leaf`: which of the space's hyperparameters; `points` and `values`: see ForestImportance.
+Slice slice_along(const SearchSpace& space, std::size_t leaf,
+                  const std::vector<std::vector<double>>& points, const std::vector<double>& values,
+                  const ForestImportance& forest, Mode mode);
+
+void print_slice(const Slice& slice, const std::string& metric);
+Json to_json(const Slice& slice);
+
+}  // namespace tune
