@@ -169,11 +169,11 @@ std::string mode_of(const InitRequest& request) {
 
 std::string proposed_spec(const InitRequest& request) {
   const std::string mode = mode_of(request);
+  const auto start = start_of_program(request.from);
   std::error_code ignored;
-  if (!fs::exists(request.from, ignored)) {
+  if (start.size() != 1 && !fs::exists(request.from, ignored)) {
     throw user_error("there is no file '" + request.from + "'");
   }
-  const auto start = start_of_program(request.from);
   if (start.empty()) {
     throw user_error("'" + request.from +
                      "' is no program that could be started: neither a script with a known ending, "

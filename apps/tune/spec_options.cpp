@@ -10,6 +10,7 @@
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/exec/program.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/preflight.h"
 #include "tuner/space/domain.h"
@@ -403,6 +404,17 @@ void keep_typed(SpecDocument& document) {
   for (const auto& [name, as_typed] : document.typed) plain["typed"][name] = as_typed;
 }
 
+/// Whether a program of that name is started without a path.
+bool is_in_path(const fs::path& name) {
+  if (name.has_parent_path()) return false;
+  try {
+    (void)resolve_program({.argv = {name.string()}}, inherited_environment());
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// What the command line says, over what is there.
 void apply(SpecDocument& document, const SpecSource& source) {
   if (!source.param_space.empty()) {
@@ -450,6 +462,7 @@ std::vector<std::string> start_of_program(const fs::path& file) {
     if (file.extension() == ending) return {interpreter, file.string()};
   }
   std::error_code ignored;
+  if (!fs::exists(file, ignored) && is_in_path(file)) return {file.string()};
   if (!fs::is_regular_file(file, ignored)) return {};
   std::string magic(4, '\0');
   std::ifstream(file, std::ios::binary).read(magic.data(), 4);
@@ -470,7 +483,7 @@ SpecDocument assemble_spec(const SpecSource& source) {
     auto start = start_of_program(file);
     document.is_program = !start.empty();
     if (document.is_program) {
-      if (std::error_code ignored; !fs::exists(file, ignored)) {
+      if (std::error_code ignored; !fs::exists(file, ignored) && !is_in_path(file)) {
         throw user_error("there is no file '" + source.file + "'");
       }
       document.label = "command line";

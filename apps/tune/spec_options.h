@@ -78,7 +78,7 @@ SpecDocument assemble_spec(const SpecSource& source);
 SpecDocument assemble_changes(Json recorded, std::string label, const SpecSource& source);
 
 /// How the program in `file` is started: alone, or by its interpreter; empty if it is none, as far
-/// as one can see.
+/// as one can see. A name that is no file here may be that of a program in PATH.
 std::vector<std::string> start_of_program(const std::filesystem::path& file);
 
 /// "spec.json: /param_space/lr: sentence", or "--num-samples: sentence".

@@ -50,6 +50,14 @@ class Plain(Case):
         self.run_program("--num-samples", "1", "--", "--epochs", "2")
         self.assertEqual(len(self.rows("train", 0)), 2)
 
+    def test_a_program_in_path_is_named_without_its_path(self):
+        self.write("bin/my-trainer", "#!/bin/sh\necho \"val_loss: 0.5 $*\"\n")
+        os.chmod(self.path("bin/my-trainer"), 0o755)
+        self.tune("run", "my-trainer", "--metric", "val_loss", "--mode", "min", "-p", "lr=0.5", "--num-samples", "1",
+                  "--progress", "none", PATH=self.path("bin") + os.pathsep + os.environ["PATH"])
+        self.assertEqual(self.read("results/my-trainer/trial_00000/stdout.log"), "val_loss: 0.5 --lr=0.5\n")
+        self.assertIn("cannot read my-trainer", self.tune("run", "my-trainer", expect=2).err)
+
     def test_numbers_reach_it_as_typed_and_helpers_of_expressions_do_not(self):
         self.write("said.py", "import sys\nprint(sys.argv[1:])\nprint('loss: 1')\n")
         self.write("said.json", {"trainable": {"command": [sys.executable, "said.py"], "plain": {}},
