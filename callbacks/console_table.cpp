@@ -212,10 +212,12 @@ std::string status_line(const ConsoleView& view) {
 
 std::vector<std::string> render_view(const ConsoleView& view, const TextArea& area, int height) {
   std::vector<std::string> lines;
-  lines.push_back(
-      fit(view.name + "  " + format_duration(view.elapsed) + "  " + counts(view), area));
   const std::string used = resources(view, "  ");
-  lines.push_back(fit(rate(view) + (used.empty() ? "" : "  " + used), area));
+  lines.push_back(fit(view.name + "  " + format_duration(view.elapsed) + "  " + rate(view) +
+                          (used.empty() ? "" : "  " + used),
+                      area));
+  // In a line of their own: with a long name their end, the total, would be cut off.
+  lines.push_back(fit(counts(view), area));
   if (!view.end.reason.empty()) {
     std::string end = "ends in " + text_of(view.end);
     if (!view.end.remaining_s) end = "end " + text_of(view.end);

@@ -47,8 +47,8 @@ ConsoleView example() {
 
 TEST_CASE("The view of an experiment is a table of fixed width", "[callbacks][console]") {
   CHECK(joined(render_view(example(), {72, false}, 40)) ==
-        "digits  1:02:05  5 running, 2 waiting, 8 completed, 3 pruned, 1 stopped, 1 failed of 20\n"
-        "45.2 results/s  cpu 5/8  gpu 2.5/4\n"
+        "digits  1:02:05  45.2 results/s  cpu 5/8  gpu 2.5/4\n"
+        "5 running, 2 waiting, 8 completed, 3 pruned, 1 stopped, 1 failed of 20\n"
         "best val_loss 0.03125 by trial_00004 at iteration 17 (lr=0.01,hidden=32)\n"
         "\n"
         "trial        iteration  val_loss  checkpoint     time  config\n"

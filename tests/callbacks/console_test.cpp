@@ -146,8 +146,8 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
   screen.start(id);
   screen.step(0);
   CHECK(screen.take() ==
-        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
-        "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "digits  0:00:00  0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
         "end not known: no trial has ended yet\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  checkpoint     time  config\033[K\n"
@@ -160,8 +160,8 @@ TEST_CASE("The console redraws its table in place, at most four times a second",
   screen.step(0.125);
   CHECK(screen.take() ==
         "\r\033[6A"
-        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
-        "0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "digits  0:00:00  0.0 results/s  cpu 2/8  gpu 0.5/2\033[K\n"
+        "1 running, 0 waiting, 0 completed, 0 failed of 3\033[K\n"
         "end not known: no trial has ended yet\033[K\n"
         "best loss 0.5 by trial_00000 at iteration 1 (lr=0.1)\033[K\n"
         "\033[K\n"
@@ -234,8 +234,8 @@ TEST_CASE("The console shows a column for each of several metrics, and no best t
   screen.report(id, 1, R"({"loss":0.5,"speed":7})");
   screen.step(0);
   CHECK(screen.take() ==
-        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
-        "0.0 results/s\033[K\n"
+        "digits  0:00:00  0.0 results/s\033[K\n"
+        "1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
         "end not known: how many trials there will be is not known\033[K\n"
         "\033[K\n"
         "trial        iteration  loss  speed  checkpoint     time  config\033[K\n"
@@ -255,8 +255,8 @@ TEST_CASE("The console shows an experiment without an objective", "[callbacks][c
   screen.report(id, 1, R"({"loss":0.5})");
   screen.step(0);
   CHECK(screen.take() ==
-        "digits  0:00:00  1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
-        "0.0 results/s\033[K\n"
+        "digits  0:00:00  0.0 results/s\033[K\n"
+        "1 running, 0 waiting, 0 completed, 0 failed\033[K\n"
         "end not known: how many trials there will be is not known\033[K\n"
         "\033[K\n"
         "trial        iteration  checkpoint     time  config\033[K\n"
