@@ -44,6 +44,7 @@ set(tune_public_headers
     tuner/core/checkpoint.h
     tuner/core/clock.h
     tuner/core/compact_text.h
+    tuner/core/lifetimes.h
     tuner/core/rare.h
     tuner/core/constraint.h
     tuner/space/domain.h
@@ -61,6 +62,7 @@ set(tune_public_headers
     tuner/core/resources.h
     tuner/core/result.h
     tuner/core/retention.h
+    tuner/core/rungs_report.h
     tuner/core/scheduler.h
     tuner/space/search_space.h
     tuner/core/searcher.h
@@ -73,11 +75,13 @@ set(tune_public_headers
     tuner/simulation/simulated_program.h
     tuner/loop/loop_end.h
     tuner/plugin.h
+    tuner/recorded_results.h
     tuner/result_grid.h
     tuner/loop/resume_plan.h
     tuner/run.h
     tuner/simulation/simulation.h
     tuner/plain/checkpoint_files.h
+    tuner/plain/command_words.h
     tuner/plain/plain_program.h
     tuner/plain/save_order.h
     tuner/spec/spec.h

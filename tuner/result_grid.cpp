@@ -184,6 +184,8 @@ void ResultGrid::each_row(const Trial& trial,
     read_result_rows(file, use_row);
     return;
   }
+  // A simulation has neither files nor a record on disk.
+  if (!std::filesystem::exists(directory_, ignored)) return;
   if (!recorded_) recorded_.emplace(directory_);
   recorded_->each_row(trial.id, use_row);
 }

@@ -142,6 +142,7 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"directory", one.look->grid.directory().string()},
       {"trial_id", to_string(trial.id)},
       {"state", to_string(trial.state)},
+      {"end", end_of(trial)},
       {"ended_by", to_string(trial.ended_by)},
       {"why", trial.why},
       {"error", *trial.error},
@@ -229,6 +230,7 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
   const Hyperparameters parameters = hyperparameters_of(all);
   SideBySide table(all);
   table.add("state", [](const Compared& one) { return std::string(to_string(one.trial->state)); });
+  table.add("end", [](const Compared& one) { return std::string(end_of(*one.trial)); });
   table.add("ended by",
             [](const Compared& one) { return std::string(to_string(one.trial->ended_by)); });
   table.add("best " + objective.metric, [&](const Compared& one) {

@@ -53,7 +53,7 @@ class Status(Look):
         self.assertEqual(self.json("status", "results/spec")["ended_by"], {"done": 5})
         self.assertRegex(self.tune("status", "results/spec").out, r"ended by +5 done\n")
         self.assertEqual({trial["ended_by"] for trial in self.json("ls", "results/spec")}, {"done"})
-        self.assertIn("end ", self.tune("ls", "results/spec").out)
+        self.assertIn("  end\n", self.tune("ls", "results/spec").out)
         self.assertEqual(self.json("status", "results/spec")["ends"],
                          {"completed": 5, "pruned": 0, "stopped": 0, "failed": 0})
 

@@ -99,7 +99,7 @@ class Running(Case):
         self.write("go", "")
         driver.wait(LIMIT_S)
         rest, _ = follower.communicate(timeout=LIMIT_S)
-        self.assertIn("2 ERROR", rest.splitlines()[-1])
+        self.assertIn("2 failed", rest.splitlines()[-1])
         self.assertEqual(follower.returncode, 1)
         self.assertEqual(self.tune("status", "results/spec", "--follow", expect=1).out.count("\n"), 1)
 

@@ -204,6 +204,9 @@ class Export(Case):
         self.tune("run", "spec.json", "--progress", "none")
         os.remove(self.path("results/spec/trial_00001/result.json"))
         done = self.tune("export", "results/spec", "--curves", "-")
+        self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(done.out))], ["3", "2", "5", "4", "7", "6"])
+        os.remove(self.path("results/spec/history.jsonl"))
+        done = self.tune("export", "results/spec", "--curves", "-")
         self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(done.out))], ["3", "2", "7", "6"])
         self.assertRegex(done.err, r"^tune: 1 trial is left out \(trial_00001\): .*nowhere any more")
 

@@ -119,7 +119,7 @@ TEST_CASE("A request that is none is refused with a sentence", "[unit][control]"
   for (const char* line :
        {"", "stop", "[]", "{}", R"({"ask":7})", R"({"ask":"dance"})",
         R"({"ask":"stop","trial":"x"})", R"({"ask":"stop","trial":[1]})", R"({"ask":"unpause"})",
-        R"({"ask":"waits"})", R"({"ask":"set"})", R"({"ask":"set","fields":[]})",
+        R"({"ask":"wait"})", R"({"ask":"set"})", R"({"ask":"set","fields":[]})",
         R"({"ask":"set","fields":{"num_samples":3},"trial":"3"})", R"({"ask":"add","config":7})"}) {
     INFO(line);
     CHECK_THROWS_AS(parse_control_request(line), std::invalid_argument);

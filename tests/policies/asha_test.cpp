@@ -97,8 +97,10 @@ TEST_CASE("asha stops at max_t, unless it is told not to", "[asha][unit]") {
 
 TEST_CASE("asha says of a stop whether the trial has lost or come to max_t", "[asha][unit]") {
   const auto asha = make_scheduler("asha", halves);
-  for (int i = 1; i <= 2; ++i)
+  for (const std::uint32_t i : {0U, 1U}) asha->on_trial_add(trial_number(i));
+  for (const int i : {1, 2}) {
     CHECK_FALSE(asha->on_result(trial_number(0), result_at(i, 0.5)).at_max);
+  }
   const Decision loses = asha->on_result(trial_number(1), result_at(1, 0.9));
   CHECK(loses.action == Action::stop);
   CHECK_FALSE(loses.at_max);

@@ -106,5 +106,5 @@ TEST_CASE("Who has no rungs tells of none, and who wraps one that has, of those"
           "[rungs_report]") {
   CHECK_FALSE(make_scheduler("fifo")->rungs());
   CHECK_FALSE(make_scheduler("median_stopping")->rungs());
-  CHECK(make_scheduler("resource_changing", {{"base", {{"type", "asha"}}}})->rungs());
+  CHECK(make_scheduler("resource_changing", {{"base_scheduler", {{"type", "asha"}}}})->rungs());
 }

@@ -206,7 +206,8 @@ TEST_CASE("Every scheduler refuses a state that is not its own and keeps what it
       Json part = before;
       part.erase(key);
       INFO(key);
-      CHECK_THROWS_AS(scheduler.load(part), Error);
+      // Snapshots of before there were tallies lack them.
+      if (key != "tallies") CHECK_THROWS_AS(scheduler.load(part), Error);
       part[key] = "nonsense";
       CHECK_THROWS_AS(scheduler.load(part), Error);
       CHECK(scheduler.save() == before);
