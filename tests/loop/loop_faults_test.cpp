@@ -126,7 +126,8 @@ TEST_CASE(
   harness.program.cannot_launch = true;
   const LoopEnd end = harness.run();
   CHECK(end.kind == LoopEnd::Kind::given_up);
-  CHECK_THAT(end.reason, Contains("the machine cannot run a trial (cannot run the simulated program)"));
+  CHECK_THAT(end.reason,
+             Contains("the machine cannot run a trial (cannot run the simulated program)"));
   CHECK((harness.clock.time > 300) == worked_once);  // then it is patient
   CHECK(harness.launches < 20);
   CHECK(harness.experiment.count(TrialState::error) == 0);

@@ -99,4 +99,3 @@ def take_resources(said: dict[str, Any]) -> None:
     for field in ("resources_per_trial", "resources_per_worker", "resources"):
         if said.get(field) is not None:
             said[field] = amounts(said[field])
-
