@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "apps/tune/build_info.h"
 #include "apps/tune/cli_commands.h"
@@ -38,8 +40,13 @@ int run_command_line(std::vector<std::string> arguments) {
   Line line;
   line.style.command_line = arguments;
   line.style.command_line.insert(line.style.command_line.begin(), "tune");
-  // The trainable's own words are nobody else's options.
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  // The trainable's own words are nobody else's options. Of who takes none, what stands behind the
+  // hyphens are arguments that may begin with one.
+  static const std::set<std::string, std::less<>> with_command = {
+      "run", "resume", "validate", "preview", "check", "init", "suggest", "simulate", "complete"};
+  const auto dashes = !arguments.empty() && with_command.contains(arguments.front())
+                          ? std::find(arguments.begin(), arguments.end(), "--")
+                          : arguments.end();
   const bool has_command = dashes != arguments.end();
   if (has_command) line.spec.command.assign(dashes + 1, arguments.end());
   arguments.erase(dashes, arguments.end());

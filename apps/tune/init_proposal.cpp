@@ -1,6 +1,7 @@
 #include "apps/tune/init_proposal.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -291,9 +292,18 @@ std::string space_text(const Proposal& proposal) {
   }
   text += "  \"param_space\": {\n";
   const bool has_active = !proposal.numbers.empty();
-  if (!proposal.flags.empty()) {
-    text += comment_lines("    ", "Flags, which are there or not, need \"${" + word +
-                                      "_no_boolean_flags}\" in the place of \"${" + word + "}\".");
+  const auto with_opposite =
+      std::count_if(proposal.flags.begin(), proposal.flags.end(),
+                    [](const Proposed& flag) { return flag.option.has_opposite; });
+  const auto needs = [&](const std::string& which, const std::string& ending) {
+    text += comment_lines(
+        "    ", which + " need \"${" + word + ending + "}\" in the place of \"${" + word + "}\".");
+  };
+  const bool are_all = with_opposite == std::ssize(proposal.flags);
+  if (!are_all) needs("Flags, which are there or not,", "_no_boolean_flags");
+  if (with_opposite > 0) needs("Flags with an opposite, --no-...,", "_boolean_optional");
+  if (with_opposite > 0 && !are_all) {
+    text += comment_lines("    ", "No one word is right for both kinds: search those of one.");
   }
   for (const Proposed& flag : proposal.flags) {
     text += space_line(flag, has_active || &flag != &proposal.flags.back());

@@ -83,8 +83,9 @@ JudgedTrials judge_trials(const ResultGrid& grid, const SearchSpace& space,
   std::vector<const Trial*> candidates;
   for (const Trial& trial : grid.experiment().trials()) {
     if (trial.state != TrialState::terminated && trial.state != TrialState::paused) continue;
-    const double value = value_of(trial, objective.metric, objective.mode, scope);
-    if (std::isfinite(value)) candidates.push_back(&trial);
+    // Of a trial that went astray later, what it came to by then is to be compared all the same.
+    const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
+    if (std::isfinite(best)) candidates.push_back(&trial);
   }
   JudgedTrials judged;
   judged.candidates = candidates.size();

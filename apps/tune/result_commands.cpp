@@ -299,8 +299,8 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
 }  // namespace
 
 int best_command(const BestRequest& request) {
-  const auto asked_for =
-      request.scope.empty() ? std::nullopt : std::optional(checked_scope(request.scope));
+  const bool is_scope_told = !request.scope.empty();
+  const Scope scope = is_scope_told ? checked_scope(request.scope) : Scope::all;
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   const bool is_one_asked_for = !request.metric.empty() || !request.mode.empty();
@@ -310,9 +310,8 @@ int best_command(const BestRequest& request) {
                        " needs one metric to rank trials by: --metric NAME");
     }
     // Each metric's best may be of another result: no trial has ever been there.
-    return show_front(grid, asked_for.value_or(Scope::last), request.json);
+    return show_front(grid, is_scope_told ? scope : Scope::last, request.json);
   }
-  const Scope scope = asked_for.value_or(Scope::all);
   const Objective objective = objective_for(grid, request.metric, request.mode);
   if (request.over_time) {
     if (scope != Scope::all) throw user_error("--over-time is of all results: leave --scope out");

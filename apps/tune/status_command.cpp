@@ -435,10 +435,15 @@ std::vector<std::pair<std::string, std::string>> status_lines(const RungLook& se
 }
 
 /// That of the run, as far as the record knows it.
+/// By a signal, or by `tune pause`.
+bool was_interrupted(const std::string& session_end) {
+  return session_end.starts_with("received SIG") || session_end.starts_with("paused by the user");
+}
+
 int exit_code_of(const Look& look) {
   const Experiment& experiment = look.grid.experiment();
   const bool has_ended = !look.driver && !experiment.session_end().empty();
-  if (!has_ended || experiment.session_end().starts_with("interrupted")) return exit_interrupted;
+  if (!has_ended || was_interrupted(experiment.session_end())) return exit_interrupted;
   const bool is_bad = experiment.count(TrialState::error) > 0 || !why_given_up(experiment).empty();
   return is_bad ? exit_trials_failed : exit_ok;
 }

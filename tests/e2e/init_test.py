@@ -41,6 +41,15 @@ class Init(Case):
         done = self.tune("run", "spec.json", "--num-samples", "2", "--progress", "none")
         self.assertIn("2 trials, 2 completed", done.out)
 
+    def test_flags_with_an_opposite_have_a_word_of_their_own(self):
+        self.write("flags.py", "import argparse\nparser = argparse.ArgumentParser()\n"
+                   "parser.add_argument('--augment', action=argparse.BooleanOptionalAction, default=True)\n"
+                   "parser.add_argument('--lr', type=float, default=0.1)\nprint(parser.parse_args())\n")
+        text = self.tune("init", "--from", "flags.py", "-").out
+        self.assertIn("Flags with an opposite, --no-...,", text)
+        self.assertIn("${args_boolean_optional}", text)
+        self.assertNotIn("${args_no_boolean_flags}", text)
+
     def test_each_other_number_and_choice_is_there_behind_slashes(self):
         text = self.tune("init", "--from", "train.py", "-").out
         for line in ['// "batch-size": {"choice": [16, 32, 64, 128, 256]},  // images at a time',

@@ -51,6 +51,7 @@ class Plain(Case):
         self.assertEqual(len(self.rows("train", 0)), 2)
 
     def test_a_program_in_path_is_named_without_its_path(self):
+        os.mkdir(self.path("bin"))
         self.write("bin/my-trainer", "#!/bin/sh\necho \"val_loss: 0.5 $*\"\n")
         os.chmod(self.path("bin/my-trainer"), 0o755)
         self.tune("run", "my-trainer", "--metric", "val_loss", "--mode", "min", "-p", "lr=0.5", "--num-samples", "1",

@@ -3,6 +3,7 @@ import collections
 import glob
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -102,6 +103,15 @@ class Running(Case):
         self.assertIn("2 failed", rest.splitlines()[-1])
         self.assertEqual(follower.returncode, 1)
         self.assertEqual(self.tune("status", "results/spec", "--follow", expect=1).out.count("\n"), 1)
+
+    def test_whose_run_was_interrupted_is_followed_with_that_exit_code(self):
+        driver = self.start(trainable={"command": ["sh", "-c", "echo loss=1; sleep 60"], "plain": {}})
+        self.wait_until_running(2)
+        driver.send_signal(signal.SIGTERM)
+        time.sleep(2)  # what comes earlier is an echo
+        driver.send_signal(signal.SIGTERM)
+        self.assertEqual(driver.wait(LIMIT_S), 130)
+        self.tune("status", "results/spec", "--follow", expect=130)
 
 
 class NoFiles(Case):

@@ -173,6 +173,8 @@ class Notes(Looking):
         self.assertEqual(self.note("2", "looks\n odd\033[31m", "--tag", "good,final")["tags"], ["final", "good"])
         self.assertEqual(self.note("2", "again", "--untag", "final")["tags"], ["good"])
         self.note("3", "--tag", "good")
+        self.tune("note", "results/spec", "3", "--", "--not an option")
+        self.assertEqual(self.note("3")["notes"][0]["text"], "--not an option")
         self.assertEqual(self.ids("--filter", 'tags == "good" && loss < 0.3'), [2])
         self.assertEqual(self.ids("--filter", 'tags != "good"'), [0, 1])
         listed = self.json("ls", "results/spec")[2]

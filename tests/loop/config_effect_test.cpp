@@ -18,8 +18,10 @@ struct Course {
 };
 
 /// What is said once the trials have come to that, one after the other.
-std::string said_of(const std::vector<Course>& courses, const char* other = "epochs") {
+std::string said_of(const std::vector<Course>& courses, const char* other = "epochs",
+                    bool is_plain = false) {
   ExperimentSpec spec;
+  if (is_plain) spec.plain.emplace();
   spec.objectives = {{"loss", Mode::min}};
   ConfigEffect effect(spec);
   std::string said;
@@ -73,6 +75,12 @@ TEST_CASE("Configs are not said to be ignored where curves or configs leave it o
   const auto repetition = [](int n) { return Json{{"lr", 1}, {"repeat_index", n}}; };
   CHECK(said_of({{repetition(0), falling}, {repetition(1), falling}, {repetition(2), falling}})
             .empty());
+  // What a program that knows nothing of tune is not given.
+  const auto helped = [](int n) { return Json{{"lr", 1}, {"_draw", n}}; };
+  const std::vector<Course> courses = {
+      {helped(0), falling}, {helped(1), falling}, {helped(2), falling}};
+  CHECK(said_of(courses, "epochs", true).empty());
+  CHECK_FALSE(said_of(courses).empty());
 }
 
 TEST_CASE("All metrics of a program count in whether configs are ignored, but times",

@@ -37,6 +37,21 @@ Result result_of(const std::string& metrics) {
 
 }  // namespace
 
+TEST_CASE("A constraint holds by all digits of whole numbers, and not where they are rounded",
+          "[constraint][unit]") {
+  // 2^53 + 1, which is 2^53 as a double.
+  const SearchSpace seeds = space_of(R"({"seed": {"randint": [0, 9223372036854775807]}})"_json);
+  const Json config = {{"seed", 9007199254740993}};
+  const auto holds = [&](const std::string& text) {
+    return find_broken({seeds.constraint(text)}, config) == nullptr;
+  };
+  CHECK_FALSE(holds("seed <= 9007199254740992"));
+  CHECK(holds("seed >= 9007199254740993"));
+  CHECK_FALSE(holds("seed % 2 <= 0"));
+  CHECK(holds("-9223372036854775807 <= seed"));
+  CHECK_FALSE(holds("seed % 2 / 2 <= 1"));  // nobody knows
+}
+
 TEST_CASE("A constraint's value is by how much it is missed", "[constraint][unit]") {
   const auto value = [](const std::string& text) {
     return constraint(text).value({{"batch", 16}}, {});

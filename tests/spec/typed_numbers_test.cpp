@@ -11,13 +11,13 @@ TEST_CASE("Of a param space the numbers that JSON writes otherwise are kept as t
   TypedNumbers typed;
   add_typed_numbers(R"({
     "seed": 1e3, // a comment
-    "param_space": {"lr": {"loguniform": [1e-5, 1e-1]}, "v": 3.10, "n": 7, "w": 0.5,
+    "param_space": {"lr": {"loguniform": [1e-5, 1e-1]}, "v": 3.10, "n": 7, "w": 0.5, "p": 1.0,
                     "c": {"choice": [1e3, 1000.0, 2, "1e4", {"uniform": [1e2, 1e3]}]},
                     "m": {"size": {"grid_search": [1.50]}}},
     "stop": {"loss": 1e-3}
   })",
                     typed);
-  CHECK(typed == TypedNumbers{{"v", {"3.10"}}, {"c", {"1e3"}}, {"m", {"1.50"}}});
+  CHECK(typed == TypedNumbers{{"v", {"3.10"}}, {"c", {"1e3", "1000.0"}}, {"m", {"1.50"}}, {"p", {"1.0"}}});
 }
 
 TEST_CASE("What is no JSON has no typed numbers", "[spec][typed]") {

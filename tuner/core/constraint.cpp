@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tuner/core/clean_text.h"
+#include "tuner/core/expression_form.h"
 
 namespace tune {
 
@@ -87,7 +88,13 @@ double Constraint::value(const Json& config, const Lookup& metric) const {
     const Json* const found = find_dotted(config, name);
     return found != nullptr ? decode_number(*found) : std::nullopt;
   });
-  return value.value_or(0);
+  if (!value || needs_metrics()) return value.value_or(0);
+  const ExpressionForm form = form_of(
+      excess_, [&](const std::string& name) { return form_of_value(find_dotted(config, name)); });
+  if (form.exact) return static_cast<double>(*form.exact);
+  // Beyond 64 bits the sign is certain; near 0 doubles may have rounded a whole number across it.
+  constexpr double certain = 0x1p62;
+  return form.is_rounded && std::abs(*value) < certain ? no_number : *value;
 }
 
 bool any_about_configs(const std::vector<Constraint>& constraints) {

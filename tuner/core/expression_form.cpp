@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/core/whole_number.h"
+
 namespace tune {
 
 namespace {
@@ -66,7 +68,9 @@ bool is_beyond(const Form& form) {
 Form made_of(Form result, std::initializer_list<Form> parts, bool has_overflown = false) {
   result.is_rounded = result.is_rounded || has_overflown;
   for (const Form& part : parts) {
-    result.is_rounded = result.is_rounded || part.is_rounded || (!result.exact && is_beyond(part));
+    const bool misleads = part.misleads_doubles || is_beyond(part);
+    result.misleads_doubles = result.misleads_doubles || misleads;
+    result.is_rounded = result.is_rounded || part.is_rounded || (!result.exact && misleads);
   }
   return result;
 }
@@ -88,7 +92,9 @@ class FormReader {
     const bool is_whole = first.is_whole && second.is_whole;
     if (!condition.exact) return made_of({is_whole}, {condition, first, second});
     const Form& chosen = *condition.exact != 0 ? first : second;
-    return {is_whole, chosen.exact, chosen.is_rounded};
+    Form result = made_of({is_whole, chosen.exact}, {condition, chosen});
+    if (chosen.exact) result.is_rounded = chosen.is_rounded;
+    return result;
   }
 
  private:
@@ -109,14 +115,17 @@ class FormReader {
   static Form combined(const Form& a, std::string_view sign, const Form& b) {
     const bool are_whole = a.is_whole && b.is_whole;
     if (sign == "/") return made_of({false, quotient_of(a.exact, b.exact)}, {a, b});
-    if (sign == "//") return made_of({true, floor_quotient_of(a.exact, b.exact)}, {a, b});
+    if (sign == "//") {
+      const Exact quotient = floor_quotient_of(a.exact, b.exact);
+      return made_of({true, quotient}, {a, b}, a.exact && b.exact && *b.exact != 0 && !quotient);
+    }
     if (sign == "%") return made_of({are_whole, modulo_of(a.exact, b.exact)}, {a, b});
     if (sign == "+" || sign == "-" || sign == "*") {
       const auto calculate = sign == "+" ? sum_of : sign == "-" ? difference_of : product_of;
       return of_whole_numbers({are_whole, calculate(a.exact, b.exact)}, a, b);
     }
     if (!a.exact || !b.exact) return made_of({true}, {a, b});
-    return {true, truth_of(*a.exact, sign, *b.exact) ? 1 : 0};
+    return made_of({true, truth_of(*a.exact, sign, *b.exact) ? 1 : 0}, {a, b});
   }
 
   /// What can have no exact value only because that is too large.
@@ -176,7 +185,7 @@ class FormReader {
     take(")");
     Form result = arguments[0];
     static const std::set<std::string> rounds = {"floor", "ceil", "round", "rint", "int"};
-    if (rounds.contains(function)) return {true, result.exact, result.is_rounded};
+    if (rounds.contains(function)) return made_of({true, result.exact}, {result});
     if (function == "abs") {
       return result.exact && *result.exact < 0 ? combined({true, 0}, "-", result) : result;
     }
@@ -196,7 +205,9 @@ class FormReader {
   static Form extreme_of(const std::string& function, const Form& a, const Form& b) {
     const bool are_whole = a.is_whole && b.is_whole;
     if (!a.exact || !b.exact) return made_of({are_whole}, {a, b});
-    return {are_whole, function == "min" ? std::min(a.exact, b.exact) : std::max(a.exact, b.exact)};
+    const Exact extreme =
+        function == "min" ? std::min(a.exact, b.exact) : std::max(a.exact, b.exact);
+    return made_of({are_whole, extreme}, {a, b});
   }
 
   void skip_blanks() {
@@ -244,6 +255,13 @@ class FormReader {
 };
 
 }  // namespace
+
+ExpressionForm form_of_value(const Json* value) {
+  if (value == nullptr || value->is_number_float()) return {};
+  if (value->is_boolean()) return {true, value->get<bool>() ? 1 : 0};
+  const auto number = whole_number<std::int64_t>(*value);
+  return {true, number, !number};
+}
 
 ExpressionForm form_of(const Expression& expression, const FormReader::FormOfName& form_of_name) {
   return FormReader(expression.in_signs(), form_of_name).choice();

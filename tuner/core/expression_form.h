@@ -20,7 +20,13 @@ struct ExpressionForm {
   /// Whether such a number was lost on the way: it left the 64 bits, or was beyond 2^53 where the
   /// next step is one of doubles.
   bool is_rounded = false;
+  /// Whether doubles, which calculate all that is not exact from the beginning, would meet such a
+  /// number on the way: then `exact` is right and what they make of it is not.
+  bool misleads_doubles = false;
 };
+
+/// Of a number or truth in a config; of anything else, and of null, nothing is known.
+ExpressionForm form_of_value(const Json* value);
 
 /// Of `expression`, from those of its names.
 ExpressionForm form_of(const Expression& expression,

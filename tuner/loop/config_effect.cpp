@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -68,6 +69,12 @@ std::string ConfigEffect::on_end(const Trial& trial) {
   Json config = Json::parse(trial.config.text());
   // A trial that is repeated has its number in the config, and is to come to the same.
   config.erase(spec_.searcher.value("repeat_key", "repeat_index"));
+  // Nor does a program that knows nothing of tune get what is for expressions alone.
+  if (spec_.plain) {
+    for (auto one = config.begin(); one != config.end();) {
+      one = one.key().starts_with("_") ? config.erase(one) : std::next(one);
+    }
+  }
   if (!configs_.insert(config.dump()).second) return "";
   alike_.push_back(trial.id);
   if (alike_.size() < least_trials) return "";

@@ -186,14 +186,6 @@ struct Open {
 
 constexpr double largest_exact = 0x1p53;
 
-/// What a number of a config is in an expression.
-ExpressionForm form_of_input(const Json* input) {
-  if (input == nullptr || input->is_number_float()) return {};
-  if (input->is_boolean()) return {true, input->get<bool>() ? 1 : 0};
-  const auto number = whole_number<std::int64_t>(*input);
-  return {true, number, !number};
-}
-
 /// The value of `formula`; nothing if it needs that of one of `open`.
 std::optional<Json> evaluate(const Formula& formula, const Json& config,
                              const std::vector<Open>& open) {
@@ -212,7 +204,7 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
   });
   if (!value) return std::nullopt;
   const ExpressionForm form = form_of(formula.expression, [&](const std::string& name) {
-    return form_of_input(find_dotted(config, name));
+    return form_of_value(find_dotted(config, name));
   });
   if (form.exact) return Json(*form.exact);
   if (form.is_rounded) {

@@ -1,6 +1,7 @@
 #include "tuner/spec/typed_numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -22,7 +23,8 @@ class NumberTexts : public nlohmann::json_sax<Json> {
   bool number_float(double value, const std::string& text) override {
     constexpr std::size_t below_name = 2;  // in the param space, in its object
     if (keys_.size() < below_name || keys_[0] != space_key || is_bound()) return true;
-    if (Json(value).dump() == text) return true;
+    // As it would be written anyway: with its point, if it is no whole number.
+    if (Json(value).dump() == text && value != std::trunc(value)) return true;
     std::vector<std::string>& texts = typed_[keys_[1]];
     if (texts.size() < most_of_one_name) texts.push_back(text);
     return true;
