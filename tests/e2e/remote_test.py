@@ -119,12 +119,12 @@ for epoch in range(4):
             "trainable": {"command": [sys.executable, "odd.py", "${args}", "--out", "${checkpoint_dir}"],
                           "plain": {"checkpoints": "c-*", "complete": "done", "saved": "after_result"}},
             "param_space": {"odd": {"grid_search": [1, 0]}}, "metric": "loss", "mode": "min", "num_samples": 1,
-            "remote": {"path": self.far}, "checkpoint_config": {"num_to_keep": 2}})
+            "remote": {"path": self.far}})
         done = self.tune("run", "spec.json", "--progress", "none", expect=7)
         self.assertEqual(done.err.count("a file whose name no store takes, 'c-"), 2, done.err)
-        self.assertIn("2 checkpoints could not be put", done.err)
+        self.assertIn("4 checkpoints could not be put", done.err)
         check = self.verified()
-        self.assertEqual((check["damage"], check["checkpoints"]), ([], 2))
+        self.assertEqual((check["damage"], check["checkpoints"]), ([], 4))
         self.assertFalse(self.status()["all_up"])
 
     def marked(self, checkpoints):
