@@ -83,6 +83,23 @@ TEST_CASE("Configs are not said to be ignored where curves or configs leave it o
   CHECK_FALSE(said_of(courses).empty());
 }
 
+TEST_CASE("Of programs with one result five equal ones of many digits say that configs are ignored",
+          "[loop][config]") {
+  const auto of_losses = [](double loss, int trials) {
+    std::vector<Course> courses;
+    for (int i = 0; i < trials; ++i) courses.push_back({{{"lr", i}}, {loss}});
+    return said_of(courses);
+  };
+  CHECK(of_losses(0.12345678, 5).find("ignore its config") != std::string::npos);
+  CHECK(of_losses(1.2345678e-9, 5).find("ignore its config") != std::string::npos);
+  CHECK(of_losses(0.12345678, 4).empty());
+  // A share of few samples, and an end that fails.
+  CHECK(of_losses(0.9125, 20).empty());
+  CHECK(of_losses(0.00009125, 20).empty());
+  CHECK(of_losses(1e12, 20).empty());
+  CHECK(of_losses(INFINITY, 20).empty());
+}
+
 TEST_CASE("All metrics of a program count in whether configs are ignored, but times",
           "[loop][config]") {
   const std::vector<Course> courses = {

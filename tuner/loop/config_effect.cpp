@@ -10,6 +10,7 @@
 
 #include "trainable/values.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/decimal.h"
 
 namespace tune {
 
@@ -34,6 +35,22 @@ std::size_t digest_of(const Metrics& metrics) {
     mix(std::hash<std::uint64_t>()(std::bit_cast<std::uint64_t>(metric.value)));
   }
   return digest;
+}
+
+/// Significant ones of the shortest decimal that reads back as `value`.
+int digits_of(double value) {
+  std::string text;
+  append_decimal(text, value);
+  int digits = 0;
+  int zeros = 0;  // which count only where another digit follows
+  for (const char c : std::string_view(text).substr(0, text.find_first_of("eE"))) {
+    if (c == '0') {
+      zeros += digits > 0 ? 1 : 0;
+    } else if (c > '0' && c <= '9') {
+      digits += std::exchange(zeros, 0) + 1;
+    }
+  }
+  return digits;
 }
 
 }  // namespace
@@ -64,7 +81,13 @@ void ConfigEffect::on_result(const Trial& before, const Result& result) {
 
 std::string ConfigEffect::on_end(const Trial& trial) {
   const auto last = is_over_ ? course_.end() : course_.find(trial.iteration);
-  if (last == course_.end() || last->second.changes < least_changes) return "";
+  if (last == course_.end()) return "";
+  const Point& point = last->second;
+  const bool is_short = point.changes < least_changes;
+  const bool is_telling = std::any_of(
+      point.objectives.begin(), point.objectives.end(),
+      [](double value) { return std::isfinite(value) && digits_of(value) >= least_digits; });
+  if (is_short && !is_telling) return "";
   if (!trial.lineage.empty() || !trial.start_checkpoint.empty()) return "";
   Json config = Json::parse(trial.config.text());
   // A trial that is repeated has its number in the config, and is to come to the same.
@@ -77,7 +100,7 @@ std::string ConfigEffect::on_end(const Trial& trial) {
   }
   if (!configs_.insert(config.dump()).second) return "";
   alike_.push_back(trial.id);
-  if (alike_.size() < least_trials) return "";
+  if (alike_.size() < (is_short ? least_short_trials : least_trials)) return "";
   is_over_ = true;
   course_.clear();
   return sentence();

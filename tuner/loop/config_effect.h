@@ -23,6 +23,10 @@ class ConfigEffect {
   static constexpr std::size_t least_trials = 3;
   /// What a curve must have been through: early on, or on few samples, many come to the same.
   static constexpr int least_changes = 2;
+  /// Of programs with a shorter curve, such as a single result, so many trials with a result of so
+  /// many digits: a share of few samples has fewer.
+  static constexpr std::size_t least_short_trials = 5;
+  static constexpr int least_digits = 8;
 
   /// `spec` outlives it.
   explicit ConfigEffect(const ExperimentSpec& spec) : spec_(spec) {}
@@ -30,7 +34,8 @@ class ConfigEffect {
   /// `before`: the trial without the result.
   void on_result(const Trial& before, const Result& result);
   /// It has ended for good, and not by a failure. Once a sentence for the user: `least_trials`
-  /// trials have ended, each with another config, and all that any trial has reported is the same.
+  /// trials have ended (`least_short_trials` where curves are short), each with another config, and
+  /// all that any trial has reported is the same.
   /// Empty otherwise.
   std::string on_end(const Trial& trial);
 
