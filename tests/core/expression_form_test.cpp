@@ -118,14 +118,13 @@ TEST_CASE("A whole number that was lost on the way is told from a fraction", "[e
         "x > 1 ? n : 2", "n > x", "(n * 4 + 1) % 10", "(n * 4) // n", "-(-9223372036854775807 - 1)",
         "9223372036854775808", "min(n, x)", "sum(n, n)", "floor(n * 4)",
         // Doubles begin with n itself, whatever exact value comes on the way.
-        "n % 1000 / 7", "(n - 1) * 0.5", "n - n + x", "2.5 if n % 2 == 0 else 1.5",
-        "n == 7 and x", "(-9223372036854775807 - 1) // -1"}) {
+        "n % 1000 / 7", "(n - 1) * 0.5", "n - n + x", "2.5 if n % 2 == 0 else 1.5", "n == 7 and x",
+        "(-9223372036854775807 - 1) // -1"}) {
     CAPTURE(text);
     CHECK(form(text).is_rounded);
   }
-  for (const char* const text :
-       {"x", "m / 2", "m * 0.5", "2 ** x", "m // 0", "m % 0", "sqrt(m)", "x > 1 ? m : 2",
-        "1.0 * m * 1e300"}) {
+  for (const char* const text : {"x", "m / 2", "m * 0.5", "2 ** x", "m // 0", "m % 0", "sqrt(m)",
+                                 "x > 1 ? m : 2", "1.0 * m * 1e300"}) {
     CAPTURE(text);
     CHECK_FALSE(form(text).is_rounded);
   }

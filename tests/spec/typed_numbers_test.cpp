@@ -17,7 +17,8 @@ TEST_CASE("Of a param space the numbers that JSON writes otherwise are kept as t
     "stop": {"loss": 1e-3}
   })",
                     typed);
-  CHECK(typed == TypedNumbers{{"v", {"3.10"}}, {"c", {"1e3", "1000.0"}}, {"m", {"1.50"}}, {"p", {"1.0"}}});
+  CHECK(typed ==
+        TypedNumbers{{"v", {"3.10"}}, {"c", {"1e3", "1000.0"}}, {"m", {"1.50"}}, {"p", {"1.0"}}});
 }
 
 TEST_CASE("What is no JSON has no typed numbers", "[spec][typed]") {
