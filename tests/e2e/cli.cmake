@@ -37,8 +37,10 @@ foreach(name ${in_python} ask json json_tasks blobs check cli constraints look m
       "TUNE=$<TARGET_FILE:tune>;TOY_TRAINABLE=$<TARGET_FILE:toy_trainable>;FEATURED_TRAINABLE=$<TARGET_FILE:featured_trainable>;JOURNAL_LINES=$<TARGET_FILE:journal_lines>;SANITIZE=${TUNE_SANITIZE};MINIMAL_CLIENT=${PROJECT_SOURCE_DIR}/tests/trainable/minimal_client.py;PLUGIN=$<TARGET_FILE:example_plugin>;OUTDATED_PLUGIN=$<TARGET_FILE:outdated_plugin>;DIGITS=$<TARGET_FILE:digits>;PBT_TOY=$<TARGET_FILE:pbt_toy>;SINGLE_FILE=$<TARGET_FILE:single_file>;COMPLETION=${PROJECT_SOURCE_DIR}/apps/tune/completion;EXAMPLES=${PROJECT_SOURCE_DIR}/apps/examples;EXAMPLES_VENV=${CMAKE_BINARY_DIR}/examples_venv;TENSORBOARD_VENV=${PROJECT_BINARY_DIR}/tensorboard_venv;PYTHON_PACKAGE=${PROJECT_SOURCE_DIR}/trainable/python;PYTHONDONTWRITEBYTECODE=1"
   )
 endforeach()
-# They run several of their tests at once, which mostly wait.
-set_tests_properties("e2e check" "e2e leaving" "e2e plain_checkpoints" "e2e remote" "e2e keep_local" "e2e json" PROPERTIES PROCESSORS 2)
+# They run several of their tests at once, which mostly wait. They begin first, as no other would run beside the last of them.
+set(in_parallel check leaving plain_checkpoints remote keep_local json)
 if(NOT TUNE_SANITIZE)
-  set_tests_properties("e2e tensorboard" PROPERTIES PROCESSORS 2)
+  list(APPEND in_parallel tensorboard)
 endif()
+list(TRANSFORM in_parallel PREPEND "e2e ")
+set_tests_properties(${in_parallel} PROPERTIES PROCESSORS 2 COST 100)
