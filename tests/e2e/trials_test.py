@@ -1,4 +1,4 @@
-"""What `tune ls`, `compare`, `best --over-time`, `note` and `export` answer about trials whose results are known."""
+"""What `tune ls`, `compare`, `best --over-time`, `note`, `importance` and `export` answer about trials whose results are known."""
 import csv
 import io
 import json
@@ -198,6 +198,34 @@ class Notes(Looking):
         self.assertCountEqual(texts, ["whole", *(f"note {i}" for i in range(8))])
         self.tune("resume", "results/more", "--num-samples", "3", "--progress", "none", expect=None)
         self.assertEqual(len(self.json("ls", "results/more")[1]["notes"]), 9)
+
+
+class Importance(Case):
+    def search(self, losses, **fields):
+        """Trials of which `a` is 1, 2, 3 ..., one after the other, and what `losses` prints of it."""
+        self.write("spec.json", {"trainable": {"command": ["sh", "-c", losses], "plain": {}, "env": {"A": "${config.a}"}},
+                                 "metric": "loss", "mode": "min", "max_concurrent_trials": 1, **fields})
+        self.tune("run", "spec.json", "--progress", "none")
+
+    def test_trials_that_were_cut_short_are_compared_where_nine_of_ten_have_come_to(self):
+        # The first one alone goes on, and becomes the worst.
+        self.search("echo loss=$A; echo loss=2; echo loss=99", scheduler={"type": "asha", "max_t": 3, "reduction_factor": 3},
+                    param_space={"a": {"grid_search": list(range(1, 13))}})
+        self.assertEqual([trial["training_iteration"] for trial in self.json("ls", "results/spec")], [3] + [1] * 11)
+        found = self.json("importance", "results/spec", "--slice", "a")
+        self.assertEqual((found["iteration"], found["trials"], found["candidates"], found["searcher_is_adaptive"]),
+                         (1, 12, 12, False))
+        self.assertEqual(found["slice"]["bins"][0]["best"], 1)
+        said = self.tune("importance", "results/spec").err
+        self.assertRegex(said, "trials were cut short, .* at iteration 1, which 12 of 12 trials have reached; --at N ")
+        self.assertNotIn("chose configs", said)
+        self.assertIn("at least 2 trials", self.refused("importance", "results/spec", "--at", "3"))
+
+    def test_that_a_model_chose_the_configs_is_said(self):
+        self.search("echo loss=$A", searcher="tpe", num_samples=4, param_space={"a": {"uniform": [1, 2]}})
+        self.assertIn("the searcher tpe chose configs by what it had seen", self.tune("importance", "results/spec").err)
+        found = self.json("importance", "results/spec")
+        self.assertEqual((found["iteration"], found["searcher_is_adaptive"]), (None, True))
 
 
 class Export(Case):
