@@ -158,6 +158,12 @@ class Best(Look):
         self.assertEqual([one["score"] for one in best["best_checkpoints"]], [0.2, 0.9])
         self.assertEqual((best["metric"], best["mode"], best["scope"]), ("loss", "min", "last"))
 
+    def test_so_many_are_the_best_ones_best_first(self):
+        found = [(one["trial_id"][-1], one["value"]) for one in self.json("best", "results/spec", "-n", "3")]
+        self.assertEqual(found, [("0", 0.1), ("2", 0.2), ("3", 0.3)])
+        # One that has no number is none of them.
+        self.assertEqual(len(self.json("best", "results/spec", "-n", "9")), 4)
+
     def test_takes_another_metric_and_wants_its_mode(self):
         best = self.json("best", "results/spec", "--metric", "half/count", "--mode", "max")
         self.assertEqual((best["trial_id"], best["value"]), ("trial_00003", 5))
