@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from cli_support import TROUBLED, TUNE, Case, main
+from cli_support import LIMIT_S, TROUBLED, TUNE, Case, main
 
 
 class DamagedCheckpoints(Case):
@@ -124,6 +124,24 @@ class LostAndFullDisks(Case):
         self.assertEqual(self.iterations_in_log("results/spec", "trial_00000"),
                          list(range(1, 2001)))
         self.tune("checkpoints", "results/spec", "--verify")
+
+    def test_a_program_that_fails_on_a_full_disk_has_not_failed(self):
+        disk = self.mount_small_disk()
+        ballast = os.path.join(disk, "ballast")
+        # What is recorded has room in the block that the journal has; what is printed has none.
+        self.write("train.sh", f"[ -e {ballast} ] || cat /dev/zero > {ballast}\necho loss=1 || exit 1\n")
+        self.write("spec.json", {"trainable": {"command": ["sh", self.path("train.sh")], "plain": {}},
+                                 "metric": "loss", "mode": "min", "searcher": "random"})
+        driver = subprocess.Popen([TUNE, "run", "spec.json", "--progress", "none", "--min-free-bytes", "0"],
+                                  cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(driver.kill)
+        self.assertIn("the disk is full", driver.stderr.readline())
+        with open(ballast, "wb"):
+            pass  # there is room again, and it stays
+        said = driver.communicate(timeout=LIMIT_S)[1]
+        self.assertEqual(driver.returncode, 0, said)
+        trial, = self.json("ls", "results/spec")
+        self.assertEqual((trial["state"], trial["failures"]), ("TERMINATED", 0))
 
     def test_a_disk_with_little_room_holds_launches_until_there_is_more(self):
         disk = self.mount_small_disk()
