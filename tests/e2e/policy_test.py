@@ -119,6 +119,10 @@ class Leaving(Walk):
             subprocess.run(["setsid", "-f", "sleep", "98766"], check=True)
         return super().suggest(trial)
 
+class Noting(policy.Scheduler):
+    def on_result(self, trial, iteration, metrics):
+        print(iteration, self.again, flush=True)
+
 class Unknown(policy.Scheduler):
     def on_result(self, trial, iteration, metrics):
         return "go home"
@@ -272,6 +276,16 @@ class Policy(DriverCase):
         self.assertEqual(self.configs("clones")[1], {"x": 0.25})
         done = self.run_it(self.spec("unknown", scheduler=self.program("Unknown"), num_samples=1), expect=None)
         self.assertRegex(done.err, "with the action continue, pause, exploit or stop, and answered .*go home")
+
+    def test_what_a_trial_repeats_after_a_failure_is_said_to_a_scheduler(self):
+        self.write("train.py", TRAIN.replace("        at += 1\n", """        at += 1
+        if at == 4 and tune.get_checkpoint() is None:
+            raise ValueError("once")
+"""))
+        self.run_it(self.spec("repeating", scheduler=self.program("Noting"), num_samples=1, stop={"training_iteration": 5},
+                              checkpoint_config={"checkpoint_frequency": 2}, failure_config={"max_failures": 1}))
+        self.assertEqual(self.read("repeating", "scheduler.log").split("\n")[:-1],
+                         ["1 False", "2 False", "3 False", "3 True", "4 False"])  # the rule ends it at 5
 
     def test_an_exploit_is_judged_as_a_suggestion_is(self):
         space = {"x": {"uniform": [-5, 5]}, "n": {"randint": [3, 9]}}
