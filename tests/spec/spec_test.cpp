@@ -12,6 +12,7 @@
 
 using namespace tune;
 using namespace tune::test;
+using Catch::Matchers::Contains;
 
 namespace fs = std::filesystem;
 
@@ -151,6 +152,24 @@ TEST_CASE("Paths are absolute even if the spec's directory is not", "[spec][fiel
   const ExperimentSpec here = good(json, "");
   CHECK(here.command.at(0) == fs::current_path() / "train");
   CHECK(here.resume_from_checkpoint == fs::current_path());
+}
+
+TEST_CASE("A number of seconds may have units", "[spec]") {
+  const auto budget_s = [](const std::string& text) {
+    return good(with({{"time_budget_s", text}})).time_budget_s;
+  };
+  CHECK(budget_s("3d") == 259'200);
+  CHECK(budget_s("72h") == 259'200);
+  CHECK(budget_s("1d12h") == 129'600);
+  CHECK(budget_s(" 1 h 30 min ") == 5'400);
+  CHECK(budget_s("2m") == 120);
+  CHECK(budget_s("0.5s") == 0.5);
+  CHECK(budget_s("1w") == 604'800);
+  for (const std::string none : {"", " ", "0s", "-1h", "1 year", "h", "72", "1h 30", "20000d"}) {
+    CAPTURE(none);
+    CHECK_THAT(as_text(problems_of(with({{"time_budget_s", none}}))),
+               Contains("time_budget_s must be a positive number of seconds up to 1e9"));
+  }
 }
 
 TEST_CASE("The whole range of seeds is kept exactly", "[spec][fields]") {
