@@ -96,7 +96,8 @@ TEST_CASE("The console writes plain lines for a pipe", "[callbacks][console]") {
   screen.start(a, 1);
   screen.console->on_notice("the disk is nearly full");
   screen.console->on_trial_complete(screen.story.end(b, Outcome::completed));
-  screen.console->on_trial_error(screen.story.end(a, Outcome::failed, "killed by signal 9"));
+  screen.console->on_trial_error(
+      screen.story.end(a, Outcome::failed, "killed by signal 9\n  File \"a.py\", line 7"));
   screen.console->on_experiment_end(screen.story.experiment);
   CHECK(screen.text ==
         "2023-11-14T22:13:20 running digits in /experiments/digits, 3 trials, min loss\n"
