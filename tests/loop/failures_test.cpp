@@ -95,3 +95,11 @@ TEST_CASE("What a program said last stands behind the reason's first line, said 
   CHECK(ending.reason ==
         "it exited with code 1; its stderr says: ValueError: lr; see /exp/stderr.log");
 }
+
+TEST_CASE("It is looked at whether a program that has failed could still write", "[failures]") {
+  const FailureJudge judge(std::nullopt, {});
+  // /proc has no room for anything, and a directory that is not there is no full disk.
+  CHECK(look_into(judge, "/proc/stderr.log", 0, {}).is_disk_full);
+  CHECK_FALSE(look_into(judge, "/tmp/stderr.log", 0, {}).is_disk_full);
+  CHECK_FALSE(look_into(judge, "/nowhere/stderr.log", 0, {}).is_disk_full);
+}
