@@ -130,6 +130,8 @@ TEST_CASE("A resume says which trials have no checkpoint to go on from", "[resum
   CHECK(notices({.errored = ErroredTrials::restart}) == Notices{anew, lost});
   CHECK(notices({.trials = {TrialId{0}}}).empty());
   CHECK(notices({.trials = {TrialId{4}}}) == Notices{lost});
+  const auto budget = make_time_budget(0);  // used up: nothing begins anew
+  CHECK(plan_resume(experiment, {}, budget.get(), false, NoMax()).notices.empty());
   CHECK(notices({.finished = true})[0] ==
         "1 finished trial goes on under this stop rule; 1 cannot: it has no checkpoint to go on "
         "from");

@@ -127,7 +127,9 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
 /// Says how many of the trials that run in this session have results and nothing to go on from.
 /// Those that start from the beginning by wish are not among them.
 void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& named,
-                    ResumePlan& plan) {
+                    const Stopper* rules, ResumePlan& plan) {
+  const Seconds running_s = experiment.running_s(experiment.last_time());
+  if (rules != nullptr && rules->should_stop_all(running_s)) return;  // nothing is started
   std::uint64_t count = 0;
   std::int64_t iterations = 0;
   const auto take_in = [&](const Trial& trial) {
@@ -160,7 +162,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
   if (options.trials.empty()) {
     plan_errored(experiment, options, plan);
     plan_finished(experiment, options, rules, rules_changed, scheduler, plan);
-    note_lost_work(experiment, {}, plan);
+    note_lost_work(experiment, {}, rules, plan);
     return plan;
   }
   std::vector<TrialId> named = options.trials;
@@ -178,7 +180,7 @@ ResumePlan plan_resume(const Experiment& experiment, const ResumeOptions& option
     if (!is_final(experiment.trial(id).state)) continue;
     plan.requeued.push_back(requeue_named(experiment, id, options, rules, scheduler));
   }
-  note_lost_work(experiment, named, plan);
+  note_lost_work(experiment, named, rules, plan);
   return plan;
 }
 
