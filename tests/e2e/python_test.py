@@ -614,7 +614,7 @@ if __name__ == "__main__":
 
     def test_values_that_are_no_numbers_say_how_they_may_be_reported(self):
         errors = self.answer(HEAD + """
-import datetime, enum, pathlib
+import datetime, decimal, enum, pathlib
 
 class Color(enum.Enum):
     RED = 1
@@ -627,7 +627,7 @@ class Array:
         return [1, 2]
 
 VALUES = {"date": datetime.date(2024, 1, 1), "path": pathlib.Path("/x"), "enum": Color.RED, "array": Array(),
-          "large": 2**70 + 1, "exact": 2**70, "whole": 2**63, "list": Array().tolist(), "text": str(pathlib.Path("/x"))}
+          "decimal": decimal.Decimal("0.1"), "large": 2**70 + 1, "exact": 2**70, "whole": 2**63, "list": Array().tolist(), "text": str(pathlib.Path("/x"))}
 
 def train(config):
     tune.report({"loss": 1, "value": VALUES[config["of"]]})
@@ -640,9 +640,23 @@ if __name__ == "__main__":
         for said, expected in zip(errors, (
                 r"is a date, and no number: .* str\(\) of it", r"is a PosixPath, and no number: .* str\(\)",
                 r"is a Color, and no number: report its \.value", r"no single number .* report its \.tolist\(\)",
+                r"is a Decimal, and no number: report float\(value\)",
                 r"is 1180591620717411303425, which no 64 bits hold: report float\(value\)")):
             self.assertRegex(said, expected)
-        self.assertEqual(errors[5:], [None] * 4)
+        self.assertEqual(errors[6:], [None] * 4)
+
+    def test_a_function_that_forgets_to_return_its_metrics_is_told_so(self):
+        said = self.answer(HEAD + """
+def train(config):
+    {"loss": config["x"]}
+
+if __name__ == "__main__":
+    try:
+        tune.Tuner(train, {"x": 1}, metric="loss", mode="min", run_config=tune.RunConfig(verbose=0)).fit()
+    except tune.TuneError as error:
+        print(json.dumps(str(error)))
+""")
+        self.assertIn("the function has returned None and reported nothing: return a dict of metrics", said)
 
     def test_searchers_and_points_are_taken_wherever_they_are_given(self):
         found = self.answer(HEAD + """

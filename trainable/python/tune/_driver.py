@@ -163,7 +163,9 @@ def _plain(value: Any, name: str) -> Any:
         if type(one) is not kind:
             return _plain(one, name)
     hint = "report a number made of it, or str() of it, which is kept and not looked at"
-    if hasattr(value, "tolist"):
+    if hasattr(value, "__float__"):  # a Decimal, or a number that is wider than a float
+        hint = f"report float({name}), which is near it, or str() of it"
+    elif hasattr(value, "tolist"):
         hint = "report its .tolist(), which is kept and not looked at"
     raise _no_number(value, name, hint)
 

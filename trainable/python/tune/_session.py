@@ -166,6 +166,11 @@ class DrivenSession:
         saved yet."""
         if self._ended is not None:
             raise self._ended
+        if self._iteration == 1 and self.context.rank == 0:  # no report has led to another step
+            raise TypeError(
+                "the function has returned None and reported nothing: return a dict of metrics, "
+                "as in return {'loss': loss}, or call tune.report"
+            )
         self._send("result", iteration=self._iteration, done=True, can_save=self._save is not None)
         self.await_step()
         bad_command("a step came after the function had returned")
