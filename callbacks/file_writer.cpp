@@ -156,7 +156,7 @@ void FileWriter::flush(bool settling) {
   progress_.wait(lock, [&] { return flushes_done_ >= wanted; });
 }
 
-void FileWriter::settle() {
+void FileWriter::settle(const std::stop_token& stop) {
   flush(true);
   std::unordered_set<std::string> written;
   {
@@ -172,7 +172,7 @@ void FileWriter::settle() {
     written.swap(unsynced_);
   }
   try {
-    sync_files({written.begin(), written.end()});
+    sync_files({written.begin(), written.end()}, stop);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     unsynced_.merge(written);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -70,8 +71,9 @@ class FileWriter {
   void flush();
 
   /// Returns when all operations before it are on disk, be it in a stand-in. Error (machine) if
-  /// some cannot be, or rows were left out: then the files do not hold what they were given.
-  void settle();
+  /// some cannot be, or rows were left out: then the files do not hold what they were given; or it
+  /// was told to stop meanwhile.
+  void settle(const std::stop_token& stop = {});
 
   /// Rows and contents that were left out, so far.
   std::uint64_t dropped() const;

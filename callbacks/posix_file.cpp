@@ -63,7 +63,7 @@ bool replace_file(const std::string& path, const std::string& aside, std::string
   return true;
 }
 
-void sync_files(const std::vector<std::string>& paths) {
+void sync_files(const std::vector<std::string>& paths, const std::stop_token& stop) {
   for (const auto& path : paths) {
     // Under way all at once: then each has little left to wait for.
     const int descriptor = try_to_open(path).value_or(-1);
@@ -74,6 +74,7 @@ void sync_files(const std::vector<std::string>& paths) {
   std::set<std::string> directories;
   std::string lost;
   for (const auto& path : paths) {
+    if (stop.stop_requested()) throw machine_error("the sync of trials' files was broken off");
     const auto descriptor = try_to_open(path);
     if (descriptor) {
       sync_and_close(path, *descriptor, ::fsync);

@@ -46,7 +46,8 @@ void put_in_place(const std::string& aside, const std::string& path);
 bool replace_file(const std::string& path, const std::string& aside, std::string_view content);
 
 /// Puts files and their names on disk; of those that somebody has deleted, or has put something
-/// else in the place of, there is nothing to do.
-void sync_files(const std::vector<std::string>& paths);
+/// else in the place of, there is nothing to do. Error (machine): one cannot be synced, or it was
+/// told to stop before the last one.
+void sync_files(const std::vector<std::string>& paths, const std::stop_token& stop = {});
 
 }  // namespace tune

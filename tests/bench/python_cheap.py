@@ -1,13 +1,13 @@
-#!/usr/bin/env python3
 """Cheap trials of a Python function, two at a time: seconds from `python search.py` to its end, beside Optuna with two threads.
 
     tests/bench/python_cheap.py TUNE [--python PYTHON] [--rounds 3] [--trials 100 1000] [--ms 0 1 10 100] [--imports]
-                                [--searcher random] [--longest 20] [--own]
+                                [--searcher random] [--longest 20] [--own] [--dir DIR]
 
 All that stand in one row run in turns, in each round. A cell has the median of the seconds, and in brackets of the seconds of
 processor time, its own and its children's, which other work on the machine changes less. Rows whose work alone takes longer
 than `--longest` seconds are left out. `--imports` has each row again with a file that imports numpy, pandas and scikit-learn.
-PYTHON needs optuna, and these. The package is compiled beforehand, as pip does it.
+PYTHON needs optuna, and these. The package is compiled beforehand, as pip does it. Nothing is removed before the end: ext4 without
+a journal looks at each inode that was freed in the last minutes before it takes another one. `--dir` says where all is written.
 """
 import argparse
 import compileall
@@ -55,15 +55,15 @@ study.best_params
 SAMPLERS = {"random": "RandomSampler", "tpe": "TPESampler"}
 
 
-def seconds_of(python, script, environment):
+def seconds_of(python, script, environment, scratch):
     """From the start of `script` to its end, and of the processor."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "search.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(script)
-        before, began = os.times(), time.perf_counter()
-        subprocess.run([python, path], cwd=directory, env=environment, check=True, stdout=subprocess.DEVNULL)
-        took, after = time.perf_counter() - began, os.times()
+    directory = tempfile.mkdtemp(dir=scratch)
+    path = os.path.join(directory, "search.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(script)
+    before, began = os.times(), time.perf_counter()
+    subprocess.run([python, path], cwd=directory, env=environment, check=True, stdout=subprocess.DEVNULL)
+    took, after = time.perf_counter() - began, os.times()
     return took, after.children_user + after.children_system - before.children_user - before.children_system
 
 
@@ -77,12 +77,12 @@ def scripts_of(parts, has_peer, with_own):
     return found
 
 
-def row(parts, given, environment, has_peer):
+def row(parts, given, environment, has_peer, scratch):
     scripts = scripts_of(parts, has_peer, given.own)
     taken = {how: [] for how in scripts}
     for _ in range(given.rounds):
         for how, script in scripts.items():
-            taken[how].append(seconds_of(given.python, script, environment))
+            taken[how].append(seconds_of(given.python, script, environment, scratch))
     cells = ["{:.2f} ({:.2f})".format(*map(statistics.median, zip(*each))) for each in taken.values()]
     ideal = parts["trials"] * parts["seconds"] / PROCESSES
     libraries = ", with libraries" if parts["imports"] else ""
@@ -113,17 +113,19 @@ def main():
     parser.add_argument("--searcher", choices=SAMPLERS, default="random")
     parser.add_argument("--imports", action="store_true")
     parser.add_argument("--longest", type=float, default=20)
+    parser.add_argument("--dir", help="the system's directory for temporary files if left out")
     parser.add_argument("--own", action="store_true", help="also with a process for each trial")
     given = parser.parse_args()
     has_peer = can(given.python, "import optuna")
-    with tempfile.TemporaryDirectory() as package:
+    with tempfile.TemporaryDirectory(dir=given.dir) as scratch:
+        package = os.path.join(scratch, "package")
         shutil.copytree(PACKAGE, os.path.join(package, "tune"))
         compileall.compile_dir(package, quiet=1)
         environment = {**os.environ, "TUNE_BINARY": os.path.abspath(given.tune), "PYTHONPATH": package}
         names = scripts_of({"imports": "", "seconds": 0, "trials": 1, "searcher": "", "sampler": ""}, has_peer, given.own)
         print(f"| work | ideal, s | {' | '.join(names)} |\n|{' --- |' * (2 + len(names))}")
         for parts in rows(given, can(given.python, LIBRARIES)):
-            row(parts, given, environment, has_peer)
+            row(parts, given, environment, has_peer, scratch)
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors", file=sys.stderr)
 
 

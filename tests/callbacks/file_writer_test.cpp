@@ -71,6 +71,21 @@ TEST_CASE("FileWriter has settled when all it was given is in the files, be they
   CHECK(notices.all().empty());
 }
 
+TEST_CASE("FileWriter that is told to stop while it settles does so the next time",
+          "[callbacks][writer]") {
+  const TemporaryDirectory directory;
+  Notices notices;
+  FileWriter writer(options_with(notices));
+  writer.append(directory / "trial_0/result.json", "", row(1));
+  std::stop_source stop;
+  stop.request_stop();
+  for (int i = 0; i < 2; ++i) {
+    CHECK_THROWS_WITH(writer.settle(stop.get_token()), Catch::Matchers::EndsWith("was broken off"));
+  }
+  CHECK(read(directory / "trial_0/result.json") == row(1));
+  writer.settle();
+}
+
 TEST_CASE("FileWriter does not settle what it could not write or has left out",
           "[callbacks][writer]") {
   const TemporaryDirectory directory;

@@ -243,8 +243,10 @@ TEST_CASE("A snapshot waits for callbacks' files, and is given up where they can
   class Loser : public Callback {
    public:
     std::string name() const override { return "loser"; }
-    std::function<void()> settle() override {
-      return [] { throw machine_error("cannot write /exp/trial_00000/result.json: no space"); };
+    Settle settle() override {
+      return [](const std::stop_token&) {
+        throw machine_error("cannot write /exp/trial_00000/result.json: no space");
+      };
     }
   };
   Harness harness;
@@ -262,13 +264,39 @@ TEST_CASE("A snapshot waits for callbacks' files, and is given up where they can
   CHECK(recovered(harness) == harness.experiment.save());
 }
 
+TEST_CASE("The end of a run does not wait for a snapshot that waits for callbacks' files",
+          "[snapshots][callback]") {
+  class Watcher : public Callback {
+   public:
+    explicit Watcher(std::stop_token& told) : told_(told) {}
+    std::string name() const override { return "watcher"; }
+    Settle settle() override {
+      return [this](const std::stop_token& stop) {
+        CHECK_FALSE(stop.stop_requested());
+        told_ = stop;
+      };
+    }
+
+   private:
+    std::stop_token& told_;
+  };
+  std::stop_token told;
+  Harness harness;
+  int failures = 0;
+  make_rich(harness, failures);
+  harness.callbacks.push_back(std::make_unique<Watcher>(told));
+  (void)harness.run();
+  CHECK(harness.snapshots_taken > 0);
+  CHECK(told.stop_requested());
+}
+
 TEST_CASE("A snapshot that fails is tried again after twice as long each time", "[snapshots]") {
   class Loser : public Callback {
    public:
     Loser(const VirtualClock& clock, std::vector<Seconds>& tries) : clock_(clock), tries_(tries) {}
     std::string name() const override { return "loser"; }
-    std::function<void()> settle() override {
-      return [this] {
+    Settle settle() override {
+      return [this](const std::stop_token&) {
         tries_.push_back(clock_.time);
         throw machine_error("no space");
       };
@@ -305,8 +333,8 @@ TEST_CASE("The period of snapshots grows with what they cost", "[snapshots]") {
      public:
       explicit Slow(VirtualClock& clock) : clock_(clock) {}
       std::string name() const override { return "slow"; }
-      std::function<void()> settle() override {
-        return [this] { clock_.time += 2; };
+      Settle settle() override {
+        return [this](const std::stop_token&) { clock_.time += 2; };
       }
 
      private:

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct RunInfo {
   Json stop = {};  ///< the stop rules as the spec has them; null: none
   std::optional<Seconds> time_budget_s = {};
 };
+
+/// See `Callback::settle`.
+using Settle = std::function<void(const std::stop_token&)>;
 
 /// Runs on the loop's thread, so a hook must return quickly: hand slow work to a thread of your
 /// own. `Trial::id` names the trial's directory below `RunInfo::directory`. An exception out of a
@@ -107,9 +111,9 @@ class Callback {
   /// For callbacks that keep results in files of their own. Results told so far will not be
   /// replayed any more once a snapshot is in force, which waits for the work returned here: run on
   /// another thread, it returns when all of them are on disk, or throws, and the snapshot is tried
-  /// again later. Empty: there is nothing to wait for. What it refers to lives as long as the
-  /// callback.
-  virtual std::function<void()> settle() { return {}; }
+  /// again later. Told to stop, it may throw at once: the run is over, and its end waits. Empty:
+  /// there is nothing to wait for. What it refers to lives as long as the callback.
+  virtual Settle settle() { return {}; }
 };
 
 }  // namespace tune

@@ -37,8 +37,8 @@ CallbackList::States CallbackList::save() {
   return states;
 }
 
-std::vector<std::function<void()>> CallbackList::settle() {
-  std::vector<std::function<void()>> work;
+std::vector<Settle> CallbackList::settle() {
+  std::vector<Settle> work;
   call("settle", [&](Callback& callback) {
     if (auto settling = callback.settle()) work.push_back(std::move(settling));
   });

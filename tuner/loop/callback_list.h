@@ -44,7 +44,7 @@ class CallbackList {
   States save();
 
   /// What a snapshot has to wait for, see Callback::settle. Valid as long as this object.
-  std::vector<std::function<void()>> settle();
+  std::vector<Settle> settle();
 
   /// A sentence for the user, to every callback.
   void notice(const std::string& sentence);

@@ -41,7 +41,7 @@ void take_snapshot(const Experiment& experiment, const Policies& policies, Exper
   store.write();
   store.sync();
   store.finish_generation();
-  for (const auto& settle : callbacks.settle()) settle();
+  for (const auto& settle : callbacks.settle()) settle({});
   store.publish(parts);
 }
 
@@ -95,7 +95,7 @@ Snapshots::Snapshots(Ledger& ledger, Policies& policies, ExperimentStore& store,
       last_event_(ledger.experiment().last_event()) {}
 
 bool Snapshots::is_wanted() const {
-  return !is_stopped_ && ledger_.experiment().last_event() != last_event_;
+  return !stop_.stop_requested() && ledger_.experiment().last_event() != last_event_;
 }
 
 Seconds Snapshots::deadline() const {
@@ -103,7 +103,7 @@ Seconds Snapshots::deadline() const {
 }
 
 void Snapshots::turn() {
-  if (is_stopped_) return;
+  if (stop_.stop_requested()) return;
   const Seconds started = ledger_.steady();
   ledger_.changes().take_ended(trials_per_turn, [this](TrialId trial) { add_trial(trial); });
   if (step_ == Step::idle && is_wanted() && due_ <= started) {
@@ -208,9 +208,9 @@ void Snapshots::publish() {
   workers_.post(
       Lane::snapshots,
       [this, parts = std::move(parts_), state = std::move(state_), spec = std::move(taken_under_),
-       settling = std::move(settling_)]() mutable {
+       settling = std::move(settling_), stop = stop_.get_token()]() mutable {
         return Outcome::of(ledger_, std::move(parts), [&](SnapshotParts& given) {
-          for (const auto& settle : settling) settle();
+          for (const auto& settle : settling) settle(stop);
           given.state = state.make(spec);
           return store_.publish(given);
         });
@@ -234,6 +234,7 @@ void Snapshots::finish(Outcome& outcome) {
 }
 
 void Snapshots::fail(const std::string& error) {
+  if (stop_.stop_requested()) return;
   step_ = Step::idle;
   // Each try leaves one more journal in the chain: what is wrong with a disk may last for days.
   due_ = ledger_.steady() +

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,9 @@ class Snapshots {
   void turn();
   /// Steady time at which `turn` has something to do.
   Seconds deadline() const;
-  /// No new one from now on.
-  void stop() { is_stopped_ = true; }
+  /// No new one from now on. One under way is given up where it still waits for callbacks' files,
+  /// thousands of them perhaps: the journal has all that it would save a resume to read.
+  void stop() { stop_.request_stop(); }
 
   const StateCost& session_cost() const { return store_.cost(); }
 
@@ -83,7 +85,7 @@ class Snapshots {
   const std::optional<Seconds> period_s_;
 
   Step step_ = Step::idle;
-  bool is_stopped_ = false;
+  std::stop_source stop_;
   Seconds started_ = 0;  ///< steady; of the one under way, or the last
   Seconds due_ = 0;      ///< steady
   Seconds loop_s_ = 0;   ///< what the one under way has cost the loop
@@ -99,7 +101,7 @@ class Snapshots {
   Json taken_under_;  ///< the spec
   bool is_durable_ = false;
   bool is_state_there_ = false;
-  std::vector<std::function<void()>> settling_;
+  std::vector<Settle> settling_;
   int failures_ = 0;  ///< in a row
 };
 
