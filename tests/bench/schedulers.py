@@ -1,20 +1,23 @@
 """Compares schedulers on known learning curves, as a table for people (Markdown).
 
-    schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME] [--workers LIST]
+    schedulers.py TUNE DIR [--task ID ...] [--scheduler LIST] [--searcher NAME ...] [--workers LIST]
                            [--seeds K] [--trainings N] [--samples N] [--metric NAME --mode MODE]
-                           [--param-space FILE]
+                           [--param-space FILE] [--rows FILE]
 
 TUNE is the program. DIR has for each task `<task>.curves.csv.gz`: a curve file
 (docs/file_formats.md), or LCBench's tables, which are `<task>.configs.csv.gz` (config_id,
 hyperparameters) and curves of config_id, epoch, val_accuracy, time. The target is within 1 % of the
-best value of all configs and epochs. Without a searcher, configs come in a random order. With
+best value of all configs and epochs. With `random`, configs come in a random order. With
 --trainings, what is best after so many mean full trainings of a worker.
 --samples is how many configs are tried at most: before each of 2,000 gp thinks for tens of ms.
+--rows appends all rows to a CSV file, in full precision and with the best value of the table, for
+regret.py.
 """
 import argparse
 import csv
 import gzip
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -52,14 +55,21 @@ def mean_training_s(curves):
     return sum(ends.values()) / len(ends)
 
 
-def simulate(options, curves):
+def best_of(curves, options):
+    """Of all configs and epochs."""
+    with open(curves, encoding="utf-8") as file:
+        values = [float(row[options.metric]) for row in csv.DictReader(file)]
+    return (max if options.mode == "max" else min)(v for v in values if not math.isnan(v))
+
+
+def simulate(options, curves, searcher):
     more = []
-    if options.searcher:
+    if searcher != "random":
         space = options.param_space
         if not space:
             space = curves.with_suffix(".space.json")
             space.write_text(json.dumps(SPACE))
-        more = ["--searcher", options.searcher, "--param-space", space]
+        more = ["--searcher", searcher, "--param-space", space]
     if options.samples:
         more += ["--num-samples", str(options.samples)]
     if options.trainings:
@@ -72,6 +82,15 @@ def simulate(options, curves):
     if done.returncode != 0:
         sys.exit(done.returncode)
     return list(csv.DictReader(done.stdout.splitlines()))
+
+
+def keep(path, row):
+    is_new = not path.exists()
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
 def cell(line, name, form):
@@ -87,7 +106,7 @@ def main():
     parser.add_argument("dir", type=pathlib.Path)
     parser.add_argument("--task", action="append")
     parser.add_argument("--scheduler", default="fifo,asha")
-    parser.add_argument("--searcher")
+    parser.add_argument("--searcher", action="append")
     parser.add_argument("--workers", default="1,4,16,64")
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--samples", type=int)
@@ -95,13 +114,14 @@ def main():
     parser.add_argument("--metric", default="val_accuracy")
     parser.add_argument("--mode", default="max")
     parser.add_argument("--param-space", type=pathlib.Path)
+    parser.add_argument("--rows", type=pathlib.Path)
     options = parser.parse_args()
     tasks = options.task or sorted(file.name.split(".")[0]
                                    for file in options.dir.glob("*.curves.csv.gz"))
     if not tasks:
         sys.exit(f"schedulers.py: there is no *.curves.csv.gz in {options.dir}")
-    print("| Task | Scheduler | Workers | s to target | Reached | Best | Trials | Iterations |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| Task | Searcher | Scheduler | Workers | s to target | Reached | Best | Trials | Iterations |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory(prefix="tune-schedulers-") as scratch:
         for task in tasks:
             joined = pathlib.Path(scratch) / f"{task}.csv"
@@ -111,12 +131,16 @@ def main():
                 join(configs, curves, joined)
             else:
                 joined.write_bytes(gzip.decompress(curves.read_bytes()))
-            for line in simulate(options, joined):
-                print(f"| {task} | {line['scheduler']} | {line['workers']} "
-                      f"| {cell(line, 'target_s', ',.0f')} "
-                      f"| {line['target_reached']}/{line['seeds']} | {cell(line, 'best', '.4g')} "
-                      f"| {float(line['trials']):,.0f} | {float(line['iterations']):,.0f} |",
-                      flush=True)
+            best = best_of(joined, options)
+            for searcher in options.searcher or ["random"]:
+                for line in simulate(options, joined, searcher):
+                    if options.rows:
+                        keep(options.rows, {"task": task, "searcher": searcher, "table_best": best, **line})
+                    print(f"| {task} | {searcher} | {line['scheduler']} | {line['workers']} "
+                          f"| {cell(line, 'target_s', ',.0f')} "
+                          f"| {line['target_reached']}/{line['seeds']} | {cell(line, 'best', '.4g')} "
+                          f"| {float(line['trials']):,.0f} | {float(line['iterations']):,.0f} |",
+                          flush=True)
 
 
 if __name__ == "__main__":
