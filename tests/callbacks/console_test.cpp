@@ -339,3 +339,20 @@ TEST_CASE("The console says how much of the time budget is left", "[callbacks][c
   screen.step(301);
   CHECK(screen.take().find(" | at most 5 min left") != std::string::npos);
 }
+
+TEST_CASE("The console says what is left of the budget beside an end that comes sooner",
+          "[callbacks][console]") {
+  Screen screen(ConsoleStyle::lines);
+  const TrialId a = screen.story.add().id, b = screen.story.add().id;
+  RunInfo info = info_of("/experiments/digits");
+  info.time_budget_s = 600;
+  screen.console->setup(info, Experiment());
+  screen.console->on_step_begin(screen.story.experiment);
+  screen.start(a);
+  screen.report(a, 1, R"({"loss":0.5})");
+  screen.story.end(a, Outcome::completed);
+  screen.start(b);
+  screen.take();
+  screen.step(61);
+  CHECK_THAT(screen.take(), Catch::Matchers::Contains(" left, 9 min of the time budget"));
+}
