@@ -244,9 +244,10 @@ class Policy(DriverCase):
         done = self.run_it(self.spec("garbage", searcher={
             "type": "program", "command": ["/bin/sh", "-c", "read line <&3; echo hello >&3; sleep 60"]}), expect=None)
         self.assertRegex(done.err, "answered what is no JSON object: hello")
-        flood = "import os\nos.read(3, 65536)\nos.write(3, b'{\"hello\": {}}\\n')\nwhile True: os.write(3, b'\\n' * 4096)"
-        done = self.run_it(self.spec("blank", searcher={
-            "type": "program", "timeout_s": 1, "command": [sys.executable, "-c", flood]}), expect=None)
+        flood = "import os\nos.read(3, 65536)\nos.write(3, b'{\"hello\": {}}\\n')\nwhile True: os.write(3, b'\\n' * (1 << 20))"
+        spec = self.spec("blank", searcher={"type": "program", "timeout_s": 1, "command": [sys.executable, "-c", flood]})
+        done = self.tune("run", spec, "--progress", "none", expect=None, under=("timeout", "-k", "5", "60"),
+                         **self.environment())
         self.assertRegex(done.err, "has not answered within 1 s")
         # It is given more time, also for what it has answered before.
         done = self.tune("resume", "Slow", "--set", "searcher/timeout_s=2", "--progress", "none", expect=None,
