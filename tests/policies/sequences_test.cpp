@@ -201,6 +201,20 @@ TEST_CASE("A latin hypercube is as large as there are samples left after points_
   CHECK(parts_with_a_point(points, 0) == 10);
 }
 
+TEST_CASE("A latin hypercube that is made larger goes on with what is left of the larger one",
+          "[sequences]") {
+  const auto shorter = make_searcher("latin_hypercube", cube, 10);
+  const auto longer = make_searcher("latin_hypercube", cube, 40);
+  const auto whole = all_configs(*make_searcher("latin_hypercube", cube, 40));
+  const auto first = all_configs(*shorter);
+  REQUIRE(first.size() == 10);
+  longer->load(Json::parse(shorter->save().dump()));
+  const auto rest = all_configs(*longer);
+  REQUIRE(rest.size() == 30);
+  CHECK(std::equal(rest.begin(), rest.end(), whole.begin() + 10, whole.end()));
+  CHECK_FALSE(std::equal(first.begin(), first.end(), whole.begin()));
+}
+
 TEST_CASE("sobol and latin_hypercube points are spread more evenly than random ones",
           "[sequences]") {
   for (const std::uint64_t seed : {1, 2, 3}) {
