@@ -57,7 +57,6 @@ LIBRARIES = [
     (r"(arpa|netinet)/", r"(tuner|tests)/(remote/http|exec/reserved_port)[^/]*\.cpp"),
     (r"CLI/", r"apps/.*/cli[^/]*\.cpp"),  # ten seconds of compile time each
     (r"simdjson\.h", r"tuner/(core|exec)/[^/]*\.cpp|tuner/core/(metrics_dom|json_fields)\.h"),
-    (r"muParser\.h", r"tuner/core/[^/]*\.cpp"),
     (r"yaml-cpp/", r"apps/tune/sweep_file\.cpp"),
     (r"re2/", r"tuner/(core|plain)/[^/]*\.cpp"),
     (r"xxhash\.h", r"tuner/store/"),

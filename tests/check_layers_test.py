@@ -29,7 +29,6 @@ PLANTED = {
 GOOD = {
     "trainable/values.h": ["<nlohmann/json.hpp>", "<string>"],
     "tuner/core/callback.h": ["<filesystem>", '"tuner/core/trial.h"', '"trainable/values.h"'],
-    "tuner/core/expression.cpp": ["<muParser.h>"],
     "tuner/store/checksum.cpp": ["<xxhash.h>", "<fstream>", "<sys/stat.h>"],
     "tuner/exec/process.cpp": ["<boost/asio/post.hpp>", "<thread>"],
     "searchers/sobol.cpp": ["<boost/random/sobol.hpp>"],

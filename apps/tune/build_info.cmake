@@ -14,7 +14,7 @@ file(STRINGS ${XXHASH_INCLUDE_DIR}/xxhash.h xxhash_lines REGEX "define XXH_VERSI
 string(REGEX REPLACE "[^;]*VERSION_[A-Z]+ +([0-9]+)" "\\1" xxhash_version "${xxhash_lines}")
 list(JOIN xxhash_version . xxHash_VERSION)
 set(libraries "")
-foreach(library IN ITEMS Boost CLI11 Eigen3 RE2 muparser nlohmann_json simdjson xxHash)
+foreach(library IN ITEMS Boost CLI11 Eigen3 RE2 nlohmann_json simdjson xxHash)
   list(APPEND libraries "{\"${library}\", \"${${library}_VERSION}\"}")
 endforeach()
 list(JOIN libraries ", " libraries)

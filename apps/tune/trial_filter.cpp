@@ -53,16 +53,17 @@ TrialFilter::TrialFilter(const std::string& text, const TrialFields& fields)
 
 bool TrialFilter::accepts(const TrialSource& source, const Trial& trial) const {
   const std::vector<Json> values = values_of(source, trial, fields_);
-  const auto value = expression_.evaluate([&](const std::string& name) -> std::optional<double> {
-    const auto& names = expression_.variables();
-    const auto found = std::find(names.begin(), names.end(), name);
-    const Json& there = values[static_cast<std::size_t>(found - names.begin())];
-    const auto test = tests_.find(name);
-    if (test == tests_.end()) return decode_number(there);
-    if (there.is_null()) return std::nullopt;
-    return is_text(there, test->second.text) == test->second.wants_equal ? 1 : 0;
-  });
-  return value && *value != 0 && !std::isnan(*value);
+  const auto value =
+      expression_.evaluate([&](const std::string& name) -> std::optional<ExactNumber> {
+        const auto& names = expression_.variables();
+        const auto found = std::find(names.begin(), names.end(), name);
+        const Json& there = values[static_cast<std::size_t>(found - names.begin())];
+        const auto test = tests_.find(name);
+        if (test == tests_.end()) return exact_number(there);
+        if (there.is_null()) return std::nullopt;
+        return ExactNumber::of_truth(is_text(there, test->second.text) == test->second.wants_equal);
+      });
+  return value && value->is_true() && !std::isnan(value->value());
 }
 
 /// Expressions know numbers alone: a comparison with a text becomes a name for what it answers.

@@ -12,10 +12,11 @@ namespace {
 
 std::optional<double> value_of(const std::string& text,
                                const std::map<std::string, double>& values = {}) {
-  return Expression(text).evaluate([&](const std::string& name) {
+  const auto value = Expression(text).evaluate([&](const std::string& name) {
     const auto found = values.find(name);
-    return found == values.end() ? std::nullopt : std::optional(found->second);
+    return found == values.end() ? std::nullopt : std::optional<ExactNumber>(found->second);
   });
+  return value ? std::optional(value->value()) : std::nullopt;
 }
 
 std::string complaint_about(const std::string& text) {
@@ -63,6 +64,9 @@ TEST_CASE("Expression takes what Python has for the same", "[expression][unit]")
   CHECK(value_of("order*nothing if order<nothing else 0", values) == 6.0);
   CHECK(value_of("-n ** 2", values) == -49.0);
   CHECK(value_of("!n == 8 + 1", values) == 1.0);
+  CHECK(value_of("not -2 or --2 == 3 + -+-1", values) == 0.0);
+  CHECK(value_of("not not n and - -n == n", values) == 1.0);
+  CHECK(value_of("2 ** -1 ** 2 + 2 ** 3 ** 2") == 0.5 + 512);
 }
 
 TEST_CASE("Expression has no value if one of its names has none", "[expression][unit]") {
@@ -76,6 +80,16 @@ TEST_CASE("Expression lists each of its names once", "[expression][unit]") {
   CHECK(Expression("1").variables().empty());
 }
 
+TEST_CASE("Expression has its constants to the last digit", "[expression][unit]") {
+  CHECK(value_of("_pi") == 3.141592653589793);
+  CHECK(value_of("_e") == 2.718281828459045);
+}
+
+TEST_CASE("Expression does not calculate what is not asked for", "[expression][unit]") {
+  CHECK(value_of("n != 0 and 1 // n", {{"n", 0}}) == 0.0);
+  CHECK(value_of("1 if n == 0 else 10 ** 99 % 7", {{"n", 0}}) == 1.0);
+}
+
 TEST_CASE("Expression copies keep their own names", "[expression][unit]") {
   const Expression original("x + y");
   Expression copy("1");
@@ -84,23 +98,39 @@ TEST_CASE("Expression copies keep their own names", "[expression][unit]") {
     copy = temporary;
   }
   CHECK(copy.text() == "x + y");
-  CHECK(copy.evaluate([](const std::string& name) { return name == "x" ? 1.0 : 2.0; }) == 3.0);
-  CHECK(original.evaluate([](const std::string&) { return 5.0; }) == 10.0);
+  CHECK(copy.evaluate([](const std::string& name) { return name == "x" ? 1.0 : 2.0; })->value() ==
+        3.0);
+  CHECK(original.evaluate([](const std::string&) { return 5.0; })->value() == 10.0);
 }
 
 TEST_CASE("Expression says what is wrong with its text and where", "[expression][unit]") {
   CHECK(complaint_about("a + * b") ==
-        "'a + * b' is not an expression: unexpected operator \"*\" at character 5");
-  CHECK(complaint_about("(a") == "'(a' is not an expression: missing parenthesis at character 3");
-  CHECK(complaint_about("") == "'' is not an expression: expression is empty");
+        "'a + * b' is not an expression: unexpected '*' at character 5");
+  CHECK(complaint_about("(a") == "'(a' is not an expression: there is no ')' at character 3");
+  CHECK(complaint_about("") == "'' is not an expression: it is empty");
   CHECK(complaint_about("foo(1)") ==
-        "'foo(1)' is not an expression: unexpected parenthesis \"(\" at character 4");
+        "'foo(1)' is not an expression: unknown function 'foo', did you mean 'cos'? "
+        "at character 1");
+  CHECK(complaint_about("2 * sqr(x)") ==
+        "'2 * sqr(x)' is not an expression: unknown function 'sqr', did you mean 'sqrt'? "
+        "at character 5");
+  CHECK(complaint_about("pow(2)") ==
+        "'pow(2)' is not an expression: pow() wants 2 values, got 1 at character 1");
+  CHECK(complaint_about("max()") ==
+        "'max()' is not an expression: max() wants at least 1 value, got 0 at character 1");
   CHECK(complaint_about("1, 2") == "'1, 2' is not an expression: it has several values");
   CHECK(complaint_about("lr = 1") ==
         "'lr = 1' is not an expression: '=' assigns, write '==' to compare at character 4");
-  CHECK(complaint_about("a in b") != "none");
+  CHECK(complaint_about("a in b") ==
+        "'a in b' is not an expression: unexpected 'in' at character 3");
+  CHECK(complaint_about("1 2") == "'1 2' is not an expression: unexpected '2' at character 3");
+  CHECK(complaint_about("2x") == "'2x' is not an expression: unexpected 'x' at character 2");
+  CHECK(complaint_about("x ? 1") ==
+        "'x ? 1' is not an expression: there is no ':' behind '?' at character 6");
+  CHECK(complaint_about("x)") == "'x)' is not an expression: unexpected ')' at character 2");
+  CHECK(complaint_about(std::string(400, '-') + "1").find("nested too deep") != std::string::npos);
   CHECK(complaint_about("a and * b") ==
-        "'a and * b' is not an expression: unexpected operator \"*\" at character 7");
+        "'a and * b' is not an expression: unexpected '*' at character 7");
   CHECK(complaint_about("1 if a") ==
         "'1 if a' is not an expression: an 'if' has no 'else' behind it");
   CHECK(complaint_about("1 else 2") ==
@@ -111,6 +141,8 @@ TEST_CASE("Expression says what is wrong with its text and where", "[expression]
         "write 'a < b and b < c', or put one in brackets");
   CHECK(complaint_about("(a,").find("is not an expression") != std::string::npos);
   CHECK(complaint_about("(1 < 2) == (a < b)") == "none");
+  CHECK(complaint_about(std::string(90, '(') + "1" + std::string(90, ')')) == "none");
+  CHECK(complaint_about(std::string(4000, '(')).find("nested too deep") != std::string::npos);
   CHECK(complaint_about(std::string(5000, '(')).find("longer than 4096") != std::string::npos);
   CHECK(complaint_about("a >= 1 && b <= 2 && c != 3 && d == 4") == "none");
 }

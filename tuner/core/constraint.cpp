@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "tuner/core/clean_text.h"
-#include "tuner/core/expression_form.h"
 
 namespace tune {
 
@@ -83,18 +82,16 @@ bool Constraint::is_hyperparameter(const std::string& name) const {
 
 double Constraint::value(const Json& config, const Lookup& metric) const {
   constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
-  const auto value = excess_.evaluate([&](const std::string& name) -> std::optional<double> {
+  const auto value = excess_.evaluate([&](const std::string& name) -> std::optional<ExactNumber> {
     if (!is_hyperparameter(name)) return metric(metric_name(name)).value_or(no_number);
     const Json* const found = find_dotted(config, name);
-    return found != nullptr ? decode_number(*found) : std::nullopt;
+    return found != nullptr ? exact_number(*found) : std::nullopt;
   });
-  if (!value || needs_metrics()) return value.value_or(0);
-  const ExpressionForm form = form_of(
-      excess_, [&](const std::string& name) { return form_of_value(find_dotted(config, name)); });
-  if (form.exact) return static_cast<double>(*form.exact);
-  // Beyond 64 bits the sign is certain; near 0 doubles may have rounded a whole number across it.
-  constexpr double certain = 0x1p62;
-  return form.is_rounded && std::abs(*value) < certain ? no_number : *value;
+  if (!value) return 0;
+  // Near 0 doubles may have rounded a whole number across it.
+  constexpr double certain = 0x1p75;
+  const bool is_in_doubt = value->is_rounded() && std::abs(value->value()) < certain;
+  return is_in_doubt && !needs_metrics() ? no_number : value->value();
 }
 
 bool any_about_configs(const std::vector<Constraint>& constraints) {

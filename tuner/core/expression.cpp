@@ -1,136 +1,158 @@
 #include "tuner/core/expression.h"
 
-#include <muParser.h>
-
 #include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <regex>
-#include <stdexcept>
-
-#include "tuner/core/expression_words.h"
+#include <utility>
 
 namespace tune {
 
 namespace {
 
-constexpr const char* name_characters =
-    "0123456789_.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+/// One calculation: what the nodes of the tree come to with these values of its names.
+class Calculation {
+  using Node = ExpressionNode;
+  using Kind = ExpressionNode::Kind;
 
-double power(double base, double exponent) { return std::pow(base, exponent); }
-double floor_of(double x) { return std::floor(x); }
-double ceil_of(double x) { return std::ceil(x); }
-double round_of(double x) { return std::round(x); }
-double int_of(double x) { return std::trunc(x); }
-double not_of(double x) { return x == 0 ? 1 : 0; }
+ public:
+  Calculation(const std::vector<Node>& nodes, const std::vector<ExactNumber>& values)
+      : nodes_(nodes), values_(values) {}
 
-/// As Python has it: of the divisor's sign.
-double modulo(double a, double b) {
-  const double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-/// By what is left over, since a / b may be rounded up to the next whole number.
-double floor_quotient(double a, double b) { return std::round((a - modulo(a, b)) / b); }
-
-/// Which nobody comes near, and whose brackets can be read by recursion.
-constexpr std::size_t longest_text = 4096;
-
-std::invalid_argument syntax_error(const std::string& text, const std::string& reason,
-                                   int position) {
-  std::string sentence = "'" + text + "' is not an expression: " + reason;
-  if (position >= 0) {
-    const auto end = static_cast<int>(text.size());
-    sentence += " at character " + std::to_string(std::min(position, end) + 1);
-  }
-  return std::invalid_argument(sentence);
-}
-
-/// muparser's "=" assigns to a variable; nobody who writes a filter or a formula wants that.
-void refuse_assignment(const std::string& text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '=') continue;
-    if (i + 1 < text.size() && text[i + 1] == '=') {
-      ++i;
-    } else if (i == 0 || std::string("<>!").find(text[i - 1]) == std::string::npos) {
-      throw syntax_error(text, "'=' assigns, write '==' to compare", static_cast<int>(i));
+  ExactNumber of(std::size_t position) const {
+    const Node& node = nodes_[position];
+    switch (node.kind) {
+      case Kind::number:
+        return node.number;
+      case Kind::name:
+        return values_[node.name];
+      case Kind::function: {
+        std::vector<ExactNumber> arguments;
+        for (const std::size_t each : node.parts) arguments.push_back(of(each));
+        return node.function->of(arguments);
+      }
+      case Kind::negation:
+        return -part(node, 0);
+      case Kind::inversion:
+        return truth(!part(node, 0).is_true(), {part(node, 0)});
+      case Kind::both:
+      case Kind::either:
+        return joined(node);
+      case Kind::choice: {
+        const ExactNumber condition = part(node, 0);
+        const ExactNumber chosen = part(node, condition.is_true() ? 1 : 2);
+        return condition.is_rounded() ? ExactNumber::rounded(chosen.value()) : chosen;
+      }
+      default:
+        return of_two(node.kind, part(node, 0), part(node, 1));
     }
   }
-}
 
-/// muparser's message without its own mention of the place, which counts from 0.
-std::string reason_of(const mu::ParserError& error) {
-  static const std::regex place(" (found )?at (expression )?position \\$?[0-9]+");
-  static const std::regex full_stop("\\.$");
-  std::string reason = std::regex_replace(error.GetMsg(), place, "");
-  reason = std::regex_replace(reason, full_stop, "");
-  if (!reason.empty()) reason[0] = static_cast<char>(std::tolower(reason[0]));
-  return reason;
-}
+ private:
+  ExactNumber part(const Node& node, std::size_t i) const { return of(node.parts[i]); }
+
+  static ExactNumber truth(bool is_true, std::initializer_list<ExactNumber> from) {
+    const bool is_rounded = std::any_of(
+        from.begin(), from.end(), [](const ExactNumber& number) { return number.is_rounded(); });
+    return is_rounded ? ExactNumber::rounded(is_true ? 1 : 0) : ExactNumber::of_truth(is_true);
+  }
+
+  /// The second part is not looked at where the first one decides.
+  ExactNumber joined(const Node& node) const {
+    const ExactNumber first = part(node, 0);
+    const bool decides = first.is_true() == (node.kind == Kind::either);
+    if (decides) return truth(first.is_true(), {first});
+    const ExactNumber second = part(node, 1);
+    return truth(second.is_true(), {first, second});
+  }
+
+  static ExactNumber of_two(Kind kind, const ExactNumber& a, const ExactNumber& b) {
+    switch (kind) {
+      case Kind::add:
+        return a + b;
+      case Kind::subtract:
+        return a - b;
+      case Kind::multiply:
+        return a * b;
+      case Kind::divide:
+        return a / b;
+      case Kind::floor_divide:
+        return floor_quotient(a, b);
+      case Kind::modulo:
+        return modulo(a, b);
+      case Kind::power:
+        return power(a, b);
+      case Kind::less:
+        return truth(a < b, {a, b});
+      case Kind::less_equal:
+        return truth(a < b || a == b, {a, b});
+      case Kind::equal:
+        return truth(a == b, {a, b});
+      default:
+        return truth(!(a == b), {a, b});
+    }
+  }
+
+  const std::vector<Node>& nodes_;
+  const std::vector<ExactNumber>& values_;
+};
 
 }  // namespace
 
-struct Expression::Parsed {
-  std::string text;
-  std::string in_signs;
-  std::vector<std::string> names;
-  std::vector<double> values;  ///< what the parser's variables point at
-  mu::Parser parser;
-};
+Expression::Expression(const std::string& text) : text_(text), tree_(parse_expression(text)) {}
 
-Expression::Expression(const std::string& text) : parsed_(std::make_unique<Parsed>()) {
-  if (text.size() > longest_text) {
-    throw std::invalid_argument("an expression is longer than " + std::to_string(longest_text) +
-                                " characters: '" + text.substr(0, 20) + "...'");
+std::optional<ExactNumber> Expression::evaluate(const Lookup& lookup) const {
+  std::vector<ExactNumber> values;
+  for (const std::string& name : tree_.names) {
+    const std::optional<ExactNumber> value = lookup(name);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
   }
-  refuse_assignment(text);
-  Parsed& parsed = *parsed_;
-  parsed.text = text;
-  try {
-    parsed.in_signs = tune::in_signs(text);
-  } catch (const std::invalid_argument& error) {
-    throw syntax_error(text, error.what(), -1);
-  }
-  try {
-    parsed.parser.DefineNameChars(name_characters);
-    parsed.parser.DefineFun("pow", power);
-    parsed.parser.DefineFun("floor", floor_of);
-    parsed.parser.DefineFun("ceil", ceil_of);
-    parsed.parser.DefineFun("round", round_of);
-    parsed.parser.DefineFun("int", int_of);
-    parsed.parser.DefineOprt("//", floor_quotient, mu::prMUL_DIV, mu::oaLEFT, true);
-    parsed.parser.DefineOprt("%", modulo, mu::prMUL_DIV, mu::oaLEFT, true);
-    parsed.parser.DefineInfixOprt("!", not_of, mu::prLOGIC);  // weaker than a comparison
-    parsed.parser.SetExpr(parsed.in_signs);
-    for (const auto& [name, unused] : parsed.parser.GetUsedVar()) parsed.names.push_back(name);
-    parsed.values.resize(parsed.names.size());
-    for (std::size_t i = 0; i < parsed.names.size(); ++i) {
-      parsed.parser.DefineVar(parsed.names[i], &parsed.values[i]);
-    }
-    parsed.parser.Eval();
-  } catch (const mu::ParserError& error) {
-    const bool is_at_its_place = parsed.in_signs.size() == text.size();
-    throw syntax_error(text, reason_of(error), is_at_its_place ? error.GetPos() : -1);
-  }
-  if (parsed.parser.GetNumResults() != 1) throw syntax_error(text, "it has several values", -1);
+  return Calculation(tree_.nodes, values).of(tree_.nodes.size() - 1);
 }
 
-Expression::Expression(const Expression& other) : Expression(other.text()) {}
-Expression& Expression::operator=(const Expression& other) { return *this = Expression(other); }
-Expression::Expression(Expression&&) noexcept = default;
-Expression& Expression::operator=(Expression&&) noexcept = default;
-Expression::~Expression() = default;
-
-const std::string& Expression::text() const { return parsed_->text; }
-const std::string& Expression::in_signs() const { return parsed_->in_signs; }
-const std::vector<std::string>& Expression::variables() const { return parsed_->names; }
-
-std::optional<double> Expression::evaluate(const Lookup& lookup) const {
-  for (std::size_t i = 0; i < parsed_->names.size(); ++i) {
-    const std::optional<double> value = lookup(parsed_->names[i]);
-    if (!value) return std::nullopt;
-    parsed_->values[i] = *value;
+bool Expression::is_whole(const std::function<bool(const std::string& name)>& name_is) const {
+  using Kind = ExpressionNode::Kind;
+  std::vector<bool> are_whole;  // by node: parts come before their whole
+  for (const ExpressionNode& node : tree_.nodes) {
+    const auto all = [&](std::size_t from) {
+      return std::all_of(node.parts.begin() + static_cast<std::ptrdiff_t>(from), node.parts.end(),
+                         [&](std::size_t part) { return are_whole[part]; });
+    };
+    switch (node.kind) {
+      case Kind::number:
+        are_whole.push_back(node.number.whole() || node.number.is_rounded());
+        break;
+      case Kind::name:
+        are_whole.push_back(name_is(tree_.names[node.name]));
+        break;
+      case Kind::function: {
+        using Form = ExpressionFunction::Form;
+        const Form form = node.function->form;
+        are_whole.push_back(form == Form::whole || (form == Form::as_arguments && all(0)));
+        break;
+      }
+      case Kind::divide:
+        are_whole.push_back(false);
+        break;
+      case Kind::power: {
+        const auto exponent = tree_.nodes[node.parts[1]].number.whole();
+        const bool is_count = tree_.nodes[node.parts[1]].kind == Kind::number && exponent;
+        are_whole.push_back(all(0) && is_count);
+        break;
+      }
+      case Kind::choice:
+        are_whole.push_back(all(1));
+        break;
+      case Kind::negation:
+      case Kind::add:
+      case Kind::subtract:
+      case Kind::multiply:
+      case Kind::modulo:
+        are_whole.push_back(all(0));
+        break;
+      default:  // what rounds down, and truths
+        are_whole.push_back(true);
+    }
   }
-  return parsed_->parser.Eval();
+  return are_whole.back();
 }
 
 namespace {

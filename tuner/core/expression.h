@@ -4,45 +4,45 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "trainable/values.h"
+#include "tuner/core/exact_number.h"
+#include "tuner/core/expression_tree.h"
 
 namespace tune {
 
-/// Syntax: that of muparser (+ - * / ^, comparisons, && ||, c ? a : b, sin, exp, ln, log10, sqrt,
-/// abs, min, max, sum, avg, rint, sign ..., the constants _pi and _e), and pow(x, y), floor(x),
-/// ceil(x), round(x), int(x), !; and what Python has: a // b and a % b, which round down, a ** b,
-/// and or not, a if c else b. Names are letters, digits, '_' and '.', and do not begin with a digit
-/// or '.'. Truth is 1 and 0. Not for two threads at once.
+/// Syntax: as Python has it: + - * / // % **, comparisons, and or not, a if c else b; and as C:
+/// && || !, c ? a : b. `^` is a power, too. Functions are those of expression_functions.h;
+/// round(2.5) is 3. Constants are _pi and _e. Names are letters, digits, '_' and '.', and do not
+/// begin with a digit or '.'. Truth is 1 and 0.
+///
+/// Whole numbers are exact as in Python: under + - * // % **, comparisons and what rounds, up to
+/// 127 bits, and a quotient of two is the nearest double, if it is not whole.
 class Expression {
  public:
   /// Throws std::invalid_argument: a sentence with the text and, where it can be told, the place of
   /// the mistake.
   explicit Expression(const std::string& text);
-  Expression(const Expression& other);
-  Expression& operator=(const Expression& other);
-  Expression(Expression&&) noexcept;
-  Expression& operator=(Expression&&) noexcept;
-  ~Expression();
 
-  const std::string& text() const;
-  /// The same without words of Python (expression_words.h).
-  const std::string& in_signs() const;
+  const std::string& text() const { return text_; }
 
   /// The names it uses, each once, sorted.
-  const std::vector<std::string>& variables() const;
+  const std::vector<std::string>& variables() const { return tree_.names; }
 
-  using Lookup = std::function<std::optional<double>(const std::string& name)>;
+  using Lookup = std::function<std::optional<ExactNumber>(const std::string& name)>;
   /// The value; nothing if `lookup` has none for one of the variables. May be NaN or infinite.
-  std::optional<double> evaluate(const Lookup& lookup) const;
+  std::optional<ExactNumber> evaluate(const Lookup& lookup) const;
+
+  /// Whether its form makes the value a whole number, whatever the values of its names: "floor(x)",
+  /// "x > 3 ? 10 : 2", "2 * n" if n is one. `name_is`: whether a name is.
+  bool is_whole(const std::function<bool(const std::string& name)>& name_is) const;
 
  private:
-  struct Parsed;
-  std::unique_ptr<Parsed> parsed_;
+  std::string text_;
+  ExpressionTree tree_;
 };
 
 /// The config's value with the dotted name `name` ("model.layers.0"), seen from `json`; null if

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "tuner/core/error.h"
-#include "tuner/core/expression_form.h"
 #include "tuner/core/whole_number.h"
 #include "tuner/space/config_changes.h"
 #include "tuner/space/space_match.h"
@@ -184,8 +183,6 @@ struct Open {
   Json* place;
 };
 
-constexpr double largest_exact = 0x1p53;
-
 /// The value of `formula`; nothing if it needs that of one of `open`.
 std::optional<Json> evaluate(const Formula& formula, const Json& config,
                              const std::vector<Open>& open) {
@@ -195,28 +192,34 @@ std::optional<Json> evaluate(const Formula& formula, const Json& config,
     if (!input) throw NoValue(formula, "this config has no '" + name + "'");
     const bool is_open = std::any_of(open.begin(), open.end(),
                                      [&](const Open& other) { return other.place == input; });
-    if (is_open) return std::optional<double>();
+    if (is_open) return std::optional<ExactNumber>();
     if (!input->is_number() && !input->is_boolean()) {
       throw NoValue(formula, "'" + name + "' is not a number but " + shorten(*input));
     }
     all_integers = all_integers && !input->is_number_float();
-    return decode_number(*input);
+    return exact_number(*input);
   });
   if (!value) return std::nullopt;
-  const ExpressionForm form = form_of(formula.expression, [&](const std::string& name) {
-    return form_of_value(find_dotted(config, name));
-  });
-  if (form.exact) return Json(*form.exact);
-  if (form.is_rounded) {
+  if (!std::isfinite(value->value())) throw NoValue(formula, "the result is not a finite number");
+  const auto is_integer = [&](const std::string& name) {
+    return !find_dotted(config, name)->is_number_float();
+  };
+  const bool has_whole_form = all_integers || formula.expression.is_whole(is_integer);
+  const ExactNumber number = has_whole_form ? *value : value->as_double();
+  if (number.is_rounded()) {
     throw NoValue(formula,
-                  "a whole number in it is beyond 2^53, and only + - * // % ** and whole quotients "
-                  "of whole numbers within 64 bits are exact there");
+                  "a whole number in it would be rounded: it is beyond 2^53 and meets a fraction "
+                  "or a function there, or has more than 127 bits");
   }
-  if (!std::isfinite(*value)) throw NoValue(formula, "the result is not a finite number");
-  const bool has_whole_form = all_integers || form.is_whole;
-  const bool is_integer =
-      has_whole_form && *value == std::trunc(*value) && std::abs(*value) <= largest_exact;
-  return is_integer ? Json(static_cast<std::int64_t>(*value)) : Json(*value);
+  constexpr double largest_exact = 0x1p53;
+  const bool is_whole = number.whole() || std::abs(number.value()) <= largest_exact;
+  const bool has_fraction = number.value() != std::trunc(number.value());
+  if (!has_whole_form || !is_whole || has_fraction) return Json(number.value());
+  Json json = to_json(number.without_fraction(std::trunc));
+  if (!json.is_number_integer()) {
+    throw NoValue(formula, "the result is a whole number of more than 64 bits");
+  }
+  return json;
 }
 
 /// Passes over the expressions until all have values; each pass finds at least one more. Answers
