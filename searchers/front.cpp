@@ -374,6 +374,10 @@ Turns read_turns(OptionReader& reader) {
   Turns turns;
   turns.repeat = reader.get("repeat", turns.repeat);
   reader.require(turns.repeat >= 1, "repeat", "at least 1");
+  turns.repeat_at_least = reader.get("repeat_at_least", turns.repeat);
+  const bool is_race = turns.repeat_at_least != turns.repeat;
+  reader.require(!is_race || (turns.repeat_at_least >= 2 && turns.repeat_at_least < turns.repeat),
+                 "repeat_at_least", "from 2 to repeat");
   turns.repeat_key = reader.get("repeat_key", turns.repeat_key);
   turns.pace.ahead = reader.get("suggest_ahead", turns.pace.ahead);
   reader.require(turns.pace.ahead >= 0, "suggest_ahead", "at least 0");

@@ -21,6 +21,9 @@ struct Turns {
   /// How often each config is tried, each time as a trial of its own, with its number from 0 as
   /// `repeat_key` in the config. The searcher learns the mean of their last scores.
   std::int64_t repeat = 1;
+  /// After so many tries, the others of a config are made one by one, and only while its mean is
+  /// not clearly worse than the best one. As many as `repeat`: there is no such race.
+  std::int64_t repeat_at_least = 1;
   std::string repeat_key = "repeat_index";
 };
 
@@ -67,7 +70,8 @@ void require_room(const std::vector<Json>& points, const PolicyContext& context)
 std::unique_ptr<Searcher> make_front(const SearchSpace& space, std::unique_ptr<Searcher> searcher,
                                      FrontOptions options);
 
-/// The options max_concurrent, batch, suggest_ahead, repeat and repeat_key. Throws OptionError.
+/// The options max_concurrent, batch, suggest_ahead, repeat, repeat_at_least and repeat_key. Throws
+/// OptionError.
 Turns read_turns(OptionReader& reader);
 
 /// `searcher`, each config as often as `turns` says (repeat.cpp).

@@ -2,6 +2,8 @@
 #include "searchers/front.h"
 
 #include <cmath>
+#include <deque>
+#include <map>
 #include <set>
 
 #include "tests/policies/policies.h"
@@ -266,6 +268,86 @@ TEST_CASE("A config is repeated, and the searcher learns the mean of its trials"
   CHECK(fronted.told == "-0=3.0-3=6.0");
   end(3, 0);
   CHECK(fronted.told == "-0=3.0-3=6.0-3=4.0");
+}
+
+namespace {
+
+/// Suggests x = 0, 1, 2 ..., three of them.
+class Counting : public Searcher {
+ public:
+  explicit Counting(std::map<int, double>& told) : told_(told) {}
+  Answer suggest(TrialId id) override {
+    if (next_ == 3) return Exhausted{};
+    xs_[id] = next_;
+    return Suggestion{{{"x", next_++}}, ""};
+  }
+  void on_trial_end(TrialId id, const Observation& last, Ended how) override {
+    told_[xs_.at(id)] = how == Ended::failed ? NAN : last.scores[0];
+  }
+  Json save() const override { return next_; }
+  void load(const Json& state) override { next_ = state.get<int>(); }
+
+ private:
+  int next_ = 0;
+  std::map<TrialId, int> xs_;
+  std::map<int, double>& told_;
+};
+
+/// Plays `repeat` of 8 tries at least 3, so many at a time, each try scored by its config and
+/// number; answers how many tries each x got. The state is saved and loaded all the time.
+std::map<int, int> tries_in_race(std::size_t at_a_time, double (*score)(int x, int number),
+                                 std::map<int, double>& told) {
+  const auto searcher = make_repeat(std::make_unique<Counting>(told), {{}, 8, 3, "seed"});
+  std::map<int, int> tries;
+  std::deque<std::pair<TrialId, Json>> running;
+  for (std::uint32_t id = 0;;) {
+    searcher->load(Json::parse(searcher->save().dump()));
+    Answer answer = NothingNow{};
+    if (running.size() < at_a_time) answer = searcher->suggest(TrialId{id});
+    if (const auto* const suggestion = std::get_if<Suggestion>(&answer)) {
+      const Json config = suggestion->config;
+      CHECK(config.at("seed") == tries[config.at("x")]++);
+      running.emplace_back(TrialId{id++}, config);
+      continue;
+    }
+    if (running.empty()) {
+      CHECK(std::holds_alternative<Exhausted>(answer));
+      return tries;
+    }
+    const auto [trial, config] = running.front();
+    running.pop_front();
+    const double value = score(config.at("x"), config.at("seed"));
+    searcher->on_trial_end(trial, {1, {value}},
+                           std::isnan(value) ? Ended::failed : Ended::complete);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("In a race a config gets its further tries only while it may be the best",
+          "[searcher][front]") {
+  for (const std::size_t at_a_time : {1, 2, 5}) {
+    CAPTURE(at_a_time);
+    std::map<int, double> told;
+    // Seeds differ by more than configs do, but are the same for all.
+    const auto far = [](int x, int number) { return 10.0 * (number % 4) - x; };
+    CHECK(tries_in_race(at_a_time, far, told) == std::map<int, int>{{0, 8}, {1, 3}, {2, 3}});
+    CHECK(told == std::map<int, double>{{0, 15}, {1, 9}, {2, 8}});
+    const auto alike = [](int x, int number) { return number % 2 == x % 2 ? 1.0 : 0.9; };
+    CHECK(tries_in_race(at_a_time, alike, told) == std::map<int, int>{{0, 8}, {1, 8}, {2, 8}});
+    const auto failing = [](int x, int) -> double { return x == 0 ? NAN : x; };
+    const auto tries = tries_in_race(at_a_time, failing, told);
+    CHECK(tries.at(0) == 3);
+    CHECK(tries.at(2) == 8);
+    CHECK(std::isnan(told.at(0)));
+  }
+}
+
+TEST_CASE("A race needs two tries, and fewer than all", "[searcher][front]") {
+  CHECK(refusal(discrete, {{"repeat", 3}, {"repeat_at_least", 1}}).starts_with("/repeat_at_least"));
+  CHECK(refusal(discrete, {{"repeat", 3}, {"repeat_at_least", 4}}).starts_with("/repeat_at_least"));
+  Fronted fronted(discrete, {{"repeat", 3}, {"repeat_at_least", 2}}, 2);
+  CHECK_FALSE(fronted.searcher->total());
 }
 
 TEST_CASE("Of a config that is repeated, the searcher learns the mean of its constraints",
