@@ -18,12 +18,53 @@ double lower_place(const Axis& axis, double lower) {
   return axis.is_choice() ? lower / static_cast<double>(axis.choices) : place_of(axis, lower);
 }
 
+/// By value its place among all, those that are equal in one place.
+std::vector<double> ranks_of(const std::vector<double>& values, const std::vector<double>& sorted) {
+  std::vector<double> ranks;
+  for (const double value : values) {
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
+    const auto twice = (first - sorted.begin()) + (last - sorted.begin());
+    ranks.push_back(static_cast<double>(twice) / static_cast<double>(sorted.size()) - 1);
+  }
+  return ranks;
+}
+
 }  // namespace
+
+ForestImportance::RobustValues ForestImportance::robust(const std::vector<double>& values) {
+  constexpr double fence = 3;
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t n = sorted.size();
+  const auto width_without = [&](std::size_t ends) {  // halves: the width of all doubles is none
+    return sorted[n - 1 - ends] / 2 - sorted[ends] / 2;
+  };
+  std::size_t ends = (n - 1) / 4;
+  if (width_without(ends) == 0) ends = std::min(ends, n / 20 + 1);
+  const double half_width = width_without(ends);
+  RobustValues robust{.middle = sorted[n / 2]};
+  if (half_width == 0) {
+    robust.are_ranks = true;
+    robust.values = ranks_of(values, sorted);
+    return robust;
+  }
+  double largest = 0;
+  for (const double value : values) {
+    const double half = std::clamp(value / 2, sorted[ends] / 2 - fence * half_width,
+                                   sorted[n - 1 - ends] / 2 + fence * half_width);
+    if (half != value / 2) ++robust.drawn_in;
+    robust.values.push_back(half - robust.middle / 2);
+    largest = std::max(largest, std::abs(robust.values.back()));
+  }
+  for (double& value : robust.values) value /= largest;
+  robust.scale = 2 * largest;
+  return robust;
+}
 
 ForestImportance::ForestImportance(const SearchSpace& space,
                                    const std::vector<std::vector<double>>& points,
                                    const std::vector<double>& values)
-    : axes_(axes_of(space)) {
+    : robust_(robust(values)), axes_(axes_of(space)) {
   for (std::size_t leaf = 0; leaf < axes_.size(); ++leaf) {
     if (!axes_[leaf].is_modelled()) continue;
     const bool all_have_it = std::none_of(
@@ -41,7 +82,7 @@ ForestImportance::ForestImportance(const SearchSpace& space,
     auto& row = places.emplace_back();
     for (const std::size_t leaf : leaves_) row.push_back(place_of(axes_[leaf], point[leaf]));
   }
-  forest_.emplace(places, values);
+  forest_.emplace(places, robust_.values);
   const std::vector<double> effects = forest_->main_effects();
   double sum = 0;
   for (std::size_t d = 0; d < leaves_.size(); ++d) {
@@ -58,11 +99,12 @@ ForestImportance::ForestImportance(const SearchSpace& space,
 std::optional<double> ForestImportance::mean_within(std::size_t leaf, double lower,
                                                     double upper) const {
   const auto found = std::find(leaves_.begin(), leaves_.end(), leaf);
-  if (found == leaves_.end()) return std::nullopt;
+  if (found == leaves_.end() || robust_.are_ranks) return std::nullopt;
   const Axis& axis = axes_[leaf];
   const double from = lower_place(axis, lower), to = lower_place(axis, upper);
   if (!(from < to)) return std::nullopt;
-  return forest_->mean_within(static_cast<std::size_t>(found - leaves_.begin()), from, to);
+  const auto dimension = static_cast<std::size_t>(found - leaves_.begin());
+  return robust_.middle + robust_.scale * forest_->mean_within(dimension, from, to);
 }
 
 }  // namespace tune

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "apps/tune/judged_trials.h"
 #include "apps/tune/output.h"
+#include "tuner/core/decimal.h"
 
 namespace tune {
 
@@ -34,62 +36,103 @@ void summarise(SliceBin& bin, std::vector<double> values, Mode mode) {
   bin.upper_quartile = quantile(values, 0.75);
 }
 
-/// Borders between parts of the axis, as coordinates; integers that are few have a part each.
-std::vector<double> borders_of(const Domain& domain, const Axis& axis) {
-  std::vector<double> borders;
-  const auto count = axis.is_choice() ? std::nullopt : count_values(domain);
-  if (axis.is_choice()) {
-    for (std::size_t i = 0; i <= axis.choices; ++i) borders.push_back(static_cast<double>(i));
-    return borders;
-  }
-  if (count && *count <= most_bins) {
-    borders.push_back(axis.low);
-    for (std::uint64_t i = 1; i < *count; ++i) {
-      const double a = axis.coordinate_of(nth_value(domain, i - 1).get<double>());
-      const double b = axis.coordinate_of(nth_value(domain, i).get<double>());
-      borders.push_back((a + b) / 2);
-    }
-    borders.push_back(axis.high);
-    return borders;
-  }
-  for (std::size_t i = 0; i <= most_bins; ++i) {
-    borders.push_back(axis.low + (axis.high - axis.low) * static_cast<double>(i) /
-                                     static_cast<double>(most_bins));
-  }
-  return borders;
-}
+/// A part of an axis, in coordinates, and what is said of it.
+struct Part {
+  double lower = 0, upper = 0;
+  Json shown_lower, shown_upper;
+  bool is_upper_included = true;
+};
 
-/// A border as a number that people read: three digits.
-Json number_at(const Axis& axis, double coordinate) {
-  const double value = axis.log ? std::exp(coordinate) : coordinate;
+/// A border as people read it, three digits, where that is between its neighbours.
+double readable(double below, double value, double above) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.3g", value);
-  return std::stod(buffer);
+  const double rounded = std::stod(buffer);
+  return below < rounded && rounded < above ? rounded : value;
 }
 
-void set_borders(SliceBin& bin, const Domain& domain, const Axis& axis, double lower, double upper,
-                 std::size_t i) {
+/// Up to `most_bins` parts of a domain whose values can be counted, each with values of its own.
+std::vector<Part> parts_of_values(const Domain& domain, const Axis& axis, std::uint64_t count) {
+  const auto coordinate = [&](std::uint64_t i) {
+    return axis.coordinate_of(nth_value(domain, i).get<double>());
+  };
+  const auto border = [&](std::uint64_t i) {
+    if (i == 0) return axis.low;
+    return i == count ? axis.high : (coordinate(i - 1) + coordinate(i)) / 2;
+  };
+  const std::uint64_t bins = std::min<std::uint64_t>(count, most_bins);
+  std::vector<Part> parts;
+  for (std::uint64_t bin = 1, begin = 0; bin <= bins; ++bin) {
+    std::uint64_t end = bin;
+    if (count > most_bins) {  // those below an even part of the axis
+      const double share = static_cast<double>(bin) / static_cast<double>(bins);
+      const double at = axis.low + (axis.high - axis.low) * share;
+      std::uint64_t most = count;
+      for (end = begin; end < most;) {
+        const std::uint64_t middle = end + (most - end) / 2;
+        coordinate(middle) < at ? end = middle + 1 : most = middle;
+      }
+    }
+    if (bin == bins) end = count;
+    if (end == begin) continue;
+    parts.push_back(
+        {border(begin), border(end), nth_value(domain, begin), nth_value(domain, end - 1)});
+    begin = end;
+  }
+  return parts;
+}
+
+std::vector<Part> parts_of(const Domain& domain, const Axis& axis) {
+  std::vector<Part> parts;
   if (const auto* const choice = std::get_if<Choice>(&domain)) {
-    bin.lower = bin.upper = choice->values.at(i);
-    return;
+    for (std::size_t i = 0; i < axis.choices; ++i) {
+      const Json& value = choice->values.at(i);
+      parts.push_back({static_cast<double>(i), static_cast<double>(i + 1), value, value});
+    }
+    return parts;
   }
-  const auto count = count_values(domain);
-  if (count && *count <= most_bins) {
-    bin.lower = bin.upper = nth_value(domain, i);
-    return;
+  if (const auto count = count_values(domain)) return parts_of_values(domain, axis, *count);
+  const auto value_at = [&](std::size_t i) {
+    const double share = static_cast<double>(i) / static_cast<double>(most_bins);
+    const double at = axis.low + (axis.high - axis.low) * share;
+    return axis.log ? std::exp(at) : at;
+  };
+  double lower = axis.low;
+  Json shown_lower = axis.bounded ? Json(axis.first) : Json();
+  for (std::size_t i = 1; i < most_bins; ++i) {
+    // What is shown is the border by which trials are counted.
+    const double border = readable(value_at(i - 1), value_at(i), value_at(i + 1));
+    const double upper = axis.coordinate_of(border);
+    parts.push_back({lower, upper, shown_lower, border, false});
+    lower = upper;
+    shown_lower = border;
   }
-  bin.lower = number_at(axis, lower);
-  bin.upper = number_at(axis, upper);
+  parts.push_back({lower, axis.high, shown_lower, axis.bounded ? Json(axis.last) : Json()});
+  return parts;
 }
 
 std::string setting_text(const Json& value) {
-  if (value.is_number()) return format_metric(value.get<double>());
-  return shorten(value, 30);
+  if (!value.is_number_float()) return shorten(value, 30);
+  std::string text;
+  append_decimal(text, value.get<double>());
+  return text;
 }
 
+std::string bin_text(const SliceBin& bin) {
+  const std::string lower = setting_text(bin.lower), upper = setting_text(bin.upper);
+  if (bin.lower == bin.upper) return lower;
+  if (!bin.has_borders) return lower + " to " + upper;
+  if (bin.lower.is_null()) return "below " + upper;
+  if (bin.upper.is_null()) return lower + " and more";
+  return "[" + lower + ", " + upper + (bin.is_upper_included ? "]" : ")");
+}
+
+/// "from 1 to 3"; without bounds "below 3".
 std::string setting_range(const SliceBin& first, const SliceBin& last) {
   const std::string lower = setting_text(first.lower), upper = setting_text(last.upper);
-  return lower == upper ? lower : lower + " to " + upper;
+  if (last.has_borders && first.lower.is_null()) return "below " + upper;
+  if (last.has_borders && last.upper.is_null()) return "from " + lower + " on";
+  return lower == upper ? "at " + lower : "from " + lower + " to " + upper;
 }
 
 /// What a bin is judged by: where the forest knows, what is left once the others are averaged out.
@@ -126,7 +169,7 @@ std::string direction_of(const Slice& slice, Mode mode) {
   auto last = first;
   while (first != seen.begin() && level(*(first - 1)) >= least) --first;
   while (last + 1 != seen.end() && level(*(last + 1)) >= least) ++last;
-  const std::string good = "good from " + setting_range(bins[*first], bins[*last]);
+  const std::string good = "good " + setting_range(bins[*first], bins[*last]);
   const bool from_start = first == seen.begin(), to_end = last + 1 == seen.end();
   if (from_start && to_end) return "no part is clearly better";
   if (from_start) return good + "; lower is better above " + setting_text(bins[*last].upper);
@@ -151,19 +194,24 @@ Slice slice_along(const SearchSpace& space, std::size_t leaf,
   for (const Importance& one : forest.found()) {
     if (one.pointer == described.pointer) slice.share = one.share;
   }
-  const std::vector<double> borders = borders_of(described.domain, axis);
-  std::vector<std::vector<double>> in_bin(borders.size() - 1);
+  const std::vector<Part> parts = parts_of(described.domain, axis);
+  std::vector<std::vector<double>> in_part(parts.size());
   for (std::size_t row = 0; row < points.size(); ++row) {
     const double at = points[row][leaf];
     if (std::isnan(at)) continue;
-    const auto above = std::upper_bound(borders.begin() + 1, borders.end() - 1, at);
-    in_bin[static_cast<std::size_t>(above - borders.begin()) - 1].push_back(values[row]);
+    const auto above = std::find_if(parts.begin() + 1, parts.end(),
+                                    [at](const Part& part) { return at < part.lower; });
+    in_part[static_cast<std::size_t>(above - parts.begin()) - 1].push_back(values[row]);
   }
-  for (std::size_t i = 0; i < in_bin.size(); ++i) {
+  const bool has_borders = !axis.is_choice() && !count_values(described.domain);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     SliceBin& bin = slice.bins.emplace_back();
-    set_borders(bin, described.domain, axis, borders[i], borders[i + 1], i);
-    summarise(bin, std::move(in_bin[i]), mode);
-    bin.marginal = forest.mean_within(leaf, borders[i], borders[i + 1]);
+    bin.lower = parts[i].shown_lower;
+    bin.upper = parts[i].shown_upper;
+    bin.has_borders = has_borders;
+    bin.is_upper_included = parts[i].is_upper_included;
+    summarise(bin, std::move(in_part[i]), mode);
+    bin.marginal = forest.mean_within(leaf, parts[i].lower, parts[i].upper);
   }
   slice.direction = direction_of(slice, mode);
   return slice;
@@ -172,12 +220,12 @@ Slice slice_along(const SearchSpace& space, std::size_t leaf,
 void print_slice(const Slice& slice, const std::string& metric) {
   std::vector<std::vector<std::string>> rows;
   for (const SliceBin& bin : slice.bins) {
-    rows.push_back({setting_range(bin, bin), std::to_string(bin.trials), metric_text(bin.best),
-                    metric_text(bin.median),
-                    bin.trials == 0 ? "-"
-                                    : metric_text(bin.lower_quartile) + " to " +
-                                          metric_text(bin.upper_quartile),
-                    metric_text(bin.marginal)});
+    rows.push_back(
+        {bin_text(bin), std::to_string(bin.trials), metric_text(bin.best), metric_text(bin.median),
+         bin.trials == 0
+             ? "-"
+             : metric_text(bin.lower_quartile) + " to " + metric_text(bin.upper_quartile),
+         metric_text(bin.marginal)});
   }
   print_table({{slice.name},
                {"trials", true},
@@ -194,6 +242,7 @@ Json to_json(const Slice& slice) {
   for (const SliceBin& bin : slice.bins) {
     bins.push_back({{"lower", bin.lower},
                     {"upper", bin.upper},
+                    {"upper_included", bin.is_upper_included},
                     {"trials", bin.trials},
                     {"best", json_of(bin.best)},
                     {"median", json_of(bin.median)},

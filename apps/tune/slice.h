@@ -13,7 +13,11 @@ namespace tune {
 
 /// A part of the domain.
 struct SliceBin {
-  Json lower, upper;  ///< of a choice both are the value
+  /// The first and the last value; of a choice both are the value. Where there are values between
+  /// any two, the borders: null beyond the first and the last one of a domain without bounds.
+  Json lower, upper;
+  bool has_borders = false;
+  bool is_upper_included = true;  ///< `lower` always is
   std::size_t trials = 0;
   std::optional<double> best, median, lower_quartile, upper_quartile;  ///< of the metric
   /// The mean over all of the space that has this hyperparameter here, by the forest.

@@ -75,6 +75,34 @@ class Ask(AskCase):
         self.assertIn("nothing tells them from the others",
                       self.refused("importance", "mine", "--metric", "n", "--mode", "max"))
 
+    def test_the_borders_of_a_slice_are_those_by_which_trials_are_counted(self):
+        self.write("spec.json", {"metric": "loss", "mode": "min", "searcher": "random", "param_space": {
+            "w": {"randn": [0, 1]}, "lr": {"loguniform": [1e-4, 1]}, "x": {"uniform": [0, 1]},
+            "n": {"lograndint": [1, 300]}, "q": {"quniform": [-1, 2, 0.1]}, "few": {"randint": [0, 4]}}})
+        trials = self.suggest("--spec", "spec.json", "-n", "60")
+        process = self.talk()
+        for trial in trials:
+            loss = trial["config"]["w"] + trial["config"]["few"]
+            self.say(process, {"trial_id": trial["trial_id"], "metrics": {"loss": loss}})
+        process.stdin.close()
+        process.wait()
+        configs = [trial["config"] for trial in self.json("ls", "mine")]
+        for name in ("w", "lr", "n", "q"):
+            bins = self.json("importance", "mine", "--slice", name)["slice"]["bins"]
+            self.assertEqual(sum(each["trials"] for each in bins), 60)
+            for each in bins:
+                lower, upper = each["lower"], each["upper"]
+                there = [config[name] for config in configs
+                         if (lower is None or lower <= config[name])
+                         and (upper is None or config[name] < upper
+                              or each["upper_included"] and config[name] == upper)]
+                self.assertEqual(len(there), each["trials"], (name, each))
+        self.assertEqual((bins[0]["lower"], bins[-1]["upper"]), (-1.0, 2.0))
+        out = self.tune("importance", "mine", "--slice", "w").out
+        self.assertRegex(out, r"\nbelow -1.5 ")
+        self.assertRegex(out, r"\n1.5 and more ")
+        self.assertRegex(self.tune("importance", "mine", "--slice", "x").out, r"\n\[0.125, 0.25\) ")
+
     def test_suggests_what_a_driver_would(self):
         for searcher in ({"type": "tpe", "n_startup_trials": 3}, {"type": "gp", "n_startup_trials": 3},
                          "random"):

@@ -1,10 +1,12 @@
 #include "searchers/importance.h"
 
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <numeric>
 
+#include "searchers/forest_importance.h"
 #include "tests/space/space_helpers.h"
 #include "tests/support/catch.h"
 
@@ -146,6 +148,90 @@ TEST_CASE("A seed is of no importance, and not in the list", "[importance][unit]
   REQUIRE(found.size() == 1);
   CHECK(found[0].pointer == "/x");
   CHECK(found[0].share == 1);
+}
+
+namespace {
+
+/// Ishigami's function at 300 places, with `outlier` in place of some values.
+struct Ishigami {
+  explicit Ishigami(double outlier = 0, std::size_t outliers = 0) {
+    Random random(3);
+    std::vector<Json> configs;
+    for (std::size_t i = 0; i < 300; ++i) {
+      const Json config = configs.emplace_back(space.sample(0, random));
+      const double a = config.at("a"), b = config.at("b"), c = config.at("c");
+      values.push_back(std::sin(a) + 7 * std::pow(std::sin(b), 2) +
+                       0.1 * std::pow(c, 4) * std::sin(a));
+      if (i % 60 == 7 && i / 60 < outliers) values.back() = outlier;
+    }
+    points = points_of(space, configs);
+  }
+
+  std::map<std::string, double> shares() const {
+    std::map<std::string, double> shares;
+    const ForestImportance forest(space, points, values);
+    for (const Importance& one : forest.found()) {
+      shares[one.pointer] = one.share;
+    }
+    return shares;
+  }
+
+  SearchSpace space = space_of(R"({"a": {"uniform": [-3.14159, 3.14159]},
+                                   "b": {"uniform": [-3.14159, 3.14159]},
+                                   "c": {"uniform": [-3.14159, 3.14159]}})"_json);
+  std::vector<std::vector<double>> points;
+  std::vector<double> values;
+};
+
+}  // namespace
+
+TEST_CASE("Values that have exploded leave the shares of the variance near what they were",
+          "[importance][unit]") {
+  const auto shares = Ishigami().shares();
+  CHECK(shares.at("/a") > 0.25);
+  CHECK(shares.at("/b") > 0.25);
+  CHECK(ForestImportance(Ishigami().space, Ishigami().points, Ishigami().values).drawn_in() == 0);
+  for (const double outlier : {1e300, -1e300, 1.7e308, 1e6}) {
+    CAPTURE(outlier);
+    for (const std::size_t outliers : {1, 3}) {
+      const Ishigami exploded(outlier, outliers);
+      for (const auto& [name, share] : exploded.shares()) {
+        CAPTURE(name);
+        CHECK(share == Approx(shares.at(name)).margin(0.1));
+      }
+      const ForestImportance forest(exploded.space, exploded.points, exploded.values);
+      CHECK(forest.drawn_in() == outliers);
+      CHECK(std::abs(*forest.mean_within(0, 0, 1)) < 30);
+    }
+  }
+}
+
+TEST_CASE("Shares are not 0 where most values are equal and one has exploded",
+          "[importance][unit]") {
+  const SearchSpace space =
+      space_of(R"({"a": {"uniform": [0, 1]}, "b": {"uniform": [0, 1]}})"_json);
+  for (const double part_of_others : {0.3, 0.02}) {
+    Random random(1);
+    std::vector<Json> configs;
+    std::vector<double> values;
+    for (int i = 0; i < 200; ++i) {
+      configs.push_back(space.sample(0, random));
+      const double a = configs.back().at("a");
+      values.push_back(a < part_of_others ? 1 - a : 0);
+    }
+    values[7] = 1e300;
+    const ForestImportance forest(space, points_of(space, configs), values);
+    CHECK(forest.found().front().pointer == "/a");
+    CHECK(forest.found().front().share > 0.5);
+  }
+}
+
+TEST_CASE("The mean along a hyperparameter is that of the metric", "[importance][unit]") {
+  const Ishigami ishigami;
+  const ForestImportance forest(ishigami.space, ishigami.points, ishigami.values);
+  double mean = 0;
+  for (const double value : ishigami.values) mean += value / 300;
+  CHECK(*forest.mean_within(0, -3.14159, 3.14159) == Approx(mean).margin(0.5));
 }
 
 }  // namespace tune
