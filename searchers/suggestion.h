@@ -28,7 +28,7 @@ Suggestion suggestion_of(const SearchSpace& space, const Decide& decide) {
 /// To know a config again: FNV-1a, 64 bits (Fowler, Noll and Vo), of its text.
 inline std::uint64_t hash_of(const Json& config) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : config.dump()) {
+  for (const char c : text_of_same(config)) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   }
   return hash;

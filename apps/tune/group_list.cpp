@@ -9,6 +9,7 @@
 #include "apps/tune/trial_table.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 
@@ -43,7 +44,7 @@ std::vector<Field> columns_of(const std::vector<TrialGroup>& groups, bool has_se
     const auto& first = groups.front().hyperparameters;
     for (const auto& [name, value] : group.hyperparameters) {
       const auto there = first.find(name);
-      if (there == first.end() || there->second != value) differing.insert(name);
+      if (there == first.end() || !is_same(there->second, value)) differing.insert(name);
     }
     for (const auto& [name, value] : first) {
       if (!group.hyperparameters.contains(name)) differing.insert(name);

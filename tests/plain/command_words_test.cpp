@@ -71,7 +71,10 @@ TEST_CASE("A number reaches the program as it was typed, and a whole one without
         Words{"--big=1e+300", "--epochs=7", "--lr=1e3", "--n=3", "--opt.v=3.1", "--v=3.10"});
   CHECK(expand_command({"${config.v}"}, typed) == Words{"3.10"});
   CHECK(expand_command({"${args}"}, {.config = {{"layers", 2.0}, {"lr", -0.0}}}) ==
-        Words{"--layers=2", "--lr=0"});
+        Words{"--layers=2", "--lr=-0.0"});
+  const WordValues zeros{.config = {{"a", 0.0}, {"b", -0.0}},
+                         .typed = {{"a", {"-0.0", "0.0"}}, {"b", {"0.00", "-0.0"}}}};
+  CHECK(expand_command({"${args}"}, zeros) == Words{"--a=0.0", "--b=-0.0"});
 }
 
 TEST_CASE("A hyperparameter whose name begins with '_' is for expressions alone",

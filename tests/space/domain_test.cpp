@@ -278,7 +278,7 @@ TEST_CASE("Values are the same if they are as text, and found as equal ones if t
   CHECK(is_same(1, 1));
   CHECK(is_same(1, 1u));
   CHECK_FALSE(is_same(1, 1.0));
-  CHECK_FALSE(is_same(0.0, -0.0));
+  CHECK(is_same(0.0, -0.0));
   CHECK_FALSE(is_same(R"({"a": [1, 2]})"_json, R"({"a": [1, 2.0]})"_json));
   CHECK(is_same(R"({"a": 1, "b": 0.5})"_json, R"({"b": 0.5, "a": 1})"_json));
   const std::vector<Json> values = {1, 1.0, "1", 2};
@@ -344,4 +344,17 @@ TEST_CASE("A long value is shortened between two characters", "[domain][unit]") 
   CHECK(shorten("abcdefghi", 10) == "\"abcdef...");
   CHECK(shorten("abcd\u00e4\u00e4\u00e4", 10) == "\"abcd\u00e4...");
   CHECK(shorten("abcde\u00e4\u00e4\u00e4", 10) == "\"abcde...");
+}
+
+TEST_CASE("A zero has no sign where it is drawn, nor where values are compared", "[domain][unit]") {
+  const std::vector<double> drawn = draw_sorted({{"quniform", {-1, 1, 0.5}}}, 100);
+  CHECK(std::count(drawn.begin(), drawn.end(), 0) > 0);
+  CHECK(std::none_of(drawn.begin(), drawn.end(),
+                     [](double value) { return value == 0 && std::signbit(value); }));
+  CHECK(nearest(domain_of({{"quniform", {-1, 1, 0.5}}}), -0.1).dump() == "0.0");
+  CHECK(is_same(0.0, -0.0));
+  CHECK(is_same({{"a", {1, -0.0}}}, {{"a", {1, 0.0}}}));
+  CHECK_FALSE(is_same(0, -0.0));
+  CHECK_FALSE(is_same(1, 1.0));
+  CHECK(text_of_same({{"a", -0.0}, {"b", -1}}) == R"({"a":0.0,"b":-1})");
 }

@@ -11,6 +11,7 @@
 #include "trainable/values.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/decimal.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 
@@ -98,7 +99,7 @@ std::string ConfigEffect::on_end(const Trial& trial) {
       one = one.key().starts_with("_") ? config.erase(one) : std::next(one);
     }
   }
-  if (!configs_.insert(config.dump()).second) return "";
+  if (!configs_.insert(text_of_same(std::move(config))).second) return "";
   alike_.push_back(trial.id);
   if (alike_.size() < (is_short ? least_short_trials : least_trials)) return "";
   is_over_ = true;

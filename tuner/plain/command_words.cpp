@@ -22,7 +22,9 @@ std::string without_point(double value) {
   // Beyond it a double has no unit: the digits would be made up.
   constexpr double most_exact = 9007199254740992;  // 2^53
   const bool is_whole = std::trunc(value) == value && std::abs(value) <= most_exact;
-  return is_whole ? std::to_string(static_cast<std::int64_t>(value)) : Json(value).dump();
+  const bool is_negative_zero = value == 0 && std::signbit(value);
+  return is_whole && !is_negative_zero ? std::to_string(static_cast<std::int64_t>(value))
+                                       : Json(value).dump();
 }
 
 /// A value of the hyperparameter with that dotted name. A number is written as it was typed; else a
@@ -34,7 +36,7 @@ std::string text_of(std::string_view name, const Json& value, const TypedNumbers
   const auto known = typed.find(std::string(name.substr(0, name.find('.'))));
   if (known != typed.end() && value.is_number_float()) {
     for (const std::string& text : known->second) {
-      if (Json::parse(text, nullptr, false) == value) return text;
+      if (Json::parse(text, nullptr, false).dump() == value.dump()) return text;
     }
   }
   return value.is_number_float() ? without_point(value.get<double>()) : value.dump();

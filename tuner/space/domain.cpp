@@ -237,12 +237,13 @@ class Reader {
   std::vector<const Json*> numbers_;
 };
 
-/// The multiple of q that is nearest to `value`; 0.3, not 0.30000000000000004, for q = 0.1.
+/// The multiple of q that is nearest to `value`; 0.3, not 0.30000000000000004, for q = 0.1; 0, not
+/// -0.
 double round_to(double value, double q) {
   const double steps = std::round(value / q);
   const double inverse = std::round(1 / q);
   const bool has_inverse = q < 1 && std::abs(inverse * q - 1) <= 1e-12;
-  return has_inverse ? steps / inverse : steps * q;
+  return (has_inverse ? steps / inverse : steps * q) + 0.0;
 }
 
 bool is_multiple(double value, double q) {
@@ -483,12 +484,25 @@ bool contains(const Domain& domain, const Json& value) {
   return std::visit([&](const auto& d) { return has(d, value); }, domain);
 }
 
-bool is_same(const Json& a, const Json& b) {
-  const auto text = [](const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
-  return a == b && text(a) == text(b);
+namespace {
+
+/// -0 is 0.
+void drop_signs_of_zeros(Json& value) {
+  if (value.is_number_float() && value.get<double>() == 0) {
+    value = 0.0;
+  } else if (value.is_structured()) {
+    for (Json& part : value) drop_signs_of_zeros(part);
+  }
 }
+
+}  // namespace
+
+std::string text_of_same(Json value) {
+  drop_signs_of_zeros(value);
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool is_same(const Json& a, const Json& b) { return a == b && text_of_same(a) == text_of_same(b); }
 
 std::optional<std::size_t> find_value(const std::vector<Json>& values, const Json& value) {
   auto found = std::find_if(values.begin(), values.end(),

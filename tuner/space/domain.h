@@ -96,9 +96,12 @@ Json nth_value(const Domain& domain, std::uint64_t i);
 /// from an Expr.
 bool contains(const Domain& domain, const Json& value);
 
-/// Whether two values are one: as JSON text. So 1 and 1.0 are two, which they are to a program that
-/// gets them, and wherever it is asked whether a config is new, or which value of a choice it has.
+/// Whether two values are one: as JSON text, but for the sign of a zero. So 1 and 1.0 are two,
+/// which they are to a program that gets them, and wherever configs are compared: whether one is
+/// new, which value of a choice it has, in what trials differ.
 bool is_same(const Json& a, const Json& b);
+/// One text for all that are the same.
+std::string text_of_same(Json value);
 
 /// The place of `value` in `values`: of the one that is the same, or else of one that is equal, as
 /// people write 1 where a list has 1.0.
