@@ -147,15 +147,16 @@ std::optional<TrialId> ResultGrid::best_trial(const Objective& objective, Scope 
 std::vector<TrialId> ResultGrid::best_trials(const Objective& objective, Scope scope,
                                              std::size_t n) const {
   settle();
-  std::vector<std::pair<double, TrialId>> ranked;
+  std::vector<std::pair<ExactNumber, TrialId>> ranked;
   for (const auto& trial : experiment_.trials()) {
     const double value = value_of(trial, objective.metric, objective.mode, scope);
-    if (std::isfinite(value) && is_feasible(trial)) ranked.emplace_back(value, trial.id);
+    if (!std::isfinite(value) || !is_feasible(trial)) continue;
+    ranked.emplace_back(exact_value(trial, objective, scope), trial.id);
   }
   const auto end = ranked.begin() + std::min(std::ssize(ranked), static_cast<std::ptrdiff_t>(n));
   std::partial_sort(ranked.begin(), end, ranked.end(), [&](const auto& a, const auto& b) {
-    if (better(objective.mode, a.first, b.first)) return true;
-    return a.first == b.first && a.second < b.second;
+    if (a.first == b.first) return a.second < b.second;
+    return (a.first < b.first) == (objective.mode == Mode::min);
   });
   std::vector<TrialId> best;
   std::transform(ranked.begin(), end, std::back_inserter(best),
@@ -199,31 +200,57 @@ void ResultGrid::settle(TrialId id) const {
   if (last == static_cast<double>(trial.iteration)) experiment_.summarise_anew(id, rows);
 }
 
-std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
-                                                       const Objective& objective) const {
+std::optional<ResultGrid::BestRow> ResultGrid::best_row(const Trial& trial,
+                                                        const Objective& objective) const {
   const auto value = [&](Scope scope) {
     return value_of(trial, objective.metric, objective.mode, scope);
   };
   const double best = value(Scope::all);
   if (std::isnan(best)) return std::nullopt;
-  const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
-  std::optional<std::int64_t> first;
+  std::optional<BestRow> first;
+  const auto take = [&](std::int64_t iteration, const Metrics& row) {
+    if (row.find(objective.metric) != best) return;
+    const ExactNumber exact = *row.find_exact(objective.metric);
+    const bool is_better =
+        !first || (objective.mode == Mode::max ? first->value < exact : exact < first->value);
+    if (is_better) first = BestRow{iteration, exact};
+  };
   each_row(trial, [&](const Metrics& row) {
     const auto at = row.find("training_iteration");
-    const bool is_first = !first && at && row.find(objective.metric) == best;
-    if (is_first) first = static_cast<std::int64_t>(*at);
+    if (at) take(static_cast<std::int64_t>(*at), row);
   });
-  if (first) return first;
-  // The last result need not have it.
-  if (value(Scope::last) == best && !trial.last_metrics.text().empty() &&
-      parse_metrics(trial.last_metrics.text()).find(objective.metric) == best) {
-    return trial.iteration;
+  // The last result may not have its row yet.
+  if (!first && value(Scope::last) == best && !trial.last_metrics.empty()) {
+    take(trial.iteration, read_metrics(trial.last_metrics.text()));
   }
+  return first;
+}
+
+std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
+                                                       const Objective& objective) const {
+  if (const auto row = best_row(trial, objective)) return row->iteration;
+  const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
   if (spec_.checkpoint_config.checkpoint_score_attribute != objective.metric) return std::nullopt;
+  const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
   for (const Checkpoint& each : trial.checkpoints) {
     if (each.score == best && each.iteration > begin) return each.iteration;
   }
   return std::nullopt;
+}
+
+ExactNumber ResultGrid::exact_value(const Trial& trial, const Objective& objective,
+                                    Scope scope) const {
+  const double value = value_of(trial, objective.metric, objective.mode, scope);
+  constexpr double largest_exact = 0x1p53;
+  if (!std::isfinite(value) || std::abs(value) < largest_exact) return value;
+  if (scope == Scope::all) {
+    const auto row = best_row(trial, objective);
+    if (row) return row->value;
+  } else if (scope == Scope::last && !trial.last_metrics.empty()) {
+    const auto last = read_metrics(trial.last_metrics.text()).find_exact(objective.metric);
+    if (last && last->value() == value) return *last;
+  }
+  return value;
 }
 
 void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) const {

@@ -29,6 +29,7 @@ const char* to_string(Scope scope);  ///< "last", "all", "avg", "last-5-avg", "l
 std::optional<Scope> parse_scope(const std::string& text);
 
 /// `metric` of `trial` in `scope`; NaN if it was never reported as a number.
+/// Whole numbers beyond 2^53 are rounded, as policies see them: ResultGrid::exact_value is not.
 double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope scope);
 
 struct CheckpointPath {
@@ -93,6 +94,10 @@ class ResultGrid {
   /// none of them has it.
   std::optional<std::int64_t> best_iteration(const Trial& trial, const Objective& objective) const;
 
+  /// `value_of` with all digits that the trial has reported, for whoever shows it: a whole number
+  /// of 64 bits is looked up in the rows of the trial. Means are doubles.
+  ExactNumber exact_value(const Trial& trial, const Objective& objective, Scope scope) const;
+
   /// By the experiment's own metrics.
   ParetoFront pareto_front(Scope scope = Scope::last) const;
 
@@ -115,7 +120,15 @@ class ResultGrid {
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
+  /// The best of all results of a trial.
+  struct BestRow {
+    std::int64_t iteration = 0;
+    ExactNumber value;
+  };
+
   void settle(TrialId id) const;
+  /// Nothing if none of the rows that are left has it.
+  std::optional<BestRow> best_row(const Trial& trial, const Objective& objective) const;
 
   mutable Experiment experiment_;  ///< `settle` completes what was read
   mutable bool is_settled_ = false;

@@ -45,7 +45,7 @@ class Ascents {
               [](const Improvement& a, const Improvement& b) { return a.event < b.event; });
     std::vector<Improvement> best;
     for (const Improvement& each : all) {
-      if (best.empty() || better(objective_.mode, each.value, best.back().value)) {
+      if (best.empty() || is_better(each.value, best.back().value)) {
         best.push_back(each);
       }
     }
@@ -58,6 +58,10 @@ class Ascents {
     std::vector<Improvement> better;  ///< than all before of this stretch, by iteration
   };
 
+  bool is_better(const ExactNumber& a, const ExactNumber& b) const {
+    return objective_.mode == Mode::max ? b < a : a < b;
+  }
+
   void take_result(const Event& event, const ResultReported& reported) {
     const Result& result = reported.result;
     OfTrial& own = trials_[reported.trial];
@@ -69,10 +73,10 @@ class Ascents {
     }
     const auto value = result.find(objective_.metric);
     if (!value || !std::isfinite(*value)) return;
-    if (!own.better.empty() && !better(objective_.mode, *value, own.better.back().value)) return;
+    const ExactNumber exact = result.metrics.find_exact(objective_.metric).value_or(*value);
+    if (!own.better.empty() && !is_better(exact, own.better.back().value)) return;
     own.better.push_back({event.number, event.time, experiment_.running_s(event.time), started_,
-                          experiment_.results(), reported.trial, result.training_iteration,
-                          *value});
+                          experiment_.results(), reported.trial, result.training_iteration, exact});
   }
 
   const Experiment& experiment_;

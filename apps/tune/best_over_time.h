@@ -19,7 +19,7 @@ struct Improvement {
   std::uint64_t results = 0;  ///< how many were accepted by then
   TrialId trial{};
   std::int64_t iteration = 0;
-  double value = 0;
+  ExactNumber value;
 };
 
 /// In the order in which they came; the last one is what `tune best` shows. Of results that count:

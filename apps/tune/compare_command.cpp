@@ -14,6 +14,7 @@
 #include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/space/config_changes.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 
@@ -68,8 +69,8 @@ void read_rows(Compared& one, const std::string& metric) {
   std::size_t count = 0;
   one.look->grid.each_row(*one.trial, [&](const Metrics& row) {
     const auto iteration = row.find("training_iteration");
-    if (const auto value = row.find(metric)) {
-      one.curve[static_cast<std::int64_t>(*iteration)] = *value;
+    if (const auto value = row.find_exact(metric)) {
+      one.curve.insert_or_assign(static_cast<std::int64_t>(*iteration), *value);
     }
     if (const auto time_s = row.find("time_this_iter_s")) {
       seconds += *time_s;
@@ -82,8 +83,8 @@ void read_rows(Compared& one, const std::string& metric) {
   const bool has_own = !trial.last_metrics.empty() &&
                        trial.iteration > first_iteration(experiment, present_stretch(trial));
   if (has_own) {
-    const auto last = read_metrics(trial.last_metrics.text()).find(metric);
-    if (last) one.curve[trial.iteration] = *last;
+    const auto last = read_metrics(trial.last_metrics.text()).find_exact(metric);
+    if (last) one.curve.insert_or_assign(trial.iteration, *last);
   }
   if (count > 0) one.time_per_iteration_s = seconds / static_cast<double>(count);
 }
@@ -123,15 +124,19 @@ Hyperparameters hyperparameters_of(const std::vector<Compared>& all) {
   for (const std::string& name : names) {
     const bool is_equal = std::all_of(all.begin(), all.end(), [&](const Compared& one) {
       return one.config.contains(name) && all.front().config.contains(name) &&
-             one.config.at(name) == all.front().config.at(name);
+             is_same(one.config.at(name), all.front().config.at(name));
     });
     (is_equal ? found.equal : found.differing).insert(name);
   }
   return found;
 }
 
-double value_in(const Compared& one, const Objective& objective, Scope scope) {
-  return value_of(*one.trial, objective.metric, objective.mode, scope);
+ExactNumber value_in(const Compared& one, const Objective& objective, Scope scope) {
+  return one.look->grid.exact_value(*one.trial, objective, scope);
+}
+
+Json finite_or_null(const ExactNumber& number) {
+  return std::isfinite(number.value()) ? number_json(number) : Json();
 }
 
 Json to_json(const Compared& one, const Objective& objective) {
@@ -147,10 +152,10 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"why", trial.why},
       {"error", *trial.error},
       {"config", Json::parse(trial.config.text())},
-      {"best", number_or_null(value_in(one, objective, Scope::all))},
+      {"best", finite_or_null(value_in(one, objective, Scope::all))},
       {"best_iteration", one.best_iteration ? Json(*one.best_iteration) : Json()},
       {"last", trial.summary(objective.metric) != nullptr
-                   ? encode_number(value_in(one, objective, Scope::last))
+                   ? number_json(value_in(one, objective, Scope::last))
                    : Json()},
       {"training_iteration", trial.iteration},
       {"time_total_s", trial.time_total_s},
@@ -181,7 +186,7 @@ void print_comparison_json(const std::vector<Compared>& all, const Objective& ob
   Json curves = Json::array();
   for (const SharedPoint& point : points) {
     Json values = Json::array();
-    for (const double value : point.values) values.push_back(encode_number(value));
+    for (const ExactNumber& value : point.values) values.push_back(number_json(value));
     curves.push_back({{"training_iteration", point.iteration}, {"values", std::move(values)}});
   }
   const auto ahead = ahead_for_good(points, objective.mode);
@@ -234,10 +239,10 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
   table.add("ended by",
             [](const Compared& one) { return std::string(to_string(one.trial->ended_by)); });
   table.add("best " + objective.metric, [&](const Compared& one) {
-    return value_text(value_in(one, objective, Scope::all), one.best_iteration);
+    return value_text(value_in(one, objective, Scope::all).value(), one.best_iteration);
   });
   table.add("last " + objective.metric, [&](const Compared& one) {
-    return value_text(value_in(one, objective, Scope::last), one.trial->iteration);
+    return value_text(value_in(one, objective, Scope::last).value(), one.trial->iteration);
   });
   table.add("time per iteration", [](const Compared& one) {
     return one.time_per_iteration_s ? format_seconds(*one.time_per_iteration_s) : "-";
@@ -288,8 +293,8 @@ void print_curves(const std::vector<Compared>& all, const Objective& objective,
   std::vector<std::vector<std::string>> rows;
   for (const SharedPoint& point : some_of(points, shown_points)) {
     auto& row = rows.emplace_back(std::vector<std::string>{std::to_string(point.iteration)});
-    for (const double value : point.values) row.push_back(format_metric(value));
-    if (is_pair) row.push_back(format_metric(point.values[0] - point.values[1]));
+    for (const ExactNumber& value : point.values) row.push_back(format_metric(value.value()));
+    if (is_pair) row.push_back(format_metric((point.values[0] - point.values[1]).value()));
   }
   print("\n" + objective.metric + " at " +
         (points.size() > shown_points

@@ -7,13 +7,20 @@ namespace tune {
 
 namespace {
 
+/// As tune::better has it, by all digits.
+bool is_better(Mode mode, const ExactNumber& a, const ExactNumber& b) {
+  const bool are_numbers = std::isfinite(a.value()) && std::isfinite(b.value());
+  if (!are_numbers) return better(mode, a.value(), b.value());
+  return mode == Mode::max ? b < a : a < b;
+}
+
 /// The one that is ahead of all others there.
 std::optional<std::size_t> leader_at(const SharedPoint& point, Mode mode) {
   const auto& values = point.values;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    bool leads = !std::isnan(values[i]);
+    bool leads = !std::isnan(values[i].value());
     for (std::size_t j = 0; j < values.size() && leads; ++j) {
-      leads = j == i || std::isnan(values[j]) || better(mode, values[i], values[j]);
+      leads = j == i || std::isnan(values[j].value()) || is_better(mode, values[i], values[j]);
     }
     if (leads) return i;
   }

@@ -7,16 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/exact_number.h"
 #include "tuner/core/objective.h"
 
 namespace tune {
 
 /// A metric by training iteration.
-using MetricCurve = std::map<std::int64_t, double>;
+using MetricCurve = std::map<std::int64_t, ExactNumber>;
 
 struct SharedPoint {
   std::int64_t iteration = 0;
-  std::vector<double> values;  ///< in the order of the curves
+  std::vector<ExactNumber> values;  ///< in the order of the curves
 };
 
 /// At each iteration that all curves have.

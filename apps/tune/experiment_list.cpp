@@ -30,9 +30,9 @@ Json experiment_json(const std::filesystem::path& directory) {
     json["ended"] = experiment.count(TrialState::terminated);
     json["failed"] = experiment.count(TrialState::error);
     json["metric"] = objective ? Json(objective->metric) : Json();
-    json["best"] = best ? encode_number(value_of(experiment.trial(*best), objective->metric,
-                                                 objective->mode, Scope::all))
-                        : Json();
+    json["best"] =
+        best ? number_json(look.grid.exact_value(experiment.trial(*best), *objective, Scope::all))
+             : Json();
     json["started"] = experiment.started() > 0 ? Json(experiment.started()) : Json();
     json["driver"] = look.driver ? name_of(*look.driver) : "";
     json["problem"] = "";

@@ -29,7 +29,7 @@ namespace tune {
 namespace {
 
 /// One iteration: all its numbers.
-using Point = std::map<std::string, double>;
+using Point = std::map<std::string, ExactNumber>;
 /// What a trial has reported, by iteration.
 using Points = std::map<std::int64_t, Point>;
 
@@ -39,14 +39,29 @@ bool is_curve_value(const std::string& name) {
   return (is_count || !is_driver_field(name)) && !name.starts_with(curve_config_prefix);
 }
 
+void add_metrics(Point& point, const Metrics& metrics) {
+  for (const Metric& metric : metrics.numbers) {
+    point.insert_or_assign(metric.name, metrics.exact(metric));
+  }
+}
+
+/// What the driver counts, of a result or a trial.
+template <class Counts>
+void add_totals(Point& point, const Counts& counts) {
+  const auto set = [&point](const char* name, double value) {
+    point.insert_or_assign(name, value);
+  };
+  if (counts.timesteps_total) set("timesteps_total", *counts.timesteps_total);
+  if (counts.episodes_total) set("episodes_total", *counts.episodes_total);
+  set(curve_total_column, counts.time_total_s);
+}
+
 void add_point(Points& points, const Result& result) {
   // What came after the checkpoint that an attempt went back to does not count.
   points.erase(points.lower_bound(result.training_iteration), points.end());
   Point& point = points[result.training_iteration];
-  for (const auto& metric : result.metrics.numbers) point[metric.name] = metric.value;
-  if (result.timesteps_total) point["timesteps_total"] = *result.timesteps_total;
-  if (result.episodes_total) point["episodes_total"] = *result.episodes_total;
-  point[curve_total_column] = result.time_total_s;
+  add_metrics(point, result.metrics);
+  add_totals(point, result);
 }
 
 /// The results in the journal. After a compaction the early ones are in result.json and the
@@ -93,7 +108,7 @@ Points read_result_log(const std::filesystem::path& file) {
     }
     Point& point = points[static_cast<std::int64_t>(*iteration)];
     point.clear();
-    for (auto& metric : row.numbers) point[metric.name] = metric.value;
+    add_metrics(point, row);
   }
   return points;
 }
@@ -150,12 +165,8 @@ using LeftOut = std::map<std::string, std::vector<std::string>>;
 /// All that a trial has which somebody else has run: one result.
 Point last_point(const Trial& trial) {
   Point point;
-  for (auto& metric : read_metrics(trial.last_metrics.text()).numbers) {
-    point[metric.name] = metric.value;
-  }
-  if (trial.timesteps_total) point["timesteps_total"] = *trial.timesteps_total;
-  if (trial.episodes_total) point["episodes_total"] = *trial.episodes_total;
-  point[curve_total_column] = trial.time_total_s;
+  add_metrics(point, read_metrics(trial.last_metrics.text()));
+  add_totals(point, trial);
   return point;
 }
 
@@ -177,7 +188,7 @@ Points points_of(const Trial& trial, const std::filesystem::path& directory, boo
   Points points;
   recorded->each_row(trial.id, [&](const Metrics& row) {
     Point& point = points[static_cast<std::int64_t>(*row.find(curve_iteration_column))];
-    for (const auto& metric : row.numbers) point[metric.name] = metric.value;
+    add_metrics(point, row);
   });
   if (!points.empty()) return points;
   throw machine_error(
@@ -284,10 +295,12 @@ std::vector<std::string> common_metrics(const std::vector<Exported>& exported,
   return names;
 }
 
-std::string number_text(double value) {
-  if (!std::isfinite(value)) return encode_number(value).get<std::string>();
+std::string number_text(const ExactNumber& number) {
+  const Json json = number_json(number);
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_number_integer()) return json.dump();
   std::string text;
-  append_decimal(text, value);
+  append_decimal(text, number.value());
   return text;
 }
 

@@ -72,6 +72,11 @@ void print_json(const Json& json) {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+Json number_json(const ExactNumber& number) {
+  const double value = number.value();
+  return number.whole() && !(std::abs(value) < 0x1p53) ? to_json(number) : encode_number(value);
+}
+
 void print_table(const std::vector<TableColumn>& columns,
                  const std::vector<std::vector<std::string>>& rows) {
   std::string text;

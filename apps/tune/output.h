@@ -10,6 +10,7 @@
 #include "callbacks/console_table.h"
 #include "trainable/values.h"
 #include "tuner/core/count_of.h"
+#include "tuner/core/exact_number.h"
 #include "tuner/core/state_cost.h"
 
 namespace tune {
@@ -30,6 +31,8 @@ void print_json(const Json& json);
 
 /// Null where there is no finite number.
 Json number_or_null(double value);
+/// As `encode_number` does, with all digits of a whole number of 64 bits that no double has.
+Json number_json(const ExactNumber& number);
 
 /// Aligned, as wide as the terminal; in a pipe as wide as it has to be.
 void print_table(const std::vector<TableColumn>& columns,

@@ -195,10 +195,10 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
     const TrialResult result = grid[index_of(id)];
     Json values;
     auto& row = rows.emplace_back(std::vector<std::string>{to_string(id), end_or_state(trial)});
-    for (const auto& [metric, mode] : grid.spec().objectives) {
-      const double value = value_of(trial, metric, mode, scope);
-      values[metric] = value;
-      row.push_back(format_metric(value));
+    for (const Objective& objective : grid.spec().objectives) {
+      const ExactNumber value = grid.exact_value(trial, objective, scope);
+      values[objective.metric] = number_json(value);
+      row.push_back(format_metric(value.value()));
     }
     for (const auto& [text, value] : result.constraints) row.push_back(format_metric(value));
     row.push_back(trial.tag);
@@ -222,7 +222,7 @@ Json to_json(const ResultGrid& grid, const TrialResult& result, const Objective&
   json["best_metrics"] = result.best_metrics;
   json["metric"] = objective.metric;
   json["mode"] = to_string(objective.mode);
-  json["value"] = value_of(trial, objective.metric, objective.mode, scope);
+  json["value"] = number_json(grid.exact_value(trial, objective, scope));
   json["is_in_doubt"] = trial.summaries_in_doubt;
   return json;
 }
@@ -273,11 +273,11 @@ int show_over_time(const ResultGrid& grid, const Objective& objective, bool as_j
                     {"results", each.results},
                     {"trial_id", to_string(each.trial)},
                     {"training_iteration", each.iteration},
-                    {"value", each.value}});
+                    {"value", number_json(each.value)}});
     rows.push_back({format_duration(each.running_s), iso_time(each.time),
                     std::to_string(each.trials), std::to_string(each.results),
                     to_string(each.trial), std::to_string(each.iteration),
-                    format_metric(each.value)});
+                    format_metric(each.value.value())});
   }
   if (as_json) {
     print_json({{"metric", objective.metric},

@@ -32,13 +32,14 @@ constexpr std::size_t curve_width = 60;
 constexpr std::size_t shown_metrics = 12;
 
 /// Of each of the metrics, its values by iteration, of the results that count.
-std::map<std::string, std::vector<double>> curves_of(const ResultGrid& grid, const Trial& trial,
-                                                     const std::vector<std::string>& metrics) {
-  std::map<std::string, std::vector<double>> curves;
+std::map<std::string, std::vector<ExactNumber>> curves_of(const ResultGrid& grid,
+                                                          const Trial& trial,
+                                                          const std::vector<std::string>& metrics) {
+  std::map<std::string, std::vector<ExactNumber>> curves;
   for (const std::string& metric : metrics) curves[metric];
   grid.each_row(trial, [&](const Metrics& row) {
     for (auto& [metric, curve] : curves) {
-      if (const auto value = row.find(metric)) curve.push_back(*value);
+      if (const auto value = row.find_exact(metric)) curve.push_back(*value);
     }
   });
   return curves;
@@ -140,10 +141,13 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const std::stri
   for (const auto& summary : trial.summaries) {
     const std::string name(static_cast<std::string_view>(summary.name));
     Json curve = Json::array();
-    for (const double value : curves.at(name)) curve.push_back(encode_number(value));
-    metrics[name] = {{"last", encode_number(summary.last)},
-                     {"min", encode_number(summary.min)},
-                     {"max", encode_number(summary.max)},
+    for (const ExactNumber& value : curves.at(name)) curve.push_back(number_json(value));
+    const auto exact = [&](Mode mode, Scope scope) {
+      return number_json(grid.exact_value(trial, {name, mode}, scope));
+    };
+    metrics[name] = {{"last", exact(Mode::max, Scope::last)},
+                     {"min", exact(Mode::min, Scope::all)},
+                     {"max", exact(Mode::max, Scope::all)},
                      {"curve", std::move(curve)}};
   }
   Json checkpoints = Json::array();
@@ -272,7 +276,8 @@ int show_command(const ShowRequest& request) {
   if (has_more) names.resize(shown_metrics);
   const auto curves = curves_of(grid, trial, names);
   for (const std::string& name : names) {
-    const std::vector<double>& curve = curves.at(name);
+    std::vector<double> curve;
+    for (const ExactNumber& value : curves.at(name)) curve.push_back(value.value());
     lines.emplace_back(
         std::exchange(key, ""),
         name + " = " + format_metric(trial.summary(name)->last) + "  (" + range_text(curve) + ")");

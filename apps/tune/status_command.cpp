@@ -72,9 +72,9 @@ Json best_json(const ResultGrid& grid) {
           {"metric", objective->metric},
           {"mode", to_string(objective->mode)},
           {"scope", to_string(Scope::all)},
-          {"value", value_of(trial, objective->metric, objective->mode, Scope::all)},
+          {"value", number_json(grid.exact_value(trial, *objective, Scope::all))},
           {"best_iteration", iteration ? Json(*iteration) : Json()},
-          {"last", value_of(trial, objective->metric, objective->mode, Scope::last)},
+          {"last", number_json(grid.exact_value(trial, *objective, Scope::last))},
           {"training_iteration", trial.iteration},
           {"tag", trial.tag}};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <utility>
@@ -56,8 +57,8 @@ Json time_or_null(Seconds time) { return time == 0 ? Json() : Json(time); }
 Json best_json(const TrialSource& source, const Trial& trial) {
   const Objective* const objective = sole(source.grid->spec().objectives);
   if (objective == nullptr) return nullptr;
-  const double best = value_of(trial, objective->metric, objective->mode, Scope::all);
-  return number_or_null(best);
+  const ExactNumber best = source.grid->exact_value(trial, *objective, Scope::all);
+  return std::isfinite(best.value()) ? number_json(best) : Json();
 }
 
 Json best_iteration_json(const TrialSource& source, const Trial& trial) {
@@ -160,6 +161,14 @@ const Json* find_leaf(const Json& json, const std::string& key) {
 Json leaf_or_null(const Json& json, const std::string& key) {
   const Json* const found = find_leaf(json, key);
   return found ? *found : Json();
+}
+
+/// The last value of a metric; of `metrics`, which were reported last, with all its digits.
+Json last_json(const MetricSummary& summary, const Json& metrics) {
+  const Json* const reported = find_leaf(metrics, std::string(std::string_view(summary.name)));
+  const auto exact = reported != nullptr ? exact_number(*reported) : std::nullopt;
+  return exact && exact->value() == summary.last ? number_json(*exact)
+                                                 : encode_number(summary.last);
 }
 
 Json own_value(const TrialSource& source, const Trial& trial, const std::string& name) {
@@ -269,7 +278,7 @@ std::vector<Json> values_of(const TrialSource& source, const Trial& trial,
     } else if (field.source == Source::config) {
       values.push_back(leaf_or_null(config, field.key));
     } else if (const MetricSummary* const summary = trial.summary(field.key)) {
-      values.push_back(encode_number(summary->last));
+      values.push_back(last_json(*summary, metrics));
     } else {
       values.push_back(leaf_or_null(metrics, field.key));
     }

@@ -3,29 +3,28 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
+#include "tuner/space/domain.h"
 
 namespace tune {
 
 namespace {
 
 void summarise(TrialGroup& group) {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  group.mean = group.deviation = group.min = group.max = none;
-  const std::vector<double>& values = group.values;
-  const auto n = static_cast<double>(values.size());
-  if (values.empty()) return;
-  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  group.mean = group.deviation = std::numeric_limits<double>::quiet_NaN();
+  const auto n = static_cast<double>(group.values.size());
+  if (group.values.empty()) return;
+  const auto [min, max] = std::minmax_element(group.values.begin(), group.values.end());
   group.min = *min;
   group.max = *max;
-  group.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  if (values.size() < 2) return;
-  double squares = 0;
-  for (const double value : values) squares += (value - group.mean) * (value - group.mean);
+  double sum = 0, squares = 0;
+  for (const ExactNumber& each : group.values) sum += each.value();
+  group.mean = sum / n;
+  if (group.values.size() < 2) return;
+  for (const ExactNumber& each : group.values) squares += std::pow(each.value() - group.mean, 2);
   group.deviation = std::sqrt(squares / (n - 1));
 }
 
@@ -44,7 +43,7 @@ TrialGroups::TrialGroups(const std::vector<TrialFields::Field>& left_out, Object
 void TrialGroups::add(const TrialSource& source, const Trial& trial) {
   Json config = Json::parse(trial.config.text());
   for (const std::string& name : left_out_) erase_leaf(config, name);
-  const auto [place, is_new] = places_.try_emplace({&source, config.dump()}, groups_.size());
+  const auto [place, is_new] = places_.try_emplace({&source, text_of_same(config)}, groups_.size());
   if (is_new) {
     TrialGroup& added = groups_.emplace_back();
     added.source = &source;
@@ -55,8 +54,8 @@ void TrialGroups::add(const TrialSource& source, const Trial& trial) {
   group.trials.push_back(&trial);
   if (trial.state != TrialState::terminated) return;
   ++group.ended;
-  const double value = value_of(trial, objective_.metric, objective_.mode, Scope::last);
-  if (std::isfinite(value)) group.values.push_back(value);
+  const ExactNumber value = source.grid->exact_value(trial, objective_, Scope::last);
+  if (std::isfinite(value.value())) group.values.push_back(value);
 }
 
 std::vector<TrialGroup> TrialGroups::take() {
@@ -66,6 +65,9 @@ std::vector<TrialGroup> TrialGroups::take() {
 
 Json to_json(const TrialGroup& group, const Objective& objective) {
   Json ids = Json::array();
+  const auto json_of = [](const std::optional<ExactNumber>& number) {
+    return number ? number_json(*number) : Json();
+  };
   for (const Trial* const trial : group.trials) ids.push_back(to_string(trial->id));
   return {{"experiment", group.source->name},
           {"trial_ids", std::move(ids)},
@@ -75,8 +77,8 @@ Json to_json(const TrialGroup& group, const Objective& objective) {
           {"n", group.values.size()},
           {"mean", number_or_null(group.mean)},
           {"std", number_or_null(group.deviation)},
-          {"min", number_or_null(group.min)},
-          {"max", number_or_null(group.max)},
+          {"min", json_of(group.min)},
+          {"max", json_of(group.max)},
           {"config", group.config}};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,11 @@ struct TrialGroup {
   Json config;                                  ///< without what was left out
   std::map<std::string, Json> hyperparameters;  ///< of that, nested with '/'
   /// Last values of those that ended well, numbers only.
-  std::vector<double> values;
+  std::vector<ExactNumber> values;
   std::size_t ended = 0;  ///< how many ended well
   double mean = 0;        ///< of `values`; NaN: there are none
   double deviation = 0;   ///< sample standard deviation; NaN with fewer than two
-  double min = 0, max = 0;
+  std::optional<ExactNumber> min, max;
 };
 
 /// The groups of these trials, in the order in which they first appear. `left_out`: names of values

@@ -18,8 +18,8 @@ bool is_missing(const Json& value) {
 
 /// Numbers by value, before text by its letters.
 bool comes_before(const Json& a, const Json& b) {
-  const auto x = decode_number(a);
-  const auto y = decode_number(b);
+  const auto x = exact_number(a);
+  const auto y = exact_number(b);
   if (x && y) return *x < *y;
   if (x || y) return x.has_value();
   return a < b;

@@ -217,3 +217,22 @@ TEST_CASE("What several ranks report is together no more than what one may repor
   const Metrics less = of_bytes(most_metric_bytes / 2 - 100);
   CHECK(with_workers(less, {{1, less}}).text.size() < most_metric_bytes);
 }
+
+TEST_CASE("A whole number of 64 bits is found with all digits that were reported",
+          "[metrics][unit]") {
+  const Metrics metrics = parse_metrics(
+      R"({"a": 9007199254740993, "b": {"c": -9007199254740995, "c/d": 18446744073709551615},
+          "small": 3, "f": 1e300, "nan": NaN, "list": [1], "long": 123456789012345678901234})");
+  const auto text = [&](const std::string& name) {
+    const auto number = metrics.find_exact(name);
+    return number ? to_json(*number).dump() : "none";
+  };
+  CHECK(text("a") == "9007199254740993");
+  CHECK(text("b/c") == "-9007199254740995");
+  CHECK(text("b/c/d") == "18446744073709551615");
+  CHECK(text("small") == "3.0");
+  CHECK(text("f") == "1e+300");
+  CHECK(std::isnan(metrics.find_exact("nan")->value()));
+  CHECK(metrics.find_exact("long")->value() == 123456789012345678901234.0);
+  CHECK(text("list") == "none");
+}

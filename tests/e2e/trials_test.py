@@ -228,6 +228,48 @@ class Importance(Case):
         self.assertEqual((found["iteration"], found["searcher_is_adaptive"]), (None, True))
 
 
+class WholeNumbers(Case):
+    def test_beyond_2_to_53_every_command_has_all_digits_and_names_the_same_best(self):
+        # As doubles, the best of both trials is one number.
+        first = 2**53 + 3
+        self.write("spec.json", spec_of([[first, 2**53 + 1], [2**53]]))
+        self.tune("run", "spec.json", "--progress", "none")
+        listed = self.json("ls", "results/spec")
+        self.assertEqual([(t["best"], t["best_iteration"], t["metrics"]["loss"]) for t in listed],
+                         [(2**53 + 1, 2, 2**53 + 1), (2**53, 1, 2**53)])
+        status, best = self.json("status", "results/spec")["best"], self.json("best", "results/spec")
+        last = self.json("best", "results/spec", "--over-time")["improvements"][-1]
+        for each in status, best, last:
+            self.assertEqual((each["trial_id"], each["value"]), ("trial_00001", 2**53))
+        shown = self.json("show", "results/spec", "0")["metrics"]["loss"]
+        self.assertEqual((shown["curve"], shown["min"], shown["max"], shown["last"]),
+                         ([first, 2**53 + 1], 2**53 + 1, first, 2**53 + 1))
+        compared = self.json("compare", "results/spec", "0", "1")
+        self.assertEqual([t["last"] for t in compared["trials"]], [2**53 + 1, 2**53])
+        self.assertEqual(compared["curves"], [{"training_iteration": 1, "values": [first, 2**53]}])
+        curves = self.tune("export", "results/spec", "--curves", "-").out
+        self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(curves))],
+                         [str(first), str(2**53 + 1), str(2**53)])
+        rows = csv.DictReader(io.StringIO(self.tune("ls", "results/spec", "--csv").out))
+        self.assertEqual([(row["loss"], row["best"]) for row in rows], [(str(2**53 + 1),) * 2, (str(2**53),) * 2])
+        for condition, trials in (("loss == 9007199254740993", 1), ("best == 9007199254740992", 1), ("loss > 2**53", 1),
+                                  ("loss >= 2**53", 2), ("loss == 9007199254740991", 0)):
+            self.assertEqual(len(self.json("ls", "results/spec", "--filter", condition)), trials, condition)
+        ids = [t["trial_id"] for t in self.json("ls", "results/spec", "--sort", "loss")]
+        self.assertEqual(ids, ["trial_00001", "trial_00000"])
+
+
+class Zeros(Case):
+    def test_the_sign_of_a_zero_makes_no_group_and_no_difference(self):
+        spec = spec_of([[1]])
+        spec["param_space"]["zero"] = {"grid_search": [0.0, -0.0]}
+        self.write("spec.json", spec)
+        self.tune("run", "spec.json", "--progress", "none")
+        group, = self.json("ls", "results/spec", "--over", "case.lr")
+        self.assertEqual(group["n"], 2)
+        self.assertEqual(self.json("compare", "results/spec", "0", "1")["differing"], {})
+
+
 class Export(Case):
     def test_what_cannot_be_told_is_left_out_with_its_reason(self):
         self.write("spec.json", spec_of([[3, 2], [5, 4], [7, 6]], snapshot_period_s=0.001))

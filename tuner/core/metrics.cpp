@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -249,6 +250,39 @@ simdjson::simdjson_result<simdjson::dom::object> parse_record(std::string_view t
 std::optional<double> Metrics::find(std::string_view name) const {
   for (const auto& metric : numbers) {
     if (metric.name == name) return metric.value;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// The whole number in `object` under a name like "val/loss"; nothing if there is none.
+std::optional<Int128> whole_in(simdjson::dom::object object, std::string_view name) {
+  for (const auto [key, value] : object) {
+    if (!name.starts_with(key)) continue;
+    const std::string_view rest = name.substr(key.size());
+    if (rest.empty() && value.is_int64()) return std::int64_t(value);
+    if (rest.empty() && value.is_uint64()) return std::uint64_t(value);
+    if (!rest.starts_with('/') || !value.is_object()) continue;
+    if (const auto found = whole_in(simdjson::dom::object(value), rest.substr(1))) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ExactNumber Metrics::exact(const Metric& metric) const {
+  constexpr double largest_exact = 0x1p53;
+  if (!(std::abs(metric.value) >= largest_exact)) return metric.value;
+  simdjson::dom::object object;
+  if (parse_record(text).get(object) != simdjson::SUCCESS) return metric.value;
+  const auto whole = whole_in(object, metric.name);
+  return whole ? ExactNumber::of_whole(*whole) : ExactNumber(metric.value);
+}
+
+std::optional<ExactNumber> Metrics::find_exact(std::string_view name) const {
+  for (const Metric& metric : numbers) {
+    if (metric.name == name) return exact(metric);
   }
   return std::nullopt;
 }

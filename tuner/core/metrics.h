@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/core/exact_number.h"
+
 namespace tune {
 
 /// One number of a result. Nested objects are flattened with "/": {"a": {"b": 1}} is "a/b".
@@ -38,6 +40,9 @@ struct Metrics {
   bool has_others = false;  ///< whether anything in `text` is neither a number here nor an object
 
   std::optional<double> find(std::string_view name) const;
+  /// One of `numbers` as it stands in `text`: a whole number of 64 bits with all digits.
+  ExactNumber exact(const Metric& metric) const;
+  std::optional<ExactNumber> find_exact(std::string_view name) const;
 };
 
 /// Takes in one JSON object from outside. Throws std::invalid_argument, saying what is wrong, on
