@@ -37,6 +37,26 @@ std::string meant(const Json& x) {
 
 }  // namespace
 
+TEST_CASE("Equal values of a grid, and numbers that only a program tells apart, are said",
+          "[spec][doubts]") {
+  const auto sentence = [](const Json& domain) {
+    const auto said = doubts({{"param_space", {{"a", domain}}}});
+    return said.empty() ? "" : said[0].pointer + ": " + said[0].sentence;
+  };
+  CHECK(sentence({{"grid_search", {0.1, 0.10, 1e-1, 2}}}) ==
+        "/param_space/a: 0.1 is in the grid 3 times, and each time a trial of its own: write it "
+        "once, or set num_samples to try each point several times");
+  CHECK(sentence({{"grid_search", {0.0, -0.0}}}).find("0.0 is in the grid 2 times") !=
+        std::string::npos);
+  for (const char* const kind : {"choice", "grid_search"}) {
+    CHECK(sentence({{kind, {1, 1.0, 3}}}) ==
+          "/param_space/a: 1 and 1.0 are two values here, since a program may tell them apart: if "
+          "they are one to yours, write one of them");
+  }
+  CHECK(sentence({{"choice", {"a", "a", "b", 1, 2.0}}}).empty());
+  CHECK(sentence({{"grid_search", {"1", 1, true, 0.1}}}).empty());
+}
+
 TEST_CASE("Domains as other tools write them are answered with ours", "[spec][doubts]") {
   CHECK(meant({{"distribution", "uniform"}, {"min", 0}, {"max", 1}}) == R"({"uniform":[0,1]})");
   CHECK(meant({{"distribution", "int_uniform"}, {"min", 0}, {"max", 8}}) == R"({"randint":[0,9]})");

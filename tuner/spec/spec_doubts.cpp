@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,7 +29,11 @@ class ParamSpace {
   void look_at(const Json& json, const std::string& pointer) {
     std::vector<Problem> ignored;
     const bool is_meant_so = json.is_object() && json.size() == 1 && json.contains("value");
-    if (is_meant_so || parse_domain(json, pointer, ignored)) return;
+    if (is_meant_so) return;
+    if (const auto domain = parse_domain(json, pointer, ignored)) {
+      look_at_domain(*domain, pointer);
+      return;
+    }
     if (const auto form = foreign_form(pointer.substr(pointer.rfind('/') + 1), json)) {
       say(*form, json, pointer);
     } else if (json.is_object()) {
@@ -62,6 +67,35 @@ class ParamSpace {
       if (!form.note.empty()) sentence += "; " + form.note;
     }
     doubts_.push_back({pointer, sentence});
+  }
+
+  void look_at_domain(const Domain& domain, const std::string& pointer) {
+    if (const auto* const grid = std::get_if<GridSearch>(&domain)) {
+      look_at_values(grid->values, pointer);
+      std::map<std::string, std::size_t> counts;
+      for (const Json& value : grid->values) ++counts[text_of_same(value)];
+      for (const auto& [text, count] : counts) {
+        if (count == 1) continue;
+        doubts_.push_back({pointer, text + " is in the grid " + std::to_string(count) +
+                                        " times, and each time a trial of its own: write it once, "
+                                        "or set num_samples to try each point several times"});
+      }
+    } else if (const auto* const choice = std::get_if<Choice>(&domain)) {
+      look_at_values(choice->values, pointer);
+    }
+  }
+
+  /// Numbers that are equal, and not the same.
+  void look_at_values(const std::vector<Json>& values, const std::string& pointer) {
+    std::map<double, const Json*> numbers;
+    for (const Json& value : values) {
+      if (!value.is_number()) continue;
+      const auto [known, is_new] = numbers.try_emplace(value.get<double>(), &value);
+      if (is_new || *known->second != value || is_same(*known->second, value)) continue;
+      doubts_.push_back({pointer, known->second->dump() + " and " + value.dump() +
+                                      " are two values here, since a program may tell them apart: "
+                                      "if they are one to yours, write one of them"});
+    }
   }
 
   void look_at_text(const std::string& text, const std::string& pointer) {
