@@ -246,12 +246,21 @@ TEST_CASE("A program whose options have one hyphen has no others", "[plain][help
   CHECK(read_recorded("go").form == OptionForm::two_hyphens);
 }
 
+TEST_CASE("A list in Hydra's config is one option, whatever its items are", "[plain][help]") {
+  const ProgramHelp help = read_help(
+      "== Config ==\nlayers:\n- name: a\n  size: 3\n- name: b\nlr: 0.1\nopt:\n  betas:\n"
+      "  - - 1\n    - 2\n  eps: 1e-8\nPowered by Hydra\n");
+  CHECK(names_of(help) == Words{"layers", "lr", "opt.betas", "opt.eps"});
+}
+
 TEST_CASE("Hydra's config is read as options without hyphens, and its groups as choices",
           "[plain][help]") {
   const ProgramHelp help = read_recorded("hydra");
   CHECK(help.form == OptionForm::no_hyphens);
-  CHECK(names_of(help) == Words{"db", "db.driver", "lr", "bn", "name", "steps", "optimizer.type",
-                                "optimizer.weight_decay", "seed"});
+  CHECK(names_of(help) == Words{"db", "db.driver", "lr", "bn", "name", "steps", "layers",
+                                "optimizer.type", "optimizer.betas", "optimizer.weight_decay",
+                                "seed"});
+  CHECK(guess_domain(option_of(help, "layers")).role == OptionRole::unknown);
   CHECK(option_of(help, "db").choices == Words{"mysql", "postgresql"});
   CHECK(option_of(help, "optimizer.weight_decay").default_value == "0.0001");
   CHECK(guess_domain(option_of(help, "lr")).role == OptionRole::learning_rate);

@@ -2,6 +2,8 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,9 +60,19 @@ class HydraHelp {
     add(std::move(option));
   }
 
-  /// "  lr: 0.1", two blanks a level; a list's items are no options.
+  /// "  lr: 0.1", two blanks a level; below "betas:" the items of a list, "- 0.9".
   void take_value(const std::string& line) {
     static const re2::RE2 entry("^( *)([A-Za-z_][\\w-]*):(?: (.*))?$");
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const bool is_item = line.substr(begin).starts_with("- ");
+    if (list_ && (begin > *list_ || (begin == *list_ && is_item))) return;
+    list_.reset();
+    if (is_item) {
+      // What it may be instead nobody can guess: it is an option whose default is a text.
+      list_ = begin;
+      if (!parents_.empty()) add_option("[" + line.substr(begin + 2) + ", ...]");
+      return;
+    }
     std::string indent;
     std::string name;
     std::string value;
@@ -69,7 +81,11 @@ class HydraHelp {
     if (level > parents_.size()) return;
     parents_.resize(level);
     parents_.push_back(name);
-    if (value.empty()) return;
+    if (!value.empty()) add_option(value);
+  }
+
+  /// Of the name that `parents_` has by now.
+  void add_option(const std::string& value) {
     HelpOption option;
     std::string dotted;
     for (const std::string& part : parents_) dotted += (dotted.empty() ? "" : ".") + part;
@@ -83,6 +99,7 @@ class HydraHelp {
   ProgramHelp help_{.form = OptionForm::no_hyphens};
   std::string section_;
   std::vector<std::string> parents_;
+  std::optional<std::size_t> list_;  ///< within a list: how far its items are indented
   bool is_hydras_ = false;
 };
 
