@@ -71,6 +71,7 @@ class Console final : public Callback {
   void on_experiment_end(const Experiment& experiment) override;
   void on_total(std::optional<std::uint64_t> trials) override { info_.total_trials = trials; }
   void on_waits(const std::string& what) override { waits_for_ = what; }
+  void on_hangs(const std::vector<TrialId>& trials) override { hanging_ = trials; }
   void on_notice(const std::string& sentence) override { line("notice: " + sentence); }
 
  private:
@@ -106,6 +107,7 @@ class Console final : public Callback {
   Seconds next_best_ = 0;
   bool knows_earlier_sessions_ = true;
   std::string waits_for_;
+  std::vector<TrialId> hanging_;
   Seconds started_ = 0;
   Seconds next_draw_ = 0;
   std::size_t frame_lines_ = 0;  ///< of the table that stands on the terminal
@@ -328,8 +330,9 @@ ConsoleView Console::view(const Experiment& experiment, std::size_t rows) {
   view.best = best_;
   view.checkpoints = experiment.saves().committed - earlier_saves_;
   if (experiment.session_end().empty()) {
-    const EndConditions conditions = end_conditions(info_.total_trials, info_.stop,
-                                                    info_.time_budget_s, experiment.spec_changes());
+    EndConditions conditions = end_conditions(info_.total_trials, info_.stop, info_.time_budget_s,
+                                              experiment.spec_changes());
+    conditions.hanging = hanging_;
     view.end = estimate_end(experiment, conditions, options_.clock->now());
     view.budget_left_s = budget_left_s(experiment, conditions, options_.clock->now());
   }

@@ -88,11 +88,8 @@ class Hyperband : public Scheduler {
     bracket_of_.erase(place);
     ready_.erase({number, trial.id});
     Bracket& bracket = brackets_.at(number);
-    const auto standing = yardstick_.of(trial);
-    const bool came_all_the_way = trial.state == TrialState::terminated && standing &&
-                                  standing->time >= shape(number).milestones.back();
-    if (came_all_the_way) ++tallies_[shape_of(number)].back().reached;
     if (bracket.members.at(trial.id).has_arrived) --bracket.arrived;
+    if (trial.state == TrialState::terminated) count_reached(number, trial);
     bracket.members.erase(trial.id);
     // Nobody waits for the dead.
     halve_if_due(number);
@@ -256,6 +253,21 @@ class Hyperband : public Scheduler {
         const Json& saved = state.at("cutoffs").at(s).at(k);
         if (!saved.is_null()) cutoffs_[s][k] = load_number(saved);
       }
+    }
+  }
+
+  /// The rungs that a member has reached without being judged there, since it has ended: it was
+  /// done, a stop rule met, or the last milestone ends it.
+  void count_reached(std::int64_t number, const Trial& trial) {
+    const Bracket& bracket = brackets_.at(number);
+    const auto standing = yardstick_.of(trial);
+    if (!standing) return;
+    const auto& milestones = shape(number).milestones;
+    const bool is_counted = bracket.members.at(trial.id).has_arrived;
+    const std::size_t next = static_cast<std::size_t>(bracket.rung) + (is_counted ? 1 : 0);
+    for (std::size_t k = next; k < milestones.size() && milestones[k] <= standing->time; ++k) {
+      const bool is_same = k > 0 && milestones[k] == milestones[k - 1];  // those are one
+      if (k == next || !is_same) ++tallies_[shape_of(number)][k].reached;
     }
   }
 

@@ -139,6 +139,29 @@ TEST_CASE("Where nothing has ended, a stop rule on iterations says how long tria
         "0 of 8 trials ended, 2 at a time, 17 min each by their pace until the stop rule");
 }
 
+TEST_CASE("A trial that hangs does not move the estimate, which says that it is left out",
+          "[end_estimate]") {
+  std::vector<Seconds> lives(96, 720);
+  lives[1] = 1e6;
+  Run run(lives, 4);
+  run.go_on_until(40.0 / 96);
+  EndConditions conditions = run.conditions();
+  conditions.hanging = {TrialId{1}};
+  const EndEstimate estimate = estimate_end(run.experiment, conditions, run.now());
+  // 55 are left besides it, three at a time.
+  CHECK(*estimate.remaining_s == Approx(19 * 720).epsilon(0.05));
+  CHECK(estimate.reason ==
+        "40 of 96 trials ended, 3 at a time, 12 min each; 1 trial that hangs is left out");
+}
+
+TEST_CASE("Where all that runs hangs, nobody knows the end", "[end_estimate]") {
+  Run run(std::vector<Seconds>(4, 1000), 2);
+  run.go_on_until(0.25);
+  EndConditions conditions = run.conditions();
+  for (const TrialId id : run.experiment.running()) conditions.hanging.push_back(id);
+  CHECK(estimate_end(run.experiment, conditions, run.now()).reason == "all that runs hangs");
+}
+
 TEST_CASE("A time budget ends what would last longer, and bounds what nobody knows",
           "[end_estimate]") {
   Run run(std::vector<Seconds>(8, 1000), 2);

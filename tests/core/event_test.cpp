@@ -56,6 +56,7 @@ std::vector<EventBody> one_of_each() {
       StopRequested{"enough", true},
       CallbackSaved{"mine", R"({"seen":[1,{"state":"}"}]})"},
       SessionEnded{"finished"},
+      SessionEnded{"received SIGTERM", {}, SessionEnd::stopped},
       TrialRequeued{TrialId{1}, true},
       TrialStopRequested{TrialId{1}, "stopped by the user"},
       TrialExploited{TrialId{1}, {TrialId{0}, R"({"metrics":{"lr":1}})", "lr=1"}},
@@ -227,4 +228,20 @@ TEST_CASE("A record's config that is a text is no deeper than any other", "[even
   };
   CHECK_NOTHROW(parse_event(exploit(most_file_levels)));
   CHECK_THROWS_AS(parse_event(exploit(most_file_levels + 1)), std::invalid_argument);
+}
+
+TEST_CASE("How a session has ended is read out of the sentence where a record lacks the word",
+          "[event]") {
+  const auto how = [](const std::string& members) {
+    const Event event = parse_event(R"({"n":1,"t":1,"e":"session_end",)" + members + "}");
+    return std::get<SessionEnded>(event.body).how;
+  };
+  CHECK(how(R"("reason":"finished")") == SessionEnd::finished);
+  CHECK(how(R"("reason":"the named trials are finished")") == SessionEnd::named_finished);
+  CHECK(how(R"("reason":"received SIGINT")") == SessionEnd::interrupted);
+  CHECK(how(R"x("reason":"paused by the user (tune pause)")x") == SessionEnd::interrupted);
+  CHECK(how(R"("reason":"given up: the disk is full")") == SessionEnd::given_up);
+  CHECK(how(R"("reason":"enough")") == SessionEnd::stopped);
+  CHECK(how(R"("reason":"received SIGINT","how":"fault")") == SessionEnd::fault);
+  CHECK_THROWS_AS(how(R"("reason":"x","how":"somehow")"), std::invalid_argument);
 }

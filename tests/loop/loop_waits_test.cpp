@@ -207,6 +207,7 @@ TEST_CASE(
                              Contains(", where its steps take 2.00 s: its process " + state));
   REQUIRE(answer.notices.size() == 1);
   CHECK_THAT(answer.notices[0], Contains("trial_00001 has been at iteration 4 for 19"));
+  CHECK(answer.trials == std::vector<TrialId>{TrialId{1}});
   CHECK(harness.looks < 20);
 }
 

@@ -102,6 +102,22 @@ TEST_CASE("hyperband's rungs have as many as its brackets are wide", "[rungs_rep
   CHECK(report->rungs[5].bracket == 2);
 }
 
+TEST_CASE("hyperband counts who was done at a milestone among those that reached it",
+          "[rungs_report]") {
+  const Json nine = {{"max_t", 9}};
+  World world([&] { return make_scheduler("hyperband", nine); }, 17, 4);
+  world.loss = [](TrialId id, std::int64_t) { return static_cast<double>(index_of(id)); };
+  world.longest = 3;
+  world.run();
+  const auto report = world.scheduler().rungs();
+  const std::vector<std::uint64_t> reached = {9, 3, 0, 5, 0, 0};
+  REQUIRE(report->rungs.size() == reached.size());
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    INFO(i);
+    CHECK(report->rungs[i].reached == reached[i]);
+  }
+}
+
 TEST_CASE("Who has no rungs tells of none, and who wraps one that has, of those",
           "[rungs_report]") {
   CHECK_FALSE(make_scheduler("fifo")->rungs());

@@ -100,6 +100,9 @@ class Callback {
   /// running trial to end. Told when it changes.
   virtual void on_waits(const std::string& what) { (void)what; }
 
+  /// The trials at a step that takes so long that it may never end; told when others are.
+  virtual void on_hangs(const std::vector<TrialId>& trials) { (void)trials; }
+
   /// A warning or notice for the user, in one sentence.
   virtual void on_notice(const std::string& sentence) { (void)sentence; }
 

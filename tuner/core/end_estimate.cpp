@@ -154,6 +154,11 @@ double spread(std::uint64_t i) {
 
 EndEstimate unknown(std::string reason) { return {.reason = std::move(reason)}; }
 
+bool hangs(const EndConditions& conditions, TrialId id) {
+  return std::find(conditions.hanging.begin(), conditions.hanging.end(), id) !=
+         conditions.hanging.end();
+}
+
 EndEstimate by_trials(const Experiment& experiment, const EndConditions& conditions, Seconds now) {
   if (!experiment.stop_reason().empty()) return unknown("it is stopping");
   if (!conditions.total_trials) return unknown("how many trials there will be is not known");
@@ -165,8 +170,7 @@ EndEstimate by_trials(const Experiment& experiment, const EndConditions& conditi
     return unknown(count_of(paused, "trial") + (paused == 1 ? " is" : " are") +
                    " paused, and only the scheduler knows which go on");
   }
-  const std::size_t running = experiment.running().size();
-  if (running == 0) return unknown("nothing runs");
+  if (experiment.running().empty()) return unknown("nothing runs");
   const std::uint64_t ended =
       experiment.count(TrialState::terminated) + experiment.count(TrialState::error);
   const Lifetimes& lifetimes = experiment.lifetimes();
@@ -174,6 +178,7 @@ EndEstimate by_trials(const Experiment& experiment, const EndConditions& conditi
   std::vector<Underway> underway;
   IterationPace pace;
   for (const TrialId id : experiment.running()) {
+    if (hangs(conditions, id)) continue;
     const Trial& trial = experiment.trial(id);
     Underway& one = underway.emplace_back(Underway{age_of(experiment, trial, now), {}});
     pace.take_in(one.age_s, trial.iteration);
@@ -182,6 +187,10 @@ EndEstimate by_trials(const Experiment& experiment, const EndConditions& conditi
       one.longest_s = std::max(0.0, left) * one.age_s / static_cast<double>(trial.iteration);
     }
   }
+  const std::size_t running = underway.size();
+  const std::size_t hanging = experiment.running().size() - running;
+  if (running == 0)
+    return unknown(hanging == 1 ? "the trial that runs hangs" : "all that runs hangs");
   const auto each_s = pace.each_s();
   const bool goes_by_rule = lifetimes.count() == 0 && conditions.most_iterations && each_s;
   if (lifetimes.count() == 0 && !goes_by_rule) return unknown("no trial has ended yet");
@@ -218,6 +227,10 @@ EndEstimate by_trials(const Experiment& experiment, const EndConditions& conditi
                     " trials ended, " + std::to_string(running) + " at a time, " +
                     rough_duration(mean_s) + " each";
   if (goes_by_rule) estimate.reason += " by their pace until the stop rule";
+  if (hanging > 0) {
+    estimate.reason +=
+        "; " + count_of(hanging, "trial that hangs is", "trials that hang are") + " left out";
+  }
   return estimate;
 }
 
@@ -249,8 +262,10 @@ EndConditions end_conditions(std::optional<std::uint64_t> total_trials, const Js
     time_budget_s =
         changed_budget->is_number() ? std::optional(changed_budget->get<Seconds>()) : std::nullopt;
   }
-  return {total_trials, time_budget_s,
-          most_iterations(changed_stop != spec_changes.end() ? *changed_stop : stop)};
+  return {total_trials,
+          time_budget_s,
+          most_iterations(changed_stop != spec_changes.end() ? *changed_stop : stop),
+          {}};
 }
 
 std::optional<Seconds> budget_left_s(const Experiment& experiment, const EndConditions& conditions,

@@ -15,6 +15,9 @@ struct EndConditions {
   std::optional<std::uint64_t> total_trials;  ///< nothing: endless, or not known
   std::optional<Seconds> time_budget_s;       ///< of running time
   std::optional<double> most_iterations;      ///< at which a stop rule ends each trial
+  /// Trials at a step that may never end: they say nothing about how long others last, and keep
+  /// their places.
+  std::vector<TrialId> hanging = {};
 };
 
 /// Of a spec's `stop` and `time_budget_s`, and of what has been changed of it while it runs
@@ -30,9 +33,9 @@ struct EndEstimate {
 
 /// For an experiment that is driven at `now` (Unix time). Lifetimes of trials that have ended, and
 /// how long those under way have lasted (Kaplan and Meier's estimator: a trial that still runs may
-/// outlive all that have ended), say how long the others will; places among the running ones are
-/// given away first come first served. Cost: the trials that run or wait, not those that have
-/// ended.
+/// outlive all that have ended), say how long the others will; places among the running ones that
+/// do not hang are given away first come first served. Cost: the trials that run or wait, not those
+/// that have ended.
 EndEstimate estimate_end(const Experiment& experiment, const EndConditions& conditions,
                          Seconds now);
 

@@ -1,6 +1,7 @@
 #include "tuner/core/event.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "tuner/core/json_fields.h"
 #include "tuner/core/json_text.h"
@@ -152,6 +153,7 @@ void write(std::string& out, const CallbackSaved& event) {
 }
 void write(std::string& out, const SessionEnded& event) {
   append_member(out, "reason", event.reason);
+  append_member(out, "how", std::string_view(to_string(event.how)));
   put_raw(out, "cost", to_json(event.cost).dump());
 }
 void write(std::string& out, const TrialRequeued& event) {
@@ -250,6 +252,10 @@ EndedBy read_ended_by(const JsonFields& fields, std::string_view sentence, Ended
 
 SessionEnded read_session_end(const JsonFields& fields) {
   SessionEnded end{fields.text("reason"), {}};
+  const std::string how = fields.text_if("how");
+  const auto known = how.empty() ? session_end_in(end.reason) : parse_session_end(how);
+  if (!known) throw std::invalid_argument("unknown 'how': '" + how + "'");
+  end.how = *known;
   // Journals of before version 0.2 lack it.
   if (fields.has("cost")) end.cost = parse_state_cost(Json::parse(fields.raw_last("cost")));
   return end;
@@ -311,7 +317,40 @@ EventBody read_body(std::string_view type, const JsonFields& f) {
   throw std::invalid_argument("unknown event '" + std::string(type) + "'");
 }
 
+constexpr std::pair<SessionEnd, const char*> session_ends[] = {
+    {SessionEnd::finished, "finished"},
+    {SessionEnd::named_finished, "named_finished"},
+    {SessionEnd::stopped, "stopped"},
+    {SessionEnd::raised, "raised"},
+    {SessionEnd::interrupted, "interrupted"},
+    {SessionEnd::given_up, "given_up"},
+    {SessionEnd::fault, "fault"},
+};
+
 }  // namespace
+
+const char* to_string(SessionEnd end) {
+  for (const auto& [known, name] : session_ends) {
+    if (known == end) return name;
+  }
+  return "?";
+}
+
+std::optional<SessionEnd> parse_session_end(std::string_view text) {
+  for (const auto& [end, name] : session_ends) {
+    if (text == name) return end;
+  }
+  return std::nullopt;
+}
+
+SessionEnd session_end_in(std::string_view reason) {
+  if (reason == "finished") return SessionEnd::finished;
+  if (reason == "the named trials are finished") return SessionEnd::named_finished;
+  if (reason.starts_with(given_up_word)) return SessionEnd::given_up;
+  const bool is_interrupt =
+      reason.starts_with("received SIG") || reason.starts_with("paused by the user");
+  return is_interrupt ? SessionEnd::interrupted : SessionEnd::stopped;
+}
 
 std::optional<TrialId> trial_of(const EventBody& body) {
   return std::visit(

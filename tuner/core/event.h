@@ -155,10 +155,29 @@ struct CallbackSaved {
   std::string state;     ///< JSON text
 };
 
+/// How a session has ended whose driver has left in good order.
+enum class SessionEnd : std::uint8_t {
+  finished,        ///< nothing is left to do
+  named_finished,  ///< nothing of what was asked for; other trials may wait
+  stopped,         ///< by a stopper, a budget, fail_fast true or `tune stop`
+  raised,          ///< by a failed trial at once, since fail_fast is "raise"
+  interrupted,     ///< by a signal or `tune pause`
+  given_up,        ///< trial after trial has failed, or none could be started
+  fault,           ///< of a policy or the driver itself
+};
+const char* to_string(SessionEnd end);  ///< "finished", ...
+std::optional<SessionEnd> parse_session_end(std::string_view text);
+/// As the sentence has it, of records that do not say it otherwise (before version 0.2).
+SessionEnd session_end_in(std::string_view reason);
+
+/// How the sentence of a session begins that was given up; behind it stands why.
+inline constexpr std::string_view given_up_word = "given up: ";
+
 /// The driver leaves in good order.
 struct SessionEnded {
-  std::string reason;  ///< "finished", "interrupted", ...
+  std::string reason;  ///< "finished", or a sentence; for people
   StateCost cost;      ///< of this session
+  SessionEnd how = SessionEnd::finished;
 };
 
 /// The machine's clock was set, or stood still with the machine, so that times before and after are

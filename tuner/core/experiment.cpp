@@ -156,6 +156,7 @@ void Experiment::on(const SessionStarted& event, Seconds time) {
   stop_reason_.clear();
   stop_keeps_ = false;
   session_end_.clear();
+  session_ended_.reset();
   // Whoever starts a session has taken them into the spec that it runs under.
   spec_changes_ = Json::object();
 }
@@ -462,6 +463,7 @@ void Experiment::on(const SessionEnded& event, Seconds time) {
   earlier_sessions_s_ = running_s(time);
   session_started_ = 0;
   session_end_ = event.reason;
+  session_ended_ = event.how;
 }
 
 void Experiment::on(const TrialRequeued& event, Seconds time) {

@@ -115,6 +115,8 @@ class Experiment {
   /// How the last session ended ("finished", "interrupted", ...); empty while one is under way, and
   /// after one whose driver died.
   const std::string& session_end() const { return session_end_; }
+  /// The same for programs; nothing where that is empty.
+  std::optional<SessionEnd> session_ended() const { return session_ended_; }
 
   /// What was changed of the spec while this session's driver ran (or, if there is none, the last
   /// one's): an object, top-level fields by name. The next session starts under them.
@@ -234,6 +236,7 @@ class Experiment {
   int sessions_ = 0;
   std::string host_;
   std::string session_end_;
+  std::optional<SessionEnd> session_ended_;
   std::string ran_;
   Json spec_changes_ = Json::object();
   SaveStatistics saves_;

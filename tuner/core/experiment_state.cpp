@@ -451,6 +451,7 @@ Json Experiment::save_totals(const StateCost& session) const {
   for (const auto& [rank, count] : saves_.slowest) {
     totals["saves"]["slowest"][std::to_string(rank)] = count;
   }
+  if (session_ended_) totals["session_ended"] = to_string(*session_ended_);
   if (lifetimes_.count() > 0) totals["lifetimes"] = lifetimes_.save();
   if (!spec_changes_.empty()) totals["spec_changes"] = spec_changes_;
   if (!ran_.empty()) totals["ran"] = Json::parse(ran_);
@@ -475,6 +476,8 @@ void Experiment::load_totals(const Json& totals) {
     sessions_ = load_whole<int>(totals.at("sessions"));
     host_ = totals.at("host").get<std::string>();
     session_end_ = totals.at("session_end").get<std::string>();
+    session_ended_ = parse_session_end(totals.value("session_ended", ""));
+    if (!session_ended_ && !session_end_.empty()) session_ended_ = session_end_in(session_end_);
     const Json& saves = totals.at("saves");
     saves_ = {.committed = load_whole<std::uint64_t>(saves.at("committed")),
               .failed = load_whole<std::uint64_t>(saves.at("failed")),

@@ -35,7 +35,7 @@ struct ControlRequest {
 struct ControlAnswer {
   bool accepted = false;
   std::string sentence;                   ///< what follows, or why it is refused
-  std::vector<TrialId> trials;            ///< whom it concerns
+  std::vector<TrialId> trials;            ///< whom it concerns; of `waits`: those that hang
   std::vector<std::string> notices = {};  ///< of `waits`: sentences about steps that hang
 };
 

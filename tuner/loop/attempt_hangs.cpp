@@ -128,13 +128,13 @@ std::string Attempts::sentence_of(const Attempt& attempt) const {
          shown_seconds(usual_step_s(attempt).value_or(0)) + ": " + attempt.hang->state;
 }
 
-std::vector<std::string> Attempts::hangs() const {
-  std::vector<std::string> sentences;
+std::vector<TrialHang> Attempts::hangs() const {
+  std::vector<TrialHang> hanging;
   for (const auto& [id, attempt] : attempts_) {
     const bool is_known = attempt.hang && !attempt.hang->state.empty() && !attempt.ending;
-    if (is_known) sentences.push_back(sentence_of(attempt));
+    if (is_known) hanging.push_back({id, sentence_of(attempt)});
   }
-  return sentences;
+  return hanging;
 }
 
 }  // namespace tune

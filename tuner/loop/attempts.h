@@ -95,7 +95,7 @@ class Attempts {
     forgiven_at_ = ledger_.steady();
   }
   /// Sentences about steps under way that take far longer than others did.
-  std::vector<std::string> hangs() const;
+  std::vector<TrialHang> hangs() const;
   /// Nothing more is recorded: see Conversations.
   void abandon() { conversations_.abandon(spec_.stop_grace_s); }
 

@@ -29,7 +29,7 @@ ControlAnswer ByHand::obey(const ControlRequest& request) {
   using Kind = ControlRequest::Kind;
   if (request.kind == Kind::pause && !request.trial) return pause();
   if (request.kind == Kind::waits && request.trial) return waits(*request.trial);
-  if (request.kind == Kind::waits) return {true, run_.waits_for(), {}, run_.hangs()};
+  if (request.kind == Kind::waits) return waits();
   const Winding& winding = run_.winding();
   if (winding.kind == Winding::Kind::interrupted) {
     return refused("the driver is leaving already (" + winding.reason +
@@ -144,6 +144,15 @@ ControlAnswer ByHand::set(const Json& fields) {
   } catch (const Error& error) {
     return refused(error.what());
   }
+}
+
+ControlAnswer ByHand::waits() const {
+  ControlAnswer answer{true, run_.waits_for(), {}};
+  for (TrialHang& hang : run_.hangs()) {
+    answer.trials.push_back(hang.trial);
+    answer.notices.push_back(std::move(hang.sentence));
+  }
+  return answer;
 }
 
 ControlAnswer ByHand::waits(TrialId id) const {

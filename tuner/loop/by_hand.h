@@ -35,8 +35,8 @@ class Steering {
   virtual std::string change(const Json& fields) = 0;
   /// See Loop::waits_for.
   virtual std::string waits_for() const = 0;
-  /// Sentences about steps that take far too long.
-  virtual std::vector<std::string> hangs() const = 0;
+  /// Steps that take far too long.
+  virtual std::vector<TrialHang> hangs() const = 0;
   virtual const Winding& winding() const = 0;
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;
@@ -62,6 +62,7 @@ class ByHand {
   ControlAnswer add(const Json& config);
   ControlAnswer set(const Json& fields);
   ControlAnswer save(std::optional<TrialId> only);
+  ControlAnswer waits() const;
   ControlAnswer waits(TrialId trial) const;
   std::vector<TrialId> running() const;
 

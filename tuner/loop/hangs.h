@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tuner/core/clock.h"
+#include "tuner/core/trial.h"
 
 namespace tune {
 
@@ -36,6 +37,12 @@ struct ProcessesSeen {
   };
   std::vector<Group> groups;
   std::optional<Seconds> silent_s;  ///< since they have printed anything; nothing: not known
+};
+
+/// A trial whose step is one, for whoever asks.
+struct TrialHang {
+  TrialId trial{};
+  std::string sentence;  ///< which step, for how long, and what its processes are at
 };
 
 /// Looks at process groups, and at the logs that they write. May take long. Empty: nobody looks.

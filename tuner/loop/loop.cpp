@@ -81,7 +81,7 @@ void Loop::end_by_fault(const std::string& reason) {
   snapshots_.stop();
   try {
     ledger_.interrupt_running(reason);
-    ledger_.commit(SessionEnded{reason, snapshots_.session_cost()});
+    ledger_.commit(SessionEnded{reason, snapshots_.session_cost(), SessionEnd::fault});
     ledger_.when_durable([] {});
     for (;;) {
       ledger_.write();
@@ -243,10 +243,19 @@ void Loop::tell_what_is_awaited() {
   if (obstacle == obstacle_ && ledger_.steady() < told_at + period_s) return;
   told_waits_of_ = {obstacle_, ledger_.steady()};
   const bool is_usual = obstacle_ == Obstacle::place && !attempts_.all().empty();
+  tell_what_hangs();
   const std::string what = is_usual && !winding_ ? "" : waits_for();
   if (what == told_waits_) return;
   told_waits_ = what;
   callbacks_.call("on_waits", [&](Callback& callback) { callback.on_waits(what); });
+}
+
+void Loop::tell_what_hangs() {
+  std::vector<TrialId> trials;
+  for (const TrialHang& hang : attempts_.hangs()) trials.push_back(hang.trial);
+  if (trials == told_hangs_) return;
+  told_hangs_ = std::move(trials);
+  callbacks_.call("on_hangs", [this](Callback& callback) { callback.on_hangs(told_hangs_); });
 }
 
 /// What the scheduler wants of trials that have not reported just now.
@@ -370,19 +379,33 @@ void Loop::end_by_force(Conversation::Urge urge) {
   attempts_.end_all(urge);
 }
 
+SessionEnded Loop::session_ended(const LoopEnd& end) const {
+  const StateCost cost = snapshots_.session_cost();
+  switch (end.kind) {
+    case LoopEnd::Kind::finished:
+      // With named trials only, others may have waited.
+      if (next_.runs_named_trials()) {
+        return {"the named trials are finished", cost, SessionEnd::named_finished};
+      }
+      return {"finished", cost, SessionEnd::finished};
+    case LoopEnd::Kind::stopped:
+      return {end.reason, cost, SessionEnd::stopped};
+    case LoopEnd::Kind::raised:
+      return {end.reason, cost, SessionEnd::raised};
+    case LoopEnd::Kind::interrupted:
+      return {end.reason, cost, SessionEnd::interrupted};
+    case LoopEnd::Kind::given_up:
+      return {std::string(given_up_word) + end.reason, cost, SessionEnd::given_up};
+  }
+  return {};
+}
+
 void Loop::finish(const LoopEnd& end) {
   snapshots_.stop();
   for (const auto& [name, state] : callbacks_.save()) {
     ledger_.commit(CallbackSaved{name, encode_numbers(state).dump()});
   }
-  // With named trials only, others may have waited.
-  std::string how = end.reason;
-  if (end.kind == LoopEnd::Kind::finished) {
-    how = next_.runs_named_trials() ? "the named trials are finished" : "finished";
-  } else if (end.kind == LoopEnd::Kind::given_up) {
-    how = std::string(given_up_word) + end.reason;
-  }
-  ledger_.commit(SessionEnded{std::move(how), snapshots_.session_cost()});
+  ledger_.commit(session_ended(end));
   ledger_.when_durable([] {});
   // Deletions that have waited for the sync are done by the workers. An interrupt leaves them, and
   // what a searcher is thinking about, to the next resume.

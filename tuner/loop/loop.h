@@ -67,10 +67,12 @@ class Loop final : private Steering {
   void answer(ControlId id, ControlAnswer answer);
   void look_at_failures();
   void tell_what_is_awaited();
+  void tell_what_hangs();
   void check_stop_all();
   void tell_total();
   void wind_down(Winding winding, Seconds grace_s);
   void end_by_force(Conversation::Urge urge);
+  SessionEnded session_ended(const LoopEnd& end) const;
   void finish(const LoopEnd& end);
   void end_by_fault(const std::string& reason);
 
@@ -87,7 +89,7 @@ class Loop final : private Steering {
   /// What keeps it from starting one more trial, as a phrase; empty: nothing does, or there is
   /// none.
   std::string waits_for() const override;
-  std::vector<std::string> hangs() const override { return attempts_.hangs(); }
+  std::vector<TrialHang> hangs() const override { return attempts_.hangs(); }
   const Winding& winding() const override { return winding_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
   const Experiment& experiment() const override { return ledger_.experiment(); }
@@ -118,6 +120,7 @@ class Loop final : private Steering {
   /// What the last try to start a trial has ended at.
   enum class Obstacle { failures, place, choice, disk } obstacle_ = Obstacle::choice;
   std::string told_waits_;                        ///< to callbacks
+  std::vector<TrialId> told_hangs_;               ///< to callbacks
   std::pair<Obstacle, Seconds> told_waits_of_{};  ///< then; steady
 };
 

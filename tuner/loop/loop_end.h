@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "tuner/core/error.h"
 
@@ -20,9 +19,6 @@ struct LoopEnd {
   Kind kind = Kind::finished;
   std::string reason;
 };
-
-/// How the record of a session begins that was given up; behind it stands why.
-inline constexpr std::string_view given_up_word = "given up: ";
 
 /// The journal cannot be written, so nothing more was done. What was recorded is kept; once the
 /// disk takes writes again, a resume goes on.
