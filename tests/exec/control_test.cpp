@@ -213,6 +213,31 @@ TEST_CASE("A driver that takes no connections is given up after a time", "[unit]
   CHECK(refusal.find("has taken no connection") != std::string::npos);
 }
 
+TEST_CASE("Who talks without end and never answers is given up in time, and takes no memory",
+          "[unit][control]") {
+  TempDir dir;
+  const ControlAddress address(dir.path());
+  const FileDescriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(listener.get(), address.get(), ControlAddress::size) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  const bool is_slow = GENERATE(false, true);
+  std::thread talker([&] {
+    const FileDescriptor peer(::accept(listener.get(), nullptr, nullptr));
+    const std::string words(is_slow ? 1 : 4096, 'x');
+    while (::send(peer.get(), words.data(), words.size(), MSG_NOSIGNAL) > 0) {
+      if (is_slow) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    auto client = ControlClient::connect(dir.path());
+    REQUIRE(client);
+    CHECK_THROWS_AS(client->ask({Kind::waits, {}}, 0.2), NoAnswer);
+  }
+  talker.join();
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+}
+
 TEST_CASE("A directory that cannot have a socket is an error that names it", "[unit][control]") {
   ProcessExecutor executor(Interrupts::leave_alone);
   CHECK_THROWS_AS(executor.listen("/proc"), Error);

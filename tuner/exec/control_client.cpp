@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "tuner/core/error.h"
 #include "tuner/exec/control_address.h"
 
 namespace tune {
@@ -19,14 +18,18 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+/// The names of all trials are less.
+constexpr std::size_t longest_answer_bytes = std::size_t{64} << 20;
+
 std::string seconds_text(Seconds seconds) { return std::to_string(std::lround(seconds)) + " s"; }
 
-/// False if nothing came in time.
+/// False if nothing came in time, or time is up.
 bool wait_for_input(int socket, SteadyClock::time_point until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - SteadyClock::now());
+    if (left.count() <= 0) return false;
     pollfd readable{socket, POLLIN, 0};
-    const int ready = ::poll(&readable, 1, std::max(0, static_cast<int>(left.count())));
+    const int ready = ::poll(&readable, 1, static_cast<int>(left.count()));
     if (ready > 0) return true;
     if (ready == 0 || errno != EINTR) return false;
   }
@@ -60,8 +63,8 @@ std::optional<ControlClient> ControlClient::connect(const std::filesystem::path&
   if (result == 0) return ControlClient(std::move(socket));
   if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
   if (errno == EAGAIN) {
-    throw machine_error("the driver has taken no connection for " + seconds_text(patience_s) +
-                        ": is it stopped?");
+    throw NoAnswer("the driver has taken no connection for " + seconds_text(patience_s) +
+                   ": is it stopped?");
   }
   throw file_error("cannot connect to", (directory / control_socket_name).native(), errno);
 }
@@ -72,19 +75,23 @@ ControlAnswer ControlClient::ask(const ControlRequest& request, Seconds patience
   const auto until = SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
                                               std::chrono::duration<double>(patience_s));
   std::string answer;
-  while (answer.find('\n') == answer.npos) {
+  std::size_t end = answer.npos;
+  while (end == answer.npos) {
     if (!wait_for_input(socket_.get(), until)) {
-      throw machine_error("the driver has not answered for " + seconds_text(patience_s) +
-                          ": is it stopped?");
+      throw NoAnswer("the driver has not answered for " + seconds_text(patience_s) +
+                     ": is it stopped?");
     }
     const std::string more = receive(socket_.get());
     if (more.empty()) throw machine_error("the driver has left before it answered");
+    const std::size_t old_size = answer.size();
     answer += more;
+    end = answer.find('\n', old_size);
+    if (answer.size() > longest_answer_bytes) throw NoAnswer("the driver's answer has no end");
   }
   try {
-    return parse_control_answer(answer.substr(0, answer.find('\n')));
+    return parse_control_answer(answer.substr(0, end));
   } catch (const std::invalid_argument& error) {
-    throw machine_error(std::string("cannot understand the driver's answer: ") + error.what());
+    throw NoAnswer(std::string("cannot understand the driver's answer: ") + error.what());
   }
 }
 

@@ -4,21 +4,30 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "tuner/core/clock.h"
+#include "tuner/core/error.h"
 #include "tuner/exec/control.h"
 #include "tuner/files/file_descriptor.h"
 
 namespace tune {
 
+/// Somebody listens, and does not answer as a driver does.
+class NoAnswer : public Error {
+ public:
+  explicit NoAnswer(const std::string& sentence) : Error(Fault::machine, sentence) {}
+};
+
 class ControlClient {
  public:
-  /// Nothing if nobody listens in this directory. Throws Error if that cannot be told, or if the
-  /// driver takes no connection within `patience_s`.
+  /// Nothing if nobody listens in this directory. Throws Error if that cannot be told, and NoAnswer
+  /// if the driver takes no connection within `patience_s`.
   static std::optional<ControlClient> connect(const std::filesystem::path& directory,
                                               Seconds patience_s = 10);
 
-  /// Throws Error if there is no answer within `patience_s`, or none that can be understood.
+  /// Throws NoAnswer if there is no answer within `patience_s`, however much is said meanwhile, or
+  /// none that can be understood; Error if the driver has left.
   ControlAnswer ask(const ControlRequest& request, Seconds patience_s = 60);
 
   /// Returns when the driver has closed the connection, as it does when it leaves or dies.
