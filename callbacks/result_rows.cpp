@@ -1,25 +1,50 @@
 #include "callbacks/result_rows.h"
 
-#include <fstream>
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
-#include <system_error>
+
+#include "callbacks/file_writer.h"
+#include "tuner/core/error.h"
 
 namespace tune {
 
-void read_result_rows(const std::filesystem::path& file,
-                      const std::function<void(const Metrics&)>& use) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) return;
-  std::ifstream rows(file);
-  for (std::string row; std::getline(rows, row);) {
-    std::optional<Metrics> metrics;
-    try {
-      metrics = read_metrics(row);
-    } catch (const std::invalid_argument&) {
-      continue;
-    }
-    use(*metrics);
+namespace {
+
+/// Those of one file. A trial may have put anything in its place.
+LinesRead read_rows(const std::string& file, const std::function<void(const Metrics&)>& use) {
+  try {
+    return read_lines(file, most_row_bytes, [&](const FileLine& line) {
+      std::optional<Metrics> metrics;
+      try {
+        metrics = read_metrics(line.text);
+      } catch (const std::invalid_argument&) {
+        return;
+      }
+      use(*metrics);
+    });
+  } catch (const Error&) {
+    return {};
   }
+}
+
+}  // namespace
+
+LinesRead read_result_rows(const std::filesystem::path& file,
+                           const std::function<void(const Metrics&)>& use) {
+  const std::string stand_in = stand_in_of(file.native());
+  double taken_over =
+      std::numeric_limits<double>::infinity();  // the iteration from which it counts
+  read_rows(stand_in, [&](const Metrics& row) {
+    taken_over = std::min(taken_over, row.find("training_iteration").value_or(taken_over));
+  });
+  LinesRead read = read_rows(file.native(), [&](const Metrics& row) {
+    if (!(row.find("training_iteration").value_or(0) >= taken_over)) use(row);
+  });
+  const LinesRead later = read_rows(stand_in, use);
+  read.is_there |= later.is_there;
+  read.too_long += later.too_long;
+  return read;
 }
 
 std::optional<std::int64_t> iteration_of(const std::filesystem::path& file,

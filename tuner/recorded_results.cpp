@@ -1,30 +1,49 @@
 #include "tuner/recorded_results.h"
 
+#include <limits>
 #include <string_view>
 #include <variant>
 
 #include "callbacks/result_text.h"
 #include "tuner/core/event.h"
 #include "tuner/store/event_stream.h"
+#include "tuner/store/generations.h"
+#include "tuner/store/journal.h"
+#include "tuner/store/paths.h"
 
 namespace tune {
 
-RecordedResults::RecordedResults(const std::filesystem::path& directory) {
+namespace {
+
+std::uint64_t first_event(FileSystem& files, const std::filesystem::path& directory,
+                          RecordedResults::Since since) {
+  if (since == RecordedResults::Since::beginning) return 1;
+  const int generation = current_generation(files, directory);
+  const auto header = read_journal_header(files, paths::journal(directory, generation));
+  if (header) return header->first;
+  // A later journal gets its header with its first event.
+  return generation == 1 ? 1 : std::numeric_limits<std::uint64_t>::max();
+}
+
+}  // namespace
+
+RecordedResults::RecordedResults(const std::filesystem::path& directory, Since since) {
   const auto files = make_posix_file_system();
   DriverFields fields;
-  EventStream(*files, directory, 1).read([&](std::string_view text) {
-    // Most of what is read is of no use here.
-    if (text.find(R"("e":"result")") == std::string_view::npos) return;
-    const Event event = parse_event(text);
-    const auto* const reported = std::get_if<ResultReported>(&event.body);
-    if (reported == nullptr) return;
-    auto& rows = rows_[reported->trial];
-    const std::int64_t iteration = reported->result.training_iteration;
-    // What came after the checkpoint that an attempt went back to does not count.
-    rows.erase(rows.lower_bound(iteration), rows.end());
-    fields.fill(reported->trial, reported->result);
-    append_json_row(rows[iteration], fields, reported->result);
-  });
+  EventStream(*files, directory, first_event(*files, directory, since))
+      .read([&](std::string_view text) {
+        // Most of what is read is of no use here.
+        if (text.find(R"("e":"result")") == std::string_view::npos) return;
+        const Event event = parse_event(text);
+        const auto* const reported = std::get_if<ResultReported>(&event.body);
+        if (reported == nullptr) return;
+        auto& rows = rows_[reported->trial];
+        const std::int64_t iteration = reported->result.training_iteration;
+        // What came after the checkpoint that an attempt went back to does not count.
+        rows.erase(rows.lower_bound(iteration), rows.end());
+        fields.fill(reported->trial, reported->result);
+        append_json_row(rows[iteration], fields, reported->result);
+      });
 }
 
 void RecordedResults::each_row(TrialId trial,
@@ -32,6 +51,11 @@ void RecordedResults::each_row(TrialId trial,
   const auto found = rows_.find(trial);
   if (found == rows_.end()) return;
   for (const auto& [iteration, row] : found->second) use(read_metrics(row));
+}
+
+std::optional<std::int64_t> RecordedResults::first_iteration(TrialId trial) const {
+  const auto found = rows_.find(trial);
+  return found == rows_.end() ? std::nullopt : std::optional(found->second.begin()->first);
 }
 
 }  // namespace tune

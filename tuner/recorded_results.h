@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "tuner/core/metrics.h"
@@ -15,11 +16,18 @@ namespace tune {
 
 class RecordedResults {
  public:
-  /// Reads history and journals to their ends. Error if they cannot be read.
-  explicit RecordedResults(const std::filesystem::path& directory);
+  enum class Since {
+    beginning,  ///< history and journals
+    snapshot,   ///< the journals since the newest one: before it, the files were written to the end
+  };
+
+  /// Reads to the end. Error if that cannot be.
+  explicit RecordedResults(const std::filesystem::path& directory, Since since = Since::beginning);
 
   /// Calls `use` with each result of the trial that counts, oldest first.
   void each_row(TrialId trial, const std::function<void(const Metrics&)>& use) const;
+  /// The iteration of the oldest of them; nothing if there is none.
+  std::optional<std::int64_t> first_iteration(TrialId trial) const;
 
  private:
   std::map<TrialId, std::map<std::int64_t, std::string>> rows_;  ///< by iteration, as JSON text

@@ -9,6 +9,7 @@
 
 #include "callbacks/result_rows.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/math/pareto.h"
@@ -173,22 +174,38 @@ void ResultGrid::settle() const {
 
 void ResultGrid::each_row(const Trial& trial,
                           const std::function<void(const Metrics&)>& use) const {
-  const auto begin = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
-  const auto end = static_cast<double>(trial.iteration);
+  // A simulation has neither files nor a record on disk.
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory_, ignored)) return;
+  // Whoever else has written into the file, an iteration comes once.
+  auto last = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
   const auto use_row = [&](const Metrics& row) {
     const auto iteration = row.find("training_iteration");
-    if (iteration && *iteration > begin && *iteration <= end) use(row);
+    if (!iteration || !(*iteration > last) || *iteration > static_cast<double>(trial.iteration)) {
+      return;
+    }
+    last = *iteration;
+    use(row);
   };
+  if (!recent_) recent_.emplace(directory_, RecordedResults::Since::snapshot);
+  const auto recent = recent_->first_iteration(trial.id);
   const auto file = paths::trial(directory_, trial.id) / "result.json";
-  std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
-    read_result_rows(file, use_row);
-    return;
+  const LinesRead read = read_result_rows(file, [&](const Metrics& row) {
+    const bool is_recent = recent && row.find("training_iteration") >= static_cast<double>(*recent);
+    if (!is_recent) use_row(row);
+  });
+  (read.is_there ? *recent_ : recorded()).each_row(trial.id, use_row);
+  if (read.too_long == 0) return;
+  const std::string sentence = file.native() + ": " + count_of(read.too_long, "line") +
+                               " of more than 16 MiB that no driver wrote, left out";
+  if (std::find(left_out_.begin(), left_out_.end(), sentence) == left_out_.end()) {
+    left_out_.push_back(sentence);
   }
-  // A simulation has neither files nor a record on disk.
-  if (!std::filesystem::exists(directory_, ignored)) return;
+}
+
+const RecordedResults& ResultGrid::recorded() const {
   if (!recorded_) recorded_.emplace(directory_);
-  recorded_->each_row(trial.id, use_row);
+  return *recorded_;
 }
 
 void ResultGrid::settle(TrialId id) const {

@@ -85,7 +85,7 @@ class ResultGrid {
                           Scope scope = Scope::all) const;
   /// The same as an id; nothing if no trial has a number there.
   std::optional<TrialId> best_trial(const Objective& objective, Scope scope) const;
-  /// At most `n` of them, best first; of equal ones the earlier first.
+  /// At most `n` of them, best first; of equal ones the one with the lower number first.
   std::vector<TrialId> best_trials(const Objective& objective, Scope scope, std::size_t n) const;
   /// Fills in `best_metrics` and `best_iteration`.
   void add_best_row(TrialResult& result, const Objective& objective) const;
@@ -106,10 +106,13 @@ class ResultGrid {
   /// If no trial with a result does: that, as a sentence with the one that comes nearest.
   std::optional<std::string> none_feasible() const;
 
-  /// The rows of the trial's result.json that count: what it has reported since it last became a
-  /// copy of another one, and not what a restore has taken back. Where there is no such file, which
-  /// may have been left out, those that are on record.
+  /// The trial's results that count, by iteration: what it has reported since it last became a copy
+  /// of another one, and not what a restore has taken back. Those since the newest snapshot are
+  /// from the record, as a driver that was killed may not have written their rows; those before
+  /// from result.json, or from the record too where there is no such file.
   void each_row(const Trial& trial, const std::function<void(const Metrics&)>& use) const;
+  /// What each_row has left out so far of files that trials can write to, as sentences.
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Makes good what trials have come to, by their result.json, where memory alone does not know
   /// (Trial::summaries_in_doubt). What is asked for the best does so itself.
@@ -129,10 +132,13 @@ class ResultGrid {
   void settle(TrialId id) const;
   /// Nothing if none of the rows that are left has it.
   std::optional<BestRow> best_row(const Trial& trial, const Objective& objective) const;
+  const RecordedResults& recorded() const;
 
   mutable Experiment experiment_;  ///< `settle` completes what was read
   mutable bool is_settled_ = false;
-  mutable std::optional<RecordedResults> recorded_;  ///< read when it is first needed
+  /// Read when they are first needed.
+  mutable std::optional<RecordedResults> recorded_, recent_;
+  mutable std::vector<std::string> left_out_;
   ExperimentSpec spec_;
   std::filesystem::path directory_;
   std::vector<Constraint> constraints_;

@@ -1,14 +1,12 @@
 #include "apps/tune/best.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
-#include "callbacks/result_rows.h"
 #include "tuner/ask_session.h"
+#include "tuner/files/lines.h"
 #include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"
 
@@ -22,9 +20,8 @@ bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
 
 /// Whether its manifest says that nobody knows which of two results it has.
 bool is_guess(const std::filesystem::path& checkpoint) {
-  std::ifstream file(paths::manifest(checkpoint), std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const Json manifest = parse_manifest(text);
+  const auto text = read_small(paths::manifest(checkpoint), most_manifest_bytes);
+  const Json manifest = parse_manifest(text.value_or(""));
   return manifest.is_object() && manifest.value("saved", Json()) == "unknown";
 }
 

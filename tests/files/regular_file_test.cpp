@@ -13,29 +13,14 @@
 #include <fstream>
 #include <string>
 
+#include "tests/files/place.h"
 #include "tests/support/catch.h"
 #include "tuner/core/error.h"
 
 using namespace tune;
-namespace fs = std::filesystem;
+using namespace tune::test;
 
 namespace {
-
-class Place {
- public:
-  Place() {
-    std::string name = (fs::temp_directory_path() / "tune-files-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    directory_ = name;
-  }
-  ~Place() { fs::remove_all(directory_); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  std::string operator/(const char* name) const { return (directory_ / name).string(); }
-
- private:
-  fs::path directory_;
-};
 
 void make_socket(const std::string& path) {
   sockaddr_un address{};
@@ -64,7 +49,7 @@ TEST_CASE("A regular file is opened as open does it, and closes on exec", "[file
   CHECK(std::string(text) == "one");
   ::close(read);
   ::close(open_regular(file, O_WRONLY | O_TRUNC));
-  CHECK(fs::file_size(file) == 0);
+  CHECK(std::filesystem::file_size(file) == 0);
 }
 
 TEST_CASE("A file that is not there is an answer, not an error", "[files][unit]") {
@@ -88,19 +73,19 @@ TEST_CASE("Whatever else has the name is refused at once, and left as it is", "[
     what = "a FIFO";
   }
   SECTION("a link to a file") {
-    fs::create_symlink(target, file);
+    std::filesystem::create_symlink(target, file);
     what = "a link";
   }
   SECTION("a link to nowhere") {
-    fs::create_symlink(place / "nowhere", file);
+    std::filesystem::create_symlink(place / "nowhere", file);
     what = "a link";
   }
   SECTION("a link to a device") {
-    fs::create_symlink("/dev/tty", file);
+    std::filesystem::create_symlink("/dev/tty", file);
     what = "a link";
   }
   SECTION("a directory") {
-    fs::create_directory(file);
+    std::filesystem::create_directory(file);
     what = "a directory";
   }
   SECTION("a socket") {
@@ -113,9 +98,9 @@ TEST_CASE("Whatever else has the name is refused at once, and left as it is", "[
        {O_RDONLY, O_WRONLY | O_CREAT | O_APPEND, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_TRUNC}) {
     CHECK_THROWS_WITH(open_regular(file, flags), sentence);
   }
-  CHECK(fs::file_size(target) == 4);
-  CHECK_FALSE(fs::exists(place / "nowhere"));
-  CHECK(fs::symlink_status(file).type() != fs::file_type::regular);
+  CHECK(std::filesystem::file_size(target) == 4);
+  CHECK_FALSE(std::filesystem::exists(place / "nowhere"));
+  CHECK(std::filesystem::symlink_status(file).type() != std::filesystem::file_type::regular);
 }
 
 TEST_CASE("A device is refused", "[files][unit]") {
