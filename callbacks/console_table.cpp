@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "callbacks/text_width.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/count_of.h"
 
@@ -16,11 +17,6 @@ constexpr std::size_t gap = 2;
 constexpr std::size_t narrowest_last_column = 8;
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
-
-/// Columns that UTF-8 text takes; wide characters count as one.
-std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
-}
 
 std::string clean(std::string_view text, bool utf8) {
   const std::string harmless = clean_text(text);
@@ -37,21 +33,15 @@ std::string clean(std::string_view text, bool utf8) {
 }
 
 std::string cut(const std::string& text, std::size_t width, bool utf8) {
-  if (columns_of(text) <= width) return text;
+  if (width_of(text) <= width) return text;
   const std::string_view mark = utf8 ? "\u2026" : "...";
   const std::size_t mark_width = utf8 ? 1 : 3;
   const std::size_t keep = width > mark_width ? width - mark_width : 0;
-  std::size_t columns = 0;
-  std::size_t end = 0;
-  while (end < text.size()) {
-    if (starts_character(text[end]) && columns++ == keep) break;
-    ++end;
-  }
-  return text.substr(0, end) + std::string(width >= mark_width ? mark : "");
+  return std::string(first_columns(text, keep)) + std::string(width >= mark_width ? mark : "");
 }
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
-  const std::string space(width - std::min(width, columns_of(text)), ' ');
+  const std::string space(width - std::min(width, width_of(text)), ' ');
   return right ? space + text : text + space;
 }
 
@@ -174,7 +164,7 @@ std::vector<std::string> render_table(const std::vector<TableColumn>& columns,
   std::vector<std::size_t> widths(columns.size(), 0);
   for (const auto& line : cells) {
     for (std::size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], columns_of(line[i]));
+      widths[i] = std::max(widths[i], width_of(line[i]));
     }
   }
   std::size_t before_last = 0;

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "callbacks/terminal.h"
+#include "callbacks/text_width.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 
@@ -107,6 +108,10 @@ void print_notice(const std::string& sentence) noexcept {
   }
 }
 
+void print_each_notice(const std::vector<std::string>& sentences) noexcept {
+  for (const std::string& sentence : sentences) print_notice(sentence);
+}
+
 void print_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
   print(pairs_text(pairs));
 }
@@ -115,11 +120,11 @@ std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& p
   std::size_t width = 0;
   std::vector<std::string> keys;
   for (const auto& [key, value] : pairs) {
-    width = std::max(width, keys.emplace_back(clean_text(key)).size());
+    width = std::max(width, width_of(keys.emplace_back(clean_text(key))));
   }
   std::string text;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    text += keys[i] + std::string(width - keys[i].size() + 2, ' ');
+    text += keys[i] + std::string(width - width_of(keys[i]) + 2, ' ');
     for (const char c : clean_text(pairs[i].second, Lines::keep)) {
       text += c;
       if (c == '\n') text.append(width + 2, ' ');

@@ -46,6 +46,7 @@ std::string table_text(const std::vector<TableColumn>& columns,
 void complain(const std::string& sentence) noexcept;
 /// The same with "notice: " before it.
 void print_notice(const std::string& sentence) noexcept;
+void print_each_notice(const std::vector<std::string>& sentences) noexcept;
 
 /// Writes lines for people to a descriptor, cleaned, and waits for no reader: for a driver that is
 /// done.
