@@ -15,6 +15,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
+#include "tuner/core/quoted.h"
 #include "tuner/store/experiment_store.h"
 
 namespace tune {
@@ -137,7 +138,7 @@ std::string line_of(const AskSession& session, TrialId id) {
 
 TrialId read_trial(const std::string& text) {
   if (const auto id = parse_trial_id(text)) return *id;
-  throw user_error("a trial must be like 3 or trial_00003, got '" + text + "'");
+  throw user_error("a trial must be like 3 or trial_00003, got " + as_quoted(text));
 }
 
 /// `value` of the experiment's metric, as the metrics of a result.
@@ -158,10 +159,11 @@ double read_value(const std::string& text) {
   errno = 0;
   const double value = std::strtod(text.c_str(), &end);
   if (errno == ERANGE && std::isinf(value)) {
-    throw user_error("--value must be a number that 64 bits hold, or 'inf', got '" + text + "'");
+    throw user_error("--value must be a number that 64 bits hold, or 'inf', got " +
+                     as_quoted(text));
   }
   if (text.empty() || end != text.c_str() + text.size()) {
-    throw user_error("--value must be a number, got '" + text + "'");
+    throw user_error("--value must be a number, got " + as_quoted(text));
   }
   return value;
 }

@@ -45,9 +45,10 @@ class Ascents {
               [](const Improvement& a, const Improvement& b) { return a.event < b.event; });
     std::vector<Improvement> best;
     for (const Improvement& each : all) {
-      if (best.empty() || is_better(each.value, best.back().value)) {
-        best.push_back(each);
-      }
+      // As ResultGrid::best_trials has it of equal ones.
+      const bool is_new = best.empty() || is_better(each.value, best.back().value) ||
+                          (each.value == best.back().value && each.trial < best.back().trial);
+      if (is_new) best.push_back(each);
     }
     return best;
   }

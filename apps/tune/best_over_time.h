@@ -10,7 +10,7 @@
 
 namespace tune {
 
-/// A result that was better than all before.
+/// A result that was better than all before, or as good and of a trial with a lower number.
 struct Improvement {
   std::uint64_t event = 0;
   Seconds time = 0;           ///< Unix time
@@ -24,8 +24,8 @@ struct Improvement {
 
 /// In the order in which they came; the last one is what `tune best` shows. Of results that count:
 /// what a restore has taken back, or a trial had reported before it became a copy of another one,
-/// is in none, nor are trials that do not fulfil the constraints. Of equal ones the first. Reads
-/// the history and the journal. Error (user) if events are not there any more.
+/// is in none, nor are trials that do not fulfil the constraints. Reads the history and the
+/// journal. Error (user) if events are not there any more.
 std::vector<Improvement> improvements_of(const ResultGrid& grid, const Objective& objective);
 
 }  // namespace tune

@@ -22,6 +22,7 @@
 #include "tuner/check/check.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
+#include "tuner/core/quoted.h"
 
 namespace tune {
 
@@ -108,7 +109,8 @@ class EndBySignal {
 
 Json parse_config(const std::string& text) {
   Json config = parse_shallow(text);
-  if (!config.is_object()) throw user_error("--config must be a JSON object, got '" + text + "'");
+  if (!config.is_object())
+    throw user_error("--config must be a JSON object, got " + as_quoted(text));
   return config;
 }
 

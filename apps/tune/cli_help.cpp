@@ -9,7 +9,9 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "apps/tune/schemas.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/core/quoted.h"
 #include "tuner/spec/words_of_others.h"
 
 namespace tune {
@@ -78,16 +80,28 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
   } else if (chosen.empty()) {
     for (const auto* const command : shown_commands(app)) known.push_back(command->get_name());
   } else {
-    return "unexpected argument '" + word + "'";
+    return "unexpected argument " + as_quoted(word);
   }
   const std::string name = word.substr(0, word.find('='));
   std::string sentence =
-      std::string("unknown ") + (is_option ? "option" : "command") + " '" + name + "'";
+      std::string("unknown ") + (is_option ? "option" : "command") + " " + as_quoted(name);
   const auto meant = meant_by(name, known);
   for (const std::string& one : meant) {
     sentence += (&one == &meant.front() ? ", did you mean '" : "' or '") + one;
   }
   return meant.empty() ? sentence : sentence + "'?";
+}
+
+/// The parser repeats what it cannot read, however long that is.
+std::string with_short_words(const std::string& sentence) {
+  std::string text;
+  for (std::size_t begin = 0; begin <= sentence.size();) {
+    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
+    text +=
+        (begin == 0 ? "" : " ") + shortened(std::string_view(sentence).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return text;
 }
 
 /// "TRIAL is required", where the parser would say --trial.
@@ -149,7 +163,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (app.count("--json") > 0) {
     sentence = "--json goes before a command only with --version: write tune COMMAND --json";
   }
-  complain(sentence + "\nsee: " + help);
+  complain(headline(with_short_words(sentence)) + "\nsee: " + help);
   return exit_bad_input;
 }
 

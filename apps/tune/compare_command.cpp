@@ -148,7 +148,7 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"trial_id", to_string(trial.id)},
       {"state", to_string(trial.state)},
       {"end", end_of(trial)},
-      {"ended_by", to_string(trial.ended_by)},
+      {"ended_by", ended_by(trial)},
       {"why", trial.why},
       {"error", *trial.error},
       {"config", Json::parse(trial.config.text())},
@@ -236,8 +236,7 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
   SideBySide table(all);
   table.add("state", [](const Compared& one) { return std::string(to_string(one.trial->state)); });
   table.add("end", [](const Compared& one) { return std::string(end_of(*one.trial)); });
-  table.add("ended by",
-            [](const Compared& one) { return std::string(to_string(one.trial->ended_by)); });
+  table.add("ended by", [](const Compared& one) { return std::string(ended_by(*one.trial)); });
   table.add("best " + objective.metric, [&](const Compared& one) {
     return value_text(value_in(one, objective, Scope::all).value(), one.best_iteration);
   });
@@ -322,6 +321,7 @@ int compare_command(const CompareRequest& request) {
     const Look& look = looks.emplace(one.directory, look_at(one.directory)).first->second;
     look.grid.settle();
     notes[one.directory] = Notes::read(look.grid.directory());
+    print_each_notice(notes[one.directory].notices());
   }
   const Objective objective =
       objective_for(looks.at(named.front().directory).grid, request.metric, request.mode);
@@ -342,6 +342,7 @@ int compare_command(const CompareRequest& request) {
     read_rows(compared, objective.metric);
     all.push_back(std::move(compared));
   }
+  for (const auto& [directory, look] : looks) print_each_notice(look.grid.left_out());
   std::vector<MetricCurve> curves;
   for (const Compared& one : all) curves.push_back(one.curve);
   const std::vector<SharedPoint> points = shared_points(curves);

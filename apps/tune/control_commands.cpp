@@ -10,6 +10,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
+#include "tuner/core/quoted.h"
 #include "tuner/exec/control_client.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/lock.h"
@@ -67,7 +68,7 @@ Json to_fields(const std::vector<std::string>& given) {
   for (const std::string& field : given) {
     const std::size_t equals = field.find('=');
     if (equals == 0 || equals == field.npos) {
-      throw user_error("what is to change must be like num_samples=100, got '" + field + "'");
+      throw user_error("what is to change must be like num_samples=100, got " + as_quoted(field));
     }
     const std::string name = field.substr(0, equals);
     if (fields.contains(name)) throw user_error(name + " is given twice");
@@ -167,7 +168,8 @@ Json answer_json(const ControlRequest& request, const ControlAnswer& answer) {
 Json to_config(const std::string& text) {
   const Json config = parse_shallow(text);
   if (!config.is_object()) {
-    throw user_error("a config must be a JSON object like '{\"lr\": 0.01}', got '" + text + "'");
+    throw user_error("a config must be a JSON object like '{\"lr\": 0.01}', got " +
+                     as_quoted(text));
   }
   return config;
 }
@@ -181,7 +183,7 @@ int control_command(const ControlOptions& options) {
   if (!options.trial.empty()) {
     request.trial = parse_trial_id(options.trial);
     if (!request.trial) {
-      throw user_error("a trial is written like 3 or trial_00003, got '" + options.trial + "'");
+      throw user_error("a trial is written like 3 or trial_00003, got " + as_quoted(options.trial));
     }
   }
   require_experiment(options.directory);

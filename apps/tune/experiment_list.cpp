@@ -15,8 +15,8 @@ namespace {
 /// A line for each experiment of a folder.
 Json experiment_json(const std::filesystem::path& directory) {
   Json json = {{"experiment", directory.filename().string()}, {"directory", directory.string()}};
-  for (const char* const name :
-       {"trials", "running", "paused", "ended", "failed", "metric", "best", "started", "driver"}) {
+  for (const char* const name : {"trials", "pending", "running", "paused", "ended", "failed",
+                                 "metric", "best", "started", "driver"}) {
     json[name] = nullptr;
   }
   try {
@@ -25,6 +25,7 @@ Json experiment_json(const std::filesystem::path& directory) {
     const Objective* const objective = sole(look.grid.spec().objectives);
     const auto best = objective ? look.grid.best_trial(*objective, Scope::all) : std::nullopt;
     json["trials"] = experiment.trials().size();
+    json["pending"] = experiment.count(TrialState::pending);
     json["running"] = experiment.count(TrialState::running);
     json["paused"] = experiment.count(TrialState::paused);
     json["ended"] = experiment.count(TrialState::terminated);
@@ -55,8 +56,8 @@ void list_experiments(const std::vector<std::filesystem::path>& all, bool as_jso
   for (const auto& directory : all) {
     const Json json = experiment_json(directory);
     auto& row = rows.emplace_back();
-    for (const char* const name : {"experiment", "trials", "running", "paused", "ended", "failed",
-                                   "metric", "best", "started", "driver"}) {
+    for (const char* const name : {"experiment", "trials", "pending", "running", "paused", "ended",
+                                   "failed", "metric", "best", "started", "driver"}) {
       const Json value = json.value(name, Json());
       row.push_back(std::string_view(name) == "started" && value.is_number()
                         ? format_time(value.get<double>())
@@ -68,6 +69,7 @@ void list_experiments(const std::vector<std::filesystem::path>& all, bool as_jso
   }
   print_table({{"experiment"},
                {"trials", true},
+               {"pending", true},
                {"running", true},
                {"paused", true},
                {"ended", true},

@@ -13,11 +13,14 @@
 #include "apps/tune/output.h"
 #include "callbacks/csv_text.h"
 #include "callbacks/file_writer.h"
+#include "callbacks/result_rows.h"
 #include "callbacks/result_text.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
+#include "tuner/core/quoted.h"
+#include "tuner/files/lines.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/recorded_results.h"
 #include "tuner/simulation/curve_table.h"
@@ -90,25 +93,24 @@ class JournalCurves final : public ExperimentReader {
 };
 
 Points read_result_log(const std::filesystem::path& file) {
-  std::ifstream in(file);
   Points points;
-  std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
-    if (in.eof()) break;  // just being written
+  const LinesRead read = read_lines(file, most_row_bytes, [&](const FileLine& line) {
+    if (!line.is_ended) return;  // just being written
+    const std::string place = file.native() + ":" + std::to_string(line.number) + ": ";
     Metrics row;
     try {
-      row = read_metrics(line);
+      row = read_metrics(line.text);
     } catch (const std::invalid_argument& error) {
-      throw machine_error(file.native() + ":" + std::to_string(number) + ": " + error.what());
+      throw machine_error(place + error.what());
     }
     const auto iteration = row.find(curve_iteration_column);
-    if (!iteration) {
-      throw machine_error(file.native() + ":" + std::to_string(number) +
-                          ": there is no training_iteration");
-    }
+    if (!iteration) throw machine_error(place + "there is no training_iteration");
     Point& point = points[static_cast<std::int64_t>(*iteration)];
     point.clear();
     add_metrics(point, row);
+  });
+  if (read.too_long > 0) {
+    throw machine_error(file.native() + " has a line of more than 16 MiB, which no driver wrote");
   }
   return points;
 }
@@ -380,7 +382,7 @@ int export_command(const ExportRequest& request) {
   const std::string text = curves_csv(exported, common_metrics(exported, partial), request.lineage);
   say(left_out);
   for (const auto& name : partial) {
-    complain("'" + name + "' is left out, because some results lack it");
+    complain(as_quoted(name) + " is left out, because some results lack it");
   }
   if (request.curves == "-") {
     print_data(text);

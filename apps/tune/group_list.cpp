@@ -20,8 +20,14 @@ using Field = TrialFields::Field;
 /// One group, as JSON and as cells.
 struct GroupLine {
   Json json;
+  Json sort_key;
   std::vector<Json> cells;
 };
+
+std::string shown_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
 
 /// "0,1,2": what the other commands take.
 std::string numbers_text(const TrialGroup& group) {
@@ -51,21 +57,36 @@ std::vector<Field> columns_of(const std::vector<TrialGroup>& groups, bool has_se
     }
   }
   for (const std::string& name : differing) {
-    std::string shown = name;
-    std::replace(shown.begin(), shown.end(), '/', '.');
-    columns.push_back({shown, Field::Source::config, name});
+    columns.push_back({shown_name(name), Field::Source::config, name});
   }
   return columns;
 }
 
-/// The column's position.
-std::size_t find_column(const std::vector<Field>& columns, const std::string& name) {
+/// The column of that name, or of a hyperparameter that is the same in all groups.
+Field find_column(const std::vector<Field>& columns, const std::vector<TrialGroup>& groups,
+                  const std::string& name) {
   std::vector<std::string> known;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].name == name) return i;
-    known.push_back(columns[i].name);
+  for (const Field& column : columns) {
+    if (column.name == name) return column;
+    known.push_back(column.name);
+  }
+  for (const TrialGroup& group : groups) {
+    for (const auto& [key, value] : group.hyperparameters) {
+      const std::string shown = shown_name(key);
+      if (name == shown || name == "config." + shown) {
+        return {name, Field::Source::config, key};
+      }
+    }
   }
   throw user_error(unknown_name("column", name, known));
+}
+
+Json value_of_column(const Field& column, const TrialGroup& group, const Json& json) {
+  if (column.source != Field::Source::config) {
+    return column.key == "trials" ? Json(numbers_text(group)) : json.at(column.key);
+  }
+  const auto found = group.hyperparameters.find(column.key);
+  return found == group.hyperparameters.end() ? Json() : found->second;
 }
 
 }  // namespace
@@ -79,25 +100,24 @@ void list_groups(const ListRequest& request, const std::vector<TrialSource>& sou
   TrialGroups grouping(over, objective);
   for (const auto& [source, trial] : trials) grouping.add(*source, *trial);
   const std::vector<TrialGroup> groups = grouping.take();
-  const std::vector<Field> columns = columns_of(groups, sources.size() > 1);
+  const std::vector<Field> usual = columns_of(groups, sources.size() > 1);
+  std::vector<Field> columns;
+  for (const auto& name : request.columns) columns.push_back(find_column(usual, groups, name));
+  if (request.columns.empty()) columns = usual;
+  const Field by = find_column(usual, groups, request.sort.empty() ? "mean" : request.sort);
   std::vector<GroupLine> lines;
   for (const TrialGroup& group : groups) {
-    GroupLine& line = lines.emplace_back(GroupLine{to_json(group, objective), {}});
+    const Json json = to_json(group, objective);
+    GroupLine& line = lines.emplace_back(GroupLine{json, value_of_column(by, group, json), {}});
+    if (!request.columns.empty()) line.json = Json::object();
     for (const Field& column : columns) {
-      if (column.source == Field::Source::config) {
-        const auto found = group.hyperparameters.find(column.key);
-        line.cells.push_back(found == group.hyperparameters.end() ? Json() : found->second);
-      } else if (column.key == "trials") {
-        line.cells.emplace_back(numbers_text(group));
-      } else {
-        line.cells.push_back(line.json.at(column.key));
-      }
+      line.cells.push_back(value_of_column(column, group, json));
+      if (!request.columns.empty()) line.json[column.name] = line.cells.back();
     }
   }
-  const std::size_t by = find_column(columns, request.sort.empty() ? "mean" : request.sort);
   const bool is_best_last = request.sort.empty() && objective.mode == Mode::max;
   std::stable_sort(lines.begin(), lines.end(), [&](const GroupLine& a, const GroupLine& b) {
-    return sorts_before(a.cells[by], b.cells[by], request.descending != is_best_last);
+    return sorts_before(a.sort_key, b.sort_key, request.descending != is_best_last);
   });
   if (request.limit > 0 && lines.size() > request.limit) lines.resize(request.limit);
   Json list = Json::array();

@@ -16,6 +16,7 @@
 #include "apps/tune/sweep_file.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/core/quoted.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/plain/help_reader.h"
 #include "tuner/spec/sweep_spec.h"
@@ -115,7 +116,7 @@ ProgramHelp help_of(const std::vector<std::string>& start, const InitRequest& re
   char limit[32];
   std::snprintf(limit, sizeof limit, "%.6g", request.timeout_s);
   if (printed.is_late) {
-    throw user_error("'" + asked + "' had not ended after " + limit +
+    throw user_error(as_quoted(asked) + " had not ended after " + limit +
                      " s and was killed: either it does not know --help, or it needs more "
                      "(--timeout)" +
                      last_lines(printed.text));
@@ -127,7 +128,7 @@ ProgramHelp help_of(const std::vector<std::string>& start, const InitRequest& re
                           : printed.signal != 0
                               ? "was ended by signal " + std::to_string(printed.signal)
                               : "exited with code " + std::to_string(printed.exit_code);
-  throw user_error("no options were found in what '" + asked + "' printed, which " + end +
+  throw user_error("no options were found in what " + as_quoted(asked) + " printed, which " + end +
                    last_lines(printed.text));
 }
 
@@ -172,11 +173,11 @@ std::string proposed_spec(const InitRequest& request) {
   const auto start = start_of_program(request.from);
   std::error_code ignored;
   if (start.size() != 1 && !fs::exists(request.from, ignored)) {
-    throw user_error("there is no file '" + request.from + "'");
+    throw user_error("there is no file " + as_quoted(request.from));
   }
   if (start.empty()) {
-    throw user_error("'" + request.from +
-                     "' is no program that could be started: neither a script with a known ending, "
+    throw user_error(as_quoted(request.from) +
+                     " is no program that could be started: neither a script with a known ending, "
                      "nor something that can be executed");
   }
   const ProgramHelp help = help_of(start, request);

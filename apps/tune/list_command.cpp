@@ -27,17 +27,25 @@ struct Row {
   Json sort_key = nullptr;
 };
 
+/// Error (user) for a word that is no state, but may be how trials have ended.
+Error no_state(const std::string& name, const std::string& large) {
+  for (const TrialEnd end : trial_ends) {
+    if (name != to_string(end)) continue;
+    return user_error("--state: " + name + " is no state but an end: --filter 'end == \"" + name +
+                      "\"'");
+  }
+  const std::vector<std::string> known = {"PENDING", "RUNNING", "PAUSED", "TERMINATED", "ERROR"};
+  return user_error(unknown_name("state", large, known));
+}
+
 std::set<TrialState> parse_states(const std::vector<std::string>& names) {
   std::set<TrialState> states;
-  for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(),
+  for (const std::string& name : names) {
+    std::string large = name;
+    std::transform(large.begin(), large.end(), large.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    const auto state = parse_trial_state(name);
-    if (!state) {
-      const std::vector<std::string> known = {"PENDING", "RUNNING", "PAUSED", "TERMINATED",
-                                              "ERROR"};
-      throw user_error(unknown_name("state", name, known));
-    }
+    const auto state = parse_trial_state(large);
+    if (!state) throw no_state(name, large);
     states.insert(*state);
   }
   return states;
@@ -140,7 +148,7 @@ Json trial_json(const TrialSource& source, const Trial& trial) {
                {"failures", trial.failures},
                {"error", *trial.error},
                {"end", end_of(trial)},
-               {"ended_by", to_string(trial.ended_by)},
+               {"ended_by", ended_by(trial)},
                {"why", trial.why},
                {"paused_by", paused_by(trial)},
                {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
@@ -216,21 +224,8 @@ std::vector<TrialSource> sources_of(const std::deque<Look>& looks) {
   return sources;
 }
 
-}  // namespace
-
-int list_command(const ListRequest& request) {
-  if (lists_experiments(request)) return exit_ok;
-  std::deque<Look> looks;
-  for (const std::string& directory : request.directories) looks.push_back(look_at(directory));
-  const std::vector<TrialSource> sources = sources_of(looks);
-  const TrialFields fields(sources);
-  const std::vector<Row> rows = select(request, sources, fields);
-  if (!request.over.empty()) {
-    std::vector<std::pair<const TrialSource*, const Trial*>> trials;
-    for (const Row& row : rows) trials.emplace_back(row.source, row.trial);
-    list_groups(request, sources, fields, trials);
-    return exit_ok;
-  }
+void print_trials(const ListRequest& request, const std::vector<TrialSource>& sources,
+                  const TrialFields& fields, const std::vector<Row>& rows) {
   const std::vector<Field> columns = find_columns(request, sources, fields);
   const bool all_as_json = request.json && request.columns.empty();
   Json list = Json::array();
@@ -247,13 +242,31 @@ int list_command(const ListRequest& request) {
   }
   if (request.json) {
     print_json(list);
-    return exit_ok;
-  }
-  if (request.csv) {
+  } else if (request.csv) {
     print_as_csv(columns, cells);
   } else {
     print_as_table(columns, cells);
   }
+}
+
+}  // namespace
+
+int list_command(const ListRequest& request) {
+  if (lists_experiments(request)) return exit_ok;
+  std::deque<Look> looks;
+  for (const std::string& directory : request.directories) looks.push_back(look_at(directory));
+  const std::vector<TrialSource> sources = sources_of(looks);
+  for (const TrialSource& source : sources) print_each_notice(source.notes.notices());
+  const TrialFields fields(sources);
+  const std::vector<Row> rows = select(request, sources, fields);
+  if (!request.over.empty()) {
+    std::vector<std::pair<const TrialSource*, const Trial*>> trials;
+    for (const Row& row : rows) trials.emplace_back(row.source, row.trial);
+    list_groups(request, sources, fields, trials);
+    return exit_ok;
+  }
+  print_trials(request, sources, fields, rows);
+  for (const TrialSource& source : sources) print_each_notice(source.grid->left_out());
   return exit_ok;
 }
 

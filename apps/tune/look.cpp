@@ -8,8 +8,10 @@
 #include "tuner/ask_session.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/core/quoted.h"
 #include "tuner/exec/control_client.h"
-#include "tuner/loop/loop_end.h"
+#include "tuner/exec/process_stat.h"
+#include "tuner/exec/system_clock.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/spec_changes.h"
 #include "tuner/store/evicted.h"
@@ -81,17 +83,46 @@ Look look_at(const std::filesystem::path& directory, const MakeReader& make_read
           std::move(copy), std::move(notices)};
 }
 
-std::optional<ControlAnswer> ask_what_is_awaited(const Look& look, std::optional<TrialId> trial) {
-  constexpr Seconds patience_s = 2;
-  if (!look.driver) return std::nullopt;
+namespace {
+
+constexpr Seconds patience_s = 2;
+
+/// By a signal or a debugger, which it cannot answer from.
+bool is_stopped(const Driver& driver) {
+  const auto stat = read_process_stat(static_cast<pid_t>(driver.pid));
+  return stat && stat->start_ticks == driver.start_ticks &&
+         (stat->state == 'T' || stat->state == 't');
+}
+
+}  // namespace
+
+Json Awaited::answers_json() const {
+  if (answer) return true;
+  return silence.empty() ? Json() : Json(false);
+}
+
+Awaited ask_what_is_awaited(const Look& look, std::optional<TrialId> trial) {
+  if (!look.driver || !look.driver->is_here) return {};
+  const std::string pid = std::to_string(look.driver->pid);
+  if (is_stopped(*look.driver)) {
+    return {{},
+            "the driver (pid " + pid + ") is stopped and does not answer: kill -CONT " + pid +
+                " lets it go on"};
+  }
+  const auto clock = make_system_clock();
+  const Seconds until_s = clock->steady() + patience_s;
   try {
     auto client = ControlClient::connect(look.grid.directory(), patience_s);
-    if (!client) return std::nullopt;
-    ControlAnswer answer =
-        client->ask({.kind = ControlRequest::Kind::waits, .trial = trial}, patience_s);
-    return answer.accepted ? std::optional(std::move(answer)) : std::nullopt;
+    if (!client) return {};
+    ControlAnswer answer = client->ask({.kind = ControlRequest::Kind::waits, .trial = trial},
+                                       until_s - clock->steady());
+    // One of an older program, or one that is leaving, may refuse, but lives.
+    if (!answer.accepted) answer = ControlAnswer{};
+    return {std::move(answer), ""};
+  } catch (const NoAnswer& error) {
+    return {{}, error.what()};
   } catch (const Error&) {
-    return std::nullopt;  // it is on another host, or busy, or gone by now
+    return {};  // gone by now, or another user's
   }
 }
 
@@ -113,7 +144,8 @@ bool has_unfinished(const Experiment& experiment) {
 }
 
 bool is_finished(const Experiment& experiment) {
-  return experiment.session_end() == "finished" && experiment.count(TrialState::pending) == 0;
+  return experiment.session_ended() == SessionEnd::finished &&
+         experiment.count(TrialState::pending) == 0;
 }
 
 std::string resume_command(const ResultGrid& grid) {
@@ -126,8 +158,9 @@ std::string resume_command(const ResultGrid& grid) {
 }
 
 std::string why_given_up(const Experiment& experiment) {
+  if (experiment.session_ended() != SessionEnd::given_up) return "";
   const std::string& end = experiment.session_end();
-  return end.starts_with(given_up_word) ? end.substr(given_up_word.size()) : "";
+  return end.starts_with(given_up_word) ? end.substr(given_up_word.size()) : end;
 }
 
 namespace {
@@ -190,7 +223,7 @@ std::string front_text(const ResultGrid& grid) {
 const Trial& find_trial(const ResultGrid& grid, const std::string& text) {
   const auto id = parse_trial_id(text);
   if (!id || index_of(*id) >= grid.size()) {
-    throw user_error("there is no trial '" + text + "' in " + grid.directory().string() +
+    throw user_error("there is no trial " + as_quoted(text) + " in " + grid.directory().string() +
                      ", which has " + count_of(grid.size(), "trial") + " from trial_00000");
   }
   return grid.experiment().trial(*id);
@@ -217,8 +250,7 @@ std::string metric_meant_by(const ResultGrid& grid, const std::string& given) {
   const auto& objectives = grid.spec().objectives;
   if (given.empty() || find_objective(objectives, given) != nullptr) return given;
   try {
-    const auto field = TrialFields({{&grid, ""}}).find("metric", given);
-    return field.source == TrialFields::Field::Source::metric ? field.key : given;
+    return TrialFields({{&grid, ""}}).find_metric(given);
   } catch (const Error& unknown) {
     if (!grid.spec().plain) throw;
     throw user_error(std::string(unknown.what()) +
@@ -244,11 +276,11 @@ Objective objective_for(const ResultGrid& grid, const std::string& given, const 
   const std::string name = metric.empty() ? own->metric : metric;
   if (mode.empty()) {
     if (own) return *own;
-    throw user_error("give --mode too: it is not known whether a small or a large '" + name +
-                     "' is better");
+    throw user_error("give --mode too: it is not known whether a small or a large " +
+                     as_quoted(name) + " is better");
   }
   const auto parsed = parse_mode(mode);
-  if (!parsed) throw user_error("--mode must be min or max, got '" + mode + "'");
+  if (!parsed) throw user_error("--mode must be min or max, got " + as_quoted(mode));
   return {name, *parsed};
 }
 

@@ -46,10 +46,19 @@ using MakeReader = std::function<std::unique_ptr<ExperimentReader>(Experiment& e
 /// Error (user) if there is no experiment in `directory`.
 Look look_at(const std::filesystem::path& directory, const MakeReader& make_reader = {});
 
-/// What its driver says that it waits for, or one trial of it; nothing if nobody drives it, or does
-/// not answer.
-std::optional<ControlAnswer> ask_what_is_awaited(const Look& look,
-                                                 std::optional<TrialId> trial = {});
+/// What a driver says that it waits for.
+struct Awaited {
+  std::optional<ControlAnswer> answer;
+  /// Why there is none, though somebody drives the experiment on this machine, as a sentence.
+  /// Empty, too, if a driver has just begun or is leaving.
+  std::string silence;
+
+  /// Whether the driver answers; null: it was not asked, or does not listen.
+  Json answers_json() const;
+};
+
+/// Asks about all that the driver waits for, or one trial of it. Takes 2 s at the most, all in all.
+Awaited ask_what_is_awaited(const Look& look, std::optional<TrialId> trial = {});
 
 /// How many trials have ended how, then how many are in which other state: {"pruned", 6},
 /// {"RUNNING", 2}; none with 0.

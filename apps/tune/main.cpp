@@ -7,6 +7,7 @@
 #include "apps/tune/cli.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
+#include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 
 int main(int argc, char** argv) {
@@ -20,8 +21,10 @@ int main(int argc, char** argv) {
     tune::complain(interrupted.what());
     return tune::exit_interrupted;
   } catch (const tune::Error& error) {
-    tune::complain(error.what());
-    return error.fault() == tune::Fault::user ? tune::exit_bad_input : tune::exit_machine;
+    const bool is_users = error.fault() == tune::Fault::user;
+    // It may repeat what the user has written, of whatever length.
+    tune::complain(is_users ? tune::headline(error.what()) : error.what());
+    return is_users ? tune::exit_bad_input : tune::exit_machine;
   } catch (const std::system_error& error) {
     tune::complain(std::string("the system refuses what is needed, perhaps threads or memory (see "
                                "ulimit -u and ulimit -v): ") +

@@ -23,6 +23,7 @@ int note_command(const NoteRequest& request) {
                          !change.removed_tags.empty() || change.clears_notes;
   if (is_change) write_note(directory, change, make_system_clock()->now());
   const Notes notes = Notes::read(directory);
+  print_each_notice(notes.notices());
   if (request.json) {
     print_json({{"trial_id", to_string(id)},
                 {"tags", notes.tags_json(id)},

@@ -5,7 +5,11 @@
 
 #include "apps/tune/output.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
+#include "tuner/core/json_limits.h"
+#include "tuner/core/quoted.h"
+#include "tuner/files/lines.h"
 #include "tuner/store/file_system.h"
 #include "tuner/store/paths.h"
 
@@ -17,42 +21,65 @@ constexpr const char* header = "{\"notes\":1}\n";
 constexpr std::size_t most_note_bytes = 10'000;
 constexpr std::size_t most_tag_bytes = 64;
 
-/// Whether there is one. A link, a FIFO or the like that has taken its name is neither followed nor
-/// waited for.
-bool is_there(FileSystem& files, const std::filesystem::path& file) {
+/// What a change may come to, and more: tags have no number.
+constexpr std::size_t most_note_line_bytes = 1 << 20;
+constexpr std::uint64_t most_notes_bytes = std::uint64_t{64} << 20;
+
+/// Why it cannot be the file of notes, as a sentence; empty if it can. A link, a FIFO or the like
+/// that has taken its name is neither followed nor waited for.
+std::string obstacle_in(FileSystem& files, const std::filesystem::path& file) {
   const auto entry = files.entry(file);
   if (entry && !entry->is_regular) {
-    throw machine_error(file.string() + " is no regular file: notes are kept in one");
+    return file.string() + " is no regular file: notes are kept in one";
   }
-  return entry.has_value();
+  if (entry && entry->bytes > most_notes_bytes) {
+    return file.string() + " has " + std::to_string(entry->bytes) +
+           " bytes: it cannot be a file of notes";
+  }
+  return "";
 }
 
 }  // namespace
 
 Notes Notes::read(const std::filesystem::path& directory) {
-  const auto files = make_posix_file_system();
-  const auto file = paths::notes(directory);
   Notes notes;
-  if (!is_there(*files, file)) return notes;
-  const std::string text = files->read(file);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const Json record =
-        Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                    text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (record.is_object()) notes.take_in(record);
-    begin = end + 1;
+  const auto file = paths::notes(directory);
+  notes.obstacle_ = obstacle_in(*make_posix_file_system(), file);
+  if (!notes.obstacle_.empty()) return notes;
+  std::uint64_t broken = 0;
+  try {
+    const LinesRead read = read_lines(file, most_note_line_bytes, [&](const FileLine& line) {
+      if (line.text.empty()) return;
+      broken += notes.take_in(parse_shallow(line.text)) ? 0 : 1;
+    });
+    broken += read.too_long;
+  } catch (const Error& error) {
+    notes.obstacle_ = error.what();
+    return notes;
+  }
+  if (broken > 0) {
+    notes.left_out_ =
+        file.string() + ": " + count_of(broken, "line") +
+        (broken == 1 ? " that is no note is left out" : " that are no notes are left out");
   }
   return notes;
 }
 
-void Notes::take_in(const Json& record) {
+std::vector<std::string> Notes::notices() const {
+  std::vector<std::string> all;
+  if (!obstacle_.empty()) all.push_back(obstacle_ + "; notes and tags are not shown");
+  if (!left_out_.empty()) all.push_back(left_out_);
+  return all;
+}
+
+bool Notes::take_in(const Json& record) {
+  if (!record.is_object()) return false;
   try {
     if (const int format = record.value("notes", 1); format > 1) {
       throw user_error("the notes are of format " + std::to_string(format) +
                        ", and this program knows format 1");
     }
-    if (!record.contains("trial")) return;
+    if (!record.contains("trial")) return record.contains("notes");
     Written& written = by_trial_[TrialId(record.at("trial").get<std::uint32_t>())];
     if (record.value("clear", false)) written.notes.clear();
     if (record.contains("note")) {
@@ -65,8 +92,9 @@ void Notes::take_in(const Json& record) {
     for (const Json& tag : record.value("untags", Json::array())) {
       written.tags.erase(tag.get<std::string>());
     }
+    return true;
   } catch (const Json::exception&) {
-    // Somebody has edited it: what can be read counts.
+    return false;  // somebody has edited it: what can be read counts
   }
 }
 
@@ -125,15 +153,21 @@ void check_tag(const std::string& tag) {
   });
   if (!tag.empty() && tag.size() <= most_tag_bytes && is_word && is_utf8(tag)) return;
   throw user_error("a tag is one word of at most " + std::to_string(most_tag_bytes) +
-                   " bytes, got '" + tag + "'");
+                   " bytes, got " + as_quoted(tag));
 }
 
 void write_note(const std::filesystem::path& directory, const NoteChange& change, Seconds now) {
   for (const auto* const tags : {&change.tags, &change.removed_tags}) {
     for (const std::string& tag : *tags) check_tag(tag);
   }
-  if (change.text.size() > most_note_bytes || !is_utf8(change.text)) {
-    throw user_error("a note is UTF-8 of at most " + std::to_string(most_note_bytes) + " bytes");
+  for (const std::string& tag : change.tags) {
+    if (!change.removed_tags.contains(tag)) continue;
+    throw user_error("the tag " + as_quoted(tag) + " is in --tag and in --untag: give it in one");
+  }
+  if (!is_utf8(change.text)) throw user_error("the note is not UTF-8");
+  if (change.text.size() > most_note_bytes) {
+    throw user_error("the note has " + std::to_string(change.text.size()) + " bytes, at most " +
+                     std::to_string(most_note_bytes) + " are allowed");
   }
   Json record = {{"t", now}, {"trial", index_of(change.trial)}};
   if (change.clears_notes) record["clear"] = true;
@@ -144,18 +178,25 @@ void write_note(const std::filesystem::path& directory, const NoteChange& change
 
   const auto files = make_posix_file_system();
   const auto file = paths::notes(directory);
-  const bool is_new = !is_there(*files, file);
-  const std::string before = is_new ? "" : files->read(file);
+  if (const auto obstacle = Notes::read(directory).obstacle(); !obstacle.empty()) {
+    throw machine_error(obstacle);
+  }
+  bool is_empty = true;
+  bool is_ended = false;  // not so after a line that is too long to be looked at
+  const LinesRead before = read_lines(file, most_note_line_bytes, [&](const FileLine& each) {
+    is_empty = false;
+    is_ended = each.is_ended;
+  });
   // What a writer left that was killed in its write stays a line of its own.
-  if (before.empty()) {
+  if (is_empty && before.too_long == 0) {
     line.insert(0, header);
-  } else if (before.back() != '\n') {
+  } else if (!is_ended || before.too_long > 0) {
     line.insert(0, "\n");
   }
   const auto out = files->open_append(file);
   out->append(line);
   out->sync();
-  if (is_new) files->sync_directory(directory);
+  if (!before.is_there) files->sync_directory(directory);
 }
 
 }  // namespace tune

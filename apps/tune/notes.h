@@ -32,9 +32,14 @@ class Notes {
  public:
   Notes() = default;
 
-  /// None if the experiment in `directory` has no file of them. Lines that cannot be read are left
-  /// out, such as one that was cut short. Error (machine) if something else stands in its place.
+  /// None if the experiment in `directory` has no file of them, or something else stands in its
+  /// place: see `notices`. Lines that cannot be read are left out, such as one that was cut short.
   static Notes read(const std::filesystem::path& directory);
+
+  /// Why none of them could be read, and none can be written, as a sentence; empty if they can.
+  const std::string& obstacle() const { return obstacle_; }
+  /// What could not be read, a sentence each.
+  std::vector<std::string> notices() const;
 
   const std::vector<Note>& notes(TrialId trial) const;  ///< oldest first
   const std::set<std::string>& tags(TrialId trial) const;
@@ -50,10 +55,13 @@ class Notes {
     std::vector<Note> notes;
     std::set<std::string> tags;
   };
-  void take_in(const Json& record);
+  /// False if it cannot be understood.
+  bool take_in(const Json& record);
   const Written& of(TrialId trial) const;
 
   std::map<TrialId, Written> by_trial_;
+  std::string obstacle_;
+  std::string left_out_;
 };
 
 /// Adds the lines "tags" and "notes", as far as the trial has any.

@@ -18,6 +18,7 @@
 
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
+#include "tuner/core/quoted.h"
 #include "tuner/files/file_descriptor.h"
 
 extern char** environ;
@@ -104,7 +105,7 @@ pid_t start_with_output(std::vector<std::string> argv, int output, const sigset_
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
-    throw user_error("cannot start '" + argv.front() + "': " + std::strerror(failed));
+    throw user_error("cannot start " + as_quoted(argv.front()) + ": " + std::strerror(failed));
   }
   return pid;
 }

@@ -189,6 +189,7 @@ int show_front(const ResultGrid& grid, Scope scope, bool as_json) {
   }
   columns.push_back({"config"});
   const Notes notes = Notes::read(grid.directory());
+  print_each_notice(notes.notices());
   std::vector<std::vector<std::string>> rows;
   for (const TrialId id : front) {
     const Trial& trial = grid.experiment().trial(id);
@@ -232,6 +233,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
   (void)grid.best_result(objective.metric, objective.mode, scope);  // why there is none, if so
   const auto wanted = static_cast<std::size_t>(*request.count);
   const Notes notes = Notes::read(grid.directory());
+  print_each_notice(notes.notices());
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows;
   for (const TrialId id : grid.best_trials(objective, scope, wanted)) {
@@ -246,6 +248,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
                     value(Scope::last), std::to_string(trial.iteration), trial.tag});
     list.push_back(to_json(grid, result, objective, scope, notes));
   }
+  print_each_notice(grid.left_out());
   if (request.json) {
     print_json(list);
     return exit_ok;
@@ -323,6 +326,8 @@ int best_command(const BestRequest& request) {
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
   const double value = value_of(trial, objective.metric, objective.mode, scope);
   const Notes notes = Notes::read(grid.directory());
+  print_each_notice(notes.notices());
+  print_each_notice(grid.left_out());
   if (request.json) {
     print_json(to_json(grid, best, objective, scope, notes));
     return exit_ok;

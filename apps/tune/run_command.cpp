@@ -19,6 +19,7 @@
 #include "tuner/checkpoint_reference.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
+#include "tuner/core/quoted.h"
 #include "tuner/preflight.h"
 #include "tuner/run.h"
 #include "tuner/spec/resume_changes.h"
@@ -169,7 +170,7 @@ void print_end(const std::filesystem::path& directory, const LoopEnd& end,
               {"reason", end.reason},
               {"exit_code", exit_code},
               {"not_on_remote", not_on_remote.empty() ? Json() : Json(not_on_remote)},
-              {"status", status_json(look_at_rungs(directory))}});
+              {"status", status_json(look_at_status(directory))}});
 }
 
 void print_summary(const RunOutcome& outcome, double wall_s) {
@@ -241,7 +242,7 @@ ResumeOptions resume_options(const ResumeRequest& request) {
   options.finished = request.finished;
   for (const auto& text : request.trials) {
     const auto trial = parse_trial_id(text);
-    if (!trial) throw user_error("--trial must be like 3 or trial_00003, got '" + text + "'");
+    if (!trial) throw user_error("--trial must be like 3 or trial_00003, got " + as_quoted(text));
     options.trials.push_back(*trial);
   }
   return options;

@@ -97,7 +97,7 @@ std::string end_text(const Trial& trial) {
     text += trial.state == TrialState::running ? ", to be paused by hand" : " by hand";
   }
   if (const auto end = trial.end()) text += std::string(", ") + to_string(*end);
-  if (trial.ended_by != EndedBy::nobody) text += std::string(", by ") + to_string(trial.ended_by);
+  if (const std::string by = ended_by(trial); !by.empty()) text += ", by " + by;
   if (!trial.why.empty()) text += ": " + trial.why;
   return text;
 }
@@ -127,13 +127,11 @@ std::vector<std::string> metrics_of(const ResultGrid& grid, const Trial& trial) 
 }
 
 /// What its driver waits for, as a phrase; empty if it does not say.
-std::string awaited_of(const Look& look, const Trial& trial) {
-  if (trial.state != TrialState::running) return "";
-  const auto answer = ask_what_is_awaited(look, trial.id);
-  return answer ? clean_text(answer->sentence) : "";
+std::string phrase_of(const Awaited& awaited) {
+  return awaited.answer ? clean_text(awaited.answer->sentence) : "";
 }
 
-void print_show_json(const ResultGrid& grid, const Trial& trial, const std::string& awaited,
+void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& awaited,
                      const Notes& notes) {
   const auto own = paths::trial(grid.directory(), trial.id);
   Json metrics = Json::object();
@@ -157,9 +155,10 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const std::stri
   print_json(
       {{"trial_id", to_string(trial.id)},
        {"state", to_string(trial.state)},
-       {"waits_for", awaited.empty() ? Json() : Json(awaited)},
+       {"waits_for", phrase_of(awaited).empty() ? Json() : Json(phrase_of(awaited))},
+       {"driver_answers", awaited.answers_json()},
        {"end", end_of(trial)},
-       {"ended_by", to_string(trial.ended_by)},
+       {"ended_by", ended_by(trial)},
        {"why", trial.why},
        {"paused_by", paused_by(trial)},
        {"by_hand", trial.by_hand},
@@ -242,10 +241,13 @@ int show_command(const ShowRequest& request) {
   const ResultGrid& grid = look.grid;
   grid.settle();
   const Trial& trial = find_trial(grid, request.trial);
-  const std::string awaited = awaited_of(look, trial);
+  const bool runs = trial.state == TrialState::running;
+  const Awaited awaited = runs ? ask_what_is_awaited(look, trial.id) : Awaited{};
   const Notes notes = Notes::read(grid.directory());
+  print_each_notice(notes.notices());
   if (request.json) {
     print_show_json(grid, trial, awaited, notes);
+    print_each_notice(grid.left_out());
     return exit_ok;
   }
   const auto own = paths::trial(grid.directory(), trial.id);
@@ -256,7 +258,10 @@ int show_command(const ShowRequest& request) {
       {"attempts", std::to_string(trial.attempt) + ", " +
                        count_of(static_cast<std::uint64_t>(trial.failures), "failure")},
   };
-  if (!awaited.empty()) lines.emplace_back("waits for", awaited);
+  if (const std::string phrase = phrase_of(awaited); !phrase.empty()) {
+    lines.emplace_back("waits for", phrase);
+  }
+  if (!awaited.silence.empty()) lines.emplace_back("no answer", awaited.silence);
   if (trial.started != 0) lines.emplace_back("started", iso_time(trial.started));
   if (trial.ended != 0) lines.emplace_back("ended", iso_time(trial.ended));
   if (const Json node = node_json(trial); !node.is_null()) {
@@ -296,6 +301,7 @@ int show_command(const ShowRequest& request) {
   }
   lines.emplace_back("directory", own.string());
   print_pairs(lines);
+  print_each_notice(grid.left_out());
   return exit_ok;
 }
 

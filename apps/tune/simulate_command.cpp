@@ -9,6 +9,7 @@
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
+#include "tuner/core/quoted.h"
 #include "tuner/simulation/curve_replay.h"
 #include "tuner/spec/spec_doubts.h"
 #include "tuner/spec/spec_policy.h"
@@ -49,7 +50,8 @@ std::vector<std::string> split_list(const std::string& text) {
 double parse_amount(const std::string& option, const std::string& text) {
   const Json json = parse_shallow(text);
   if (!json.is_number() || !(json.get<double>() > 0)) {
-    throw user_error(option + " must be numbers above 0, separated by commas, got '" + text + "'");
+    throw user_error(option + " must be numbers above 0, separated by commas, got " +
+                     as_quoted(text));
   }
   return json;
 }
@@ -69,7 +71,7 @@ std::vector<std::uint64_t> parse_workers(const std::string& text) {
   for (const auto& item : split_list(text)) {
     const double amount = parse_amount("--workers", item);
     if (std::floor(amount) != amount || amount > 1e6) {
-      throw user_error("--workers must be whole numbers up to 1000000, got '" + item + "'");
+      throw user_error("--workers must be whole numbers up to 1000000, got " + as_quoted(item));
     }
     workers.push_back(static_cast<std::uint64_t>(amount));
   }

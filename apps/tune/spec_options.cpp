@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <set>
 #include <system_error>
 
 #include "tuner/checkpoint_reference.h"
@@ -10,6 +11,7 @@
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/core/quoted.h"
 #include "tuner/exec/program.h"
 #include "tuner/plain/command_words.h"
 #include "tuner/preflight.h"
@@ -123,7 +125,7 @@ std::optional<Json> structured(const std::string& name, const std::string& text)
     return Json::parse(text, nullptr, true, true);
   } catch (const Json::parse_error& error) {
     throw user_error(name + ": this is no JSON, at byte " + std::to_string(error.byte) + ": " +
-                     text);
+                     shortened(text));
   }
 }
 
@@ -132,7 +134,7 @@ std::pair<std::string, std::string> split_at_equals(const std::string& name,
                                                     const std::string& expected) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw user_error(name + " must be " + expected + ", got '" + text + "'");
+    throw user_error(name + " must be " + expected + ", got " + as_quoted(text));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -153,6 +155,9 @@ Json amounts(const SpecOption& option, const std::string& text) {
   for (const auto& item : split_at_commas(text)) {
     const auto [key, value] =
         split_at_equals(option.name, item, std::string("like ") + option.placeholder + " or JSON");
+    if (object.contains(key)) {
+      throw user_error(std::string(option.name) + " has " + shortened(key) + " twice");
+    }
     object[key] = json_or_text(value);
   }
   return object;
@@ -169,12 +174,15 @@ Json rules(const SpecOption& option, const std::string& text) {
         sign == std::string::npos ? sign : item.find_first_not_of("<>=", sign);
     if (sign == 0 || value == std::string::npos) {
       throw user_error(std::string(option.name) +
-                       " must be like training_iteration=20, 'val_loss<=0.1' or JSON, got '" +
-                       text + "'");
+                       " must be like training_iteration=20, 'val_loss<=0.1' or JSON, got " +
+                       as_quoted(text));
     }
     const std::string metric = trimmed(item.substr(0, sign));
     const std::string comparison = item.substr(sign, value - sign);
     const Json bound = json_or_text(trimmed(item.substr(value)));
+    if (comparison == "=" && bounds.contains(metric)) {
+      throw user_error(std::string(option.name) + " has " + shortened(metric) + " twice");
+    }
     if (comparison == "=") {
       bounds[metric] = bound;
     } else {
@@ -227,8 +235,8 @@ void put(Json& document, const std::string& name, const std::string& pointer, Js
   try {
     document[Json::json_pointer(pointer)] = std::move(value);
   } catch (const Json::exception&) {
-    throw user_error(name + ": the spec has no place for '" + pointer +
-                     "': a part of it is no object, or no such item of a list");
+    throw user_error(name + ": the spec has no place for " + as_quoted(pointer) +
+                     ": a part of it is no object, or no such item of a list");
   }
 }
 
@@ -279,8 +287,10 @@ Json command_setting(const std::string& path, Json value, bool is_given) {
   return is_one_word ? words[0] : words;
 }
 
-void set(SpecDocument& document, const std::string& setting, bool has_command) {
+void set(SpecDocument& document, const std::string& setting, bool has_command,
+         std::set<std::string>& paths) {
   const auto [path, text] = split_at_equals("--set", setting, "like searcher/gamma=0.25");
+  if (!paths.insert(path).second) throw user_error("--set " + shortened(path) + " is given twice");
   const std::string outer = path.substr(0, path.find('.'));
   const auto& fields = spec_fields().at("");
   if (outer.size() < path.size() && path.find('/') == std::string::npos &&
@@ -319,7 +329,7 @@ Json command_of(std::vector<std::string> command) {
 
 /// "loguniform:1e-5,1e-3" as {"loguniform": [1e-5, 0.001]}; what names no domain is a value.
 Error without_arguments(const std::string& domain) {
-  return user_error("-p: the domain '" + domain + "' has no arguments: " + domain +
+  return user_error("-p: the domain " + as_quoted(domain) + " has no arguments: " + domain +
                     (domain == "choice" || domain == "grid_search" ? ":16,32" : ":0,1") +
                     "; a text is given as JSON: \"" + domain + "\"");
 }
@@ -336,8 +346,8 @@ Json domain(const std::string& name, const std::string& text, TypedNumbers& type
                                      [&](const auto& each) { return each.starts_with(kind); });
     if (!near && kind.size() >= least_letters && longer != kinds.end()) near = *longer;
     if (near && colon != std::string::npos) {
-      throw user_error("-p: unknown domain '" + kind + "', did you mean '" + *near +
-                       "'? A text is given as JSON: \"" + text + "\"");
+      throw user_error("-p: unknown domain " + as_quoted(kind) + ", did you mean '" + *near +
+                       "'? A text is given as JSON: \"" + shortened(text) + "\"");
     }
     if (near && *near == kind) throw without_arguments(kind);
     add_typed_numbers_of_value(name, text, typed);
@@ -359,8 +369,9 @@ Json domain(const std::string& name, const std::string& text, TypedNumbers& type
   return {{kind, std::move(values)}};
 }
 
-void add_domain(SpecDocument& document, const std::string& given) {
+void add_domain(SpecDocument& document, const std::string& given, std::set<std::string>& names) {
   const auto [name, text] = split_at_equals("-p", given, "like lr=loguniform:1e-5,1e-1");
+  if (!names.insert(name).second) throw user_error("-p " + shortened(name) + " is given twice");
   std::string pointer = "/param_space";
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('.', begin), name.size());
@@ -424,7 +435,8 @@ void apply(SpecDocument& document, const SpecSource& source) {
     add_typed_numbers_of_space(text, document.typed);
     document.origins.emplace_back("/param_space", source.param_space);
   }
-  for (const std::string& given : source.domains) add_domain(document, given);
+  std::set<std::string> names;
+  for (const std::string& given : source.domains) add_domain(document, given, names);
   if (!source.command.empty() && !document.is_program) {
     put(document.json, "the command", "/trainable/command", command_of(source.command));
     document.origins.emplace_back("/trainable/command", "command line");
@@ -439,7 +451,8 @@ void apply(SpecDocument& document, const SpecSource& source) {
   }
   for (const auto& given : source.options) apply(document, given);
   const bool has_command = document.is_program || !source.command.empty();
-  for (const auto& setting : source.settings) set(document, setting, has_command);
+  std::set<std::string> paths;
+  for (const auto& setting : source.settings) set(document, setting, has_command, paths);
   keep_typed(document);
 }
 
@@ -484,7 +497,7 @@ SpecDocument assemble_spec(const SpecSource& source) {
     document.is_program = !start.empty();
     if (document.is_program) {
       if (std::error_code ignored; !fs::exists(file, ignored) && !is_in_path(file)) {
-        throw user_error("there is no file '" + source.file + "'");
+        throw user_error("there is no file " + as_quoted(source.file));
       }
       document.label = "command line";
       document.json["name"] = file.stem().string();
@@ -562,7 +575,8 @@ std::vector<fs::path> plugins_of(const SpecDocument& document) {
 
 void print_problems(const SpecDocument& document, const std::vector<Problem>& problems) {
   for (const auto& problem : problems) {
-    std::fputs((clean_text(to_line(document, problem), Lines::keep) + "\n").c_str(), stderr);
+    const std::string line = headline(to_line(document, problem));
+    std::fputs((clean_text(line, Lines::keep) + "\n").c_str(), stderr);
   }
 }
 

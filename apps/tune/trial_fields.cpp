@@ -33,6 +33,10 @@ const char* paused_by(const Trial& trial) {
   return trial.held ? "user" : "scheduler";
 }
 
+const char* ended_by(const Trial& trial) {
+  return is_final(trial.state) ? to_string(trial.ended_by) : "";
+}
+
 Json duration_json(const Experiment& experiment, const Trial& trial) {
   if (trial.started == 0) return nullptr;
   const Seconds end = trial.ended != 0 ? trial.ended : experiment.last_time();
@@ -96,8 +100,7 @@ constexpr OwnField own_fields[] = {
     {"node", [](const TrialSource&, const Trial& trial) -> Json { return node_json(trial); }},
     {"gpus", [](const TrialSource&, const Trial& trial) -> Json { return gpus_json(trial); }},
     {"end", [](const TrialSource&, const Trial& trial) -> Json { return end_of(trial); }},
-    {"ended_by",
-     [](const TrialSource&, const Trial& trial) -> Json { return to_string(trial.ended_by); }},
+    {"ended_by", [](const TrialSource&, const Trial& trial) -> Json { return ended_by(trial); }},
     {"why", [](const TrialSource&, const Trial& trial) -> Json { return trial.why; }},
     {"paused_by", [](const TrialSource&, const Trial& trial) -> Json { return paused_by(trial); }},
     {"tag", [](const TrialSource&, const Trial& trial) -> Json { return trial.tag; }},
@@ -237,6 +240,20 @@ TrialFields::Field TrialFields::find(const std::string& kind, const std::string&
     if (edit_distance(writable(key), name) <= 2) known.push_back(writable(key));
   }
   throw user_error(unknown_name(kind, name, known));
+}
+
+std::string TrialFields::find_metric(const std::string& name) const {
+  if (name == "training_iteration" || name == "time_total_s") return name;
+  for (const auto* const fields : {&exact_, &fields_}) {
+    const std::string key = fields == &exact_ ? with_dots(name) : writable(name);
+    for (const char* const prefix : {"metrics.", ""}) {
+      const auto found = fields->find(prefix + key);
+      const bool is_metric =
+          found != fields->end() && found->second.source == Field::Source::metric;
+      if (is_metric) return found->second.key;
+    }
+  }
+  throw user_error(unknown_name("metric", name, metrics_));
 }
 
 std::vector<std::string> TrialFields::drawn(const Json& param_space) const {

@@ -14,6 +14,9 @@ namespace tune {
 
 /// Who has paused the trial: "user", "scheduler", or "" if it is not PAUSED.
 const char* paused_by(const Trial& trial);
+/// Who has ended the trial: "done", "rule", ...; "" if it has not ended, also if somebody is about
+/// to end it, or if older programs did not record it.
+const char* ended_by(const Trial& trial);
 /// Wall-clock time from its first start to its end, or so far; null if it never started.
 Json duration_json(const Experiment& experiment, const Trial& trial);
 /// Where its last attempt ran, and which gpus that had ("0,1"); null if it had none, or if older
@@ -53,6 +56,10 @@ class TrialFields {
   /// (user) for a name that no trial has, with the nearest that there is; `kind` is the word for it
   /// ("column").
   Field find(const std::string& kind, const std::string& name) const;
+
+  /// The metric that `name` means, written as above. Error (user) if there is none, with the
+  /// nearest.
+  std::string find_metric(const std::string& name) const;
 
   /// The names of the config's values that `param_space` does not simply state.
   std::vector<std::string> drawn(const Json& param_space) const;

@@ -5,15 +5,19 @@
 #include <regex>
 #include <stdexcept>
 
+#include "tuner/core/clean_text.h"
+#include "tuner/core/quoted.h"
+
 namespace tune {
 
 namespace {
 
 constexpr const char* stand_in = "text_comparison_";
+constexpr std::size_t most_name_bytes = 200;  ///< that is looked for with a pattern
 
 Error no_condition(const std::string& text) {
-  return user_error("--filter: '" + text +
-                    "' is no condition: it wants numbers, and a text in quotes behind == or !=, " +
+  return user_error("--filter: " + as_quoted(text) +
+                    " is no condition: it wants numbers, and a text in quotes behind == or !=, " +
                     "as in 'optimizer == \"adam\" and loss < 1'");
 }
 
@@ -21,7 +25,15 @@ Expression parse(const std::string& text, const std::string& numeric) {
   try {
     return Expression(numeric);
   } catch (const std::invalid_argument& error) {
-    if (numeric == text) throw user_error(std::string("--filter: ") + error.what());
+    static const std::regex membership(R"RE((^|[^A-Za-z0-9_.])in([^A-Za-z0-9_.]|$))RE");
+    if (std::regex_search(numeric, membership)) {
+      throw user_error("--filter: there is no 'in': write tags == \"good\", or x == 1 or x == 2");
+    }
+    static const std::regex signed_not(R"RE((^|[^A-Za-z0-9_.])not\s+[-+])RE");
+    if (std::regex_search(numeric, signed_not)) {
+      throw user_error("--filter: behind 'not' a sign needs brackets, as in not (-x < 1)");
+    }
+    if (numeric == text) throw user_error(std::string("--filter: ") + headline(error.what()));
     throw no_condition(text);
   }
 }
@@ -37,6 +49,21 @@ bool is_text(const Json& value, const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+/// Why a name that no trial has stands in the condition.
+Error unknown_in(const std::string& text, const std::string& name, const Error& unknown) {
+  // An expression's names have nothing in them that a pattern reads otherwise but dots.
+  const std::regex compared("([A-Za-z_][A-Za-z0-9_.]*)\\s*(==|!=)\\s*" + name + "\\b");
+  std::smatch found;
+  if (name.size() > most_name_bytes || !std::regex_search(text, found, compared)) return unknown;
+  return user_error("--filter: there is no " + as_quoted(name) +
+                    " to compare with; a text stands in " + "quotes: " + found[1].str() + " " +
+                    found[2].str() + " \"" + name + "\"");
+}
+
+}  // namespace
+
 TrialFilter::TrialFilter(const std::string& text, const TrialFields& fields)
     : expression_(parse(text, take_out_texts(text))) {
   for (const auto& name : expression_.variables()) {
@@ -46,8 +73,12 @@ TrialFilter::TrialFilter(const std::string& text, const TrialFields& fields)
                            ? "--filter: a state is a text: state == \"ERROR\", or --state ERROR"
                            : "--filter: tags are texts: tags == \"good\"");
     }
-    fields_.push_back(
-        fields.find("name in --filter", test != tests_.end() ? test->second.name : name));
+    const std::string& field = test != tests_.end() ? test->second.name : name;
+    try {
+      fields_.push_back(fields.find("name in --filter", field));
+    } catch (const Error& unknown) {
+      throw unknown_in(text, field, unknown);
+    }
   }
 }
 

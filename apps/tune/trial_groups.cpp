@@ -7,6 +7,7 @@
 
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
+#include "tuner/core/quoted.h"
 #include "tuner/space/domain.h"
 
 namespace tune {
@@ -34,7 +35,7 @@ TrialGroups::TrialGroups(const std::vector<TrialFields::Field>& left_out, Object
     : objective_(std::move(objective)) {
   for (const auto& field : left_out) {
     if (field.source != TrialFields::Field::Source::config) {
-      throw user_error("--over: '" + field.name + "' is no hyperparameter");
+      throw user_error("--over: " + as_quoted(field.name) + " is no hyperparameter");
     }
     left_out_.push_back(field.key);
   }

@@ -289,7 +289,7 @@ class Show(Look):
         listed, = self.json("ls", "results")
         self.assertEqual((listed["experiment"], listed["trials"], listed["ended"], listed["best"]),
                          ("spec", 5, 5, 0.1))
-        self.assertRegex(self.tune("ls", "results").out, r"spec +5 +0 +0 +5 +0 +loss +0.1 ")
+        self.assertRegex(self.tune("ls", "results").out, r"spec +5 +0 +0 +0 +5 +0 +loss +0.1 ")
         self.assertIn("holds experiments and is none", self.refused("ls", "results", "--sort", "loss"))
 
     def test_hyperparameters_have_columns_and_texts_can_be_asked_for(self):
@@ -303,12 +303,128 @@ class Show(Look):
         self.assertIn("longer than 4096", self.refused("ls", "results/spec", "--filter",
                                                        "note == '" + "x" * 30000 + "'"))
         self.assertEqual(self.ids("--filter", "not state != 'TERMINATED' and loss > 0.4 or loss == 1e9"), [0, 1])
-        self.assertIn("'loss in 1' is not an expression", self.refused("ls", "results/spec", "--filter", "loss in 1"))
+        for condition, sentence in (("loss in 1", "there is no 'in'"), ("not -loss", "as in not (-x < 1)"),
+                                    ("note == after", "there is no 'after' to compare with; a text stands in quotes"),
+                                    ("note == after && loss < 1", 'note == "after"')):
+            self.assertIn(sentence, self.refused("ls", "results/spec", "--filter", condition))
         for wrong in ("note == 'a' and loss <", "1 + note == 'a'", "2 % note == 'a'",
                       "text_comparison_0 == 1 && note == 'a'"):
             self.assertIn(f"--filter: '{wrong}' is no condition: it wants numbers, and a text",
                           self.refused("ls", "results/spec", "--filter", wrong))
         self.assertIn("a state is a text", self.refused("ls", "results/spec", "--filter", "state > 2"))
+
+
+class Untrusted(LookingCase):
+    """Of files that trials and people can write to, what is read takes little memory, and none stops what looks."""
+
+    def make(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"losses": [0.5, 0.1, 0.3]}}})
+        self.tune("run", "spec.json", "--progress", "none")
+
+    def looked(self, *arguments, expect=0):
+        """In 2 GiB of address space."""
+        return self.tune(*arguments, expect=expect, under=("sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh"))
+
+    def test_a_line_of_gigabytes_among_the_results_is_left_out_with_a_notice(self):
+        rows = self.path("results", "spec", "trial_00000", "result.json")
+        before = self.read(rows)
+        self.addCleanup(self.write, rows, before)
+        os.truncate(rows, 3 << 30)  # a hole, read as zeros, behind what there is
+        for command in (["show", "results/spec", "0"], ["status", "results/spec"], ["best", "results/spec"],
+                        ["ls", "results/spec", "--columns", "best_iteration"]):
+            done = self.looked(*command)
+            self.assertIn("1 line of more than 16 MiB", done.out + done.err, command)
+        self.assertEqual(self.json("show", "results/spec", "0")["metrics"]["loss"]["curve"], [0.5, 0.1, 0.3])
+
+    def test_what_a_killed_driver_has_not_written_of_the_rows_is_in_the_record(self):
+        rows = self.path("results", "spec", "trial_00000", "result.json")
+        before = self.read(rows)
+        self.addCleanup(self.write, rows, before)
+        self.write(rows, before.splitlines(keepends=True)[0])
+        self.assertEqual(self.json("best", "results/spec")["best_iteration"], 2)
+        last = self.json("best", "results/spec", "--over-time")["improvements"][-1]
+        self.assertEqual((last["trial_id"], last["training_iteration"]), ("trial_00000", 2))
+        self.assertEqual(self.json("show", "results/spec", "0")["metrics"]["loss"]["curve"], [0.5, 0.1, 0.3])
+
+    def test_notes_that_are_none_are_a_notice_and_for_a_new_one_a_sentence(self):
+        place = self.path("results", "spec", "notes.jsonl")
+
+        def remove():
+            os.rmdir(place) if os.path.isdir(place) else os.unlink(place)
+
+        for make in (os.mkfifo, os.mkdir, lambda path: (open(path, "w").close(), os.truncate(path, 1 << 34))):
+            make(place)
+            for command in (["ls", "results/spec"], ["show", "results/spec", "0"], ["best", "results/spec"]):
+                done = self.looked(*command)
+                self.assertIn("trial_00000", done.out)
+                self.assertEqual(done.err.count("notice: "), 1)
+                self.assertIn("notes.jsonl", done.err)
+            self.assertIn("notes.jsonl", self.refused("note", "results/spec", "0", "so", expect=3))
+            remove()
+        self.addCleanup(remove)
+        self.write(place, '{"notes":1}\nnonsense\n{"t":1,"trial":0,"note":"good"}\n{"t":1,"tri')
+        self.assertIn("2 lines that are no notes", self.tune("ls", "results/spec").err)
+        self.tune("note", "results/spec", "0", "more")
+        self.assertEqual([note["text"] for note in self.json("show", "results/spec", "0")["notes"]], ["good", "more"])
+
+
+class Sentences(Look):
+    def test_what_is_wrong_on_the_command_line_is_one_short_sentence(self):
+        for arguments, sentence in (
+                (["ls", "results/spec", "--state", "pruned"], "--state: pruned is no state but an end: --filter 'end"),
+                (["best", "results/spec", "--metric", "nodes", "--mode", "min"], "unknown metric 'nodes'"),
+                (["note", "results/spec", "0", "\udcff"], "the note is not UTF-8"),
+                (["note", "results/spec", "0", "x" * 20000], "the note has 20000 bytes, at most 10000"),
+                (["note", "results/spec", "0", "--tag", "a,b", "--untag", "b"], "the tag 'b' is in --tag and in --untag"),
+                (["validate", "spec.json", "-p", "lr=1", "-p", "lr=2"], "-p lr is given twice"),
+                (["validate", "spec.json", "--set", "seed=1", "--set", "seed=2"], "--set seed is given twice"),
+                (["validate", "spec.json", "--stop", "loss=1,loss=2"], "--stop has loss twice")):
+            with self.subTest(arguments=arguments):
+                self.assertIn(sentence, self.refused(*arguments))
+        self.assertNotIn("'node'", self.refused("best", "results/spec", "--metric", "nodes", "--mode", "min"))
+
+    def test_what_is_repeated_of_the_command_line_is_short(self):
+        much = "x" * 100_000
+        for arguments in (["ls", "results/spec", "--columns", much], ["ls", "results/spec", "--state", much],
+                          ["ls", "results/spec", "--limit", much], ["ls", "results/spec", "--filter", much + " == 1"],
+                          ["show", "results/spec", much], ["best", "results/spec", "--metric", much, "--mode", "min"],
+                          ["note", "results/spec", "0", "--tag", much], [much], ["ls", "--" + much],
+                          ["validate", "spec.json", "-p", much], ["validate", "spec.json", "--searcher", much],
+                          ["validate", "spec.json", "--num-samples", much]):
+            with self.subTest(arguments=[word[:20] for word in arguments]):
+                self.assertLess(len(self.tune(*arguments, expect=2).err), 1500)
+
+
+class Ties(LookingCase):
+    def make(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"grid_search": [{"losses": [0.2, 0.3], "lr": 1}, {"losses": [0.2], "lr": 2}]}}})
+        self.tune("run", "spec.json", "--progress", "none", "--name", "wide")
+        self.tune("suggest", "results/told", "--spec", "spec.json", "-n", "2")
+        for trial in ("1", "0"):
+            self.tune("tell", "results/told", trial, "--value", "0.2")
+
+    def test_the_last_moment_is_that_of_the_trial_that_is_best(self):
+        for name in ("told", "wide"):
+            best = self.json("best", f"results/{name}")
+            last = self.json("best", f"results/{name}", "--over-time")["improvements"][-1]
+            self.assertEqual((last["trial_id"], last["training_iteration"]),
+                             (best["trial_id"], best["best_iteration"]))
+        self.assertEqual(self.json("best", "results/told")["trial_id"], "trial_00000")
+
+    def test_groups_have_the_columns_that_are_asked_for(self):
+        over = ["ls", "results/wide", "--over", "case.lr"]
+        self.assertEqual(self.tune(*over, "--columns", "mean,case.losses").out.splitlines()[0].split(),
+                         ["mean", "case.losses"])
+        self.assertEqual([sorted(row) for row in self.json(*over, "--columns", "n,mean")], [["mean", "n"]] * 2)
+        self.assertIn("unknown column 'men', did you mean 'mean'?", self.refused(*over, "--columns", "men"))
+
+    def test_a_folder_tells_how_many_wait(self):
+        self.assertEqual({row["pending"] for row in self.json("ls", "results")}, {0})
+        self.assertIn("pending", self.tune("ls", "results").out.splitlines()[0])
 
 
 class Folder(Case):

@@ -1,10 +1,13 @@
 """`tune status` of running and of halving experiments, and an experiment that keeps no files of results."""
 import collections
 import glob
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 from cli_support import LIMIT_S, TUNE, Case, main
@@ -103,6 +106,53 @@ class Running(Case):
         self.assertIn("2 failed", rest.splitlines()[-1])
         self.assertEqual(follower.returncode, 1)
         self.assertEqual(self.tune("status", "results/spec", "--follow", expect=1).out.count("\n"), 1)
+
+    def test_whose_driver_is_stopped_says_that_it_does_not_answer(self):
+        driver = self.start()
+        self.wait_until_running(2)
+        self.assertIs(self.json("status", "results/spec")["driver"]["answers"], True)
+        self.assertIs(self.json("show", "results/spec", "0")["driver_answers"], True)
+        driver.send_signal(signal.SIGSTOP)
+        self.addCleanup(driver.send_signal, signal.SIGCONT)
+        sentence = f"the driver (pid {driver.pid}) is stopped and does not answer: kill -CONT {driver.pid}"
+        status = self.json("status", "results/spec")
+        self.assertIs(status["driver"]["answers"], False)
+        self.assertIn(sentence, status["notices"][0])
+        self.assertIs(self.json("show", "results/spec", "0")["driver_answers"], False)
+        for command in (["status", "results/spec"], ["show", "results/spec", "0"]):
+            self.assertRegex(self.tune(*command).out, r"\nno answer +" + re.escape(sentence))
+
+    def test_a_step_that_hangs_is_a_line_in_a_pipe(self):
+        self.start()
+        self.wait_until_running(2)
+        said = []  # that hangs
+        place = self.path("results", "spec", "control.sock")
+        os.unlink(place)
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(place)
+        listener.listen()
+
+        def answer():
+            while True:
+                try:
+                    asker, _ = listener.accept()
+                except OSError:
+                    return
+                with asker:
+                    asker.recv(4096)
+                    asker.sendall(json.dumps({"ok": True, "message": "", "trials": ["trial_00001"] if said else [],
+                                              "notices": list(said)}).encode() + b"\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        follower = subprocess.Popen([TUNE, "status", "results/spec", "--follow"], cwd=self.dir,
+                                    stdout=subprocess.PIPE, text=True)
+        self.addCleanup(follower.stdout.close)
+        self.addCleanup(follower.wait, LIMIT_S)
+        self.addCleanup(follower.kill)
+        self.assertNotIn("hangs", follower.stdout.readline())
+        said.append("trial_00001 has been at iteration 2 for 75 s")
+        self.assertIn(" | hangs: trial_00001 has been at iteration 2 for 75 s", follower.stdout.readline())
 
     def test_whose_run_was_interrupted_is_followed_with_that_exit_code(self):
         driver = self.start(trainable={"command": ["sh", "-c", "echo loss=1; sleep 60"], "plain": {}})

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tuner/core/quoted.h"
+
 namespace tune {
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -41,7 +43,7 @@ std::optional<std::string> nearest_name(std::string_view name,
 
 std::string unknown_name(std::string_view kind, std::string_view name,
                          std::span<const std::string> candidates) {
-  std::string sentence = "unknown " + std::string(kind) + " '" + std::string(name) + "'";
+  std::string sentence = "unknown " + std::string(kind) + " " + as_quoted(name);
   if (const auto nearest = nearest_name(name, candidates)) {
     return sentence + ", did you mean '" + *nearest + "'?";
   }

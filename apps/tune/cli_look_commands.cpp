@@ -1,0 +1,278 @@
+// The command line of the commands that look at an experiment.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+
+#include "apps/tune/cli_parts.h"
+
+namespace tune {
+
+namespace {
+
+/// The library's own check names the largest number there is.
+CLI::Validator above_zero() {
+  return {[](std::string& text) {
+            std::uint64_t value = 0;
+            const char* const end = text.data() + text.size();
+            const auto [stop, error] = std::from_chars(text.data(), end, value);
+            const bool is_good = error == std::errc() && stop == end && value > 0;
+            return is_good ? "" : text + " is no whole number above 0";
+          },
+          ""};
+}
+
+void add_list(CLI::App& app, Line& line) {
+  CLI::App* const list =
+      add_command(app, "ls", "List the trials, or a folder's experiments",
+                  "  tune ls results\n"
+                  "  tune ls results/digits --sort accuracy --desc --limit 10\n"
+                  "  tune ls results/digits --filter 'accuracy > 0.9 && optimizer == \"adam\"'\n"
+                  "  tune ls results/digits --state ERROR --columns trial_id,failures,error\n"
+                  "  tune ls results/digits --columns trial_id,best,best_iteration,gpus,started\n"
+                  "  tune ls results/digits results/more --sort best\n"
+                  "  tune ls results/digits --over seed\n"
+                  "  tune ls results/digits --csv > trials.csv\n");
+  ListRequest& request = line.list;
+  list->add_option("DIR", request.directories,
+                   "The experiment's directory; the trials of several are one table")
+      ->required();
+  list->add_option("--sort", request.sort, "Metric, config value or field to sort by")
+      ->type_name("NAME");
+  list->add_flag("--desc", request.descending, "Largest first");
+  list->add_option("--filter", request.filter,
+                   "Only trials of which this is true: an expression over metrics, config values "
+                   "and fields; '.' stands for '/'")
+      ->type_name("EXPR");
+  list->add_option("--state", request.states, "Only trials in these states")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("STATE,...");
+  list->add_option("--columns", request.columns, "What to show of each trial")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  list->add_option("--over", request.over,
+                   "One row for all trials whose configs differ in these hyperparameters alone "
+                   "(seeds, folds): how many, mean, standard deviation")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
+  list->add_option("--limit", request.limit, "At most so many trials")
+      ->type_name("N")
+      ->check(above_zero());
+  CLI::Option* const json = list->add_flag("--json", request.json, "As a JSON list of objects");
+  list->add_flag("--csv", request.csv, "As CSV, with all there is unless --columns says less")
+      ->excludes(json);
+}
+
+/// Which values of the trials count.
+template <class Request>
+void add_metric(CLI::App& command, Request& request) {
+  command.add_option("--metric", request.metric, "Instead of the experiment's own")
+      ->type_name("NAME");
+  command.add_option("--mode", request.mode, "Which values are better")->type_name("min|max");
+  command
+      .add_option("--scope", request.scope,
+                  "Over which of a trial's results: last, all, avg, last-5-avg, last-10-avg")
+      ->type_name("SCOPE")
+      ->default_str(request.scope.empty() ? "all; of several metrics last" : request.scope);
+}
+
+void add_compare(CLI::App& app, Line& line) {
+  CompareRequest& request = line.compare;
+  CLI::App* const compare = add_command(app, "compare", "Show how trials differ, side by side",
+                                        "  tune compare results/digits 3 7\n"
+                                        "  tune compare results/digits:3 results/more:7 --json\n");
+  compare
+      ->add_option("DIR", request.words,
+                   "An experiment's directory, and trials of it: DIR 3 7, or DIR:3 OTHER:7")
+      ->required();
+  compare->add_option("--metric", request.metric, "Instead of the experiment's own")
+      ->type_name("NAME");
+  compare->add_option("--mode", request.mode, "Which values are better")->type_name("min|max");
+  compare->add_flag("--all", request.all, "Also hyperparameters that are equal");
+  add_json(*compare, request.json);
+}
+
+void add_note(CLI::App& app, Line& line) {
+  NoteRequest& request = line.note;
+  CLI::App* const note =
+      add_command(app, "note", "Write a note about a trial, or give it tags",
+                  "  tune note results/digits 3 \"loss jumps at 40, but comes back\"\n"
+                  "  tune note results/digits 3 --tag good,final\n"
+                  "  tune note results/digits 3 --untag final\n"
+                  "  tune ls results/digits --filter 'tags == \"good\"'\n");
+  add_directory(*note, request.directory);
+  add_trial(*note, request.trial, "Which one: 3 or trial_00003")->required();
+  note->add_option("TEXT", request.text, "A note to add; without any, what there is is printed");
+  const auto add_tags = [&](const char* name, std::vector<std::string>& tags, const char* what) {
+    note->add_option(name, tags, what)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("TAG,...");
+  };
+  add_tags("--tag", request.tags, "Tags to give it");
+  add_tags("--untag", request.removed_tags, "Tags to take away");
+  note->add_flag("--clear", request.clear, "Remove the notes that there are");
+  add_json(*note, request.json);
+}
+
+}  // namespace
+
+void add_look_commands(CLI::App& app, Line& line) {
+  CLI::App* const status = add_command(app, "status", "Show how an experiment is doing",
+                                       "  tune status results/digits\n"
+                                       "  tune status results/digits --follow\n"
+                                       "  tune status results/digits --json\n");
+  add_directory(*status, line.status.directory);
+  status->add_flag("-f,--follow", line.status.follow,
+                   "Again and again, until its driver has ended; in a pipe a line for each change");
+  add_json(*status, line.status.json);
+
+  add_list(app, line);
+
+  CLI::App* const show = add_command(app, "show", "Show all there is about one trial",
+                                     "  tune show results/digits 3\n"
+                                     "  tune show results/digits trial_00003 --json\n");
+  add_directory(*show, line.show.directory);
+  add_trial(*show, line.show.trial, "Which one: 3 or trial_00003")->required();
+  add_json(*show, line.show.json);
+
+  add_compare(app, line);
+  add_note(app, line);
+
+  CLI::App* const logs = add_command(app, "logs", "Print what a trial's program prints",
+                                     "  tune logs results/digits 3\n"
+                                     "  tune logs results/digits 3 --stderr --follow\n");
+  add_directory(*logs, line.logs.directory);
+  add_trial(*logs, line.logs.trial, "Which one: 3 or trial_00003")->required();
+  logs->add_flag("--stderr", line.logs.is_stderr, "Its standard error instead");
+  logs->add_option("--rank", line.logs.rank, "Of several workers, which one's")
+      ->type_name("N")
+      ->check(CLI::Range(0, 999))
+      ->capture_default_str();
+  logs->add_flag("-f,--follow", line.logs.follow, "Go on as more comes, until the trial has ended");
+
+  CLI::App* const events =
+      add_command(app, "events", "Print everything that has happened, a JSON object a line",
+                  "  tune events results/digits | jq -c 'select(.e == \"result\")'\n"
+                  "  tune events results/digits --follow --from 1000\n");
+  add_directory(*events, line.events.directory);
+  events->add_option("--from", line.events.from, "Number of the first event to print")
+      ->type_name("N")
+      ->check(above_zero())
+      ->capture_default_str();
+  events->add_flag("-f,--follow", line.events.follow,
+                   "Go on as more happens, until the experiment is finished or its driver leaves");
+  add_json_in_any_case(*events, line.json);
+
+  CLI::App* const best =
+      add_command(app, "best", "Show the best trial, or the Pareto front of several metrics",
+                  "  tune best results/digits\n"
+                  "  tune best results/digits --metric loss --mode min --scope last\n"
+                  "  tune best results/digits -n 5\n"
+                  "  tune best results/digits --over-time\n"
+                  "  cp -r \"$(tune best results/digits --json | jq -r "
+                  "'.best_checkpoints[0].path')\" model\n");
+  add_directory(*best, line.best.directory);
+  add_metric(*best, line.best);
+  CLI::Option* const count = best->add_option("-n", line.best.count, "List the K best trials")
+                                 ->type_name("K")
+                                 ->check(above_zero());
+  best->add_flag("--over-time", line.best.over_time,
+                 "List the moments at which there was a better one")
+      ->excludes(count);
+  best->add_flag("--json", line.best.json,
+                 "As a JSON object, or a list with -n and of several metrics");
+
+  CLI::App* const checkpoints =
+      add_command(app, "checkpoints", "List the checkpoints, and verify them",
+                  "  tune checkpoints results/digits --trial 3\n"
+                  "  tune checkpoints results/digits --verify\n"
+                  "  tune checkpoints results/digits --trial 3 --blobs\n");
+  add_directory(*checkpoints, line.checkpoints.directory);
+  add_trial(*checkpoints, line.checkpoints.trial, "Of this trial only: 3 or trial_00003");
+  checkpoints->add_flag("--verify", line.checkpoints.verify,
+                        "Compare every file with its checksum; exit code 3 if any is damaged");
+  checkpoints->add_flag("--blobs", line.checkpoints.blobs,
+                        "List the tensors in their *.safetensors files");
+  checkpoints->add_flag("--json", line.checkpoints.json, "As a JSON list of objects");
+
+  CLI::App* const diff = add_command(
+      app, "diff", "Show which tensors of two checkpoints differ; exit code 0: none, 1: some",
+      "  tune diff results/digits:3@5 results/digits:3\n"
+      "  tune diff digits:best ./pretrained\n");
+  for (const auto& [name, text] :
+       {std::pair("BEFORE", &line.diff.before), std::pair("AFTER", &line.diff.after)}) {
+    diff->add_option(name, *text,
+                     "A checkpoint: a directory or file, digits:3, digits:3@10, digits:best")
+        ->type_name("CHECKPOINT")
+        ->required();
+  }
+  diff->add_flag("--json", line.diff.json, "As a JSON object");
+}
+
+void add_lineage(CLI::App& app, Line& line) {
+  CLI::App* const lineage = add_command(
+      app, "lineage", "Show which trials went on as copies of which, and the best one's schedule",
+      "  tune lineage results/digits\n"
+      "  tune lineage results/digits --trial 3 --all\n"
+      "  tune lineage results/digits --json | jq .schedule.steps\n");
+  add_directory(*lineage, line.lineage.directory);
+  add_trial(*lineage, line.lineage.trial,
+            "Show the schedule of this one instead of the best: 3 or trial_00003");
+  lineage->add_flag("--all", line.lineage.all, "Also what has no descendants any more");
+  add_json(*lineage, line.lineage.json);
+}
+
+void add_importance(CLI::App& app, Line& line) {
+  ImportanceRequest& request = line.importance;
+  CLI::App* const importance =
+      add_command(app, "importance", "Show which hyperparameters mattered",
+                  "  tune importance results/digits\n"
+                  "  tune importance results/digits --slice learning_rate\n"
+                  "  tune importance results/digits --method ped_anova --top 0.2 --json\n");
+  add_directory(*importance, request.directory);
+  add_metric(*importance, request);
+  importance
+      ->add_option("--method", request.method,
+                   "fanova: of the metric's variance; ped_anova: for being among the best")
+      ->type_name("METHOD")
+      ->check(CLI::IsMember({"fanova", "ped_anova"}))
+      ->capture_default_str();
+  importance
+      ->add_option("--at", request.iteration,
+                   "Compare values at this iteration; without it, at one that nine of ten trials "
+                   "have reached, if trials were cut short")
+      ->type_name("ITERATION")
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()));
+  importance
+      ->add_option("--slice", request.slice,
+                   "Show how the metric is along one hyperparameter, and which part is good")
+      ->type_name("NAME");
+  importance
+      ->add_option("--top", request.top,
+                   "Of ped_anova: the part of the trials that counts as the best ones")
+      ->type_name("PART")
+      ->check(CLI::Range(1e-6, 0.999))
+      ->capture_default_str();
+  add_json(*importance, request.json);
+}
+
+void add_export(CLI::App& app, Line& line) {
+  CLI::App* const command =
+      add_command(app, "export", "Write the learning curves of an experiment, for tune simulate",
+                  "  tune export results/digits --curves curves.csv\n"
+                  "  tune export results/population --curves curves.csv --lineage\n"
+                  "  tune export results/digits --curves - | head\n");
+  add_directory(*command, line.exported.directory);
+  command->add_option("--curves", line.exported.curves, "The CSV file to write; -: standard output")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--lineage", line.exported.lineage,
+                    "Of clones, what their models went through, over all whose copies they are");
+  add_json(*command, line.exported.json, "What was written, as one JSON object");
+}
+
+}  // namespace tune

@@ -1,0 +1,15 @@
+// Words of the user, as messages repeat them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tune {
+
+/// `text` if it is short, else its beginning and its end, cut at characters.
+std::string shortened(std::string_view text);
+
+/// The same between quotes: 'lr=0.1'.
+std::string as_quoted(std::string_view text);
+
+}  // namespace tune
