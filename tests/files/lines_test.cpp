@@ -44,8 +44,9 @@ TEST_CASE("A line that is too long is left out, wherever blocks of the file end"
   const std::string longest(100'000, 'a');
   std::ofstream(place / "file") << longest << "\n" << longest << "b\nshort\n" << longest << "bc";
   std::vector<std::size_t> sizes;
-  const LinesRead read = read_lines(place / "file", longest.size(),
-                                    [&](const FileLine& line) { sizes.push_back(line.text.size()); });
+  const LinesRead read = read_lines(place / "file", longest.size(), [&](const FileLine& line) {
+    sizes.push_back(line.text.size());
+  });
   CHECK(sizes == std::vector<std::size_t>{100'000, 5});
   CHECK(read.too_long == 2);
 }
