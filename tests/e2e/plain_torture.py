@@ -9,9 +9,10 @@ often, with rests or without any; it names its iterations or does not, and is to
 is one of its own, as chance has a part in it. What it saves ends with a checksum. It appends to a file outside of the
 experiment what it has found at each start, and what it prints. Afterwards
 
-1. `result.json` of a trial has each iteration once, in order, and without a gap but where it has become a clone; and of
-   each the result that was printed for it.
-2. Each committed checkpoint is whole, and has the very model whose iteration and score it is said to have.
+1. `result.json` of a trial has each iteration once, in order, and of each the result that was printed for it. A gap lies
+   only where it has become a clone, between what it had come to and the iteration of the donor's checkpoint.
+2. Each committed checkpoint is whole, and has the very model whose iteration and score it is said to have; what the
+   trial's row of that iteration says is the same, if both are of what the trial is since it has become a clone last.
 3. The best checkpoint that `tune best` names has the value that it is named with.
 4. Nothing that was started still runs.
 """
@@ -215,17 +216,24 @@ class Experiment:
         while marked(self.marker.encode()):
             require(time.monotonic() < deadline, "left behind:", marked(self.marker.encode()))
             time.sleep(0.05)
-        losses = {}
+        lineage = self.json("lineage", str(self.dir))
+        losses, since = {}, {}
         for trial in sorted(self.dir.glob("trial_*")):
-            losses[trial.name] = self.check_rows(trial)
+            skipped = set()
+            for cloning in lineage["clonings"]:
+                if cloning["trial_id"] == trial.name and cloning["donor_iteration"] is not None:
+                    skipped |= set(range(cloning["training_iteration"] + 1, cloning["donor_iteration"] + 1))
+                    since[trial.name] = cloning
+            losses[trial.name] = self.check_rows(trial, skipped)
         checkpoints = self.json("checkpoints", str(self.dir), "--verify")
         for checkpoint in checkpoints:
-            self.check_checkpoint(checkpoint, losses[checkpoint["trial_id"]])
+            name = checkpoint["trial_id"]
+            self.check_checkpoint(checkpoint, losses[name], since.get(name))
         self.check_best()
         return len(checkpoints)
 
-    def check_rows(self, trial):
-        """Answers the losses of its iterations."""
+    def check_rows(self, trial, skipped):
+        """Answers the losses of its iterations. `skipped`: those that it may lack, since it has become a clone."""
         printed = set()
         for line in (self.record / trial.name).read_text().splitlines():
             what, *rest = line.split()
@@ -236,22 +244,27 @@ class Experiment:
         rows = [json.loads(line) for line in (trial / "result.json").read_text().splitlines()]
         iterations = [row["training_iteration"] for row in rows]
         require(iterations == sorted(set(iterations)), trial.name, "has the iterations", iterations)
-        has_gap = iterations != list(range(1, len(iterations) + 1))
-        require(self.scheduler == "pbt" or not has_gap, trial.name, "has the iterations", iterations)
+        lacks = set(range(1, max(iterations, default=0))) - set(iterations)
+        require(lacks <= skipped, trial.name, "has the iterations", iterations, "and may lack", sorted(skipped))
         for row in rows:
             result = (row["training_iteration"], row["loss"])
             require(result in printed, trial.name, "never printed its result", result)
         return {row["training_iteration"]: row["loss"] for row in rows}
 
-    def check_checkpoint(self, checkpoint, losses):
+    def check_checkpoint(self, checkpoint, losses, cloning):
+        """`cloning`: with which its trial has become what it is; none: it is no clone."""
         path, iteration = pathlib.Path(checkpoint["path"]), checkpoint["training_iteration"]
         state = state_in(path)
         said = {"epoch": iteration, "loss": checkpoint["score"]}
         require(state == said, path, "has", state, "and is said to have", said)
-        # A clone has come to iterations anew that its trial had saved before.
-        is_of_row = self.scheduler == "pbt" or losses.get(iteration, state["loss"]) == state["loss"]
-        require(is_of_row, path, "has", state, "and the row says", losses.get(iteration))
         manifest = json.loads((path / "manifest.json").read_text())
+        # A clone comes anew to iterations that its trial had saved before.
+        if cloning is None or (path / "manifest.json").stat().st_mtime > cloning["time"]:
+            begin = cloning["donor_iteration"] if cloning else 0
+            require(iteration > begin, path, "is of iteration", iteration, "and its trial began behind", begin)
+            is_ahead = iteration > max(losses, default=0)
+            require(is_ahead or losses.get(iteration) == state["loss"], path, "has", state, "and the row says",
+                    losses.get(iteration))
         require(manifest["metrics"]["loss"] == state["loss"], path, "has", state, "and the manifest says", manifest["metrics"])
         ahead = [result["training_iteration"] for result in manifest.get("results", [])]
         require(ahead == list(range(iteration - len(ahead) + 1, iteration + 1)), path, "is ahead by", ahead)
