@@ -68,6 +68,28 @@ class Processes(MachineCase):
         self.assertIn("is a mount point", done.out)
         self.assertEqual(self.read("mine/precious"), "1")
 
+    def test_a_full_disk_is_the_machines_fault_and_no_plain_trials(self):
+        full = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                'mount -t tmpfs -o size=1m none full && exec "$@"', "sh"]
+        os.mkdir(self.path("full"))
+        if subprocess.run([*full, "true"], cwd=self.dir, capture_output=True, check=False).returncode != 0:
+            self.skipTest("no right to mount anything")
+        self.write("train.sh", "sleep 0.1; echo loss: 1.$$\n")
+        # What is left is enough for its first files; then that is mended, and the search goes on.
+        self.write("search.sh", """
+            head -c "$1" /dev/zero > full/filler
+            run() { "$TUNE" "$@" --min-free-bytes 0 --progress lines > said 2>&1; }
+            run run train.sh --metric loss --mode min -p x=uniform:0,1 --num-samples 8 --storage-path full &
+            until grep -q 'the disk is full\\|once that is mended' said; do sleep 0.02; done
+            rm full/filler
+            wait $! || run resume full/train
+            exec "$TUNE" ls full/train --json
+        """)
+        done = subprocess.run([*full, "sh", "search.sh", "960k"], cwd=self.dir, capture_output=True, timeout=60, check=False,
+                              env={**os.environ, "TUNE": TUNE})
+        states = [trial["state"] for trial in json.loads(done.stdout or b"[]")]
+        self.assertEqual(states, ["TERMINATED"] * 8, done.stderr.decode() + self.read("said"))
+
     def test_trials_have_the_descriptors_and_the_limit_that_the_user_has(self):
         self.spec([None])
         self.run_it(under=["sh", "-c", 'ulimit -S -n 300 && exec "$@"', "sh"])
