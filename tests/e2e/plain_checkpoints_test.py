@@ -65,9 +65,22 @@ while epoch < 16:
 """
 
 
+AT_ONCE = """
+import os, sys, time
+out = sys.argv[1]
+for step in (9, 10, 11):
+    print(f"loss: 0.{step}", flush=True)
+    os.mkdir(f"{out}/step-{step}")
+    with open(f"{out}/step-{step}/model", "w") as model:
+        model.write(str(step))
+    time.sleep(0.3)
+"""
+
+
 class PlainCheckpoints(Case):
     def setUp(self):
         super().setUp()
+        self.write("at_once.py", AT_ONCE)
         self.write("saves.py", SAVES)
         self.write("folders.py", FOLDERS)
 
@@ -123,6 +136,16 @@ class PlainCheckpoints(Case):
                 driver.kill()
         self.assertEqual(driver.returncode, expect, out)
         return out
+
+    def test_directories_that_become_whole_at_once_are_all_recorded(self):
+        # Each is whole once nothing has changed for a second, or at the end, which comes first.
+        self.write("spec.json", {"trainable": {"command": [sys.executable, "at_once.py", "${checkpoint_dir}"],
+                                               "plain": {"checkpoints": "step-*", "saved": "after_result"}},
+                                 "metric": "loss", "mode": "min", "num_samples": 1})
+        self.tune("run", "spec.json", "--progress", "none")
+        kept = [(each["training_iteration"], os.listdir(each["path"] + "/")) for each in self.json("checkpoints", "results/spec")]
+        kept = [(iteration, [name for name in names if name.startswith("step")]) for iteration, names in kept]
+        self.assertEqual(kept, [(1, ["step-9"]), (2, ["step-10"]), (3, ["step-11"])])
 
     def test_each_checkpoint_has_at_least_its_iteration_and_the_best_is_kept(self):
         spec = self.spec("keeps", num_samples=2, max_concurrent_trials=2,

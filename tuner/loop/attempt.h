@@ -51,8 +51,9 @@ struct Attempt {
   /// driver, too.
   Seconds held_until = 0;
   FailureFacts failure;  ///< of an exit by itself
-  /// Of a program that saves by itself: what it has saved and nobody has copied yet, the newest.
-  std::optional<CheckpointFound> found;
+  /// Of a program that saves by itself: what it has saved and nobody has copied yet, in its order;
+  /// of each name the newest.
+  std::deque<CheckpointFound> found;
   std::deque<Save> results;            ///< the last ones, as checkpoints of them would have them
   bool has_checkpoint_of_own = false;  ///< it has saved in this attempt
   RecentTimes steps;                   ///< how long they took, but for its first

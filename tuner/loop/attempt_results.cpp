@@ -454,7 +454,7 @@ void Attempts::on(CheckpointFound& wakeup) {
   Attempt* const attempt = saving != nullptr && saving->trial ? find(*saving->trial) : nullptr;
   if (attempt == nullptr || !attempt->has_begun) return;
   if (!wakeup.ahead.empty() && !goes_on_later(*attempt)) return;
-  attempt->found = std::move(wakeup);
+  note_found(*attempt, std::move(wakeup));
   copy_found(*attempt);
 }
 
@@ -469,14 +469,25 @@ void Attempts::on(Remarked& wakeup) {
   callbacks_.notice(to_string(attempt->trial) + " " + wakeup.sentence);
 }
 
-/// Of several that wait the newest: where the disk is slower than the saving, some are left out.
+/// What is saved anew under its name replaces what was there. Where the disk is slower than the
+/// saving, the oldest ones are left out: its end waits for all that are not.
+void Attempts::note_found(Attempt& attempt, CheckpointFound found) {
+  constexpr std::size_t most_waiting = 16;
+  std::erase_if(attempt.found, [&](const CheckpointFound& waiting) {
+    return waiting.files.name == found.files.name;
+  });
+  if (attempt.found.size() >= most_waiting) attempt.found.pop_front();
+  attempt.found.push_back(std::move(found));
+}
+
 void Attempts::copy_found(Attempt& attempt) {
   const auto is_clone = [](const Attempt& of) {
     return of.next == Action::exploit || (of.ending && of.ending->outcome == Outcome::exploiting);
   };
-  if (is_clone(attempt)) attempt.found.reset();
-  if (!attempt.found || attempt.pending_work > 0) return;
-  CheckpointFound found = *std::exchange(attempt.found, std::nullopt);
+  if (is_clone(attempt)) attempt.found.clear();
+  if (attempt.found.empty() || attempt.pending_work > 0) return;
+  CheckpointFound found = std::move(attempt.found.front());
+  attempt.found.pop_front();
   attempt.has_checkpoint_of_own = true;
   Save save = found.ahead.empty() ? save_of(attempt, found.iteration)
                                   : save_ahead(attempt, std::move(found.ahead));

@@ -142,6 +142,7 @@ class Attempts {
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
   void note_for_checkpoints(Attempt& attempt);
+  static void note_found(Attempt& attempt, CheckpointFound found);
   void copy_found(Attempt& attempt);
   Save save_of(const Attempt& attempt, std::int64_t iteration) const;
   Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
