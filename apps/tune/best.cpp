@@ -19,10 +19,9 @@ bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
 }
 
 /// Whether its manifest says that nobody knows which of two results it has.
-bool is_guess(const std::filesystem::path& checkpoint) {
+bool is_guessed(const std::filesystem::path& checkpoint) {
   const auto text = read_small(paths::manifest(checkpoint), most_manifest_bytes);
-  const Json manifest = parse_manifest(text.value_or(""));
-  return manifest.is_object() && manifest.value("saved", Json()) == "unknown";
+  return is_guess(parse_manifest(text.value_or("")));
 }
 
 }  // namespace
@@ -70,7 +69,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   text += ")";
   const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
   if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
-  if (grid.spec().plain && is_guess(place)) {
+  if (grid.spec().plain && is_guessed(place)) {
     text +=
         "; nothing told whether it was saved before that result was printed or after, so it may be "
         "the model of the next one: say \"saved\" (docs/plain.md), or look with tune check";

@@ -12,6 +12,7 @@
 #include "tests/exec/session.h"
 #include "tests/support/catch.h"
 #include "tuner/exec/checkpoint_watch.h"
+#include "tuner/exec/plain_talk.h"
 
 using namespace tune;
 using namespace tune::test;
@@ -55,6 +56,15 @@ struct Saving : Session {
     const std::size_t before = count_of<Reported>(launched);
     executor.send(launched, protocol::Step{});
     wait_for_count<Reported>(launched, before + 1);
+  }
+
+  /// Steps through results of each of which the program waits until its save was found.
+  void step_through(LaunchId launched, int results) {
+    for (int i = 1; i <= results; ++i) {
+      step(launched);
+      wait_for_count<CheckpointFound>(launched, static_cast<std::size_t>(i));
+      std::ofstream(dir.path() / ("found-" + std::to_string(i))) << "found";
+    }
   }
 
   /// Of all that were found: the name, and the iteration.
@@ -110,6 +120,10 @@ PrintedResult ahead(std::int64_t iteration, const char* metrics) {
 }
 
 const std::string save_by_rename = "echo $i > saved/t; mv saved/t saved/last; ";
+/// Of two results that are printed before anybody looks it would not be known which one a save in
+/// between has: so the program goes on once its save was found.
+const std::string wait_for_found = "until [ -e found-$i ]; do sleep 0.02; done; ";
+void saves_after_result(PlainWatch& watch) { watch.saved = SavedWhen::after_result; }
 
 }  // namespace
 
@@ -117,10 +131,9 @@ TEST_CASE("What is renamed to its name is whole at once, and of the results befo
           "[unit][plain]") {
   Saving session;
   const auto launched = session.run("sleep 0.2; for i in 1 2 3; do echo loss: $i; " +
-                                        save_by_rename + "sleep 0.3; done; sleep 60",
-                                    "last");
-  for (int i = 0; i < 3; ++i) session.step(launched);
-  session.wait_for_count<CheckpointFound>(launched, 3);
+                                        save_by_rename + wait_for_found + "done; sleep 60",
+                                    "last", saves_after_result);
+  session.step_through(launched, 3);
   CHECK(session.found(launched) == Found{{"last", 1}, {"last", 2}, {"last", 3}});
   session.executor.signal(launched, SIGKILL);
   session.wait_for<Exited>(launched);
@@ -129,7 +142,8 @@ TEST_CASE("What is renamed to its name is whole at once, and of the results befo
 TEST_CASE("A result that is printed while it saves does not count", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "echo loss: 1; echo x > saved/t; echo loss: 2; mv saved/t saved/last; echo loss: 3; sleep 60",
+      "sleep 0.3; echo loss: 1; sleep 0.3; echo x > saved/t; sleep 0.3; echo loss: 2; "
+      "mv saved/t saved/last; echo loss: 3; sleep 60",
       "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
   for (int i = 0; i < 3; ++i) session.step(launched);
   session.wait_for<CheckpointFound>(launched);
@@ -172,7 +186,7 @@ TEST_CASE("A directory is whole once nothing has changed for a second, and not b
   Saving session;
   const auto launched = session.run(
       "sleep 0.2; echo loss: 1; mkdir saved/c-1; for i in 1 2 3 4; do echo $i > saved/c-1/$i; "
-      "sleep 0.5; done; "
+      "sleep 0.3; done; "
       "sleep 60",
       "c-*");
   session.step(launched);
@@ -287,7 +301,7 @@ TEST_CASE("What was there before is not found, and neither is what reads it", "[
 TEST_CASE("A program that is to end may save what it has come to, and not more", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "echo loss: 1; sleep 0.3; echo x > saved/t; mv saved/t saved/last; sleep 60", "last");
+      "echo loss: 1; sleep 0.1; echo x > saved/t; mv saved/t saved/last; sleep 60", "last");
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
   CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
@@ -349,15 +363,14 @@ TEST_CASE("One that says so and would die of SIGTERM has time to save first", "[
   CHECK(session.found(launched) == Found{{"last", 1}});
 }
 
-TEST_CASE("A file that is overwritten twice a second is whole between", "[unit][plain]") {
+TEST_CASE("A file that is overwritten in its place is whole while it rests", "[unit][plain]") {
   Saving session;
-  const auto launched = session.run(
-      "sleep 0.2; for i in 1 2 3 4; do echo loss: $i; echo $i > saved/last; sleep 0.6; done; exit "
-      "3",
-      "last");
-  for (int i = 0; i < 4; ++i) session.step(launched);
-  session.wait_for_count<CheckpointFound>(launched, 3);
-  CHECK(session.found(launched).front() == std::pair<std::string, std::int64_t>("last", 1));
+  const auto launched =
+      session.run("sleep 0.2; for i in 1 2 3; do echo loss: $i; echo $i > saved/last; " +
+                      wait_for_found + "done; exit 3",
+                  "last", saves_after_result);
+  session.step_through(launched, 3);
+  CHECK(session.found(launched) == Found{{"last", 1}, {"last", 2}, {"last", 3}});
   session.wait_for<Exited>(launched);
 }
 
@@ -460,6 +473,74 @@ TEST_CASE("Results that its checkpoint has come first, and what it prints goes o
   CHECK(session.found(launched) == Found{{"last", 6}});
 }
 
+TEST_CASE("A program that evaluates what it was restored to has trained no iteration with that",
+          "[unit][plain]") {
+  Saving session;
+  const auto restore = [&](const std::string& script, const char* metrics, int results) {
+    std::filesystem::create_directories(session.root());
+    LaunchSpec what = session.spec({"sh", "-c", script});
+    what.plain = PlainReading{
+        {{"loss", ""}}, {"loss"}, PlainWatch{.root = session.root(), .pattern = "last"}};
+    what.plain->restored = parse_metrics(metrics);
+    const LaunchId launched = session.launch(std::move(what));
+    session.wait_for<Greeted>(launched);
+    protocol::Start start;
+    start.iteration = 5;
+    session.executor.send(launched, start);
+    for (int i = 0; i <= results; ++i) session.step(launched);  // the last one is its end
+    session.wait_for<Exited>(launched);
+    return launched;
+  };
+  const auto evaluates =
+      restore("echo loss: 0.31172; echo loss: 0.2; " + save_by_rename, R"({"loss": 0.31172})", 1);
+  CHECK(session.losses(evaluates) == std::vector<double>{0.2});
+  CHECK(session.found(evaluates) == Found{{"last", 6}});
+  CHECK(session.remarks(evaluates, Remarked::What::repeated) == 1);
+  const auto unclear = restore("echo loss: 0.3; echo loss: 0.2", R"({"loss": 0.3})", 2);
+  CHECK(session.losses(unclear) == std::vector<double>{0.3, 0.2});
+  CHECK(session.remarks(unclear, Remarked::What::repeated) == 1);
+  // One that has trained first will have done so each time.
+  const auto trains = restore("echo loss: 0.25; echo loss: 0.2", R"({"loss": 0.31172})", 2);
+  const auto repeats = restore("echo loss: 0.31172; echo loss: 0.2", R"({"loss": 0.31172})", 2);
+  for (const auto launched : {trains, repeats}) {
+    CHECK(session.losses(launched).size() == 2);
+    CHECK(session.remarks(launched, Remarked::What::repeated) == 0);
+  }
+}
+
+TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit][plain]") {
+  const TempDir dir;
+  PlainHabits habits;
+  const auto log = dir.path() / "log";
+  std::ofstream printed(log);
+  PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
+  PlainTalk talk(LaunchId(1), reading, habits, log, log);
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  std::vector<Wakeup> said;
+  std::uint64_t end = 0;
+  const auto print = [&](int i) {
+    printed << "loss: " << i << std::endl;
+    end = static_cast<std::uint64_t>(printed.tellp());
+    talk.times()->note(0, end, unix_ns());
+  };
+  print(0);
+  talk.read();
+  // It saves, then prints, and its driver stands still before it reads that.
+  for (int i = 1; i <= 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    const std::int64_t now_ns = unix_ns();
+    talk.find({{"/saved", "last", true, {{"", 1, 1, now_ns}}}, {end, end}, now_ns}, false);
+    print(i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    talk.say(said);
+    talk.read();
+    talk.hear(protocol::Step{});
+  }
+  talk.say(said);
+  CHECK(habits.order.known() == SavedWhen::before_result);
+}
+
 TEST_CASE("Who saves, then prints, and is killed in between, has saved no result that is known",
           "[unit][plain]") {
   Saving session;
@@ -476,7 +557,7 @@ TEST_CASE("A save before the first result of which nothing tells what it has is 
           "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "sleep 0.2; echo x > saved/t; mv saved/t saved/last; sleep 0.2; printf 'loss: 1\\nloss: "
+      "sleep 0.2; echo x > saved/t; mv saved/t saved/last; sleep 0.6; printf 'loss: 1\\nloss: "
       "2\\nloss: 3\\n'; sleep 60",
       "last");
   for (int i = 0; i < 3; ++i) session.step(launched);
@@ -491,10 +572,11 @@ TEST_CASE("A line that is printed right behind a save does not take its result a
           "[unit][plain]") {
   Saving session;
   const auto launched =
-      session.run("sleep 0.2; for i in 1 2 3 4 5 6; do echo epoch $i; sleep 0.1; echo loss: $i; " +
-                      save_by_rename + "done",
-                  "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
-  for (int i = 0; i < 7; ++i) session.step(launched);  // the last one is its end
+      session.run("sleep 0.2; for i in 1 2 3 4 5 6; do echo loss: $i; " + save_by_rename +
+                      "echo another line; " + wait_for_found + "done",
+                  "last", saves_after_result);
+  session.step_through(launched, 6);
+  session.step(launched);  // its end
   session.wait_for<Exited>(launched);
   const Found found = session.found(launched);
   CHECK(found ==
@@ -560,8 +642,8 @@ TEST_CASE("Checkpoints that are whole at the same time are found in the order of
   Saving session;
   const auto launched = session.run(
       "sleep 0.2; for i in 9 10; do echo loss: $i; mkdir saved/step-$i; echo $i > "
-      "saved/step-$i/model; sleep 0.2; done",
-      "step-*", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+      "saved/step-$i/model; sleep 0.6; done",
+      "step-*", saves_after_result);
   for (int i = 0; i < 3; ++i) session.step(launched);
   session.wait_for<Exited>(launched);
   CHECK(session.found(launched) == Found{{"step-9", 1}, {"step-10", 2}});

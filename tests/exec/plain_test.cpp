@@ -149,8 +149,8 @@ std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
   const TempDir dir;
   const auto log = dir.path() / "log";
   std::ofstream(log) << text;
-  SaveOrder order;
-  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, order, log, log);
+  PlainHabits habits;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log, log);
   talk.begin(0, 0);
   talk.hear(protocol::Start{});
   talk.read();
@@ -173,6 +173,21 @@ TEST_CASE("A metric that is called almost as the awaited one is remarked upon so
         "meant?");
   CHECK(remarks_on("accuracy: 3\n", 10).empty());
   CHECK(remarks_on("valloss: 3\nval_loss: 3\n", 10).empty());
+}
+
+TEST_CASE("A longer name with the metric as its end is remarked upon after three lines",
+          "[unit][plain]") {
+  const std::string two = "avg.val_loss: 3\navg.val_loss: 2\n";
+  CHECK(remarks_on(two, 3).empty());
+  CHECK(remarks_on(two + "avg.val_loss: 1\n", 2).empty());
+  CHECK(remarks_on(two + "val_loss: 1\n", 3).empty());
+  CHECK(remarks_on(two + "avg.val_loss: 1\n", 3) ==
+        std::vector<std::string>{"has printed 'avg.val_loss', and no number for the metric "
+                                 "'val_loss' so far: is that what is meant?"});
+  CHECK(
+      remarks_on(two + "{\"best\": {\"val_loss\": 1}}\n", 3) ==
+      std::vector<std::string>{"has printed 'best/val_loss' and 'avg.val_loss', and no number for "
+                               "the metric 'val_loss' so far: is one meant?"});
 }
 
 TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",
@@ -207,9 +222,9 @@ TEST_CASE("Iterations below 0 are remarked upon once, and count for nothing", "[
   const auto log = dir.path() / "log";
   std::ofstream(log) << "training_iteration: -4 loss: 1\ntraining_iteration: -3 loss: 1\n"
                         "training_iteration: 1 loss: 2\n";
-  SaveOrder order;
+  PlainHabits habits;
   PlainTalk talk(LaunchId(1), PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}},
-                 order, log, log);
+                 habits, log, log);
   talk.begin(0, 0);
   talk.hear(protocol::Start{});
   talk.read();
@@ -233,8 +248,8 @@ TEST_CASE("What a program says twice, or sums up, is left out and remarked upon"
   std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"
                                        "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n";
   std::ofstream(dir.path() / "err") << "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n";
-  SaveOrder order;
-  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, order,
+  PlainHabits habits;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
                  dir.path() / "out", dir.path() / "err");
   talk.begin(0, 0);
   talk.hear(protocol::Start{});

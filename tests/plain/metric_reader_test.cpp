@@ -201,6 +201,8 @@ TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong"
   CHECK(names_in("train.py:10: UserWarning: no\n| ep_rew | 3.5 |", 10) ==
         std::vector<std::string>{"ep_rew"});
   CHECK(names_in("a:1 b:2 c:3", 2) == std::vector<std::string>{"a", "b"});
+  CHECK(names_in("a:1\n{\"avg\": {\"loss\": 0.5}}\n{\"avg\": {\"loss\": 0.4}}\n", 9) ==
+        std::vector<std::string>{"avg/loss", "a"});
 }
 
 TEST_CASE("The expression that is proposed for a line finds its last number there, and in the next",

@@ -87,5 +87,20 @@ TEST_CASE("A line that may be a result is one", "[unit][plain]") {
         "rrr");
 }
 
+TEST_CASE("A restored program that prints all numbers of its checkpoint has evaluated that",
+          "[unit][plain]") {
+  const auto judge = [](const char* first, const char* restored) {
+    return judge_first(parse_metrics(first), parse_metrics(restored));
+  };
+  constexpr const char* checkpoint = R"({"loss": 0.3117, "acc": 0.95, "time_this_iter_s": 3})";
+  CHECK(judge(R"({"loss": 0.3117, "acc": 0.95})", checkpoint) == FirstResult::evaluated);
+  CHECK(judge(R"({"loss": 0.3117, "acc": 0.96})", checkpoint) == FirstResult::trained);
+  CHECK(judge(R"({"loss": 0.3117, "f1": 0.5})", checkpoint) == FirstResult::trained);
+  // An epoch that has not made it better is as likely.
+  CHECK(judge(R"({"acc": 0.95})", checkpoint) == FirstResult::unclear);
+  CHECK(judge(R"({"acc": 0.025})", R"({"acc": 0.0250})") == FirstResult::unclear);
+  CHECK(judge(R"({"acc": 12345})", R"({"acc": 12345})") == FirstResult::evaluated);
+}
+
 }  // namespace
 }  // namespace tune

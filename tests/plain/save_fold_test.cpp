@@ -103,7 +103,7 @@ struct World {
         if (!deed.is_save) {
           ++printed;
           fold.print(result_of(fold.last() + 1, deed.epoch), 0, static_cast<std::uint64_t>(printed),
-                     now_s);
+                     {now_s});
           continue;
         }
         const auto ns = static_cast<std::int64_t>(deed.at_s * 1e9);
@@ -283,7 +283,7 @@ TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit
     std::size_t all = 0, guessed = 0;
     for (std::int64_t i = 1; i <= 8; ++i) {
       const auto at_s = static_cast<double>(i);
-      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), at_s);
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {at_s});
       (void)fold.take();
       const auto ns = static_cast<std::int64_t>((at_s + behind_s) * 1e9);
       fold.save(
@@ -302,6 +302,94 @@ TEST_CASE("A checkpoint whose order nothing tells is said to be a guess", "[unit
   CHECK(guesses(0.01, {}) == std::string("none"));
 }
 
+/// A program that saves each of its rounds and is held up in one of ten of them between its save
+/// and its print; looked at every 20 ms.
+std::vector<SaveFold::Named> named_of_rounds(SavedWhen saves, double round_s, double lag_s) {
+  SaveOrder order;
+  SaveFold fold(order);
+  fold.begin(0, {});
+  std::vector<SaveFold::Named> all;
+  std::uint64_t printed = 0;
+  double at_s = 1000;
+  const auto save = [&] {
+    const auto ns = static_cast<std::int64_t>(at_s * 1e9);
+    return SavedFiles{{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns};
+  };
+  std::vector<SavedFiles> found;
+  for (std::int64_t i = 1; i <= 60; ++i) {
+    const double between_s = i % 10 == 0 ? 1.5 * round_s : 0.001;
+    at_s += round_s;
+    if (saves == SavedWhen::before_result) {
+      found.push_back(save());
+      at_s += between_s;
+    }
+    fold.print(result_of(i, i), 0, ++printed, {at_s, lag_s});
+    (void)fold.take();
+    if (saves == SavedWhen::after_result) {
+      at_s += between_s;
+      found.push_back(save());
+    }
+    // A look at what was saved comes later than that of what was printed.
+    if (i % 3 != 0) continue;
+    for (SavedFiles& each : found) fold.save(std::move(each), false, at_s);
+    found.clear();
+    for (SaveFold::Named& named : fold.name(at_s)) all.push_back(std::move(named));
+  }
+  return all;
+}
+
+TEST_CASE("Of rounds of milliseconds the order is learnt where somebody watches the log",
+          "[unit][plain]") {
+  for (const SavedWhen saves : {SavedWhen::after_result, SavedWhen::before_result}) {
+    for (const double round_s : {0.015, 0.02, 0.05}) {
+      CAPTURE(saves == SavedWhen::after_result, round_s);
+      const auto named = named_of_rounds(saves, round_s, PrintTime::watched_lag_s);
+      REQUIRE(named.size() >= 59);
+      std::int64_t iteration = 60 - static_cast<std::int64_t>(named.size());
+      for (const SaveFold::Named& each : named) {
+        CHECK(each.iteration == ++iteration);
+        CHECK_FALSE(each.is_guess);
+      }
+    }
+  }
+  // Where nobody does, it is said that the order is not known.
+  for (const auto& each : named_of_rounds(SavedWhen::before_result, 0.02, PrintTime::read_lag_s)) {
+    CHECK(each.is_guess);
+  }
+}
+
+TEST_CASE("Where a result may lie on either side of a save, that tells nothing of the order",
+          "[unit][plain]") {
+  for (const int bursts : {0, 1}) {
+    SaveOrder order;
+    SaveFold fold(order);
+    fold.begin(0, {});
+    for (std::int64_t i = 1; i <= 6; ++i) {
+      const auto end = static_cast<std::uint64_t>(10 * i);
+      const auto ns = static_cast<std::int64_t>(i * 1'000'000'000 - 1'000'000);
+      fold.print(result_of(i, i), 0, end, {static_cast<double>(i), PrintTime::watched_lag_s});
+      CHECK(fold.take());
+      fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {end - 10, 0}, ns, {end, 0}, bursts},
+                false, static_cast<double>(i));
+    }
+    CHECK(order.known() == (bursts == 0 ? std::optional(SavedWhen::before_result) : std::nullopt));
+  }
+}
+
+TEST_CASE("What goes on from a checkpoint whose iteration is a guess counts from a guess",
+          "[unit][plain]") {
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::after_result);
+  fold.begin(3, {}, true);
+  fold.print(result_of(4, 4), 0, 10, {0});
+  CHECK(fold.take());
+  fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {10, 0}, 0}, false, 0);
+  const auto named = fold.name(0);
+  REQUIRE(named.size() == 1);
+  CHECK(named.front().iteration == 4);
+  CHECK(named.front().is_guess);
+}
+
 TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost", "[unit][plain]") {
   SaveOrder order;
   SaveFold fold(order, SavedWhen::after_result);
@@ -309,7 +397,7 @@ TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost"
   fold.leave();
   const auto n = static_cast<std::int64_t>(most_printed_ahead) + 10;
   for (std::int64_t i = 1; i <= n; ++i) {
-    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), 0);
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {0});
   }
   fold.save({{"/saved", "last", true, {{"", 1, 1, 0}}}, {static_cast<std::uint64_t>(n), 0}, 0},
             true, 0);
@@ -328,7 +416,7 @@ TEST_CASE("A script that saves its model and then prints its only result has sav
     SaveFold fold(order);
     fold.begin(0, {});
     fold.save({{"/saved", "model", false, {{"", 1, 1, 0}}}, {0, 0}, 0}, false, 0);
-    fold.print(result_of(1, 1), 0, 10, 60);
+    fold.print(result_of(1, 1), 0, 10, {60});
     fold.end(how);
     CHECK(fold.take());
     const auto named = fold.name(61);
@@ -353,12 +441,12 @@ TEST_CASE("Where nothing tells whether a program saves before it prints, or afte
     SaveFold fold(order, sample.told);
     fold.begin(0, {});
     double now_s = 1000;
-    for (std::int64_t i = 1; i <= 8; ++i) {
+    for (std::int64_t i = 1; i <= 40; ++i) {
       now_s += sample.epoch_s;
       const auto ns = static_cast<std::int64_t>(now_s * 1e9);
       const std::uint64_t printed = static_cast<std::uint64_t>(i - 1);
       fold.save({{"/saved", "last", true, {{"", 1, 1, ns}}}, {printed, 0}, ns}, false, now_s);
-      fold.print(result_of(i, i), 0, printed + 1, now_s);
+      fold.print(result_of(i, i), 0, printed + 1, {now_s});
       fold.take();
       fold.name(now_s);
     }
@@ -395,7 +483,7 @@ TEST_CASE("Of lines that were printed around a save, the result that was printed
     SaveFold fold(order, sample.order);
     fold.begin(0, {});
     for (std::int64_t i = 1; i <= 4; ++i) {
-      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), 0);
+      fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
       CHECK(fold.take());
     }
     fold.save(sample.saved, false, 0);
@@ -419,7 +507,7 @@ TEST_CASE(
   SaveFold fold(order, SavedWhen::before_result);
   fold.begin(0, {});
   for (std::int64_t i = 1; i <= 4; ++i) {
-    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), 0);
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(10 * i), {0});
     CHECK(fold.take());
   }
   for (const int bursts : {1, 2}) fold.save(saved_behind(0, 40, bursts), false, 0);

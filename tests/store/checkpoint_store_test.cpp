@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore keeps results that its trial has not 
   ahead.results = {{29, R"({"loss":"NaN"})"}, {30, R"({"loss":0.25,"acc":0.5})"}};
   store.commit(ahead);
   CHECK(!store.verify(ref));
-  const auto results = store.results(ref);
+  const auto results = store.results(ref).ahead;
   REQUIRE(results.size() == 2);
   CHECK(results[0].iteration == 29);
   CHECK(Json::parse(results[0].metrics) == Json{{"loss", "NaN"}});
@@ -81,7 +81,11 @@ TEST_CASE_METHOD(Fixture, "CheckpointStore keeps results that its trial has not 
            {{"training_iteration", 30}, {"metrics", Json::object()}}});
   manifest.erase("results");
   files.put(first / "manifest.json", manifest.dump());
-  CHECK(store.results(ref).empty());
+  CHECK(store.results(ref).ahead.empty());
+  CHECK_FALSE(store.results(ref).is_guess);
+  manifest["saved"] = "unknown";
+  files.put(first / "manifest.json", manifest.dump());
+  CHECK(store.results(ref).is_guess);
 }
 
 TEST_CASE_METHOD(Fixture, "CheckpointStore writes an empty object where there are no metrics",

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 
 #include "tuner/core/clock.h"
 #include "tuner/exec/executor.h"
+#include "tuner/exec/log_times.h"
 #include "tuner/files/file_descriptor.h"
 #include "tuner/plain/save_fold.h"
 
@@ -46,6 +48,8 @@ class CheckpointWatch {
     std::filesystem::path stderr_path;  ///< may be the same
     LogSizes begin;
     pid_t group = 0;
+    /// Is told when the logs have grown; null: nobody asks.
+    std::shared_ptr<LogTimes> times = {};
   };
 
   /// `patience_s`: who changes what it saves for longer than that is restless.

@@ -127,6 +127,7 @@ struct Remarked {
     no_order,    ///< of what it saved first nothing tells which result it has
     too_late,    ///< what it saved on its way out holds results that are lost
     odd_count,   ///< it counts its iterations with numbers that are none
+    repeated,    ///< it begins with the result of the checkpoint that it goes on from
   };
   LaunchId launch{};
   What what{};

@@ -12,9 +12,9 @@
 #include "trainable/values.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/decimal.h"
-#include "tuner/core/nearest_name.h"
 #include "tuner/exec/system_clock.h"
 #include "tuner/files/regular_file.h"
+#include "tuner/plain/name_meant.h"
 
 namespace tune {
 
@@ -34,6 +34,11 @@ constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
 constexpr Seconds silent_s = 60;
 constexpr Seconds unread_s = 60;
 constexpr std::size_t most_unread_lines = 200;  ///< with numbers, before the first result
+
+/// A name that may be meant is said early, before a search has cost anything: after so many lines
+/// with numbers, and so long after the start, as the metric may come behind them.
+constexpr std::size_t few_unread_lines = 3;
+constexpr Seconds early_s = 3;
 
 constexpr double s_per_ns = 1e-9;
 
@@ -81,13 +86,16 @@ std::string last_line_with_number(std::string_view text) {
 
 }  // namespace
 
-PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, SaveOrder& order,
+PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
                      std::filesystem::path stdout_path, std::filesystem::path stderr_path)
     : launch_(launch),
+      habits_(habits),
       closing_(reading.closing),
       reader_(reading),
-      saves_(order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
+      saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
       ahead_(std::move(reading.ahead)),
+      begins_with_guess_(reading.begins_with_guess),
+      restored_(std::move(reading.restored)),
       is_mute_(reading.is_mute),
       saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
   if (is_mute_) saves_.leave();
@@ -112,7 +120,7 @@ void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
 void PlainTalk::hear(const protocol::Command& command) {
   if (const auto* const start = std::get_if<protocol::Start>(&command)) {
     has_started_ = true;
-    saves_.begin(start->iteration, std::exchange(ahead_, {}));
+    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_);
   } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
     asked_ = step->iteration;
   }
@@ -121,6 +129,7 @@ void PlainTalk::hear(const protocol::Command& command) {
 void PlainTalk::read() {
   if (!has_started_) return;  // what it says twice is not known yet
   has_filled_block_ = false;
+  const double now_s = unix_s();
   bool has_more = saves_.is_full();
   for (Log& log : logs_) {
     for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
@@ -129,6 +138,7 @@ void PlainTalk::read() {
     }
   }
   has_filled_block_ = has_more;
+  if (!has_more) read_until_s_ = now_s;
   if (!status_ || has_more || has_read_all_) return;
   has_read_all_ = true;
   for (std::size_t i = 0; i < logs_.size(); ++i) {
@@ -175,8 +185,40 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
     if (!(*iteration > static_cast<double>(saves_.last()))) return;
     constexpr double most = 9e15;
     count = static_cast<std::int64_t>(std::min(*iteration, most));
+  } else if (is_restored(line, *metrics)) {
+    return;
   }
-  if (!is_mute_) saves_.print({count, *std::move(metrics)}, log, end, unix_s());
+  if (!is_mute_) saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
+}
+
+/// Whether it is the first result of a program that evaluates what it goes on from, and so one that
+/// its trial has.
+bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
+  const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
+  if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
+  const FirstResult what = judge_first(metrics, restored_);
+  habits_.trains_first = habits_.trains_first || what == FirstResult::trained;
+  if (habits_.trains_first) return false;
+  has_result_of_checkpoint_ = what == FirstResult::evaluated;
+  const std::string begin = "has gone on from a checkpoint and begins with the result of that, '" +
+                            clean_text(line.substr(0, shown_bytes)) + "', ";
+  const std::string remedy =
+      ": name an expression for \"training_iteration\" where iterations are printed "
+      "(docs/plain.md)";
+  remarked_.push_back(
+      {launch_, Remarked::What::repeated,
+       begin + (has_result_of_checkpoint_
+                    ? "which counts as none. If it has trained before that" + remedy
+                    : "which counts, as it may have trained before that. If it has not, an "
+                      "iteration too many is counted" +
+                          remedy)});
+  return has_result_of_checkpoint_;
+}
+
+PrintTime PlainTalk::time_of(std::size_t log, std::uint64_t end) const {
+  const auto seen_ns = times_->printed_ns(log, end);
+  if (!seen_ns) return {.at_s = unix_s()};
+  return {.at_s = static_cast<double>(*seen_ns) * s_per_ns, .lag_s = PrintTime::watched_lag_s};
 }
 
 void PlainTalk::say_odd_count(double iteration) {
@@ -214,11 +256,11 @@ bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& me
 
 void PlainTalk::find(SavedFiles checkpoint, bool on_signal) {
   read();  // what was printed before it
-  saves_.save(std::move(checkpoint), on_signal, unix_s());
+  saves_.save(std::move(checkpoint), on_signal, read_until_s_);
 }
 
 void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
-  for (SaveFold::Named& named : saves_.name(unix_s())) {
+  for (SaveFold::Named& named : saves_.name(read_until_s_)) {
     if (!named.is_lost) {
       wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
                                            std::move(named.ahead), named.is_guess});
@@ -304,7 +346,9 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   const bool is_due = remarks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(remarks_);
   const bool is_unread = unread_lines_ >= most_unread_lines;
   const bool is_unread_now = is_unread && !std::exchange(was_unread_, is_unread);
-  if (!is_due && !is_unread_now) return;
+  const bool is_early = unread_lines_ >= few_unread_lines && age_s >= early_s;
+  const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
+  if (!is_due && !is_unread_now && !is_early_now) return;
   if (is_due) ++remarks_;
   if (saves_.has_printed() || status_ || saves_.is_leaving()) return;
   if (!has_printed_ && age_s >= silent_s) {
@@ -315,11 +359,13 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   }
   const std::vector<std::string> names = names_in(tail(), most_named);
   for (const std::string& metric : closing_) {
-    const auto near = nearest_name(metric, std::span(names));
-    if (!near || *near == metric) continue;
+    const auto meant = names_meant(metric, names);
+    if (meant.empty()) continue;
+    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
     wakeups.emplace_back(Remarked{launch_, Remarked::What::other_name,
-                                  "has printed '" + *near + "', and no number for the metric '" +
-                                      metric + "' so far: is that what is meant?"});
+                                  "has printed '" + joined(meant, "' and '") +
+                                      "', and no number for the metric '" + metric +
+                                      "' so far: " + question});
     return;
   }
   if (age_s < unread_s && !is_unread_now) return;
@@ -360,9 +406,9 @@ std::string PlainTalk::what_is_missing() const {
   const std::vector<std::string> names = names_in(seen, most_named);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
                          joined(closing_, "' and '") + "'";
-  const auto near =
-      closing_.empty() ? std::nullopt : nearest_name(closing_.front(), std::span(names));
-  if (near && *near != closing_.front()) sentence += ", did you mean '" + *near + "'?";
+  const auto meant =
+      closing_.empty() ? std::vector<std::string>() : names_meant(closing_.front(), names);
+  if (!meant.empty()) sentence += ", did you mean '" + joined(meant, "' or '") + "'?";
   sentence += names.empty() ? "; no name was seen with a number behind it"
                             : "; names that were seen: " + joined(names, ", ");
   const std::vector<std::string> lines = last_lines(seen);

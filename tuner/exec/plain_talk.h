@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "tuner/exec/checkpoint_watch.h"
 #include "tuner/exec/executor.h"
+#include "tuner/exec/log_times.h"
 #include "tuner/exec/process.h"
 #include "tuner/files/file_descriptor.h"
 #include "tuner/plain/line_splitter.h"
@@ -22,11 +24,20 @@
 
 namespace tune {
 
+/// What is known of a program from all launches of it.
+struct PlainHabits {
+  SaveOrder order;
+  bool trains_first = false;  ///< restored, it prints no result before it has trained
+};
+
 class PlainTalk {
  public:
-  /// `order`: of the program, from all launches of it; outlives this.
-  PlainTalk(LaunchId launch, PlainReading reading, SaveOrder& order,
+  /// `habits`: of the program; outlives this.
+  PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
             std::filesystem::path stdout_path, std::filesystem::path stderr_path);
+
+  /// To be told when its logs have grown, by who watches them.
+  std::shared_ptr<LogTimes> times() const { return times_; }
 
   /// It runs. The logs have been made, and are read from there on.
   void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
@@ -69,6 +80,8 @@ class PlainTalk {
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   void say_odd_count(double iteration);
+  bool is_restored(std::string_view line, const Metrics& metrics);
+  PrintTime time_of(std::size_t log, std::uint64_t end) const;
   bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
   void say_checkpoints(std::vector<Wakeup>& wakeups);
   void say_unknown_order(std::vector<Wakeup>& wakeups);
@@ -78,16 +91,22 @@ class PlainTalk {
   std::string way_to_read(const std::string& line) const;
 
   LaunchId launch_;
+  PlainHabits& habits_;
   std::vector<std::string> closing_;
   std::string named_;  ///< the metric that closes results and is read by its name; empty: none
   MetricReader reader_;
   SaidAgain said_again_;
   std::vector<Log> logs_;
+  std::shared_ptr<LogTimes> times_ = std::make_shared<LogTimes>();
   std::string block_;
   SaveFold saves_;
-  std::vector<PrintedResult> ahead_;   ///< until it starts: what its checkpoint has
-  std::optional<std::int64_t> asked_;  ///< the step that waits for a result
-  std::optional<ExitStatus> status_;   ///< it has ended
+  std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
+  const bool begins_with_guess_;
+  const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
+  bool has_result_of_checkpoint_ = false;  ///< it has printed that first
+  double read_until_s_ = 0;                ///< Unix time; all that was printed before was taken in
+  std::optional<std::int64_t> asked_;      ///< the step that waits for a result
+  std::optional<ExitStatus> status_;       ///< it has ended
   bool has_greeted_ = false;
   bool has_started_ = false;
   bool has_filled_block_ = false;
@@ -103,6 +122,7 @@ class PlainTalk {
   std::size_t remarks_ = 0;         ///< times at which it was looked at for them
   std::size_t unread_lines_ = 0;    ///< with numbers, that have closed no result
   bool was_unread_ = false;         ///< there were too many of them
+  bool was_early_ = false;          ///< there were a few of them
 };
 
 }  // namespace tune

@@ -111,12 +111,15 @@ class ProcessExecutor::Loop {
     state->second.launching.emplace(doings(), "a program is being started");
     state->second.memory_kills_before = out_of_memory_kills();
     if (spec.plain) {
-      state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, save_order_,
+      state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, habits_,
                                                         spec.stdout_path, spec.stderr_path);
       if (spec.plain->checkpoints) {
         state->second.watched = {.what = std::move(*spec.plain->checkpoints),
                                  .stdout_path = spec.stdout_path,
-                                 .stderr_path = spec.stderr_path};
+                                 .stderr_path = spec.stderr_path,
+                                 .begin = {},
+                                 .group = 0,
+                                 .times = state->second.plain->times()};
       }
     }
     const bool is_forked = spec.preload && !spec.preload->modules.empty();
@@ -399,7 +402,7 @@ class ProcessExecutor::Loop {
   std::unordered_map<LaunchId, LaunchState> launches_;
   std::vector<LaunchId> to_flush_;
   std::atomic<bool> woken_ = false;
-  SaveOrder save_order_;                  ///< the launches are of one program
+  PlainHabits habits_;                    ///< the launches are of one program
   std::optional<CheckpointWatch> watch_;  ///< its thread uses the others
   std::unique_ptr<Launcher> launcher_;    ///< the same
 };

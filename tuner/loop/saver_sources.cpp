@@ -79,8 +79,7 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
   const Trial& trial = ledger_.experiment().trial(id);
   const std::string start = trial.start_checkpoint;
   // The attempt has begun: where its trial is at another iteration than its checkpoint, it stays.
-  const bool is_ahead =
-      checkpoint != nullptr && needs.checkpoints && is_ahead_of(*checkpoint, wanted.trial, trial);
+  const bool is_ahead = checkpoint != nullptr && is_ahead_of(*checkpoint, wanted.trial, trial);
   const bool is_large =
       checkpoint != nullptr ? checkpoint->bytes > most_prompt_bytes : !start.empty();
   const Lane lane = is_large ? Lane::restores : Lane::prompt;
@@ -106,9 +105,14 @@ void Saver::look(TrialId id, const Needs& needs, CheckpointRef wanted, Prepare t
             return prepared;
           }
           auto damage = wanted.index == 0 ? std::nullopt : store_.verify(wanted);
-          if (is_ahead && !damage) {
+          if (wanted.index != 0 && needs.checkpoints && !damage) {
             try {
-              prepared.source.plain.ahead = results_behind(iteration, last, store_.results(wanted));
+              const SavedResults saved = store_.results(wanted);
+              prepared.source.plain.is_guess = saved.is_guess;
+              prepared.source.plain.metrics = read_metrics(saved.metrics);
+              if (is_ahead) {
+                prepared.source.plain.ahead = results_behind(iteration, last, saved.ahead);
+              }
             } catch (const Error& error) {
               damage = error.what();
             }

@@ -188,6 +188,20 @@ Json whole_number_in(std::string_view text, std::string_view name, double value)
   return nullptr;
 }
 
+/// Of a line that ends with a JSON object, as Syne Tune and many loggers print it; nested names
+/// have slashes.
+std::optional<Metrics> object_at_end(std::string_view line) {
+  const std::size_t begin = line.find('{');
+  if (begin == line.npos) return std::nullopt;
+  const std::size_t end = line.find_last_not_of(" \t");
+  if (line[end] != '}') return std::nullopt;
+  try {
+    return parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;  // a dictionary of Python's, or anything else with braces
+  }
+}
+
 std::unique_ptr<RE2> compile(const std::string& expression) {
   RE2::Options options;
   options.set_log_errors(false);
@@ -287,19 +301,11 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   }
 }
 
-/// Lines that end with a JSON object, as Syne Tune and many loggers print them.
 bool MetricReader::read_json(std::string_view line) {
-  const std::size_t begin = line.find('{');
-  if (begin == line.npos) return false;
-  const std::size_t end = line.find_last_not_of(" \t");
-  if (line[end] != '}') return false;
-  try {
-    const Metrics metrics = parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
-    for (const Metric& metric : metrics.numbers) set(metric.name, metric.value, line);
-    return true;
-  } catch (const std::invalid_argument&) {
-    return false;  // a dictionary of Python's, or anything else with braces
-  }
+  const auto metrics = object_at_end(line);
+  if (!metrics) return false;
+  for (const Metric& metric : metrics->numbers) set(metric.name, metric.value, line);
+  return true;
 }
 
 void MetricReader::set(std::string_view name, double value, std::string_view text) {
@@ -347,6 +353,19 @@ std::optional<double> number_behind(std::string_view line, std::string_view name
 
 std::vector<std::string> names_in(std::string_view text, std::size_t most) {
   std::vector<std::string> names;
+  std::string others;  // the lines without an object, of which each name is known
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    const auto metrics = object_at_end(line);
+    if (!metrics) others.append(line) += '\n';
+    for (std::size_t i = 0; metrics && i < metrics->numbers.size() && names.size() < most; ++i) {
+      const std::string& name = metrics->numbers[i].name;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  text = others;
   for (std::size_t at = 0; at < text.size() && names.size() < most; ++at) {
     std::string_view rest = text.substr(at);
     const bool is_colon = rest.front() == ':' || rest.front() == '=';

@@ -69,6 +69,8 @@ struct PlainSource {
   std::vector<FileVersion> others;     ///< what else is there, such as a save that was interrupted
   /// What `checkpoint` has and its trial has not come to, to the last iteration that it has.
   std::vector<PrintedResult> ahead = {};
+  Metrics metrics = {};   ///< of the last result that `checkpoint` has
+  bool is_guess = false;  ///< nobody knows whether `checkpoint` has more iterations than it says
 };
 
 /// How the checkpoints of one launch are found.
@@ -89,7 +91,9 @@ struct PlainReading {
   std::vector<std::string> closing;  ///< a result is there when all of these are; some of `metrics`
   std::optional<PlainWatch> checkpoints = {};
   std::vector<PrintedResult> ahead = {};  ///< come before what it prints; it goes on behind them
-  bool is_mute = false;  ///< what it prints is nobody's: another of its trial's processes reports
+  bool begins_with_guess = false;         ///< see PlainSource::is_guess
+  Metrics restored = {};  ///< of the result that it goes on from; none: it begins anew
+  bool is_mute = false;   ///< what it prints is nobody's: another of its trial's processes reports
   /// One that is mute and told to stop gets this signal. None: it is not told.
   std::optional<int> stop_signal = {};
 };

@@ -1,7 +1,9 @@
 #include "tuner/plain/said_again.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 #include "tuner/plain/metric_reader.h"
@@ -18,6 +20,15 @@ bool is_close(double a, double b) {
   constexpr double tolerance = 1e-3;
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+/// Without zeros at its ends: of 0.0250 two.
+std::ptrdiff_t digits_of(double value) {
+  std::array<char, 32> text{};
+  const auto written =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific);
+  return std::count_if(text.data(), std::find(text.data(), written.ptr, 'e'),
+                       [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 bool are_close(const std::vector<double>& a, const std::vector<double>& b) {
@@ -87,6 +98,16 @@ bool SaidAgain::is_summary(const std::optional<ClosingLine>& line, double value)
     return false;
   }
   return is_close(value, least_) || is_close(value, most_) || (value > least_ && value < most_);
+}
+
+FirstResult judge_first(const Metrics& first, const Metrics& restored) {
+  constexpr std::ptrdiff_t telling_digits = 4;
+  bool is_telling = false;
+  for (const Metric& metric : first.numbers) {
+    if (restored.find(metric.name) != metric.value) return FirstResult::trained;
+    is_telling = is_telling || digits_of(metric.value) >= telling_digits;
+  }
+  return is_telling ? FirstResult::evaluated : FirstResult::unclear;
 }
 
 }  // namespace tune

@@ -1,5 +1,6 @@
 // Lines with the metric that are no new result: what a program says a second time on its other
-// stream, and what it sums up at its end. Knows no file and no process.
+// stream, what it sums up at its end, and what it finds of the model that it was restored to. Knows
+// no file and no process.
 #pragma once
 
 #include <array>
@@ -9,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tuner/core/metrics.h"
 
 namespace tune {
 
@@ -48,5 +51,13 @@ class SaidAgain {
   std::size_t results_ = 0;
   double least_ = 0, most_ = 0;  ///< of the first value of each
 };
+
+/// What the first result of a program that goes on from a checkpoint is, by the checkpoint's.
+enum class FirstResult {
+  trained,    ///< it differs
+  evaluated,  ///< it has the same numbers, one of them with so many digits that this is no chance
+  unclear,    ///< it has the same numbers, all of them with few digits
+};
+FirstResult judge_first(const Metrics& first, const Metrics& restored);
 
 }  // namespace tune

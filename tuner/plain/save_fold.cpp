@@ -10,7 +10,8 @@ namespace {
 constexpr double s_per_ns = 1e-9;
 }  // namespace
 
-void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead) {
+void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess) {
+  began_with_guess_ = is_guess;
   began_ = last_ = taken_ = iteration;
   for (PrintedResult& result : ahead) {
     // Its checkpoint has it, too: who is paused before all of them are taken need not save.
@@ -19,11 +20,11 @@ void SaveFold::begin(std::int64_t iteration, std::vector<PrintedResult> ahead) {
   }
 }
 
-void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, double read_s) {
+void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time) {
   last_ = result.iteration;
-  if (!printed_.empty()) result.took_s = std::max(0.0, read_s - printed_.back().read_s);
+  if (!printed_.empty()) result.took_s = std::max(0.0, time.at_s - printed_.back().time.at_s);
   if (printed_.size() >= most_printed) printed_.pop_front();
-  printed_.push_back({last_, log, end, read_s});
+  printed_.push_back({last_, log, end, time});
   if (!is_leaving_ || results_.size() < most_printed_ahead) results_.push_back(std::move(result));
 }
 
@@ -67,14 +68,18 @@ std::int64_t SaveFold::iteration_just_before(const SavedFiles& saved) const {
   return iteration_before(behind);
 }
 
-/// What this save alone tells.
+/// What this save alone tells: nothing, if it is not even known which results came before it.
 std::optional<SaveVote> SaveFold::vote_at(const Waiting& save, double now_s) const {
   const auto behind = first_behind(save.what.printed_before);
-  SaveMoment moment{.begun_s = static_cast<double>(save.what.begun_ns) * s_per_ns,
-                    .ended_s = static_cast<double>(save.what.files.changed_ns()) * s_per_ns,
+  if (save.what.bursts > 0 && first_behind(save.what.printed_at_most) > behind) return std::nullopt;
+  // Its files have their own time, however late it was seen that they are written.
+  const std::int64_t ended_ns = save.what.files.changed_ns();
+  const std::int64_t begun_ns = std::min(save.what.begun_ns, ended_ns);
+  SaveMoment moment{.begun_s = static_cast<double>(begun_ns) * s_per_ns,
+                    .ended_s = static_cast<double>(ended_ns) * s_per_ns,
                     .now_s = now_s};
-  if (behind != printed_.begin()) moment.result_before_s = std::prev(behind)->read_s;
-  if (behind != printed_.end()) moment.result_behind_s = behind->read_s;
+  if (behind != printed_.begin()) moment.result_before = std::prev(behind)->time;
+  if (behind != printed_.end()) moment.result_behind = behind->time;
   return vote_of(moment);
 }
 
@@ -85,17 +90,20 @@ std::optional<SavedWhen> SaveFold::order_of_waiting(const Waiting& save, double 
   return own ? std::optional(own->when) : std::nullopt;
 }
 
-/// The first saves of a search wait until it is known how it saves. A program that saves in between
-/// must not wait for that.
-bool SaveFold::is_early(const Waiting& save) const {
+/// The first saves of a search wait until it is known how it saves: for some results and, where
+/// those come soon after each other, some time. A program that saves in between must not wait for
+/// that.
+bool SaveFold::is_early(const Waiting& save, double now_s) const {
   constexpr std::ptrdiff_t most_behind = 3;
-  return !order() && !end_ && !is_leaving_ &&
-         printed_.end() - first_behind(save.what.printed_before) < most_behind;
+  constexpr double short_s = 0.5;
+  if (order() || end_ || is_leaving_) return false;
+  const auto behind = first_behind(save.what.printed_before);
+  return printed_.end() - behind < most_behind || now_s - behind->time.at_s < short_s;
 }
 
 /// Which result it has; nothing: that is to come.
 std::optional<std::int64_t> SaveFold::iteration_of(const Waiting& save, double now_s) const {
-  if (is_early(save)) return std::nullopt;
+  if (is_early(save, now_s)) return std::nullopt;
   const auto behind = first_behind(save.what.printed_before);
   if (is_lost_in_prints(save)) return last_;
   // A script that saves its model, then prints what it is worth.
@@ -130,7 +138,7 @@ bool SaveFold::is_of_no_result(const Waiting& save, double now_s) const {
   if (behind == printed_.end()) {
     return end_ == End::killed && !save.on_signal && order() == SavedWhen::before_result;
   }
-  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(save) &&
+  return behind == printed_.begin() && !is_of_only_result(save) && !is_early(save, now_s) &&
          !order_of_waiting(save, now_s);
 }
 
@@ -151,8 +159,8 @@ void SaveFold::name_waiting(double now_s) {
   // Also those behind one that waits tell of the order.
   for (Waiting& save : waiting_) {
     const auto own = is_lost_in_prints(save) ? std::nullopt : vote_at(save, now_s);
-    const int votes = !own ? 0 : own->is_clear ? 2 : 1;
-    for (; save.noted < votes; ++save.noted) order_.note(own->when);
+    if (!own || own->weight <= save.noted) continue;
+    order_.note(own->when, own->weight - std::exchange(save.noted, own->weight));
   }
   while (!waiting_.empty()) {
     Waiting& save = waiting_.front();
@@ -170,7 +178,7 @@ void SaveFold::name_waiting(double now_s) {
       named_.push_back({.iteration = *iteration,
                         .files = std::move(save.what.files),
                         .on_signal = save.on_signal,
-                        .is_guess = is_guess});
+                        .is_guess = is_guess || began_with_guess_});
     } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
       has_left_out_ = true;
     }
@@ -187,12 +195,10 @@ void SaveFold::note_last_saves() {
   const bool is_each = saved_behind_[1] > saved_behind_[0] && saved_behind_[0] >= began_;
   if (!is_each) return;
   if (saved_behind_[1] == last && saved_behind_[0] == before) {
-    order_.note(SavedWhen::after_result);
-    order_.note(SavedWhen::after_result);
+    order_.note(SavedWhen::after_result, SaveOrder::enough);
   } else if (saved_behind_[1] == before && printed_.size() > 2 &&
              saved_behind_[0] == std::prev(printed_.end(), 3)->iteration) {
-    order_.note(SavedWhen::before_result);
-    order_.note(SavedWhen::before_result);
+    order_.note(SavedWhen::before_result, SaveOrder::enough);
   }
 }
 

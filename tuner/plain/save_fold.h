@@ -43,11 +43,12 @@ class SaveFold {
   explicit SaveFold(SaveOrder& order, std::optional<SavedWhen> told = {})
       : order_(order), told_(told) {}
 
-  /// Its trial has come to `iteration`; `ahead`: what the checkpoint has besides.
-  void begin(std::int64_t iteration, std::vector<PrintedResult> ahead);
+  /// Its trial has come to `iteration`; `ahead`: what the checkpoint has besides. `is_guess`: that
+  /// one may have an iteration more, and so has all that is counted from it.
+  void begin(std::int64_t iteration, std::vector<PrintedResult> ahead, bool is_guess = false);
 
-  /// A result; its line ends before the byte `end` of the log and was read at `read_s`, Unix time.
-  void print(PrintedResult result, std::size_t log, std::uint64_t end, double read_s);
+  /// A result; its line ends before the byte `end` of the log.
+  void print(PrintedResult result, std::size_t log, std::uint64_t end, PrintTime time);
   /// `on_signal`: since it was told to save or to end.
   void save(SavedFiles saved, bool on_signal, double now_s);
   /// It is on its way out: what it prints from now on goes with what it saves of it, and is taken
@@ -74,7 +75,8 @@ class SaveFold {
     bool on_signal = false;
     std::vector<PrintedResult> ahead = {};  ///< what it has and its trial has not come to
     bool is_lost = false;                   ///< that is not known any more
-    bool is_guess = false;  ///< nothing tells the order: it may have the next iteration
+    /// Nothing tells the order, or told that of what it goes back to: it may have more iterations.
+    bool is_guess = false;
   };
   /// Those of iterations that its trial has come to; of one that is leaving all.
   std::vector<Named> name(double now_s);
@@ -99,13 +101,13 @@ class SaveFold {
     std::int64_t iteration = 0;
     std::size_t log = 0;    ///< the line that closed it stands in
     std::uint64_t end = 0;  ///< of that line, in its log
-    double read_s = 0;
+    PrintTime time;
   };
   /// A checkpoint of which it is not known yet which result it has.
   struct Waiting {
     SavedFiles what;
     bool on_signal = false;
-    int noted = 0;  ///< votes on the order that it has given
+    int noted = 0;  ///< the weight of its votes on the order so far
   };
   static constexpr std::size_t most_printed = 10'000;
 
@@ -115,7 +117,7 @@ class SaveFold {
   std::optional<SavedWhen> order() const { return told_ ? told_ : order_.known(); }
   std::optional<SaveVote> vote_at(const Waiting& save, double now_s) const;
   std::optional<SavedWhen> order_of_waiting(const Waiting& save, double now_s) const;
-  bool is_early(const Waiting& save) const;
+  bool is_early(const Waiting& save, double now_s) const;
   std::optional<std::int64_t> iteration_of(const Waiting& save, double now_s) const;
   bool is_lost_in_prints(const Waiting& save) const;
   bool is_of_only_result(const Waiting& save) const;
@@ -136,6 +138,7 @@ class SaveFold {
   std::int64_t taken_ = 0;
   std::int64_t last_ = 0;
   std::int64_t began_ = 0;
+  bool began_with_guess_ = false;
   std::optional<End> end_;
   bool is_leaving_ = false;
   bool has_left_out_ = false;

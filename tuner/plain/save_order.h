@@ -13,22 +13,30 @@ enum class SavedWhen {
   before_result,  ///< saves, then prints: callbacks of Keras
 };
 
-/// A save and the results on both sides of it; Unix times. Lines are read some time after they
-/// were printed, `most_lag_s` at most.
+/// When a line was printed.
+struct PrintTime {
+  static constexpr double read_lag_s = 0.03;
+  static constexpr double watched_lag_s = 0.005;
+
+  double at_s = 0;  ///< Unix time
+  /// It was printed so much earlier at most: lines are read some time after that, if nobody watches
+  /// their log.
+  double lag_s = read_lag_s;
+};
+
+/// A save and the results on both sides of it; Unix times.
 struct SaveMoment {
-  std::optional<double> result_before_s = {};
+  std::optional<PrintTime> result_before = {};
   double begun_s = 0;  ///< its first file was written
   double ended_s = 0;  ///< its last one was
-  std::optional<double> result_behind_s = {};
+  std::optional<PrintTime> result_behind = {};
   double now_s = 0;
-
-  static constexpr double most_lag_s = 0.03;
 };
 
 /// What one save tells.
 struct SaveVote {
   SavedWhen when{};
-  bool is_clear = false;  ///< beyond doubt: it counts twice
+  int weight = 1;  ///< of milliseconds little, as a program may have been held up; of epochs much
 };
 
 /// To which result it lies much nearer. Nothing: it lies in between, or what would tell it has not
@@ -38,9 +46,11 @@ std::optional<SaveVote> vote_of(const SaveMoment& save);
 /// What is known of one program, from all of its runs.
 class SaveOrder {
  public:
-  /// What all votes agree on, two at least; one in four may lie.
+  /// What all votes agree on, from `enough` on; one in four may lie.
   std::optional<SavedWhen> known() const;
-  void note(SavedWhen when);
+  void note(SavedWhen when, int weight);
+
+  static constexpr int enough = 4;
 
  private:
   std::int64_t after_ = 0;

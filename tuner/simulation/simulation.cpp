@@ -57,7 +57,7 @@ class MemoryCheckpoints final : public CheckpointKeeper, public SimulatedStorage
     return paths::checkpoint(experiment_, checkpoint);
   }
   // No simulated disk is too small.
-  std::vector<ResultAhead> results(CheckpointRef) override { return {}; }
+  SavedResults results(CheckpointRef) override { return {}; }
   bool is_evicted(CheckpointRef) override { return false; }
   void evict(CheckpointRef, const RemotePlace&) override {}
   std::optional<std::string> accept(CheckpointRef) override { return std::nullopt; }

@@ -28,6 +28,13 @@ struct ResultAhead {
   std::string metrics = "{}";  ///< JSON text
 };
 
+/// What the manifest of a plain program's checkpoint says of results.
+struct SavedResults {
+  std::string metrics = "{}";           ///< JSON text; of the last one
+  std::vector<ResultAhead> ahead = {};  ///< see ManifestHeader::results
+  bool is_guess = false;                ///< see ManifestHeader
+};
+
 /// What the manifest says besides the files.
 struct ManifestHeader {
   CheckpointRef checkpoint;
@@ -38,7 +45,7 @@ struct ManifestHeader {
   std::vector<RankPart> parts = {};  ///< by rank; empty where nobody has a rank
   std::vector<ResultAhead> results = {};  ///< mostly none; the last one is of `iteration`
   /// Nobody knows whether a program that saves by itself did so before it printed that result or
-  /// after: it may be the model of the next one.
+  /// after, or that of what it went back to: it may be the model of a later one.
   bool is_guess = false;
 };
 
@@ -115,8 +122,8 @@ class CheckpointKeeper {
   /// Where it can be read, on this machine. Only what `verify` found whole can be relied on.
   virtual std::filesystem::path locate(CheckpointRef checkpoint) = 0;
 
-  /// What its manifest has of `ManifestHeader::results`. Error if that is not what was written.
-  virtual std::vector<ResultAhead> results(CheckpointRef checkpoint) = 0;
+  /// What its manifest says. Error if that is not what was written.
+  virtual SavedResults results(CheckpointRef checkpoint) = 0;
 
   /// Whether it is not here but on a remote.
   virtual bool is_evicted(CheckpointRef checkpoint) = 0;

@@ -492,25 +492,27 @@ Json CheckpointStore::read_manifest(const path& checkpoint) {
   return manifest;
 }
 
-std::vector<ResultAhead> CheckpointStore::results(CheckpointRef checkpoint) {
-  std::vector<ResultAhead> results;
+SavedResults CheckpointStore::results(CheckpointRef checkpoint) {
   const Json manifest = read_manifest(checkpoint);
+  SavedResults saved{.is_guess = is_guess(manifest)};
+  const auto its = manifest.find("metrics");
+  if (its != manifest.end() && its->is_object()) saved.metrics = its->dump();
   const auto written = manifest.find("results");
-  if (written == manifest.end()) return results;
+  if (written == manifest.end()) return saved;
   try {
     std::int64_t last = 0;
     for (const Json& entry : written->get_ref<const Json::array_t&>()) {
       const auto iteration = entry.at("training_iteration").get<std::int64_t>();
       const Json& metrics = entry.at("metrics");
       if (iteration <= last || !metrics.is_object()) throw std::invalid_argument("");
-      results.push_back({last = iteration, metrics.dump()});
+      saved.ahead.push_back({last = iteration, metrics.dump()});
     }
-    if (!results.empty() && manifest.at("iteration") != last) throw std::invalid_argument("");
+    if (!saved.ahead.empty() && manifest.at("iteration") != last) throw std::invalid_argument("");
   } catch (const std::exception&) {
     throw machine_error(paths::manifest(locate(checkpoint)).native() +
                         " does not say what it must of its results");
   }
-  return results;
+  return saved;
 }
 
 path CheckpointStore::set_aside(CheckpointRef ref) {

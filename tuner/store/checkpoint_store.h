@@ -83,7 +83,7 @@ class CheckpointStore final : public CheckpointKeeper {
   /// The manifest's whole JSON.
   Json read_manifest(CheckpointRef checkpoint);
 
-  std::vector<ResultAhead> results(CheckpointRef checkpoint) override;
+  SavedResults results(CheckpointRef checkpoint) override;
 
   std::filesystem::path set_aside(CheckpointRef checkpoint) override;
   void remove(CheckpointRef checkpoint) override;

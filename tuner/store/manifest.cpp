@@ -15,6 +15,10 @@ Json parse_manifest(std::string_view text) {
   return parse_shallow(text);
 }
 
+bool is_guess(const Json& manifest) {
+  return manifest.is_object() && manifest.value("saved", Json()) == "unknown";
+}
+
 DescribedTree tree_in(const Json& manifest) {
   DescribedTree tree;
   for (const Json& entry : manifest.at("files")) {

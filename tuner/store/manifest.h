@@ -20,6 +20,8 @@ constexpr std::size_t most_manifest_bytes = std::size_t{128} << 20;
 
 /// Discarded if it is no JSON, too long or nested too deeply.
 Json parse_manifest(std::string_view text);
+/// See ManifestHeader; `manifest` may be anything.
+bool is_guess(const Json& manifest);
 
 /// The files and links that a manifest lists, or a marker. None of them is judged. Throws
 /// Json::exception, and std::invalid_argument with a sentence.

@@ -1,0 +1,33 @@
+// When the logs of a launch had grown to a size: noted by who watches them, asked by who reads
+// them, each on a thread of its own. Knows no file.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+namespace tune {
+
+class LogTimes {
+ public:
+  /// `log`: 0 is stdout, 1 stderr. It had so many bytes at `ns`, Unix time, and fewer at the note
+  /// before.
+  void note(std::size_t log, std::uint64_t bytes, std::int64_t ns);
+  /// When the byte before `end` had been printed; nothing: nobody has seen that, or it is long ago.
+  std::optional<std::int64_t> printed_ns(std::size_t log, std::uint64_t end) const;
+
+ private:
+  struct Growth {
+    std::uint64_t bytes = 0;
+    std::int64_t ns = 0;
+  };
+  static constexpr std::size_t most_kept = 1'000;
+
+  mutable std::mutex mutex_;
+  std::array<std::deque<Growth>, 2> growths_;  ///< the last ones
+};
+
+}  // namespace tune

@@ -1,0 +1,17 @@
+// Which of the names that a program prints is probably the metric that is awaited. Knows no file
+// and no process.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tune {
+
+/// The same name in other letters or with other signs between its words ("Val-Loss" for val_loss);
+/// else all that end with its words, a few at most ("avg/loss", "train.loss" for loss); else the
+/// nearest one, if that is near. `metric` itself is none.
+std::vector<std::string> names_meant(std::string_view metric, std::span<const std::string> printed);
+
+}  // namespace tune
