@@ -53,6 +53,16 @@ TEST_CASE("The error is found in front of a usage, and in a box", "[core][error_
         "FATAL Flags parsing error: flag --lr=x: could not convert string to float: 'x'");
 }
 
+TEST_CASE("A refused argument in front of pages of usage is the error", "[core][error_line]") {
+  const std::string usage = "\nThe following arguments are optional:\n  -lr  learning rate [0.1]\n";
+  for (const char* const said :
+       {"Unknown argument: --lr=0.1", "train: unrecognized option '--lr=0.1'",
+        "prog: invalid option -- 'z'", "illegal flag --lr", "option --lr is unknown"}) {
+    CHECK(error_line(said + usage).text == said);
+  }
+  CHECK(error_line("no such file\n" + usage).text == "-lr  learning rate [0.1]");
+}
+
 TEST_CASE("Where nothing tells more, the error is the last line that is not blank",
           "[core][error_line]") {
   CHECK(error_line("").text.empty());

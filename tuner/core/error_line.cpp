@@ -170,6 +170,17 @@ std::optional<Found> error_before_hint(const TextLines& lines) {
   return Found{at, lines[at]};
 }
 
+/// What programs in C say in front of pages of usage: "Unknown argument: --lr=0.1".
+std::optional<Found> refused_argument(const TextLines& lines) {
+  static const re2::RE2 refusal(
+      "(?i)\\b(?:(?:unknown|unrecogni[sz]ed|invalid|illegal|no such)[ -](?:command[ -]line )?"
+      "(?:option|argument|flag|parameter)\\b|option .* is (?:unknown|ambiguous|not known))");
+  const auto found = std::find_if(lines.rbegin(), lines.rend(),
+                                  [](const std::string& line) { return is_like(line, refusal); });
+  if (found == lines.rend()) return std::nullopt;
+  return Found{static_cast<std::size_t>(lines.rend() - found) - 1, *found};
+}
+
 }  // namespace
 
 ErrorLine error_line(std::string_view text) {
@@ -182,6 +193,7 @@ ErrorLine error_line(std::string_view text) {
     if (error && (!found || error->line > found->line)) found = error;
   }
   if (!found) found = error_before_hint(lines);
+  if (!found) found = refused_argument(lines);
   if (!found) found = Found{lines.size() - 1, lines.back()};
   std::string said = trimmed(found->text);
   std::size_t end = std::min(said.size(), most_error_line_bytes);
