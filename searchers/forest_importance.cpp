@@ -32,7 +32,7 @@ std::vector<double> ranks_of(const std::vector<double>& values, const std::vecto
 }  // namespace
 
 ForestImportance::RobustValues ForestImportance::robust(const std::vector<double>& values) {
-  constexpr double fence = 3;
+  constexpr double fence = 4;
   std::vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());
   const std::size_t n = sorted.size();

@@ -22,7 +22,7 @@ class ForestImportance {
   /// The most important first; `share` is of the whole variance, `variance` is not set.
   const std::vector<Importance>& found() const { return found_; }
   /// How many values were drawn in, since they are far beyond the others: a single one of 1e300
-  /// would be all of the variance. Beyond three widths of the middle half (Tukey's outer fences) a
+  /// would be all of the variance. Beyond four widths of the middle half a
   /// value counts as if it were on the fence. Where the middle half is one value, that of nine
   /// tenths stands for it, and where these are one, too, values count by their ranks.
   std::size_t drawn_in() const { return robust_.drawn_in; }

@@ -104,7 +104,7 @@ Found found_by_fanova(const ForestImportance& forest, const JudgedTrials& judged
   if (forest.drawn_in() > 0) {
     print_notice(count_of(forest.drawn_in(), "value") + " of " + objective.metric +
                  " far beyond all others " + (forest.drawn_in() == 1 ? "counts" : "count") +
-                 " as no farther than three widths of the middle half: else nothing but " +
+                 " as no farther than four widths of the middle half: else nothing but " +
                  (forest.drawn_in() == 1 ? "it" : "they") + " would matter");
   }
   return {forest.found(), forest.together(), std::nullopt,
