@@ -142,6 +142,8 @@ void Loop::turn() {
   check_stop_all();
   fill();
   tell_what_is_awaited();
+  // The end waits for what workers do, and a snapshot would be the longest of it by far.
+  if (attempts_.all().empty() && (next_.nothing_left() || winding_)) snapshots_.stop();
   act();
   callbacks_.call("on_step_end",
                   [this](Callback& callback) { callback.on_step_end(ledger_.experiment()); });
