@@ -103,6 +103,7 @@ Json status_json(const StatusLook& seen) {
           {"copy", copy_json(look)},
           {"waits_for", awaited.sentence.empty() ? Json() : Json(awaited.sentence)},
           {"hangs", awaited.notices},
+          {"said", awaited.said},
           {"end_estimate", end_json(seen.end)},
           {"time_budget_left_s", budget_json(seen)},
           {"running", running_json(look, seen.now)},

@@ -191,6 +191,11 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& 
   for (const auto& notice : seen.notices()) {
     if (notice != seen.awaited.silence) lines.emplace_back("notice", notice);
   }
+  if (seen.awaited.answer) {
+    for (const auto& sentence : seen.awaited.answer->said) {
+      lines.emplace_back("has said", clean_text(sentence));
+    }
+  }
   if (const auto text = command_line_text(experiment); !text.empty()) {
     lines.emplace_back("started by", text);
   }

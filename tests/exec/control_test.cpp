@@ -108,11 +108,13 @@ TEST_CASE("Requests and answers come back as they were", "[unit][control]") {
   CHECK(set.kind == Kind::set);
   CHECK(set.fields == Json{{"num_samples", 3}});
   CHECK(format({Kind::add, {}, {{"x", 1}}}) == R"({"ask":"add","config":{"x":1}})");
-  const auto answer =
-      parse_control_answer(format(ControlAnswer{true, "a \"word\"", {TrialId{0}, TrialId{7}}}));
+  const auto answer = parse_control_answer(format(ControlAnswer{
+      true, "a \"word\"", {TrialId{0}, TrialId{7}}, {"it hangs"}, {"first", "second"}}));
   CHECK(answer.accepted);
   CHECK(answer.sentence == "a \"word\"");
   CHECK(answer.trials == std::vector<TrialId>{TrialId{0}, TrialId{7}});
+  CHECK(answer.notices == std::vector<std::string>{"it hangs"});
+  CHECK(answer.said == std::vector<std::string>{"first", "second"});
 }
 
 TEST_CASE("A request that is none is refused with a sentence", "[unit][control]") {

@@ -91,6 +91,23 @@ TEST_CASE("A run that waits for disk space says so for as long as it does", "[lo
   CHECK(harness.experiment.count(TrialEnd::completed) == 4);
 }
 
+TEST_CASE("Who asks a driver hears the last five sentences that it has told its user",
+          "[loop][waits]") {
+  struct Broken : Callback {
+    explicit Broken(int number) : name_("callback " + std::to_string(number)) {}
+    std::string name() const override { return name_; }
+    void on_trial_result(const Trial&, Result&) override { throw std::runtime_error("broken"); }
+    std::string name_;
+  };
+  Harness harness;
+  harness.program = ten_seconds_a_step();
+  for (int i = 0; i < 7; ++i) harness.callbacks.push_back(std::make_unique<Broken>(i));
+  const auto said = waits_at(harness, 15).said;
+  REQUIRE(said.size() == 5);
+  CHECK_THAT(said.front(), Contains("'callback 2'"));
+  CHECK_THAT(said.back(), Contains("'callback 6'"));
+}
+
 TEST_CASE("That all places are taken is told to who asks, and is no news", "[loop][waits]") {
   Harness harness;
   harness.program = ten_seconds_a_step();

@@ -41,6 +41,16 @@ TrialId to_trial(const Json& json) {
   return *trial;
 }
 
+std::vector<std::string> sentences_of(const Json& json, const char* name) {
+  std::vector<std::string> sentences;
+  const auto list = json.find(name);
+  if (list == json.end() || !list->is_array()) return sentences;
+  for (const auto& sentence : *list) {
+    if (sentence.is_string()) sentences.push_back(sentence.get<std::string>());
+  }
+  return sentences;
+}
+
 }  // namespace
 
 std::string format(const ControlRequest& request) {
@@ -60,6 +70,7 @@ std::string format(const ControlAnswer& answer) {
     for (const TrialId trial : answer.trials) trials.push_back(to_string(trial));
   }
   if (!answer.notices.empty()) json["notices"] = answer.notices;
+  if (!answer.said.empty()) json["said"] = answer.said;
   return one_line(json);
 }
 
@@ -106,11 +117,8 @@ ControlAnswer parse_control_answer(std::string_view line) {
   if (const auto trials = json.find("trials"); trials != json.end() && trials->is_array()) {
     for (const auto& trial : *trials) answer.trials.push_back(to_trial(trial));
   }
-  if (const auto notices = json.find("notices"); notices != json.end() && notices->is_array()) {
-    for (const auto& notice : *notices) {
-      if (notice.is_string()) answer.notices.push_back(notice.get<std::string>());
-    }
-  }
+  answer.notices = sentences_of(json, "notices");
+  answer.said = sentences_of(json, "said");
   return answer;
 }
 

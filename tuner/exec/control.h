@@ -37,6 +37,7 @@ struct ControlAnswer {
   std::string sentence;                   ///< what follows, or why it is refused
   std::vector<TrialId> trials;            ///< whom it concerns; of `waits`: those that hang
   std::vector<std::string> notices = {};  ///< of `waits`: sentences about steps that hang
+  std::vector<std::string> said = {};     ///< of `waits`: what the driver has told its user last
 };
 
 /// Who has asked; never used twice in one driver.

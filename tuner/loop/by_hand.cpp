@@ -152,6 +152,7 @@ ControlAnswer ByHand::waits() const {
     answer.trials.push_back(hang.trial);
     answer.notices.push_back(std::move(hang.sentence));
   }
+  answer.said = run_.last_notices();
   return answer;
 }
 

@@ -37,6 +37,8 @@ class Steering {
   virtual std::string waits_for() const = 0;
   /// Steps that take far too long.
   virtual std::vector<TrialHang> hangs() const = 0;
+  /// See CallbackList::last_notices.
+  virtual std::vector<std::string> last_notices() const = 0;
   virtual const Winding& winding() const = 0;
   virtual std::map<TrialId, Attempt>& attempts() = 0;
   virtual const Experiment& experiment() const = 0;

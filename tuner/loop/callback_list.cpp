@@ -8,6 +8,8 @@
 namespace tune {
 
 void CallbackList::notice(const std::string& sentence) {
+  last_.push_back(sentence);
+  if (last_.size() > most_last) last_.pop_front();
   if (callbacks_.empty()) std::cerr << "tune: " << clean_text(sentence, Lines::keep) << '\n';
   call("on_notice", [&](Callback& callback) { callback.on_notice(sentence); });
 }

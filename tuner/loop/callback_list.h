@@ -2,6 +2,8 @@
 // goes on.
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -53,8 +55,14 @@ class CallbackList {
   void notice_later(std::string sentence);
   void deliver();
 
+  /// The last few sentences, oldest first, for who asks a driver whose output nobody has kept.
+  std::vector<std::string> last_notices() const { return {last_.begin(), last_.end()}; }
+
  private:
   void drop(std::size_t position, const char* hook_name, const std::string& what);
+  static constexpr std::size_t most_last = 5;
+
+  std::deque<std::string> last_;
   std::mutex mutex_;
   std::vector<std::string> later_;
   /// Last: callbacks end, and perhaps give notice, before what notices need is gone.

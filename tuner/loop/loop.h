@@ -90,6 +90,7 @@ class Loop final : private Steering {
   /// none.
   std::string waits_for() const override;
   std::vector<TrialHang> hangs() const override { return attempts_.hangs(); }
+  std::vector<std::string> last_notices() const override { return callbacks_.last_notices(); }
   const Winding& winding() const override { return winding_; }
   std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
   const Experiment& experiment() const override { return ledger_.experiment(); }
