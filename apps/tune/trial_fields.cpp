@@ -212,6 +212,11 @@ TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
   for (const auto& field : own_fields) {
     add(field.name, {field.name, Source::own, field.name, field.is_time});
   }
+  // Before metrics, of which one may be nested in a "config" of its own.
+  for (const auto& key : config_) {
+    const Field field{"config." + with_dots(key), Source::config, key};
+    add(field.name, field);
+  }
   for (const auto& name : metrics_) {
     const bool is_hidden = exact_.contains(with_dots(name));
     const Field field{(is_hidden ? "metrics." : "") + name, Source::metric, name};
@@ -219,9 +224,7 @@ TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
     add("metrics." + name, field);
   }
   for (const auto& key : config_) {
-    const Field field{"config." + with_dots(key), Source::config, key};
-    add(field.name, field);
-    add(key, field);
+    add(key, {"config." + with_dots(key), Source::config, key});
   }
 }
 

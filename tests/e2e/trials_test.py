@@ -6,6 +6,7 @@ import os
 import socket
 import statistics
 import subprocess
+import sys
 
 from cli_support import TROUBLED, TUNE, Case, LookingCase, main
 
@@ -41,6 +42,28 @@ class Columns(Looking):
         self.assertEqual(self.ids("--sort", "best", "--desc"), [3, 0, 1, 2])
         self.assertEqual(self.ids("--filter", "best < 0.42 && best_iteration == 2"), [0, 1])
         self.assertIn("best", self.tune("ls", "results/spec").out.splitlines()[0])
+
+    def test_a_name_that_begins_with_config_is_the_configs_whatever_metrics_are_nested_in_one(self):
+        self.write("nested.py", f"""
+import sys
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+from line_trainable import serve
+
+class Trial:
+    def start(self, config):
+        self.lr = config["lr"]
+
+    def step(self):
+        return {{"metrics": {{"loss": self.lr, "config": {{"lr": round(self.lr, 1)}}}}, "done": True}}
+
+serve(Trial())
+""")
+        self.write("nested.json", {"trainable": {"command": [sys.executable, "nested.py"]}, "metric": "loss", "mode": "min",
+                                   "param_space": {"lr": {"grid_search": [0.11, 0.24]}}})
+        self.tune("run", "nested.json", "--progress", "none")
+        found = self.json("ls", "results/nested", "--columns", "config.lr,metrics.config.lr", "--sort", "config.lr")
+        self.assertEqual([list(trial.values()) for trial in found], [[0.11, 0.1], [0.24, 0.2]])
+        self.assertEqual(len(self.json("ls", "results/nested", "--filter", "config.lr == 0.24")), 1)
 
     def test_no_command_names_another_best_than_the_others(self):
         best, status = self.json("best", "results/spec"), self.json("status", "results/spec")["best"]
