@@ -20,7 +20,7 @@ namespace {
 /// A rung of a bracket, and who waits at it.
 struct PromotionRung {
   Rung scores;
-  SortedChunks<RungEntry, BestFirst> waiting;  ///< those that could be started now; NaN never is
+  SortedChunks<RungEntry, BestFirst> waiting;  ///< paused there; NaN, the last, never goes on
   std::int64_t promoted = 0;
 };
 
@@ -244,7 +244,7 @@ class AshaPromotion : public Scheduler {
 
   void wait(TrialId id, RungPlace& place) {
     place.is_waiting = true;
-    if (!std::isnan(place.score)) rung_of(place).waiting.insert({place.score, id});
+    rung_of(place).waiting.insert({place.score, id});
   }
 
   void leave(TrialId id, RungPlace& place) {
@@ -276,7 +276,7 @@ class AshaPromotion : public Scheduler {
     return from_the_top([&](const PromotionRung& rung) -> std::optional<TrialId> {
       const std::size_t best = promotable(rung.scores);
       for (const RungEntry& entry : rung.waiting) {
-        if (rung.scores.rank(entry) >= best) break;
+        if (std::isnan(entry.score) || rung.scores.rank(entry) >= best) break;
         if (may_start(entry.trial)) return entry.trial;
       }
       return std::nullopt;
@@ -289,8 +289,9 @@ class AshaPromotion : public Scheduler {
   std::optional<TrialId> last_promotion(const MayStart& may_start) const {
     return from_the_top([&](const PromotionRung& rung) -> std::optional<TrialId> {
       if (rung.promoted > 0 || rung.waiting.empty()) return std::nullopt;
-      const TrialId best = (*rung.waiting.begin()).trial;
-      return may_start(best) ? std::optional(best) : std::nullopt;
+      const RungEntry best = *rung.waiting.begin();
+      return !std::isnan(best.score) && may_start(best.trial) ? std::optional(best.trial)
+                                                              : std::nullopt;
     });
   }
 

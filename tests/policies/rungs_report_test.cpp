@@ -78,6 +78,28 @@ TEST_CASE("asha_promotion tells who waits for a promotion", "[rungs_report]") {
   CHECK(report->rungs[0].cutoff == Approx(0.4));
 }
 
+TEST_CASE("asha_promotion counts those that wait with NaN, and promotes none of them",
+          "[rungs_report][nan]") {
+  const Json halves = {{"max_t", 4}, {"reduction_factor", 2}};
+  const auto asha = make_scheduler("asha_promotion", halves);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [id, loss] : {std::pair(0, nan), {1, nan}, {2, nan}, {3, 0.5}}) {
+    Trial trial = trial_number(static_cast<std::uint32_t>(id));
+    asha->on_trial_add(trial);
+    const bool pauses = asha->on_result(trial, result_at(1, loss)).action == Action::pause;
+    CHECK(pauses == (id < 3));
+    trial.state = TrialState::paused;
+    if (pauses) asha->on_trial_wait(trial);
+  }
+  CHECK(asha->rungs()->rungs[0].waiting == 3);
+  const auto reload = reloaded("asha_promotion", halves, *asha);
+  CHECK(reload->rungs()->rungs[0].waiting == 3);
+  // Two of four may go on, and one has a number.
+  CHECK(asha->on_result(trial_number(0), result_at(1, nan)).action == Action::pause);
+  asha->on_trial_end(trial_number(1));
+  CHECK(asha->rungs()->rungs[0].waiting == 1);
+}
+
 TEST_CASE("hyperband's rungs have as many as its brackets are wide", "[rungs_report]") {
   const Json nine = {{"max_t", 9}};
   World world([&] { return make_scheduler("hyperband", nine); }, 17, 4);
