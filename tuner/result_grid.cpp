@@ -300,11 +300,12 @@ ParetoFront ResultGrid::pareto_front(Scope scope) const {
       const double value = value_of(trial, metric, mode, scope);
       if (std::isfinite(value)) point.push_back(mode == Mode::max ? value : -value);
     }
-    if (point.empty() || point.size() < objectives.size() || !is_feasible(trial)) continue;
+    if (point.empty() || point.size() < objectives.size()) continue;
     if (trial.state == TrialState::terminated || trial.state == TrialState::error) {
       if (worst.empty()) worst = point;
       for (std::size_t j = 0; j < worst.size(); ++j) worst[j] = std::min(worst[j], point[j]);
     }
+    if (!is_feasible(trial)) continue;
     ids.push_back(trial.id);
     points.push_back(std::move(point));
   }

@@ -62,7 +62,8 @@ struct TrialResult {
 /// of them count, and that fulfil all constraints.
 struct ParetoFront {
   std::vector<TrialId> trials;  ///< those that no other one dominates, best first metric first
-  /// By metric the worst value of the trials that have ended; empty: none has.
+  /// By metric the worst value of the trials that have ended, also of those that break a
+  /// constraint; empty: none has.
   std::vector<double> reference;
   double hypervolume = 0;  ///< of what the front covers up to the reference
 };
