@@ -160,6 +160,10 @@ std::vector<Mutation> read_mutations(OptionReader& reader, const PolicyContext& 
   std::vector<Mutation> mutations = parse_mutations(given, at, problems);
   if (!problems.empty()) throw OptionError(std::move(problems));
   for (const Mutation& mutation : mutations) {
+    if (context.space.is_expression(mutation.pointer)) {
+      throw OptionError(at + mutation.pointer,
+                        "an expression gives this value: name what it is calculated from instead");
+    }
     if (has_place(context.space, mutation.pointer)) continue;
     throw OptionError(at + mutation.pointer, "the param space has no such hyperparameter");
   }

@@ -307,12 +307,15 @@ class Population : public Scheduler {
     return Exploit{best.trial, clone.config, std::move(tag)};
   }
 
-  /// `config` of `donor`, changed; as it is, if whatever is tried breaks a constraint.
+  /// `config` of `donor`, changed; as it is, if nobody can try what comes of it.
   Json explore(TrialId donor, const Json& config) {
+    const SearchSpace& space = options_.space;
     for (int tries = 0; tries < most_tries; ++tries) {
-      Json changed = explorer_->explore(donor, config, random_);
-      if (options_.custom_explore_fn) changed = options_.custom_explore_fn(std::move(changed));
-      if (find_broken(options_.constraints, changed) == nullptr) return changed;
+      Json changed = space.evaluated(explorer_->explore(donor, config, random_));
+      if (options_.custom_explore_fn) {
+        changed = space.evaluated(options_.custom_explore_fn(std::move(changed)));
+      }
+      if (!why_unfit(space, options_.constraints, changed)) return changed;
     }
     return config;
   }

@@ -64,7 +64,7 @@ std::unique_ptr<Scheduler> make_median_stopping(MedianStoppingOptions options);
 struct PopulationOptions {
   std::string time_attr = "time_total_s";
   Objective objective;
-  SearchSpace space;                         ///< for the tags of changed configs
+  SearchSpace space;                         ///< for tags and expressions of changed configs
   std::vector<Constraint> constraints = {};  ///< those about configs alone hold for changed ones
   std::int64_t population = 0;        ///< trials that there will be, if known; below 1: unknown
   double perturbation_interval = 60;  ///< above 0; between two chances of a trial to exploit
@@ -72,8 +72,8 @@ struct PopulationOptions {
   double quantile_fraction = 0.25;    ///< 0 to 0.5; of the trials, who exploit and are exploited
   bool synch = false;                 ///< all wait for all at each interval
   std::uint64_t seed = 0;
-  /// For library users: has the last word on a changed config. Must not depend on anything but
-  /// its argument, or a resume gives other answers.
+  /// For library users: has the last word on a changed config, but for expressions. Must not depend
+  /// on anything but its argument, or a resume gives other answers.
   std::function<Json(Json)> custom_explore_fn = {};
 };
 

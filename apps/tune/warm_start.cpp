@@ -119,6 +119,11 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
       ++left_out["have no value for an expression"];
       continue;
     }
+    // What they trained with is no config of this space, and their results are not of one.
+    if (space.evaluated(config) != config) {
+      ++left_out["have other values of expressions"];
+      continue;
+    }
     if (const Constraint* const broken = find_broken(constraints, config)) {
       ++left_out["break the constraint '" + broken->text() + "'"];
       continue;

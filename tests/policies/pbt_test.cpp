@@ -1,3 +1,4 @@
+#include <cmath>
 #include <set>
 
 #include "tests/policies/scheduler_helpers.h"
@@ -289,4 +290,62 @@ TEST_CASE("A changed config that breaks a constraint is drawn again, or stays as
       CHECK((is_possible ? x > 0.25 && x <= 0.5 : x == 0.125));
     }
   }
+}
+
+namespace {
+
+/// The config of a copy of {"e": -2, "k": 1, ...} that a `scheduler` over a space with expressions
+/// makes.
+Json copied(const std::string& scheduler, Json mutations, std::uint64_t seed,
+            const std::vector<std::string>& constraints = {}) {
+  const SearchSpace space = space_of(R"({"e": {"uniform": [-3, 0]}, "a": {"expr": "10 ** e"},
+                                         "k": {"randint": [0, 5]}, "h": {"expr": "8 // k"}})"_json);
+  PolicyContext context{space, {{"loss", Mode::min}}, 2, seed};
+  for (const auto& text : constraints) context.constraints.push_back(space.constraint(text));
+  Json given = {{"time_attr", "training_iteration"}, {"perturbation_interval", 2}};
+  given[scheduler == "pbt" ? "hyperparam_mutations" : "hyperparam_bounds"] = std::move(mutations);
+  const auto made = all_policies().schedulers.at(scheduler)(given, context);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    Trial trial = trial_number(i);
+    trial.config = CompactText(R"({"a":0.01,"e":-2,"h":8,"k":1})");
+    made->on_trial_add(trial);
+    made->on_trial_start(trial);
+  }
+  (void)ask(*made, 0, 2, 1);
+  const Decision decision = ask(*made, 1, 2, 2);
+  REQUIRE(decision.action == Action::exploit);
+  return Json::parse(decision.exploit->config);
+}
+
+}  // namespace
+
+TEST_CASE("The expressions of a copy are those of its changed values, by which it is judged",
+          "[pbt][pb2]") {
+  const std::string scheduler = GENERATE("pbt", "pb2");
+  const Json mutations = {{"e", {{"uniform", {-3, 0}}}}, {"k", {{"randint", {0, 5}}}}};
+  CAPTURE(scheduler);
+  int changed = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    const Json config = copied(scheduler, mutations, seed, {"a <= 0.5"});
+    CAPTURE(seed, config.dump());
+    CHECK(config["a"].get<double>() == Approx(std::pow(10, config["e"].get<double>())));
+    CHECK(config["a"] <= 0.5);
+    REQUIRE(config["k"] != 0);  // there, an expression has no value
+    CHECK(config["h"] == 8 / config["k"].get<int>());
+    changed += config["e"] != -2 ? 1 : 0;
+  }
+  CHECK(changed > 20);
+}
+
+TEST_CASE("A copy keeps its donor's config where no changed one has values of its expressions",
+          "[pbt]") {
+  CHECK(copied("pbt", {{"k", Json::array({0})}}, 1) ==
+        R"({"a": 0.01, "e": -2, "h": 8, "k": 1})"_json);
+}
+
+TEST_CASE("The value of an expression cannot be mutated", "[pbt][pb2]") {
+  const std::string sentence =
+      "an expression gives this value: name what it is calculated from instead";
+  CHECK_THROWS_WITH(copied("pbt", {{"a", {0.1, 0.2}}}, 1), sentence);
+  CHECK_THROWS_WITH(copied("pb2", {{"a", {0.1, 0.2}}}, 1), sentence);
 }

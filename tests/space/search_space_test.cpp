@@ -390,6 +390,55 @@ TEST_CASE("Every config of a space is a preset that gives the same config",
   }
 }
 
+TEST_CASE("Expressions of a changed config are evaluated anew, or have no value",
+          "[search_space][unit]") {
+  const SearchSpace space = space_of(R"({
+    "e": {"uniform": [-3, 0]}, "a": {"expr": "10 ** e"}, "k": {"choice": [0, 1, 2, 4]},
+    "h": {"expr": "8 // k"}, "both": {"expr": "a * h"},
+    "opt": {"choice": [{"m": {"uniform": [0, 1]}, "n": {"choice": [1, 2]}, "d": {"expr": "opt.m / 2"}}, 7]}})"_json);
+  Random random(1);
+  Json config = space.sample(0, random, R"({"e": -2, "k": 2, "opt": {"m": 0.5}})"_json);
+  CHECK(space.evaluated(config) == config);
+  config["e"] = -1;
+  config["k"] = 4;
+  // Neither is in the space: who changes configs need not keep to it.
+  config["opt"]["m"] = 3;
+  config["opt"]["n"] = 3;
+  const Json changed = space.evaluated(config);
+  CHECK(changed["a"] == Approx(0.1));
+  CHECK(changed["h"] == 2);
+  CHECK(changed["both"] == Approx(0.2));
+  CHECK(changed["opt"]["d"] == 1.5);
+  CHECK_FALSE(why_unfit(space, {}, changed));
+  config["k"] = 0;
+  CHECK(why_unfit(space, {}, space.evaluated(config)) ==
+        "cannot evaluate /h = '8 // k': the result is not a finite number");
+  CHECK(space.is_expression("/a"));
+  CHECK(space.is_expression("/opt/d"));
+  CHECK_FALSE(space.is_expression("/e"));
+}
+
+TEST_CASE("A number that a choice states is not taken for the value of its expression",
+          "[search_space][unit]") {
+  const SearchSpace space = space_of(
+      R"({"lr": {"uniform": [0, 1]}, "wd": {"choice": [{"expr": "lr / 2"}, 0.125]}})"_json);
+  CHECK(space.evaluated({{"lr", 0.5}, {"wd", 0.125}})["wd"] == 0.125);
+  CHECK(space.evaluated({{"lr", 0.5}, {"wd", 0.375}})["wd"] == 0.25);
+}
+
+TEST_CASE("A preset's value of an expression is evaluated anew, and is refused alone",
+          "[search_space][unit]") {
+  const Json space = R"({"e": {"uniform": [-3, 0]}, "a": {"expr": "10 ** e"}})"_json;
+  Random random(1);
+  const Json preset = {{"a", 0.5}, {"e", -1}};
+  CHECK(preset_problems(space, preset).empty());
+  CHECK(space_of(space).sample(0, random, preset)["a"] == Approx(0.1));
+  CHECK(preset_problems(space, {{"a", nullptr}}).empty());
+  CHECK(preset_problems(space, {{"a", 0.5}}) ==
+        std::vector<std::string>{"/a: 0.5 cannot be given for '10 ** e', whose value follows from "
+                                 "others: leave it out, or give 'e', too"});
+}
+
 TEST_CASE("What is wrong with a preset is said at its place", "[search_space][unit]") {
   const Json space = R"({"lr": {"uniform": [0, 1]}, "model": {"n": {"choice": [1, 2]}}, "c": 3,
                          "l": [1, 2], "e": {"expr": "c"}})"_json;

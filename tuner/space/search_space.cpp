@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <limits>
 #include <map>
 #include <stdexcept>
 
 #include "tuner/core/error.h"
-#include "tuner/core/whole_number.h"
 #include "tuner/space/config_changes.h"
+#include "tuner/space/formulas.h"
 #include "tuner/space/space_match.h"
 
 namespace tune {
@@ -152,8 +150,7 @@ class Assembler {
     return value;
   }
 
-  Json build_body(const SpaceNode& node, const Formula& formula, const Given& given) {
-    if (const Json* value = given.at(node)) return *value;
+  Json build_body(const SpaceNode&, const Formula& formula, const Given&) {
     formulas_.push_back(&formula);
     return nullptr;
   }
@@ -162,116 +159,6 @@ class Assembler {
   std::uint64_t grid_point_;
   std::vector<const Formula*> formulas_;
 };
-
-/// Why an expression has no value in one config.
-class NoValue : public std::exception {
- public:
-  NoValue(const Formula& formula, const std::string& why)
-      : sentence_("cannot evaluate " + formula.pointer + " = '" + formula.expression.text() +
-                  "': " + why) {}
-  const char* what() const noexcept override { return sentence_.c_str(); }
-
- private:
-  std::string sentence_;
-};
-
-constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
-
-/// An expression and where its value goes.
-struct Open {
-  const Formula* formula;
-  Json* place;
-};
-
-/// The value of `formula`; nothing if it needs that of one of `open`.
-std::optional<Json> evaluate(const Formula& formula, const Json& config,
-                             const std::vector<Open>& open) {
-  bool all_integers = true;
-  const auto value = formula.expression.evaluate([&](const std::string& name) {
-    const Json* input = find_dotted(config, name);
-    if (!input) throw NoValue(formula, "this config has no '" + name + "'");
-    const bool is_open = std::any_of(open.begin(), open.end(),
-                                     [&](const Open& other) { return other.place == input; });
-    if (is_open) return std::optional<ExactNumber>();
-    if (!input->is_number() && !input->is_boolean()) {
-      throw NoValue(formula, "'" + name + "' is not a number but " + shorten(*input));
-    }
-    all_integers = all_integers && !input->is_number_float();
-    return exact_number(*input);
-  });
-  if (!value) return std::nullopt;
-  if (!std::isfinite(value->value())) throw NoValue(formula, "the result is not a finite number");
-  const auto is_integer = [&](const std::string& name) {
-    return !find_dotted(config, name)->is_number_float();
-  };
-  const bool has_whole_form = all_integers || formula.expression.is_whole(is_integer);
-  const ExactNumber number = has_whole_form ? *value : value->as_double();
-  if (number.is_rounded()) {
-    throw NoValue(formula,
-                  "a whole number in it would be rounded: it is beyond 2^53 and meets a fraction "
-                  "or a function there, or has more than 127 bits");
-  }
-  constexpr double largest_exact = 0x1p53;
-  const bool is_whole = number.whole() || std::abs(number.value()) <= largest_exact;
-  const bool has_fraction = number.value() != std::trunc(number.value());
-  if (!has_whole_form || !is_whole || has_fraction) return Json(number.value());
-  Json json = to_json(number.without_fraction(std::trunc));
-  if (!json.is_number_integer()) {
-    throw NoValue(formula, "the result is a whole number of more than 64 bits");
-  }
-  return json;
-}
-
-/// Passes over the expressions until all have values; each pass finds at least one more. Answers
-/// with what is wrong with the first one that has none; it and all that need it are NaN then.
-std::optional<std::string> evaluate_all(const std::vector<const Formula*>& formulas, Json& config) {
-  std::optional<std::string> wrong;
-  std::vector<Open> open;
-  for (const Formula* formula : formulas) {
-    open.push_back({formula, &config[Json::json_pointer(formula->pointer)]});
-  }
-  while (!open.empty()) {
-    std::vector<Open> still_open = open;
-    for (const Open& one : open) {
-      std::optional<Json> value;
-      try {
-        value = evaluate(*one.formula, config, still_open);
-      } catch (const NoValue& reason) {
-        if (!wrong) wrong = reason.what();
-        value = no_value;
-      }
-      if (!value) continue;
-      *one.place = std::move(*value);
-      std::erase_if(still_open, [&](const Open& other) { return other.place == one.place; });
-    }
-    if (still_open.size() == open.size()) {
-      if (!wrong) wrong = NoValue(*open[0].formula, "expressions go round in a circle").what();
-      for (const Open& one : open) *one.place = no_value;
-      break;
-    }
-    open = std::move(still_open);
-  }
-  return wrong;
-}
-
-/// Lists the expressions that `config` has.
-void find_formulas(const SpaceTree& tree, const SpaceNode& node, const Json& value,
-                   std::vector<const Formula*>& formulas) {
-  if (const auto* object = std::get_if<Object>(&node.body)) {
-    for (const auto& [key, member] : object->members) {
-      if (value.contains(key)) find_formulas(tree, member, value[key], formulas);
-    }
-  } else if (const auto* list = std::get_if<List>(&node.body)) {
-    for (std::size_t i = 0; i < std::min(value.size(), list->elements.size()); ++i) {
-      find_formulas(tree, list->elements[i], value[i], formulas);
-    }
-  } else if (const auto* branches = std::get_if<Branches>(&node.body)) {
-    const auto index = find_branch(tree.leaves, *branches, value);
-    if (index) find_formulas(tree, branches->values[*index], value, formulas);
-  } else if (const auto* formula = std::get_if<Formula>(&node.body)) {
-    formulas.push_back(formula);
-  }
-}
 
 /// By leaf, what must have been drawn for `value`.
 void find_leaf_values(const SpaceTree& tree, const SpaceNode& node, const Json& value,
@@ -374,10 +261,21 @@ std::optional<std::string> SearchSpace::without_value(const Json& config) const 
     return value.is_number_float() && std::isnan(value.get<double>());
   };
   if (std::none_of(tree_.formulas.begin(), tree_.formulas.end(), lacks)) return std::nullopt;
-  std::vector<const Formula*> formulas;
-  find_formulas(tree_, tree_.root, config, formulas);
   Json again = config;
-  return evaluate_all(formulas, again);
+  return evaluate_all(formulas_of(tree_, config), again);
+}
+
+Json SearchSpace::evaluated(Json config) const {
+  if (has_expressions()) (void)evaluate_all(formulas_of(tree_, config), config);
+  return config;
+}
+
+bool SearchSpace::is_expression(const std::string& pointer) const {
+  const Json::json_pointer place(pointer);
+  const bool is_drawn = std::any_of(tree_.leaves.begin(), tree_.leaves.end(),
+                                    [&](const SpaceLeaf& leaf) { return leaf.pointer == pointer; });
+  return !is_drawn &&
+         std::find(tree_.formulas.begin(), tree_.formulas.end(), place) != tree_.formulas.end();
 }
 
 Json SearchSpace::sample(std::uint64_t grid_point, Random& random, const Json& preset) const {
@@ -414,7 +312,8 @@ std::string SearchSpace::tag(const Json& config) const {
 
 std::vector<Problem> SearchSpace::check_preset(const Json& preset) const {
   if (!preset.is_object()) return {{"", "a point must be an object, got " + shorten(preset)}};
-  return match(tree_, preset);
+  std::vector<Problem> problems = match(tree_, preset);
+  return problems.empty() ? given_without_inputs(tree_, preset) : problems;
 }
 
 std::optional<std::string> why_unfit(const SearchSpace& space,

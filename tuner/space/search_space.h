@@ -63,6 +63,13 @@ class SearchSpace {
   std::optional<std::string> without_value(const Json& config) const;
   bool has_expressions() const { return !tree_.formulas.empty(); }
 
+  /// `config`, of which somebody has changed values, with its expressions evaluated anew; NaN where
+  /// one has no value, as in `sample`. Whoever changes a config asks this, and then `why_unfit`.
+  Json evaluated(Json config) const;
+
+  /// Whether configs have the value of an expression at `pointer`, and never a drawn one.
+  bool is_expression(const std::string& pointer) const;
+
   /// The inverse of `assemble`: by leaf, what must have been drawn for `config` (for a Choice the
   /// index of a value); null for leaves that it does not have.
   std::vector<Json> leaf_values(const Json& config) const;
@@ -85,8 +92,9 @@ class SearchSpace {
   bool is_deterministic() const { return tree_.leaves.empty(); }
 
   /// The parts of `preset` that are unknown to the space or outside of their domain, as sentences
-  /// with pointers into `preset`. A preset may leave out anything, and may give the values of
-  /// expressions: so a whole config of this space is a preset.
+  /// with pointers into `preset`. A preset may leave out anything. It may give the values of
+  /// expressions beside what they are calculated from, so that a whole config of this space is a
+  /// preset; they are evaluated anew all the same.
   std::vector<Problem> check_preset(const Json& preset) const;
 
  private:

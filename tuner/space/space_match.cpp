@@ -18,14 +18,20 @@ using Formula = SpaceNode::Formula;
 /// Compares values with a space: may they come from there?
 class Matcher {
  public:
-  /// `complete`: whether nothing may be left out. `exact`: whether fixed values must be the same,
-  /// not only equal. `problems`, if not null, is told what is wrong.
-  Matcher(const std::vector<SpaceLeaf>& leaves, bool complete, bool exact,
-          std::vector<Problem>* problems)
-      : leaves_(leaves), complete_(complete), exact_(exact), problems_(problems) {}
+  struct Rules {
+    bool complete = false;       ///< nothing may be left out
+    bool exact = false;          ///< fixed values must be the same, not only equal
+    bool formulas = true;        ///< a number may be the value of an expression
+    bool within_domains = true;  ///< what is drawn must be in its domain
+  };
+
+  /// `problems`, if not null, is told what is wrong.
+  Matcher(const std::vector<SpaceLeaf>& leaves, Rules rules, std::vector<Problem>* problems)
+      : leaves_(leaves), rules_(rules), problems_(problems) {}
 
   bool fits(const SpaceNode& node, const Json& value, const std::string& pointer) {
-    if (value.is_null() && !complete_ && !std::holds_alternative<Fixed>(node.body)) return true;
+    if (value.is_null() && !rules_.complete && !std::holds_alternative<Fixed>(node.body))
+      return true;
     return std::visit([&](const auto& body) { return matches(body, value, pointer); }, node.body);
   }
 
@@ -40,7 +46,7 @@ class Matcher {
   }
 
   bool matches(const Fixed& fixed, const Json& value, const std::string& pointer) {
-    if (exact_ ? is_same(fixed.value, value) : fixed.value == value) return true;
+    if (rules_.exact ? is_same(fixed.value, value) : fixed.value == value) return true;
     return problems_ && complain(pointer, shorten(value) + " differs from the fixed value " +
                                               shorten(fixed.value));
   }
@@ -49,7 +55,7 @@ class Matcher {
     if (!value.is_object()) {
       return problems_ && complain(pointer, "an object is expected, got " + shorten(value));
     }
-    bool all = !complete_ || value.size() == object.members.size();
+    bool all = !rules_.complete || value.size() == object.members.size();
     for (const auto& [key, part] : value.items()) {
       const auto member = std::find_if(object.members.begin(), object.members.end(),
                                        [&k = key](const auto& m) { return m.first == k; });
@@ -82,12 +88,13 @@ class Matcher {
 
   bool matches(const Number& number, const Json& value, const std::string& pointer) {
     const SpaceLeaf& leaf = leaves_[number.leaf];
-    if (contains(leaf.domain, value)) return true;
+    if (rules_.within_domains ? contains(leaf.domain, value) : value.is_number()) return true;
     return problems_ && complain(pointer, shorten(value) + " cannot be drawn from " + leaf.text);
   }
 
   bool matches(const Branches& branches, const Json& value, const std::string& pointer) {
-    Matcher quiet(leaves_, complete_, exact_, nullptr);
+    if (!rules_.within_domains) return true;
+    Matcher quiet(leaves_, rules_, nullptr);
     for (const SpaceNode& branch : branches.values) {
       if (quiet.fits(branch, value, pointer)) return true;
     }
@@ -96,13 +103,12 @@ class Matcher {
   }
 
   bool matches(const Formula&, const Json& value, const std::string& pointer) {
-    if (value.is_number()) return true;
+    if (rules_.formulas && value.is_number()) return true;
     return problems_ && complain(pointer, "a number is expected, got " + shorten(value));
   }
 
   const std::vector<SpaceLeaf>& leaves_;
-  const bool complete_;
-  const bool exact_;
+  const Rules rules_;
   std::vector<Problem>* const problems_;
 };
 
@@ -110,21 +116,28 @@ class Matcher {
 
 std::optional<std::size_t> find_branch(const std::vector<SpaceLeaf>& leaves,
                                        const SpaceNode::Branches& branches, const Json& value) {
+  const auto find = [&](Matcher::Rules rules) -> std::optional<std::size_t> {
+    Matcher matcher(leaves, rules, nullptr);
+    for (std::size_t i = 0; i < branches.values.size(); ++i) {
+      if (matcher.fits(branches.values[i], value, "")) return i;
+    }
+    return std::nullopt;
+  };
   for (const bool complete : {true, false}) {
     if (!complete && value.is_null()) break;
-    for (const bool exact : {true, false}) {
-      Matcher matcher(leaves, complete, exact, nullptr);
-      for (std::size_t i = 0; i < branches.values.size(); ++i) {
-        if (matcher.fits(branches.values[i], value, "")) return i;
+    for (const bool formulas : {false, true}) {
+      for (const bool exact : {true, false}) {
+        if (const auto found = find({complete, exact, formulas})) return found;
       }
     }
   }
-  return std::nullopt;
+  if (value.is_null()) return std::nullopt;
+  return find({.complete = true, .within_domains = false});
 }
 
 std::vector<Problem> match(const SpaceTree& tree, const Json& value) {
   std::vector<Problem> problems;
-  Matcher(tree.leaves, false, false, &problems).fits(tree.root, value, "");
+  Matcher(tree.leaves, {}, &problems).fits(tree.root, value, "");
   return problems;
 }
 

@@ -14,7 +14,9 @@ namespace tune {
 std::vector<Problem> match(const SpaceTree& tree, const Json& value);
 
 /// The first of the branches that `value` can have come from: one that it matches completely before
-/// one that it leaves parts out of, and one with the same fixed values before one with equal ones.
+/// one that it leaves parts out of, one that draws or states its numbers before one where an
+/// expression gives them, and one with the same fixed values before one with equal ones. If there
+/// is none, one that it matches but for domains, which somebody who changed it did not keep to.
 std::optional<std::size_t> find_branch(const std::vector<SpaceLeaf>& leaves,
                                        const SpaceNode::Branches& branches, const Json& value);
 
