@@ -46,11 +46,13 @@ RecordedResults::RecordedResults(const std::filesystem::path& directory, Since s
       });
 }
 
-void RecordedResults::each_row(TrialId trial,
+void RecordedResults::each_row(TrialId trial, double begin, double end,
                                const std::function<void(const Metrics&)>& use) const {
   const auto found = rows_.find(trial);
   if (found == rows_.end()) return;
-  for (const auto& [iteration, row] : found->second) use(read_metrics(row));
+  const auto& rows = found->second;
+  const auto last = rows.lower_bound(end);
+  for (auto at = rows.lower_bound(begin); at != last; ++at) use(read_metrics(at->second));
 }
 
 std::optional<std::int64_t> RecordedResults::first_iteration(TrialId trial) const {

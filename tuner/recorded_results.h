@@ -24,13 +24,16 @@ class RecordedResults {
   /// Reads to the end. Error if that cannot be.
   explicit RecordedResults(const std::filesystem::path& directory, Since since = Since::beginning);
 
-  /// Calls `use` with each result of the trial that counts, oldest first.
-  void each_row(TrialId trial, const std::function<void(const Metrics&)>& use) const;
+  /// Calls `use` with each result of the trial that counts, of iterations from `begin` up to, and
+  /// without, `end`, oldest first.
+  void each_row(TrialId trial, double begin, double end,
+                const std::function<void(const Metrics&)>& use) const;
   /// The iteration of the oldest of them; nothing if there is none.
   std::optional<std::int64_t> first_iteration(TrialId trial) const;
 
  private:
-  std::map<TrialId, std::map<std::int64_t, std::string>> rows_;  ///< by iteration, as JSON text
+  using Rows = std::map<std::int64_t, std::string, std::less<>>;  ///< by iteration, as JSON text
+  std::map<TrialId, Rows> rows_;
 };
 
 }  // namespace tune

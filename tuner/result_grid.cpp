@@ -13,6 +13,7 @@
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/math/pareto.h"
+#include "tuner/remote/pull.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
 
@@ -45,6 +46,16 @@ Json reported_in(const std::string& text) {
     if (!is_drivers_column(name)) reported[name] = value;
   }
   return reported;
+}
+
+/// The trial's last result as a row, with what is known of the driver's fields.
+Metrics last_row(const Trial& trial) {
+  Json row = reported_in(trial.last_metrics.text());
+  row["training_iteration"] = trial.iteration;
+  row["time_total_s"] = trial.time_total_s;
+  if (trial.timesteps_total) row["timesteps_total"] = *trial.timesteps_total;
+  if (trial.episodes_total) row["episodes_total"] = *trial.episodes_total;
+  return read_metrics(row.dump());
 }
 
 }  // namespace
@@ -172,35 +183,44 @@ void ResultGrid::settle() const {
   }
 }
 
-void ResultGrid::each_row(const Trial& trial,
-                          const std::function<void(const Metrics&)>& use) const {
+void ResultGrid::each_row(const Trial& trial, const UseRow& use) const {
+  const double last = each_row_on_disk(trial, use);
+  // Where it is in doubt what a restore has taken back, so are the last metrics.
+  const bool has_more = last < static_cast<double>(trial.iteration) &&
+                        !trial.last_metrics.empty() && !trial.summaries_in_doubt;
+  if (has_more) use(last_row(trial));
+}
+
+double ResultGrid::each_row_on_disk(const Trial& trial, const UseRow& use) const {
+  auto last = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
   // A simulation has neither files nor a record on disk.
   std::error_code ignored;
-  if (!std::filesystem::exists(directory_, ignored)) return;
+  if (!std::filesystem::exists(directory_, ignored)) return last;
   // Whoever else has written into the file, an iteration comes once.
-  auto last = static_cast<double>(first_iteration(experiment_, present_stretch(trial)));
-  const auto use_row = [&](const Metrics& row) {
-    const auto iteration = row.find("training_iteration");
-    if (!iteration || !(*iteration > last) || *iteration > static_cast<double>(trial.iteration)) {
-      return;
-    }
-    last = *iteration;
+  const auto use_next = [&](const Metrics& row) {
+    const double iteration = row.find("training_iteration").value_or(0);
+    if (!(iteration > last && iteration <= static_cast<double>(trial.iteration))) return;
+    last = iteration;
     use(row);
   };
-  if (!recent_) recent_.emplace(directory_, RecordedResults::Since::snapshot);
-  const auto recent = recent_->first_iteration(trial.id);
+  const auto newest_from = newest().first_iteration(trial.id);
+  const double end = static_cast<double>(newest_from.value_or(trial.iteration + 1));
   const auto file = paths::trial(directory_, trial.id) / "result.json";
   const LinesRead read = read_result_rows(file, [&](const Metrics& row) {
-    const bool is_recent = recent && row.find("training_iteration") >= static_cast<double>(*recent);
-    if (!is_recent) use_row(row);
+    const double iteration = row.find("training_iteration").value_or(0);
+    if (!(iteration < end)) return;
+    if (iteration > last + 1) recorded().each_row(trial.id, last + 1, iteration, use_next);
+    use_next(row);
   });
-  (read.is_there ? *recent_ : recorded()).each_row(trial.id, use_row);
-  if (read.too_long == 0) return;
+  const auto& rest = end > last + 1 ? recorded() : newest();
+  rest.each_row(trial.id, last + 1, static_cast<double>(trial.iteration) + 1, use_next);
+  if (read.too_long == 0) return last;
   const std::string sentence = file.native() + ": " + count_of(read.too_long, "line") +
                                " of more than 16 MiB that no driver wrote, left out";
   if (std::find(left_out_.begin(), left_out_.end(), sentence) == left_out_.end()) {
     left_out_.push_back(sentence);
   }
+  return last;
 }
 
 const RecordedResults& ResultGrid::recorded() const {
@@ -208,12 +228,18 @@ const RecordedResults& ResultGrid::recorded() const {
   return *recorded_;
 }
 
+/// What counts more than any file: of a copy, whose files may be older than its record, all of it.
+const RecordedResults& ResultGrid::newest() const {
+  if (newest_) return *newest_;
+  if (read_copy_note(*make_posix_file_system(), directory_)) return recorded();
+  return newest_.emplace(directory_, RecordedResults::Since::snapshot);
+}
+
 void ResultGrid::settle(TrialId id) const {
   const Trial& trial = experiment_.trial(id);
-  const auto rows = [&](const Experiment::UseResult& use) { each_row(trial, use); };
-  // A file that lacks rows knows no more than memory does.
-  std::optional<double> last;
-  rows([&](const Metrics& row) { last = row.find("training_iteration"); });
+  const auto rows = [&](const Experiment::UseResult& use) { each_row_on_disk(trial, use); };
+  // Files that lack rows know no more than memory does.
+  const double last = each_row_on_disk(trial, [](const Metrics&) {});
   if (last == static_cast<double>(trial.iteration)) experiment_.summarise_anew(id, rows);
 }
 

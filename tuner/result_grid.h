@@ -107,11 +107,15 @@ class ResultGrid {
   /// If no trial with a result does: that, as a sentence with the one that comes nearest.
   std::optional<std::string> none_feasible() const;
 
+  /// Takes one result, with the driver's own fields among its numbers.
+  using UseRow = std::function<void(const Metrics&)>;
+
   /// The trial's results that count, by iteration: what it has reported since it last became a copy
   /// of another one, and not what a restore has taken back. Those since the newest snapshot are
   /// from the record, as a driver that was killed may not have written their rows; those before
-  /// from result.json, or from the record too where there is no such file.
-  void each_row(const Trial& trial, const std::function<void(const Metrics&)>& use) const;
+  /// from result.json and what stands in for it, and from the record what these lack. The last one
+  /// is known even where none of them has it. Error if the record cannot be read.
+  void each_row(const Trial& trial, const UseRow& use) const;
   /// What each_row has left out so far of files that trials can write to, as sentences.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
@@ -133,12 +137,15 @@ class ResultGrid {
   void settle(TrialId id) const;
   /// Nothing if none of the rows that are left has it.
   std::optional<BestRow> best_row(const Trial& trial, const Objective& objective) const;
+  /// Those of each_row that are on disk; answers the iteration of the last one.
+  double each_row_on_disk(const Trial& trial, const UseRow& use) const;
   const RecordedResults& recorded() const;
+  const RecordedResults& newest() const;
 
   mutable Experiment experiment_;  ///< `settle` completes what was read
   mutable bool is_settled_ = false;
   /// Read when they are first needed.
-  mutable std::optional<RecordedResults> recorded_, recent_;
+  mutable std::optional<RecordedResults> recorded_, newest_;
   mutable std::vector<std::string> left_out_;
   ExperimentSpec spec_;
   std::filesystem::path directory_;

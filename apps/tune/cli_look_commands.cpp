@@ -137,6 +137,7 @@ void add_look_commands(CLI::App& app, Line& line) {
                                      "  tune show results/digits trial_00003 --json\n");
   add_directory(*show, line.show.directory);
   add_trial(*show, line.show.trial, "Which one: 3 or trial_00003")->required();
+  show->add_flag("--results", line.show.results, "With --json: each of its results, too");
   add_json(*show, line.show.json);
 
   add_compare(app, line);

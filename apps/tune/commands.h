@@ -122,6 +122,7 @@ int list_command(const ListRequest& request);
 struct ShowRequest {
   std::string directory;
   std::string trial;
+  bool results = false;  ///< all of them, as JSON
   bool json = false;
 };
 /// All there is about one trial.

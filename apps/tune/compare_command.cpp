@@ -77,15 +77,6 @@ void read_rows(Compared& one, const std::string& metric) {
       ++count;
     }
   });
-  // It may not have its row yet, or none at all, if somebody else has run the trial.
-  const Trial& trial = *one.trial;
-  const Experiment& experiment = one.look->grid.experiment();
-  const bool has_own = !trial.last_metrics.empty() &&
-                       trial.iteration > first_iteration(experiment, present_stretch(trial));
-  if (has_own) {
-    const auto last = read_metrics(trial.last_metrics.text()).find_exact(metric);
-    if (last) one.curve.insert_or_assign(trial.iteration, *last);
-  }
   if (count > 0) one.time_per_iteration_s = seconds / static_cast<double>(count);
 }
 

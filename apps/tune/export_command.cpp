@@ -2,7 +2,6 @@
 // Changes nothing in the experiment.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,20 +11,12 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "callbacks/csv_text.h"
-#include "callbacks/file_writer.h"
-#include "callbacks/result_rows.h"
 #include "callbacks/result_text.h"
-#include "tuner/ask_session.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/core/quoted.h"
-#include "tuner/files/lines.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/recorded_results.h"
 #include "tuner/simulation/curve_table.h"
-#include "tuner/store/experiment_store.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 
@@ -67,70 +58,6 @@ void add_point(Points& points, const Result& result) {
   add_totals(point, result);
 }
 
-/// The results in the journal. After a compaction the early ones are in result.json and the
-/// history.
-class JournalCurves final : public ExperimentReader {
- public:
-  using ExperimentReader::ExperimentReader;
-  void restart() override {
-    ExperimentReader::restart();
-    by_trial.clear();
-    is_whole = true;
-  }
-  void on_snapshot(const Json& state) override {
-    ExperimentReader::on_snapshot(state);
-    is_whole = false;
-  }
-  void on_event(Event&& event) override {
-    if (const auto* const reported = std::get_if<ResultReported>(&event.body)) {
-      add_point(by_trial[reported->trial], reported->result);
-    }
-    ExperimentReader::on_event(std::move(event));
-  }
-
-  std::map<TrialId, Points> by_trial;
-  bool is_whole = true;
-};
-
-Points read_result_log(const std::filesystem::path& file) {
-  Points points;
-  const LinesRead read = read_lines(file, most_row_bytes, [&](const FileLine& line) {
-    if (!line.is_ended) return;  // just being written
-    const std::string place = file.native() + ":" + std::to_string(line.number) + ": ";
-    Metrics row;
-    try {
-      row = read_metrics(line.text);
-    } catch (const std::invalid_argument& error) {
-      throw machine_error(place + error.what());
-    }
-    const auto iteration = row.find(curve_iteration_column);
-    if (!iteration) throw machine_error(place + "there is no training_iteration");
-    Point& point = points[static_cast<std::int64_t>(*iteration)];
-    point.clear();
-    add_metrics(point, row);
-  });
-  if (read.too_long > 0) {
-    throw machine_error(file.native() + " has a line of more than 16 MiB, which no driver wrote");
-  }
-  return points;
-}
-
-/// All that is left of a trial's results, nothing if there is no file of them.
-std::optional<Points> read_result_logs(const std::filesystem::path& file) {
-  const std::filesystem::path stand_in = stand_in_of(file.native());
-  std::optional<Points> points;
-  // Something else may stand there, which is why there is the other one.
-  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) {
-    points = read_result_log(file);
-  }
-  if (!std::filesystem::exists(stand_in)) return points;
-  Points later = read_result_log(stand_in);
-  if (!points) points.emplace();
-  if (!later.empty()) points->erase(points->lower_bound(later.begin()->first), points->end());
-  points->merge(later);
-  return points;
-}
-
 /// By name, nested with '/', as a curve file's cells have them.
 void flatten_config(const std::string& name, const Json& value,
                     std::map<std::string, std::string>& cells) {
@@ -164,14 +91,6 @@ struct Exported {
 /// Why trials are left out, and which.
 using LeftOut = std::map<std::string, std::vector<std::string>>;
 
-/// All that a trial has which somebody else has run: one result.
-Point last_point(const Trial& trial) {
-  Point point;
-  add_metrics(point, read_metrics(trial.last_metrics.text()));
-  add_totals(point, trial);
-  return point;
-}
-
 std::map<std::string, std::string> config_cells(const std::string& config) {
   std::map<std::string, std::string> cells;
   flatten_config("", Json::parse(config), cells);
@@ -179,23 +98,22 @@ std::map<std::string, std::string> config_cells(const std::string& config) {
   return cells;
 }
 
-/// The results of one trial under one config. Error if they are nowhere, or cannot be read.
-Points points_of(const Trial& trial, const std::filesystem::path& directory, bool is_told,
-                 JournalCurves& journal, std::optional<RecordedResults>& recorded) {
-  const auto file = paths::trial(directory, trial.id) / "result.json";
-  if (auto points = read_result_logs(file)) return std::move(*points);
-  if (is_told) return {{trial.iteration, last_point(trial)}};
-  if (journal.is_whole) return std::move(journal.by_trial[trial.id]);
-  if (!recorded) recorded.emplace(directory);
+/// The results of one trial under one config. Error if some of them are nowhere: a curve has a line
+/// of every iteration.
+Points points_of(const ResultGrid& grid, const Trial& trial) {
   Points points;
-  recorded->each_row(trial.id, [&](const Metrics& row) {
+  grid.each_row(trial, [&](const Metrics& row) {
     Point& point = points[static_cast<std::int64_t>(*row.find(curve_iteration_column))];
     add_metrics(point, row);
   });
-  if (!points.empty()) return points;
-  throw machine_error(
-      "their results are nowhere any more: there is no result.json, and the history does not have "
-      "them");
+  for (std::int64_t iteration = 1; iteration <= trial.iteration; ++iteration) {
+    const auto found = points.find(iteration);
+    if (found != points.end() && found->second.contains(curve_total_column)) continue;
+    throw machine_error(
+        "a curve has every iteration, and results of theirs are nowhere any more: result.json does "
+        "not have them, nor has the history; or the program counts by more than one");
+  }
+  return points;
 }
 
 /// What the models of all trials went through, from the events.
@@ -241,17 +159,10 @@ class Lineages {
 std::vector<Exported> read_exported(const std::filesystem::path& directory, bool by_lineage,
                                     LeftOut& left_out) {
   require_experiment(directory);
-  Experiment experiment;
-  JournalCurves journal(experiment);
-  std::vector<std::string> torn_end;
-  ExperimentStore::read(*make_posix_file_system(), directory, journal, torn_end);
-  std::vector<Problem> ignored;
-  const bool is_told = tune::is_told(parse_recorded_spec(
-      ExperimentStore::read_spec(*make_posix_file_system(), directory), Catalogue{}, ignored));
+  const ResultGrid grid = ResultGrid::load(directory);
   std::optional<Lineages> lineages;
   std::vector<Exported> exported;
-  std::optional<RecordedResults> recorded;
-  for (const Trial& trial : experiment.trials()) {
+  for (const Trial& trial : grid.experiment().trials()) {
     if (trial.last_metrics.empty()) continue;
     const std::string id = to_string(trial.id);
     try {
@@ -265,12 +176,12 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
       if (is_clone && !lineages) lineages.emplace(directory);
       exported.push_back({id, is_clone ? lineages->stages_of(trial.id)
                                        : std::vector<Stage>{{id, config_cells(trial.config.text()),
-                                                             points_of(trial, directory, is_told,
-                                                                       journal, recorded)}}});
+                                                             points_of(grid, trial)}}});
     } catch (const Error& error) {
       left_out[error.what()].push_back(id);
     }
   }
+  print_each_notice(grid.left_out());
   if (!exported.empty()) return exported;
   if (!left_out.empty()) throw user_error("nothing is left to write: " + left_out.begin()->first);
   throw user_error("no trial of " + directory.string() + " has reported anything yet");

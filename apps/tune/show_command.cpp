@@ -79,15 +79,9 @@ std::string sparkline(const std::vector<double>& curve) {
   return text;
 }
 
-std::string range_text(const std::vector<double>& curve) {
-  double low = INFINITY, high = -INFINITY;
-  for (const double value : curve) {
-    if (!std::isfinite(value)) continue;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  if (low > high) return "no number";
-  return "from " + format_metric(low) + " to " + format_metric(high) + ", " +
+std::string range_text(const MetricSummary& summary, const std::vector<double>& curve) {
+  if (summary.count == 0) return "no number";
+  return "from " + format_metric(summary.min) + " to " + format_metric(summary.max) + ", " +
          count_of(curve.size(), "value");
 }
 
@@ -131,8 +125,15 @@ std::string phrase_of(const Awaited& awaited) {
   return awaited.answer ? clean_text(awaited.answer->sentence) : "";
 }
 
+/// Those that count, by iteration.
+Json results_json(const ResultGrid& grid, const Trial& trial) {
+  Json results = Json::array();
+  grid.each_row(trial, [&](const Metrics& row) { results.push_back(Json::parse(row.text)); });
+  return results;
+}
+
 void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& awaited,
-                     const Notes& notes) {
+                     const Notes& notes, bool has_results) {
   const auto own = paths::trial(grid.directory(), trial.id);
   Json metrics = Json::object();
   const auto curves = curves_of(grid, trial, metrics_of(grid, trial));
@@ -170,6 +171,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
        {"failures", trial.failures},
        {"error", *trial.error},
        {"metrics", std::move(metrics)},
+       {"results", has_results ? results_json(grid, trial) : Json()},
        {"checkpoints", std::move(checkpoints)},
        {"started", trial.started != 0 ? Json(trial.started) : Json()},
        {"ended", trial.ended != 0 ? Json(trial.ended) : Json()},
@@ -237,6 +239,7 @@ class LogPrinter {
 }  // namespace
 
 int show_command(const ShowRequest& request) {
+  if (request.results && !request.json) throw user_error("--results is for --json");
   const Look look = look_at(request.directory);
   const ResultGrid& grid = look.grid;
   grid.settle();
@@ -246,7 +249,7 @@ int show_command(const ShowRequest& request) {
   const Notes notes = Notes::read(grid.directory());
   print_each_notice(notes.notices());
   if (request.json) {
-    print_show_json(grid, trial, awaited, notes);
+    print_show_json(grid, trial, awaited, notes, request.results);
     print_each_notice(grid.left_out());
     return exit_ok;
   }
@@ -283,9 +286,9 @@ int show_command(const ShowRequest& request) {
   for (const std::string& name : names) {
     std::vector<double> curve;
     for (const ExactNumber& value : curves.at(name)) curve.push_back(value.value());
-    lines.emplace_back(
-        std::exchange(key, ""),
-        name + " = " + format_metric(trial.summary(name)->last) + "  (" + range_text(curve) + ")");
+    const MetricSummary& summary = *trial.summary(name);
+    lines.emplace_back(std::exchange(key, ""), name + " = " + format_metric(summary.last) + "  (" +
+                                                   range_text(summary, curve) + ")");
     if (curve.size() > 1) lines.emplace_back("", "  " + sparkline(curve));
   }
   if (has_more) lines.emplace_back("", "... and more: --json");

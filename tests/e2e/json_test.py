@@ -170,7 +170,7 @@ class Answers(Case):
             directory = f"results/{name}"
             self.ask("status", directory)
             for trial in self.ask("ls", directory):
-                self.ask("show", directory, trial["trial_id"])
+                self.ask("show", directory, trial["trial_id"], "--results")
             self.ask("checkpoints", directory, "--verify")
             self.ask("lineage", directory)
             self.ask_lines("events", directory)

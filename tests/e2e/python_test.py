@@ -38,12 +38,16 @@ if __name__ == "__main__":
 
     def test_pbt_clones_it_and_each_iteration_is_there_once(self):
         paths = self.answer(TRAIN + """
+from tune.results import _best_row
 if __name__ == "__main__":
     results = tune.Tuner(train, {**LR, "sleep": 0.01}, num_samples=4, max_concurrent_trials=4,
                          resources_per_trial={"cpu": 0}, **GOAL,
                          scheduler=tune.schedulers.PopulationBasedTraining(
                              time_attr="training_iteration", perturbation_interval=3, synch=True,
                              hyperparam_mutations=LR)).fit()
+    for each in results:  # nothing of what it was before it became a copy
+        assert each.metrics_history[0]["iterations_since_restore"] == 1, each.metrics_history
+        assert _best_row(each, "loss", "max") == each.metrics_history[0]
     print(json.dumps([each.path for each in results]))
 """)
         for path in paths:

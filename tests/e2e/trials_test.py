@@ -306,5 +306,48 @@ class Export(Case):
         self.assertRegex(done.err, r"^tune: 1 trial is left out \(trial_00001\): .*nowhere any more")
 
 
+class Behind(Case):
+    def test_rows_that_files_lack_are_in_the_record_and_no_command_has_others(self):
+        losses = [[4, 3, 1, 2], [8, 7, 5, 6], [9, 9.5, 8.5, 9]]
+        self.write("spec.json", spec_of(losses, snapshot_period_s=0.001))
+        self.tune("run", "spec.json", "--progress", "none")
+        file, stand_in = (self.path("results", "spec", name) for name in ("trial_00000/result.json", "trial_00001.result.json"))
+        rows = self.read(file).splitlines(keepends=True)
+        self.write(file, rows[0] + rows[3])
+        replaced = self.path("results", "spec", "trial_00001", "result.json")
+        rows = self.read(replaced).splitlines(keepends=True)
+        os.remove(replaced)
+        os.mkdir(replaced)
+        self.write(stand_in, "".join(rows))
+
+        def seen():
+            shown = [self.json("show", "results/spec", str(i), "--results") for i in range(3)]
+            done = self.tune("export", "results/spec", "--curves", "-")
+            exported = [[float(row["loss"]) for row in csv.DictReader(io.StringIO(done.out)) if row["trial_id"] == f"trial_0000{i}"]
+                        for i in range(3)]
+            compared = self.json("compare", "results/spec", "0", "1", "2")["curves"]
+            return ([each["metrics"]["loss"]["curve"] for each in shown],
+                    [[row["loss"] for row in each["results"]] for each in shown],
+                    [[point["values"][i] for point in compared] for i in range(3)], exported, done.err)
+
+        self.assertEqual(seen(), (losses, losses, losses, losses, ""))
+        self.assertEqual(self.json("best", "results/spec")["best_iteration"], 3)
+        os.remove(self.path("results", "spec", "history.jsonl"))
+        curves, results, _, exported, said = seen()
+        self.assertEqual((curves, results, exported), ([[4, 2], *losses[1:]], [[4, 2], *losses[1:]], [[], *losses[1:]]))
+        self.assertRegex(said, r"^tune: 1 trial is left out \(trial_00000\): .*nowhere any more")
+        self.assertRegex(self.tune("show", "results/spec", "0").out, r"loss = 2 +\(from 1 to 4, 2 values\)")
+        self.tune("export", "results/spec", "--curves", "c.csv")
+        self.tune("simulate", "spec.json", "--curves", "c.csv")
+
+    def test_of_a_copy_the_record_counts_more_than_its_older_files(self):
+        self.write("spec.json", spec_of([[4, 3, 1]], snapshot_period_s=0.001, remote={"path": self.path("store")}))
+        self.tune("run", "spec.json", "--progress", "none")
+        self.tune("pull", self.path("store/spec"), "copy")
+        file = self.path("copy", "trial_00000", "result.json")
+        self.write(file, self.read(file).replace('"loss":3', '"loss":7'))
+        self.assertEqual(self.json("show", "copy", "0")["metrics"]["loss"]["curve"], [4, 3, 1])
+
+
 if __name__ == "__main__":
     main()

@@ -39,18 +39,10 @@ class Result:
 
     @property
     def metrics_history(self) -> list[dict[str, Any]]:
-        """All results of the trial, in their order. TuneError: it has some, and the callback
-        ``json``, which keeps them in a file, was off."""
-        try:
-            with open(os.path.join(self.path, "result.json"), encoding="utf-8") as file:
-                return [named_numbers(_json.loads(line)) for line in file]
-        except FileNotFoundError:
-            if not self.metrics:
-                return []
-            raise TuneError(
-                f"{self.path} has no result.json, since the callback json was off: "
-                f"tune export {os.path.dirname(self.path)} --curves FILE writes what is on record"
-            ) from None
+        """All results of the trial that count, in their order: since it last became a copy of
+        another one, if it did."""
+        shown = ask("show", os.path.dirname(self.path), self.trial_id, "--results")
+        return [named_numbers(row) for row in shown["results"]]
 
     @property
     def metrics_dataframe(self) -> Any:
