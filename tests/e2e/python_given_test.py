@@ -37,10 +37,6 @@ class Given(PythonCase):
                 self.assertRegex(sentence, r"^\w+: .*" + pattern)
                 self.assertNotIn("\n", sentence)
 
-    def test_the_history_of_a_search_without_result_files_is_refused_and_not_empty(self):
-        self.refuses("def history():\n    return search(callbacks=['none'])[0].metrics_history\n", [
-            ("history()", r"trial_00000 has no result.json, since the callback json was off: tune export ")])
-
     def test_ray_trains_names_say_what_stands_in_their_place(self):
         workers = r"write tune\.Tuner\(train, \.\.\., num_workers=2, resources_per_worker=\{'cpu': 1\}\); docs/workers"
         self.refuses("import tune as train_of_ray", [
