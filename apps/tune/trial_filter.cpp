@@ -29,10 +29,6 @@ Expression parse(const std::string& text, const std::string& numeric) {
     if (std::regex_search(numeric, membership)) {
       throw user_error("--filter: there is no 'in': write tags == \"good\", or x == 1 or x == 2");
     }
-    static const std::regex signed_not(R"RE((^|[^A-Za-z0-9_.])not\s+[-+])RE");
-    if (std::regex_search(numeric, signed_not)) {
-      throw user_error("--filter: behind 'not' a sign needs brackets, as in not (-x < 1)");
-    }
     if (numeric == text) throw user_error(std::string("--filter: ") + headline(error.what()));
     throw no_condition(text);
   }
