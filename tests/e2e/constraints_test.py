@@ -198,6 +198,17 @@ class Asked(ConstraintsCase):
         self.assertIn("12 trials left out: they have no number for 'kb' of the constraint "
                       "'kb <= 1'", err)
 
+    def test_trials_with_other_values_of_expressions_teach_nothing(self):
+        space = {"x": {"uniform": [0, 1]}, "y": {"expr": "2 * x"}}
+        self.write("ask.json", {"param_space": space, "metric": "loss", "mode": "min"})
+        one, = self.lines("suggest", "mine", "--spec", "ask.json")
+        self.tune("tell", "mine", one["trial_id"], "--value", "1")
+        for factor, is_left_out in ((2, False), (3, True)):
+            done = self.tune("suggest", f"by{factor}", "--spec", "ask.json", "--warm-start", "mine",
+                             "--set", f'param_space/y={{"expr": "{factor} * x"}}')
+            self.assertEqual("1 trial left out: they have other values of expressions" in done.err,
+                             is_left_out, done.err)
+
 
 class Specs(ConstraintsCase):
     def test_what_is_wrong_is_said_with_its_place(self):
