@@ -25,10 +25,13 @@ constexpr int most_tries = 100;
 
 /// A trial that has not ended.
 struct Member {
-  double perturbed = 0;                ///< time of its last chance to exploit
-  double trained = 0;                  ///< time of the result that its score is of
-  std::optional<double> score;         ///< nothing: it has had no chance yet
-  std::string config;                  ///< JSON text
+  double perturbed = 0;         ///< time of its last chance to exploit
+  double trained = 0;           ///< time of the result that its score is of
+  std::optional<double> score;  ///< nothing: it has had no chance yet
+  std::string config;           ///< JSON text
+  /// Of one that is about to start as a clone: what its donor's checkpoint was trained with, which
+  /// is where a copy of it starts, too. Empty otherwise.
+  std::string loaded_config;
   std::optional<std::uint64_t> place;  ///< in the queue, while it waits
 };
 
@@ -85,6 +88,7 @@ class Population : public Scheduler {
     Member& member = members_.at(trial.id);
     stop_waiting(member);
     member.config = trial.config.text();
+    member.loaded_config.clear();
     if (is_complete() || !is_held(member) || behind_ > 0) return;
     // Nobody else is to come (see choose): the population is what there is, and this barrier, which
     // would hold all of them again and again, is open.
@@ -164,7 +168,7 @@ class Population : public Scheduler {
       members.push_back({index_of(id), encode_number(member.perturbed),
                          encode_number(member.trained),
                          member.score ? encode_number(*member.score) : Json(), member.config,
-                         member.place ? Json(*member.place) : Json()});
+                         member.place ? Json(*member.place) : Json(), member.loaded_config});
     });
     Json orders = Json::array();
     orders_.for_each([&](TrialId id, const Exploit& exploit) {
@@ -196,6 +200,7 @@ class Population : public Scheduler {
         member.perturbed = load_number(saved.at(1));
         member.trained = load_number(saved.at(2));
         member.config = saved.at(4).get<std::string>();
+        if (saved.size() > 6) member.loaded_config = saved[6].get<std::string>();
         if (!saved.at(3).is_null()) other.set_score(id, member, load_number(saved.at(3)));
         if (!saved.at(5).is_null()) {
           member.place = load_whole<std::uint64_t>(saved.at(5));
@@ -294,7 +299,8 @@ class Population : public Scheduler {
     if (std::isnan(best.score) || best.trial == id) return std::nullopt;
     const Member& donor = members_.at(best.trial);
     Member& clone = members_.at(id);
-    Json config = explore(best.trial, Json::parse(donor.config));
+    clone.loaded_config = donor.loaded_config.empty() ? donor.config : donor.loaded_config;
+    Json config = explore(best.trial, Json::parse(clone.loaded_config));
     std::string tag = options_.space.tag(config);
     clone.config = encode_numbers(std::move(config)).dump();
     explorer_->on_clone(id, best.trial, clone.config);

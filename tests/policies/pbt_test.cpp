@@ -52,6 +52,33 @@ TEST_CASE("The worst quarter exploits the best, which are asked to save", "[pbt]
   CHECK((x == 0.4 * 1.2 || x == 0.4 * 0.8));
 }
 
+TEST_CASE("A copy of a trial that is about to be one has the config of what both start from",
+          "[pbt]") {
+  const auto is_changed = [](const Decision& decision, double from) {
+    REQUIRE(decision.exploit);
+    const double x = Json::parse(decision.exploit->config)["x"];
+    CHECK((x == from * 1.2 || x == from * 0.8));
+  };
+  auto scheduler = running(3);
+  ask(*scheduler, 0, 2, 0.1);
+  const Decision first = ask(*scheduler, 1, 2, 0.2);
+  is_changed(first, 0.1);
+  ask(*scheduler, 0, 4, 0.3);  // by now the other one is the best
+  const Json state = scheduler->save();
+  SECTION("before that one has started") {
+    const auto restored = make_scheduler("pbt", options());
+    restored->load(state);
+    is_changed(ask(*restored, 2, 4, 0.9), 0.1);
+  }
+  SECTION("and that of its own once it has") {
+    Trial clone = trial_number(1);
+    clone.config = first.exploit->config;
+    clone.state = TrialState::running;
+    scheduler->on_trial_start(clone);
+    is_changed(ask(*scheduler, 2, 4, 0.9), Json::parse(first.exploit->config)["x"]);
+  }
+}
+
 TEST_CASE("Nothing happens before the burn-in and within an interval", "[pbt]") {
   const auto scheduler = running(2, {{"burn_in_period", 5}});
   for (std::int64_t i = 1; i < 5; ++i) {
