@@ -49,9 +49,12 @@ set(tune_public_headers
     tuner/core/constraint.h
     tuner/space/domain.h
     tuner/core/error.h
+    tuner/core/exact_number.h
     tuner/core/event.h
     tuner/core/experiment.h
     tuner/core/expression.h
+    tuner/core/expression_functions.h
+    tuner/core/expression_tree.h
     tuner/core/failure_rules.h
     tuner/core/metrics.h
     tuner/core/objective.h

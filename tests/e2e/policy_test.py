@@ -152,7 +152,7 @@ for line in connection.makefile("rb"):
 """
 
 TRAIN = """
-import os, sys, tune
+import os, sys, time, tune
 def train(config):
     at = 0
     if checkpoint := tune.get_checkpoint():
@@ -161,6 +161,7 @@ def train(config):
         open(os.path.join(directory, "at"), "w").write(str(at))
     while at < 8:
         at += 1
+        time.sleep(float(os.environ.get("PACE", 0)))
         loss = config["x"] ** 2 + 1 / at
         tune.report({"loss": loss, "nested": {"too": loss}}, save=save)
 """
@@ -343,7 +344,7 @@ class Policy(DriverCase):
         self.run_it(spec)
         self.assertEqual(started(), [])
         driver = self.start("run", self.spec("killed", searcher=self.program("Leaving")), "--progress", "none",
-                            env={**os.environ, **self.environment()})
+                            env={**os.environ, **self.environment(), "PACE": "0.2"})
         self.wait_until(lambda: len(started()) == 2, "what the policy starts")
         driver.kill()
         driver.wait()
