@@ -245,10 +245,7 @@ void ResultGrid::settle(TrialId id) const {
 
 std::optional<ResultGrid::BestRow> ResultGrid::best_row(const Trial& trial,
                                                         const Objective& objective) const {
-  const auto value = [&](Scope scope) {
-    return value_of(trial, objective.metric, objective.mode, scope);
-  };
-  const double best = value(Scope::all);
+  const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
   if (std::isnan(best)) return std::nullopt;
   std::optional<BestRow> first;
   const auto take = [&](std::int64_t iteration, const Metrics& row) {
@@ -262,10 +259,6 @@ std::optional<ResultGrid::BestRow> ResultGrid::best_row(const Trial& trial,
     const auto at = row.find("training_iteration");
     if (at) take(static_cast<std::int64_t>(*at), row);
   });
-  // The last result may not have its row yet.
-  if (!first && value(Scope::last) == best && !trial.last_metrics.empty()) {
-    take(trial.iteration, read_metrics(trial.last_metrics.text()));
-  }
   return first;
 }
 
