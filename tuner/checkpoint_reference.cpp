@@ -44,7 +44,13 @@ std::string iterations_text(const std::vector<Checkpoint>& checkpoints) {
 const Checkpoint& checkpoint_of(const Trial& trial, const std::optional<std::string>& iteration,
                                 const std::string& where) {
   if (trial.checkpoints.empty()) throw user_error(where + " has no checkpoint");
-  if (!iteration) return *trial.latest_checkpoint();
+  if (!iteration) {
+    if (const Checkpoint* const latest = trial.latest_checkpoint()) return *latest;
+    throw user_error(where +
+                     " has no checkpoint of what it is now; those of before, as another model, "
+                     "are of iteration " +
+                     iterations_text(trial.checkpoints) + ", and are named with it");
+  }
   std::int64_t wanted = -1;
   const char* const end = iteration->data() + iteration->size();
   const auto [stopped, error] = std::from_chars(iteration->data(), end, wanted);
@@ -70,7 +76,10 @@ fs::path best_checkpoint(const ResultGrid& grid) {
   }
   const TrialResult best = grid.best_result();
   if (!best.best_checkpoints.empty()) return best.best_checkpoints.front().path;
-  throw user_error("the best trial in " + directory + ", " + best.trial_id + ", has no checkpoint");
+  throw user_error("the best trial in " + directory + ", " + best.trial_id + ", has no checkpoint" +
+                   (grid.experiment().trial(*parse_trial_id(best.trial_id)).checkpoints.empty()
+                        ? ""
+                        : " of what it is now"));
 }
 
 void refuse_if_evicted(const fs::path& checkpoint) {

@@ -34,9 +34,10 @@ std::vector<Mirror::Known> known_checkpoints(FileSystem& files,
                                              const CheckpointConfig& config) {
   std::vector<Mirror::Known> known;
   for (const Trial& trial : experiment.trials()) {
-    const auto order = rank_checkpoints(trial.checkpoints, config);
+    const auto present = trial.present_checkpoints();
+    const auto order = rank_checkpoints(present, config);
     for (const auto& checkpoint : trial.checkpoints) {
-      const bool is_best = checkpoint.index == trial.checkpoints[order.front()].index;
+      const bool is_best = !order.empty() && checkpoint.index == present[order.front()].index;
       const CheckpointRef ref{trial.id, checkpoint.index};
       known.push_back(
           {ref, is_best, evicted_to(files, paths::checkpoint(directory, ref), remote, name)});

@@ -135,8 +135,9 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   if (const Checkpoint* const latest = trial.latest_checkpoint()) {
     result.checkpoint = paths::checkpoint(directory_, {trial.id, latest->index});
   }
-  for (const auto position : rank_checkpoints(trial.checkpoints, spec_.checkpoint_config)) {
-    const Checkpoint& checkpoint = trial.checkpoints[position];
+  const auto present = trial.present_checkpoints();
+  for (const auto position : rank_checkpoints(present, spec_.checkpoint_config)) {
+    const Checkpoint& checkpoint = present[position];
     result.best_checkpoints.push_back({paths::checkpoint(directory_, {trial.id, checkpoint.index}),
                                        checkpoint.iteration, checkpoint.score});
   }
@@ -268,7 +269,7 @@ std::optional<std::int64_t> ResultGrid::best_iteration(const Trial& trial,
   const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
   if (spec_.checkpoint_config.checkpoint_score_attribute != objective.metric) return std::nullopt;
   const std::int64_t begin = first_iteration(experiment_, present_stretch(trial));
-  for (const Checkpoint& each : trial.checkpoints) {
+  for (const Checkpoint& each : trial.present_checkpoints()) {
     if (each.score == best && each.iteration > begin) return each.iteration;
   }
   return std::nullopt;

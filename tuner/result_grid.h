@@ -50,9 +50,10 @@ struct TrialResult {
   Json best_metrics;
   std::optional<std::int64_t> best_iteration;       ///< of that
   std::optional<std::filesystem::path> checkpoint;  ///< the latest
-  std::vector<CheckpointPath> best_checkpoints;     ///< what retention kept, best first
-  std::string error;                                ///< of the last failure; empty if it ended well
-  std::filesystem::path path;                       ///< the trial's directory
+  std::vector<CheckpointPath>
+      best_checkpoints;        ///< what retention kept of what it is now, best first
+  std::string error;           ///< of the last failure; empty if it ended well
+  std::filesystem::path path;  ///< the trial's directory
   /// By text the value of each constraint that needs metrics, at the last result: fulfilled at 0
   /// and below; NaN without it.
   std::map<std::string, double> constraints;

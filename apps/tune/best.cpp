@@ -78,7 +78,13 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
 }
 
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
-  if (!trial.checkpoints.empty() || is_told(spec)) return "";
+  if (trial.latest_checkpoint() != nullptr || is_told(spec)) return "";
+  const Cloning* const cloning = trial.present_cloning();
+  if (cloning != nullptr && trial.saves == cloning->saves) {
+    return cloning->donor == trial.id
+               ? "it has saved none since it began anew"
+               : "it has saved none since it became a copy of " + to_string(cloning->donor);
+  }
   const CheckpointConfig& config = spec.checkpoint_config;
   if (trial.saves > 0 && trial.failed_saves >= trial.saves) {
     return trial.saves == 1 ? "its save failed"

@@ -23,7 +23,7 @@ struct Listed {
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path path;
   std::optional<Evicted> evicted;  ///< it is not here
-  std::size_t rank = 0;            ///< 1: the best of its trial
+  std::size_t rank = 0;            ///< 1: the best of its trial; 0: of before it became a clone
   std::string verified;            ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
   Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
@@ -31,12 +31,15 @@ struct Listed {
 
 void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>& listed) {
   const auto files = make_posix_file_system();
-  const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
+  const auto present = trial.present_checkpoints();
+  const auto order = rank_checkpoints(present, grid.spec().checkpoint_config);
+  const std::size_t before = trial.checkpoints.size() - present.size();
   for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
-    const auto rank = std::find(order.begin(), order.end(), i) - order.begin();
+    const auto place_in_order = std::find(order.begin(), order.end(), i - before) - order.begin();
+    const std::size_t rank = i < before ? 0 : static_cast<std::size_t>(place_in_order) + 1;
     const auto place = paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index});
-    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place),
-                      static_cast<std::size_t>(rank) + 1, "", false, nullptr});
+    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place), rank, "",
+                      false, nullptr});
   }
 }
 
@@ -97,7 +100,7 @@ Json to_json(const Listed& one, const CheckpointsRequest& request) {
                {"index", checkpoint.index},
                {"training_iteration", checkpoint.iteration},
                {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)},
-               {"rank", one.rank},
+               {"rank", one.rank > 0 ? Json(one.rank) : Json()},
                {"is_latest", &checkpoint == one.trial->latest_checkpoint()},
                {"triggers", checkpoint.triggers.to_string()},
                {"bytes", checkpoint.bytes},
@@ -133,7 +136,8 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
         to_string(one.trial->id), one.path.filename().string(),
         std::to_string(checkpoint.iteration),
         std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
-        std::to_string(one.rank), format_bytes(static_cast<double>(checkpoint.bytes)),
+        one.rank > 0 ? std::to_string(one.rank) : "-",
+        format_bytes(static_cast<double>(checkpoint.bytes)),
         format_seconds(checkpoint.save_s) + of_rank(checkpoint),
         format_seconds(checkpoint.commit_s), checkpoint.triggers.to_string()});
     if (is_one_evicted) row.push_back(one.evicted ? "remote" : "here");
@@ -352,9 +356,10 @@ int best_command(const BestRequest& request) {
                        "it went back to a checkpoint, and without its result.json it "
                        "is not known which results were taken back");
   }
-  const auto order = rank_checkpoints(trial.checkpoints, grid.spec().checkpoint_config);
+  const auto present = trial.present_checkpoints();
+  const auto order = rank_checkpoints(present, grid.spec().checkpoint_config);
   const Checkpoint* const latest = trial.latest_checkpoint();
-  const Checkpoint* const kept = order.empty() ? latest : &trial.checkpoints[order.front()];
+  const Checkpoint* const kept = order.empty() ? latest : &present[order.front()];
   lines.emplace_back("checkpoint", checkpoint_text(grid, trial, kept, objective));
   if (kept != latest) {
     lines.emplace_back("latest one", checkpoint_text(grid, trial, latest, objective));

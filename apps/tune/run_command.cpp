@@ -110,8 +110,9 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   lines.emplace_back("best trial", named_with_state(trial));
   lines.emplace_back(objective->metric, best_and_last_text(results, trial, *objective));
   add_config(result.config, lines);
-  const auto order = rank_checkpoints(trial.checkpoints, results.spec().checkpoint_config);
-  const Checkpoint* const kept = order.empty() ? nullptr : &trial.checkpoints[order.front()];
+  const auto present = trial.present_checkpoints();
+  const auto order = rank_checkpoints(present, results.spec().checkpoint_config);
+  const Checkpoint* const kept = order.empty() ? nullptr : &present[order.front()];
   lines.emplace_back("checkpoint", checkpoint_text(results, trial, kept, *objective));
 }
 

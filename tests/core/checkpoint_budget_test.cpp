@@ -54,6 +54,26 @@ TEST_CASE("The oldest that is neither latest nor best goes first, whose it may b
   CHECK(budget.bytes() == 25);
 }
 
+TEST_CASE("What a clone has saved before it became one goes before all others",
+          "[checkpoint_budget][unit]") {
+  const CheckpointConfig config{.checkpoint_score_attribute = "acc"};
+  CheckpointBudget budget(config, {});
+  Trial other = trial_with(0, {{.index = 1, .score = 0.1, .bytes = 1}});
+  budget.update(other);
+  Trial clone = trial_with(1, {{.index = 1, .score = 0.9, .bytes = 1}});
+  budget.update(clone);
+  other.checkpoints.push_back({.index = 2, .score = 0.2, .bytes = 1});
+  budget.update(other);
+  CHECK(budget.expendable(nothing_pinned) == Name{TrialId{0}, 1});
+  clone.lineage.push_back({.started = 1, .saves = 1});
+  clone.checkpoints.push_back({.index = 2, .score = 0.5, .bytes = 1});
+  budget.update(clone);
+  CHECK(budget.expendable(nothing_pinned) == Name{TrialId{1}, 1});
+  clone.checkpoints.erase(clone.checkpoints.begin());
+  budget.update(clone);
+  CHECK(budget.expendable(nothing_pinned) == Name{TrialId{0}, 1});
+}
+
 TEST_CASE("What is there from an earlier session is older than all that comes",
           "[checkpoint_budget][unit]") {
   Trial late = trial_with(0, {{.index = 1, .time_total_s = 5, .bytes = 1},

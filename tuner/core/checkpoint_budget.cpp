@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "tuner/core/own_checkpoint.h"
+
 namespace tune {
 
 CheckpointBudget::CheckpointBudget(const CheckpointConfig& config, const Trials& trials)
@@ -38,7 +40,8 @@ void CheckpointBudget::update(const Trial& trial) {
     for (const Known& known : before->second) {
       ages[known.index] = known.age;
       bytes_ -= known.bytes;
-      expendable_.erase(known.age);
+      expendable_.erase({false, known.age});
+      expendable_.erase({true, known.age});
     }
   }
   if (trial.checkpoints.empty()) {
@@ -47,15 +50,17 @@ void CheckpointBudget::update(const Trial& trial) {
   }
   std::vector<Known>& now = known_[trial.id];
   now.clear();
-  const std::size_t best = rank_checkpoints(trial.checkpoints, config_).front();
-  for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
-    const Checkpoint& checkpoint = trial.checkpoints[i];
+  const auto present = trial.present_checkpoints();
+  const auto order = rank_checkpoints(present, config_);
+  const Checkpoint* const best = order.empty() ? nullptr : &present[order.front()];
+  const Checkpoint* const latest = trial.latest_checkpoint();
+  for (const Checkpoint& checkpoint : trial.checkpoints) {
     const auto known = ages.find(checkpoint.index);
     const std::uint64_t age = known != ages.end() ? known->second : ++last_age_;
     now.push_back({checkpoint.index, checkpoint.bytes, age});
     bytes_ += checkpoint.bytes;
-    const bool is_latest = i + 1 == trial.checkpoints.size();
-    if (!is_latest && i != best) expendable_[age] = {trial.id, checkpoint.index};
+    if (&checkpoint == latest || &checkpoint == best) continue;
+    expendable_[{is_of_present(trial, checkpoint), age}] = {trial.id, checkpoint.index};
   }
 }
 

@@ -27,7 +27,8 @@ class CheckpointBudget {
   std::uint64_t bytes() const { return bytes_; }
 
   /// The oldest that is neither its trial's latest nor its trial's best (so never the best of all),
-  /// nor pinned; nothing if there is none.
+  /// nor pinned; before all others, what a clone had saved before it became one. Nothing if there
+  /// is none.
   std::optional<std::pair<TrialId, int>> expendable(
       const std::function<bool(TrialId, int)>& is_pinned) const;
 
@@ -40,7 +41,8 @@ class CheckpointBudget {
 
   CheckpointConfig config_;
   std::map<TrialId, std::vector<Known>> known_;  ///< oldest first; trials without any are left out
-  std::map<std::uint64_t, std::pair<TrialId, int>> expendable_;  ///< by age
+  /// By whether it is of what its trial is now, and age.
+  std::map<std::pair<bool, std::uint64_t>, std::pair<TrialId, int>> expendable_;
   std::uint64_t bytes_ = 0;
   std::uint64_t last_age_ = 0;
 };

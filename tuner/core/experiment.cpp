@@ -212,6 +212,7 @@ void Experiment::on(const AttemptStarted& event, Seconds time) {
     contradiction("an attempt from checkpoint " + std::to_string(event.checkpoint) + " that " +
                   to_string(owner.id) + " does not have");
   }
+  if (event.donor) renew_donor(trial);  // an older program has not, as it took the trial up again
   if (event.donor && !trial.donor) {
     contradiction(to_string(trial.id) + " starts from a checkpoint of " + to_string(*event.donor) +
                   " and is no clone of it");
@@ -335,7 +336,8 @@ void Experiment::on(const CheckpointCommitted& event, Seconds) {
   }
   thin_marks(trial);
   // One that was on its way when the trial became a clone is of what it was before.
-  if (trial.donor && trial.attempt > trial.donor->attempt) set_donor(trial, std::nullopt);
+  const bool counts = trial.donor && trial.attempt > trial.donor->attempt;
+  if (counts && is_of_present(trial, event.checkpoint)) set_donor(trial, std::nullopt);
   ++saves_.committed;
   saves_.bytes += event.checkpoint.bytes;
   saves_.save_s += event.checkpoint.save_s;
@@ -371,8 +373,14 @@ void Experiment::on(const CheckpointDamaged& event, Seconds time) {
   std::erase_if(trial.checkpoints, [&](const auto& c) { return c.index == event.index; });
   // It was to be restored from it, and is from the one before instead.
   Trial& restored = event.clone ? find(*event.clone) : trial;
-  const bool just_started = restored.iteration == restored.restored_iteration;
-  if (restored.state != TrialState::running || !just_started) return;
+  const bool just_started =
+      restored.state == TrialState::running && restored.iteration == restored.restored_iteration;
+  const bool has_begun_as_clone =
+      !restored.lineage.empty() && restored.lineage.back().attempt == restored.attempt;
+  // A clone that has not trained as one goes on from what it has itself, and begins with that.
+  if (just_started && has_begun_as_clone) restored.lineage.back().started = 0;
+  renew_donor(trial);
+  if (!just_started) return;
   const auto [owner, checkpoint] = restore_point(restored.id);
   start_from(restored, owner, checkpoint, time);
   if (owner == restored.id) {
@@ -484,7 +492,12 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
   trial.why.clear();
   if (event.from_scratch) {
     // Clones that were made of it before are no copies of what it will be.
-    if (!trial.lineage.empty()) add_cloning(trial, trial.id, trial.config, time);
+    if (!trial.lineage.empty()) {
+      add_cloning(trial, trial.id, trial.config, time);
+      // At once: whose copy it was is nothing to go back to.
+      note_start(trial, trial.id, nullptr, time);
+      trial.lineage.back().attempt = trial.attempt + 1;
+    }
     rewind(trial, nullptr);
     trial.occupied_s = 0;
     trial.error = {};
@@ -495,6 +508,7 @@ void Experiment::on(const TrialRequeued& event, Seconds time) {
     trial.checkpoints.clear();
   }
   set_state(trial, TrialState::pending, time);
+  renew_donor(trial);
 }
 
 }  // namespace tune

@@ -83,8 +83,10 @@ class Experiment {
   /// Why the trial cannot exploit so, now; nothing if it can. A trial that runs can with its next
   /// result only. One that waits may be its own donor: it goes on with another config.
   std::optional<std::string> objection(TrialId id, const Exploit& exploit) const;
-  /// What an attempt of the trial starts from: the donor's checkpoint after an exploit, else its
-  /// own newest one. The pointer is null if there is none.
+  /// What an attempt of the trial starts from: the donor's checkpoint after an exploit, else the
+  /// newest of what it is now itself. A clone that has none goes on from where it began as one; of
+  /// a trial that has ended, that is what it would be taken up again from. The pointer is null if
+  /// there is none.
   std::pair<TrialId, const Checkpoint*> restore_point(TrialId id) const;
   /// Whether a clone is to start from this checkpoint.
   bool is_donated(TrialId donor, int index) const;
@@ -206,6 +208,8 @@ class Experiment {
   void exploit(Trial& trial, const Exploit& exploit, Seconds time);
   void add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time);
   bool note_start(Trial& trial, TrialId owner, const Checkpoint* checkpoint, Seconds time);
+  std::optional<DonorCheckpoint> beginning_of(const Trial& trial) const;
+  void renew_donor(Trial& trial);
   void set_donor(Trial& trial, std::optional<DonorCheckpoint> donor);
 
   Trials trials_;

@@ -13,7 +13,8 @@ namespace {
 /// Whether it has a checkpoint of what it is now: not of what it was before it became a clone, nor
 /// of what it was before it had trained.
 bool has_saved_itself(const Trial& trial) {
-  return !trial.donor && !trial.checkpoints.empty() && trial.latest_checkpoint()->iteration > 0;
+  const Checkpoint* const latest = trial.latest_checkpoint();
+  return !trial.donor && latest != nullptr && latest->iteration > 0;
 }
 
 /// Whether it became a clone, and no attempt of what it is now runs: none has begun, or the last
@@ -76,8 +77,7 @@ void Experiment::exploit(Trial& trial, const Exploit& exploit, Seconds time) {
   if (source.index == 0 && has_saved_itself(*origin)) {
     source.index = origin->latest_checkpoint()->index;
   }
-  const bool comes_back = source.trial == trial.id;
-  set_donor(trial, comes_back ? std::nullopt : std::optional(source));
+  if (source.trial != trial.id) set_donor(trial, source);  // else as if it were its own donor
 }
 
 void Experiment::add_cloning(Trial& trial, TrialId donor, CompactText config, Seconds time) {
@@ -111,6 +111,21 @@ bool Experiment::note_start(Trial& trial, TrialId owner, const Checkpoint* check
   return true;
 }
 
+/// What the trial became a clone with, if that is a checkpoint of another one and still there.
+std::optional<DonorCheckpoint> Experiment::beginning_of(const Trial& trial) const {
+  const Cloning* const cloning = trial.present_cloning();
+  if (cloning == nullptr || cloning->donor == trial.id) return std::nullopt;
+  if (this->trial(cloning->donor).checkpoint(cloning->checkpoint) == nullptr) return std::nullopt;
+  return DonorCheckpoint{cloning->donor, cloning->checkpoint, cloning->attempt - 1};
+}
+
+/// A clone that has no checkpoint of what it is now any more, or whose donor was forgotten with its
+/// end, goes back to where it began: what it had saved before is another model than its config's.
+void Experiment::renew_donor(Trial& trial) {
+  if (is_final(trial.state) || trial.donor || trial.latest_checkpoint() != nullptr) return;
+  set_donor(trial, beginning_of(trial));
+}
+
 /// Keeps `donated_` in step.
 void Experiment::set_donor(Trial& trial, std::optional<DonorCheckpoint> donor) {
   if (trial.donor) {
@@ -140,7 +155,10 @@ std::pair<TrialId, const Checkpoint*> Experiment::restore_point(TrialId id) cons
     if (given == nullptr && has_saved_itself(donor)) given = donor.latest_checkpoint();
     if (given != nullptr) return {donor.id, given};
   }
-  return {id, trial.latest_checkpoint()};
+  const Checkpoint* const own = trial.latest_checkpoint();
+  const auto beginning = own == nullptr ? beginning_of(trial) : std::nullopt;
+  if (!beginning) return {id, own};
+  return {beginning->trial, this->trial(beginning->trial).checkpoint(beginning->index)};
 }
 
 bool Experiment::is_donated(TrialId donor, int index) const {

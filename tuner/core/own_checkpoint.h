@@ -7,7 +7,8 @@ namespace tune {
 
 /// And not of what the trial was before it became a clone: of that nothing counts.
 inline bool is_of_present(const Trial& trial, const Checkpoint& own) {
-  return trial.lineage.empty() || own.index > trial.lineage.back().saves;
+  const Cloning* const cloning = trial.present_cloning();
+  return cloning == nullptr || own.index > cloning->saves;
 }
 
 /// Whether `checkpoint` of `owner` has iterations that the trial has not come to, though they are

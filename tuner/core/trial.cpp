@@ -151,8 +151,25 @@ double Trial::average_of_last_10(const MetricSummary& summary) const {
   return values != nullptr ? values->average_of_last(10) : summary.ended_average_10;
 }
 
+const Cloning* Trial::present_cloning() const {
+  const auto begun = std::find_if(lineage.rbegin(), lineage.rend(),
+                                  [](const Cloning& cloning) { return cloning.started != 0; });
+  return begun != lineage.rend() ? &*begun : nullptr;
+}
+
+std::span<const Checkpoint> Trial::present_checkpoints() const {
+  const Cloning* const cloning = present_cloning();
+  if (cloning == nullptr) return checkpoints;
+  const auto first =
+      std::partition_point(checkpoints.begin(), checkpoints.end(),
+                           [&](const auto& each) { return each.index <= cloning->saves; });
+  return {first, checkpoints.end()};
+}
+
 const Checkpoint* Trial::latest_checkpoint() const {
-  return checkpoints.empty() ? nullptr : &checkpoints.back();
+  if (const auto present = present_checkpoints(); !present.empty()) return &present.back();
+  const Cloning* const cloning = present_cloning();
+  return cloning != nullptr && cloning->donor == id ? checkpoint(cloning->checkpoint) : nullptr;
 }
 
 const Checkpoint* Trial::checkpoint(int index) const {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -240,6 +241,12 @@ struct Trial {
   /// ended and goes on begins anew: its first values do not mix with those before the end.
   double average_of_last_5(const MetricSummary& summary) const;
   double average_of_last_10(const MetricSummary& summary) const;
+  /// The last cloning that has taken effect; null: the trial is what it was from the start.
+  const Cloning* present_cloning() const;
+  /// Those of what it is now, oldest first: what it saved before it became a clone does not count.
+  std::span<const Checkpoint> present_checkpoints() const;
+  /// The newest of those. Of one that went on from a checkpoint of its own with another config and
+  /// has saved none since, that one. Null: what it is now has none.
   const Checkpoint* latest_checkpoint() const;
   const Checkpoint* checkpoint(int index) const;
 };

@@ -25,10 +25,13 @@ bool would_stop(Stopper* stopper, const Trial& trial) {
 }
 
 /// Its own, or that of the trial whose copy it has become.
-bool has_checkpoint(const Trial& trial) { return !trial.checkpoints.empty() || trial.donor; }
+bool has_checkpoint(const Experiment& experiment, const Trial& trial) {
+  return trial.donor || experiment.restore_point(trial.id).second != nullptr;
+}
 
 /// Why `trial`, which has finished, cannot go on; empty if it can.
-std::string obstacle(const Trial& trial, Stopper* rules, const Scheduler& scheduler) {
+std::string obstacle(const Experiment& experiment, const Trial& trial, Stopper* rules,
+                     const Scheduler& scheduler) {
   if (scheduler.is_at_max(trial)) {
     return "it has reached max_t of its scheduler, at iteration " +
            std::to_string(trial.iteration) + ", which lets no trial train longer";
@@ -37,7 +40,7 @@ std::string obstacle(const Trial& trial, Stopper* rules, const Scheduler& schedu
     return "its stop rule ends it at iteration " + std::to_string(trial.iteration) +
            ": give a longer one with --stop";
   }
-  if (trial.checkpoints.empty()) return "it has no checkpoint to go on from";
+  if (!has_checkpoint(experiment, trial)) return "it has no checkpoint to go on from";
   return "";
 }
 
@@ -45,7 +48,7 @@ TrialRequeued requeue_named(const Experiment& experiment, TrialId id, const Resu
                             Stopper* rules, const Scheduler& scheduler) {
   const Trial& trial = experiment.trial(id);
   if (trial.state == TrialState::error) return {id, options.errored == ErroredTrials::restart};
-  const std::string reason = obstacle(trial, rules, scheduler);
+  const std::string reason = obstacle(experiment, trial, rules, scheduler);
   if (!reason.empty()) {
     throw user_error(to_string(id) + " has finished and cannot go on: " + reason);
   }
@@ -60,7 +63,7 @@ void plan_errored(const Experiment& experiment, const ResumeOptions& options, Re
   for (const auto& trial : experiment.trials()) {
     if (trial.state != TrialState::error) continue;
     plan.requeued.push_back({trial.id, restart});
-    ++(!restart && has_checkpoint(trial) ? going_on : beginning);
+    ++(!restart && has_checkpoint(experiment, trial) ? going_on : beginning);
   }
   if (going_on + beginning == 0) {
     plan.notices.emplace_back("no trial has failed: there is none to take up again");
@@ -91,7 +94,7 @@ void plan_finished(const Experiment& experiment, const ResumeOptions& options, S
       ++at_max;
       continue;
     }
-    if (trial.checkpoints.empty()) {
+    if (!has_checkpoint(experiment, trial)) {
       ++without_checkpoint;
       continue;
     }
@@ -133,7 +136,7 @@ void note_lost_work(const Experiment& experiment, const std::vector<TrialId>& na
   std::uint64_t count = 0;
   std::int64_t iterations = 0;
   const auto take_in = [&](const Trial& trial) {
-    if (trial.iteration == 0 || has_checkpoint(trial)) return;
+    if (trial.iteration == 0 || has_checkpoint(experiment, trial)) return;
     ++count;
     iterations += trial.iteration;
   };

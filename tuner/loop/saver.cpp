@@ -199,9 +199,9 @@ void Saver::end_commit(Commit commit, const std::string& error) {
   const auto donor = ledger_.experiment().trial(done.trial).donor;
   ledger_.commit(CheckpointCommitted{done.trial, done.checkpoint});
   if (mirror_ != nullptr) {
-    const auto& checkpoints = ledger_.experiment().trial(done.trial).checkpoints;
-    const auto order = rank_checkpoints(checkpoints, config_);
-    const bool is_best = checkpoints[order.front()].index == done.checkpoint.index;
+    const auto present = ledger_.experiment().trial(done.trial).present_checkpoints();
+    const auto order = rank_checkpoints(present, config_);
+    const bool is_best = !order.empty() && present[order.front()].index == done.checkpoint.index;
     mirror_->expect({done.trial, done.checkpoint.index}, is_best);
   }
   ledger_.when_durable([this, trial = done.trial, checkpoint = done.checkpoint] {
@@ -289,8 +289,17 @@ void Saver::apply_retention(TrialId id) {
     return;
   }
   auto keep = retention_->keep(trial.checkpoints);
+  // Once there is one of what the trial is now, those of before it became a clone go first.
+  const auto present = trial.present_checkpoints();
+  if (config_.num_to_keep && !present.empty()) {
+    const auto kept = retention_->keep(present);
+    std::fill(keep.begin(), keep.end(), false);
+    std::copy_backward(kept.begin(), kept.end(), keep.end());
+  }
   // What a retry, a resume or an unpause would start from.
-  keep.back() = true;
+  if (const Checkpoint* const latest = trial.latest_checkpoint()) {
+    keep[static_cast<std::size_t>(latest - trial.checkpoints.data())] = true;
+  }
   if (ended && config_.num_to_keep == 0) keep.assign(keep.size(), false);
   CheckpointsDropped dropped{id, {}};
   for (std::size_t i = 0; i < keep.size(); ++i) {

@@ -58,8 +58,10 @@ class Result:
 
     @property
     def best_checkpoints(self) -> list[tuple[Checkpoint, dict[str, Any]]]:
-        """Those that were kept, best first, each with the metrics that were reported with it."""
-        rows = ask("checkpoints", os.path.dirname(self.path), self.trial_id)
+        """Those that were kept, best first, each with the metrics that were reported with it.
+        Of a trial that has become a copy of another one, those since then."""
+        listed = ask("checkpoints", os.path.dirname(self.path), self.trial_id)
+        rows = [row for row in listed if row["rank"] is not None]
         found = []
         for row in sorted(rows, key=lambda row: row["rank"]):
             metrics = named_numbers(_manifest(row["path"])["metrics"])
