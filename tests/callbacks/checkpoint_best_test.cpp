@@ -15,9 +15,16 @@ Result with_loss(const std::string& loss, std::int64_t iteration = 5) {
   return result;
 }
 
-bool asks(Callback& callback, Result result) {
-  callback.on_trial_result(Trial{}, result);
+bool asks(Callback& callback, Result result, const Trial& trial = {}) {
+  callback.on_trial_result(trial, result);
   return result.should_checkpoint;
+}
+
+Trial trial_with(std::uint32_t id, std::size_t clonings = 0) {
+  Trial trial;
+  trial.id = TrialId{id};
+  trial.lineage.resize(clonings);
+  return trial;
 }
 
 }  // namespace
@@ -53,4 +60,27 @@ TEST_CASE("checkpoint_best leaves the first iterations alone, but learns from th
   CHECK_FALSE(asks(*callback, with_loss("1", 3)));
   CHECK_FALSE(asks(*callback, with_loss("2", 4)));
   CHECK(asks(*callback, with_loss("0.5", 4)));
+}
+
+TEST_CASE("To checkpoint_best what a trial reached before it became a copy is no best any more",
+          "[checkpoint_best]") {
+  const auto make = [] { return make_checkpoint_best({.objective = {"loss", Mode::min}}); };
+  auto callback = make();
+  CHECK(asks(*callback, with_loss("3"), trial_with(0)));
+  CHECK(asks(*callback, with_loss("1"), trial_with(1)));
+  CHECK_FALSE(asks(*callback, with_loss("2.5"), trial_with(0)));
+  CHECK_FALSE(asks(*callback, with_loss("NaN"), trial_with(2)));
+  SECTION("as it is told so") { callback->on_trial_exploit(trial_with(1, 1), Cloning{}); }
+  SECTION("as its first result shows, after a replay") {
+    CHECK_FALSE(asks(*callback, with_loss("4"), trial_with(1, 1)));
+  }
+  SECTION("nor after a resume from a snapshot") {
+    const Json state = callback->save();
+    callback = make();
+    callback->load(state);
+    CHECK_FALSE(asks(*callback, with_loss("2.5"), trial_with(0)));
+    callback->on_trial_exploit(trial_with(1, 1), Cloning{});
+  }
+  CHECK_FALSE(asks(*callback, with_loss("2.9"), trial_with(1, 1)));
+  CHECK(asks(*callback, with_loss("2"), trial_with(1, 1)));
 }
