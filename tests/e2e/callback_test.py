@@ -242,6 +242,25 @@ except tune.TuneError as error:
 """)
         self.assertEqual(out.splitlines()[-1], "refused")
 
+    def test_the_end_of_an_experiment_is_known_by_its_word_not_by_its_sentence(self):
+        self.write("tune.sh", f"""#!/bin/sh
+if [ "$1" = --version ]; then exec {TUNE} "$@"; fi
+echo "$EVENT"
+""")
+        os.chmod(self.path("tune.sh"), 0o755)
+        self.write("search.py", SEARCH)
+        watch = "import tune.callback, search; tune.callback.Teller([search.Told()], '.').run(follow=False)"
+        for said, is_end in ((r'"reason":"all is done","how":"finished"', True), (r'"reason":"finished","how":"stopped"', False),
+                             (r'"reason":"finished"', True)):  # as before there was the word
+            with self.subTest(said):
+                self.write("told.jsonl", "")
+                subprocess.run([sys.executable, "-c", watch], cwd=self.dir, check=True, timeout=LIMIT_S,
+                               env={**os.environ, "TUNE_BINARY": self.path("tune.sh"), "PYTHONPATH": PACKAGE,
+                                    "EVENT": '{"n":1,"t":1,"e":"session_end",' + said + "}"})
+                for state in glob.glob(self.path("callback_Told*.json")):
+                    os.remove(state)
+                self.assertEqual([each[1] for each in self.told()], ["end"] * is_end)
+
     def test_a_webhook_gets_words_on_what_matters_and_one_that_is_not_there_costs_nothing(self):
         posts = []
 

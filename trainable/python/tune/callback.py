@@ -284,7 +284,8 @@ class Teller:
         kind = event["e"]
         about: dict[str, Any] = {"iteration": event["n"], "trials": self._all}
         if kind == "session_end":
-            ended = event["reason"] == "finished"
+            # The sentence said it before there was the word.
+            ended = event.get("how", event["reason"]) == "finished"
             return [("on_experiment_end", {"trials": self._all})] if ended else []
         if kind == "trial":
             path = os.path.join(self._path, event["trial_id"])
