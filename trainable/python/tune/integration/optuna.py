@@ -72,7 +72,10 @@ class OptunaSearch(policy.Searcher):
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         kind = getattr(optuna.samplers, sampler)
-        directions = ["minimize" if mode == "min" else "maximize" for mode in self.mode]
+        direction = optuna.study.StudyDirection
+        directions = [
+            direction.MINIMIZE if mode == "min" else direction.MAXIMIZE for mode in self.mode
+        ]
         self._study = optuna.create_study(
             sampler=kind(**{"seed": self.seed % 2**32, **arguments}), directions=directions
         )
@@ -93,8 +96,9 @@ class OptunaSearch(policy.Searcher):
         asked = self._trials.pop(trial, None)
         if asked is None:
             return  # added by hand
-        values = [metrics.get(name) for name in self.metric]
-        if how in ("failed", "lost") or None in values:
+        found = (metrics.get(name) for name in self.metric)
+        values = [value for value in found if value is not None]
+        if how in ("failed", "lost") or len(values) < len(self.metric):
             self._study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(asked, values)
