@@ -61,6 +61,7 @@ void add_list(CLI::App& app, Line& line) {
   list->add_option("--limit", request.limit, "At most so many trials")
       ->type_name("N")
       ->check(above_zero());
+  list->add_flag("--results", request.results, "With --json: each result of each trial, too");
   CLI::Option* const json = list->add_flag("--json", request.json, "As a JSON list of objects");
   list->add_flag("--csv", request.csv, "As CSV, with all there is unless --columns says less")
       ->excludes(json);

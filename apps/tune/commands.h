@@ -114,6 +114,7 @@ struct ListRequest {
   std::vector<std::string> columns;  ///< empty: a good choice
   std::vector<std::string> over;     ///< configs that differ in these alone are one row
   std::uint64_t limit = 0;           ///< 0: none
+  bool results = false;              ///< all of each trial, as JSON
   bool json = false;
   bool csv = false;
 };

@@ -133,7 +133,7 @@ std::vector<Field> find_columns(const ListRequest& request, const std::vector<Tr
 }
 
 /// Everything about a trial, for programs.
-Json trial_json(const TrialSource& source, const Trial& trial) {
+Json trial_json(const TrialSource& source, const Trial& trial, bool has_results) {
   static const std::vector<std::string> own = {"experiment", "best",  "best_iteration",
                                                "started",    "ended", "duration_s",
                                                "node",       "gpus",  "tags"};
@@ -153,6 +153,7 @@ Json trial_json(const TrialSource& source, const Trial& trial) {
                {"paused_by", paused_by(trial)},
                {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
                {"path", result.path.string()},
+               {"results", has_results ? results_json(*source.grid, trial) : Json()},
                {"notes", source.notes.notes_json(trial.id)}};
   std::vector<Field> fields;
   for (const auto& name : own) fields.push_back({name, Field::Source::own, name});
@@ -200,7 +201,8 @@ bool lists_experiments(const ListRequest& request) {
   if (all.empty()) return false;
   const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
                                !request.states.empty() || !request.columns.empty() ||
-                               !request.over.empty() || request.csv || request.limit > 0;
+                               !request.over.empty() || request.csv || request.results ||
+                               request.limit > 0;
   if (asks_for_trials) {
     throw user_error(request.directories.front() +
                      " holds experiments and is none: of trials ask one, " +
@@ -232,7 +234,7 @@ void print_trials(const ListRequest& request, const std::vector<TrialSource>& so
   TableRows cells;
   for (const auto& row : rows) {
     if (all_as_json) {
-      list.push_back(trial_json(*row.source, *row.trial));
+      list.push_back(trial_json(*row.source, *row.trial, request.results));
       continue;
     }
     cells.push_back(values_of(*row.source, *row.trial, columns));
@@ -252,6 +254,9 @@ void print_trials(const ListRequest& request, const std::vector<TrialSource>& so
 }  // namespace
 
 int list_command(const ListRequest& request) {
+  if (request.results && !(request.json && request.columns.empty() && request.over.empty())) {
+    throw user_error("--results is for --json without --columns and --over");
+  }
   if (lists_experiments(request)) return exit_ok;
   std::deque<Look> looks;
   for (const std::string& directory : request.directories) looks.push_back(look_at(directory));

@@ -125,13 +125,6 @@ std::string phrase_of(const Awaited& awaited) {
   return awaited.answer ? clean_text(awaited.answer->sentence) : "";
 }
 
-/// Those that count, by iteration.
-Json results_json(const ResultGrid& grid, const Trial& trial) {
-  Json results = Json::array();
-  grid.each_row(trial, [&](const Metrics& row) { results.push_back(Json::parse(row.text)); });
-  return results;
-}
-
 void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& awaited,
                      const Notes& notes, bool has_results) {
   const auto own = paths::trial(grid.directory(), trial.id);

@@ -46,6 +46,12 @@ Json duration_json(const Experiment& experiment, const Trial& trial) {
 Json node_json(const Trial& trial) { return text_or_null(trial.host); }
 Json gpus_json(const Trial& trial) { return text_or_null(*trial.gpus); }
 
+Json results_json(const ResultGrid& grid, const Trial& trial) {
+  Json results = Json::array();
+  grid.each_row(trial, [&](const Metrics& row) { results.push_back(Json::parse(row.text)); });
+  return results;
+}
+
 namespace {
 
 using Source = TrialFields::Field::Source;

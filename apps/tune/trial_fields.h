@@ -24,6 +24,9 @@ Json duration_json(const Experiment& experiment, const Trial& trial);
 Json node_json(const Trial& trial);
 Json gpus_json(const Trial& trial);
 
+/// The results that count, by iteration.
+Json results_json(const ResultGrid& grid, const Trial& trial);
+
 /// "completed", ...; "" while it has not ended.
 const char* end_of(const Trial& trial);
 /// "pruned"; "RUNNING" of one that has not ended.

@@ -169,8 +169,9 @@ class Answers(Case):
         for name in ("mixed", "two", "population", "slow", "asked"):
             directory = f"results/{name}"
             self.ask("status", directory)
-            for trial in self.ask("ls", directory):
-                self.ask("show", directory, trial["trial_id"], "--results")
+            for trial in self.ask("ls", directory, "--results"):
+                shown = self.ask("show", directory, trial["trial_id"], "--results")
+                self.assertEqual(trial["results"], shown["results"])
             self.ask("checkpoints", directory, "--verify")
             self.ask("lineage", directory)
             self.ask_lines("events", directory)

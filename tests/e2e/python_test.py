@@ -817,6 +817,29 @@ if __name__ == "__main__":
 """)
         self.assertEqual(found[:2], [["nan", "3", "-inf", "3"], {}])
 
+    def test_the_histories_of_all_trials_are_read_by_one_process(self):
+        self.write("tune.sh", f"""#!/bin/sh
+echo "$1" >> {self.path("asked")}
+exec {TUNE} "$@"
+""")
+        os.chmod(self.path("tune.sh"), 0o755)
+        found = self.answer(TRAIN + """
+if __name__ == "__main__":
+    path = tune.Tuner(train, {**LR, "epochs": 3}, num_samples=4, **GOAL, name="grid",
+                      run_config=tune.RunConfig(verbose=0)).fit().experiment_path
+    apart = [tune.ResultGrid(path)[i].metrics_history for i in range(4)]
+    os.environ["TUNE_BINARY"] = os.path.abspath("tune.sh")
+    results = tune.ResultGrid(path)
+    for _ in range(3):
+        assert [each.metrics_history for each in results] == apart
+    results[1].metrics_history[0]["loss"] = "changed by whoever has asked"
+    assert results[1].metrics_history == apart[1]
+    print(json.dumps([len(rows) for rows in apart]))
+""")
+        self.assertEqual(found, [3] * 4)
+        # The trials themselves; the first history alone; all.
+        self.assertEqual([line for line in self.read("asked").split() if line != "--version"], ["ls", "show", "ls"])
+
     def test_what_is_pickled_lies_with_the_experiment_and_one_that_is_refused_leaves_nothing(self):
         self.write("lib.py", HEAD + """
 def train(config, data):

@@ -18,6 +18,27 @@ class TuneError(RuntimeError):
     """A search, or a question about one, has failed; the message says why."""
 
 
+class _Histories:
+    """The results of all trials of an experiment, each as it was when it was first wanted."""
+
+    def __init__(self, experiment_path: str) -> None:
+        self._path = experiment_path
+        self._read: dict[str, list[dict[str, Any]]] = {}
+
+    def of(self, trial_id: str) -> list[dict[str, Any]]:
+        """Of one alone a process is asked, which reads the whole journal. Who wants a second one
+        mostly wants all."""
+        if self._read and trial_id not in self._read:
+            self.read_all()
+        if trial_id not in self._read:
+            self._read[trial_id] = ask("show", self._path, trial_id, "--results")["results"]
+        return [named_numbers(row) for row in self._read[trial_id]]
+
+    def read_all(self) -> None:
+        for trial in ask("ls", self._path, "--results"):
+            self._read.setdefault(trial["trial_id"], trial["results"])
+
+
 @dataclass(frozen=True)
 class Result:
     """One trial's."""
@@ -36,13 +57,15 @@ class Result:
     #: one iteration, and which that is; empty, None: not asked for, or ``json`` was off.
     best_metrics: dict[str, Any] = field(default_factory=dict, compare=False)
     best_iteration: int | None = field(default=None, compare=False)
+    _histories: _Histories | None = field(default=None, compare=False, repr=False)
 
     @property
     def metrics_history(self) -> list[dict[str, Any]]:
         """All results of the trial that count, in their order: since it last became a copy of
-        another one, if it did."""
-        shown = ask("show", os.path.dirname(self.path), self.trial_id, "--results")
-        return [named_numbers(row) for row in shown["results"]]
+        another one, if it did. Read once: of a search that runs, ``Tuner.get_results()`` has newer
+        ones."""
+        histories = self._histories or _Histories(os.path.dirname(self.path))
+        return histories.of(self.trial_id)
 
     @property
     def metrics_dataframe(self) -> Any:
@@ -203,6 +226,7 @@ class ResultGrid:
 
     def __init__(self, experiment_path: str) -> None:
         self.experiment_path = os.path.abspath(experiment_path)
+        self._histories = _Histories(self.experiment_path)
         self._results = [
             Result(
                 trial_id=trial["trial_id"],
@@ -213,6 +237,7 @@ class ResultGrid:
                 checkpoint=_checkpoint(trial["checkpoint"]),
                 error=trial["error"] or None,
                 end=trial["end"] or None,
+                _histories=self._histories,
             )
             for trial in ask("ls", self.experiment_path)
         ]
@@ -307,6 +332,8 @@ class ResultGrid:
         each trial's best result by these."""
         import pandas  # type: ignore[import-untyped,unused-ignore]
 
+        if filter_metric is not None:
+            self._histories.read_all()
         rows = [
             {
                 "trial_id": each.trial_id,
