@@ -5,8 +5,8 @@
 
 All that stand in one row run in turns, in each round. A cell has the median of the seconds, and in brackets of the seconds of
 processor time, its own and its children's, which other work on the machine changes less. Rows whose work alone takes longer
-than `--longest` seconds are left out. `--imports` has each row again with a file that imports numpy, pandas and scikit-learn.
-PYTHON needs optuna, and these. The package is compiled beforehand, as pip does it. Nothing is removed before the end: ext4 without
+than `--longest` seconds are left out. `--imports` has each row again with a file that imports numpy, pandas and scikit-learn, with a
+function that does, and with these in `preload` besides. PYTHON needs optuna, and these. The package is compiled beforehand, as pip does it. Nothing is removed before the end: ext4 without
 a journal looks at each inode that was freed in the last minutes before it takes another one. `--dir` says where all is written.
 """
 import argparse
@@ -20,25 +20,31 @@ import tempfile
 import time
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../trainable/python/tune")
-LIBRARIES = "import numpy, pandas, sklearn.linear_model\n"
+LIBRARIES = "import numpy, pandas, sklearn.linear_model"
+PRELOAD = 'preload=["numpy", "pandas", "sklearn.linear_model"], '
+#: What stands above the function, in it, and in the Tuner.
+IMPORTS = {"": ("", "pass", ""), ", with libraries": (LIBRARIES, "pass", ""),
+           ", with libraries in the function": ("", LIBRARIES, ""), ", and preloaded": ("", LIBRARIES, PRELOAD)}
 PROCESSES = 2
 TUNE = """import time
 import tune
-{imports}
+{above}
 def train(config):
+    {within}
     time.sleep({seconds})
     return {{"loss": (config["x"] - 1) ** 2}}
 
 if __name__ == "__main__":
     tune.Tuner(train, {{"x": tune.uniform(0, 3)}}, metric="loss", mode="min", num_samples={trials}, searcher="{searcher}",
-               resources={{"cpu": 2}}, run_config=tune.RunConfig(verbose=0), {fields}).fit().get_best_result()
+               resources={{"cpu": 2}}, run_config=tune.RunConfig(verbose=0), {preload}{fields}).fit().get_best_result()
 """
 OPTUNA = """import time
 import optuna
-{imports}
+{above}
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 def objective(trial):
+    {within}
     time.sleep({seconds})
     return (trial.suggest_float("x", 0, 3) - 1) ** 2
 
@@ -85,18 +91,18 @@ def row(parts, given, environment, has_peer, scratch):
             taken[how].append(seconds_of(given.python, script, environment, scratch))
     cells = ["{:.2f} ({:.2f})".format(*map(statistics.median, zip(*each))) for each in taken.values()]
     ideal = parts["trials"] * parts["seconds"] / PROCESSES
-    libraries = ", with libraries" if parts["imports"] else ""
-    print(f"| {parts['trials']:,} of {1000 * parts['seconds']:g} ms, {parts['searcher']}{libraries} | {ideal:g} | {' | '.join(cells)} |",
+    print(f"| {parts['trials']:,} of {1000 * parts['seconds']:g} ms, {parts['searcher']}{parts['imports']} | {ideal:g} | {' | '.join(cells)} |",
           flush=True)
 
 
 def rows(given, has_libraries):
-    for imports in ("", LIBRARIES) if given.imports and has_libraries else ("",):
+    for imports, (above, within, preload) in list(IMPORTS.items())[: None if given.imports and has_libraries else 1]:
         for trials in given.trials:
             for milliseconds in given.ms:
                 if trials * milliseconds / 1000 / PROCESSES <= given.longest:
                     yield {"trials": trials, "seconds": milliseconds / 1000, "searcher": given.searcher,
-                           "sampler": SAMPLERS[given.searcher], "imports": imports}
+                           "sampler": SAMPLERS[given.searcher],
+                           "imports": imports, "above": above, "within": within, "preload": preload}
 
 
 def can(python, what):
@@ -122,7 +128,7 @@ def main():
         shutil.copytree(PACKAGE, os.path.join(package, "tune"))
         compileall.compile_dir(package, quiet=1)
         environment = {**os.environ, "TUNE_BINARY": os.path.abspath(given.tune), "PYTHONPATH": package}
-        names = scripts_of({"imports": "", "seconds": 0, "trials": 1, "searcher": "", "sampler": ""}, has_peer, given.own)
+        names = scripts_of({"above": "", "within": "", "preload": "", "seconds": 0, "trials": 1, "searcher": "", "sampler": ""}, has_peer, given.own)
         print(f"| work | ideal, s | {' | '.join(names)} |\n|{' --- |' * (2 + len(names))}")
         for parts in rows(given, can(given.python, LIBRARIES)):
             row(parts, given, environment, has_peer, scratch)

@@ -137,6 +137,27 @@ if __name__ == "__main__":
 """)
         self.assertEqual(len({pid for _, pid in found}), 1)
 
+    def test_what_the_function_imports_is_a_part_of_the_start_that_the_next_trial_is_spared(self):
+        self.write("heavy.py", "import os, time\ntime.sleep(0.2)\nprint('loaded', file=open(os.environ['LOADS'], 'a'))\n")
+        found = self.answer(SEARCH + """
+from tune import _again
+
+_again._age_s = lambda: 0.0  # a process that was there at once, so that only imports are worth sparing
+
+def imports(config):
+    import heavy
+    told()
+
+def sleeps(config):
+    time.sleep(0.1)
+    told()
+
+if __name__ == "__main__":
+    print(json.dumps([len({pid for _, pid in search(each)}) for each in (imports, sleeps)]))
+""", LOADS=self.path("loads"))
+        self.assertEqual(found, [1, 3])
+        self.assertEqual(self.read("loads"), "loaded\n")
+
     def test_random_numbers_are_each_trials_own_unless_the_file_seeds_them(self):
         for head, numbers in (("", 4), ("random.seed(7)\n", 1)):
             with self.subTest(head):

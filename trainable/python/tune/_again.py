@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import collections
 import contextlib
 import gc
@@ -19,7 +20,8 @@ from typing import Any
 
 from tune._given import Bound
 
-#: A start that takes less of a trial's time than this share is not worth sparing.
+#: A start, imports included, that takes less of a trial's time than this share is not worth
+#: sparing.
 _SHARE = 0.05
 #: What may stay in memory beyond what there was after the first trial.
 _GROWTH = 1.25
@@ -80,10 +82,12 @@ class Traces:
     def __init__(self, function: Any, seeds: Seeds) -> None:
         self._seeds = seeds
         self._start_s = _age_s()
+        self._imported_s = 0.0  # by this trial
         self._resident: int | None = None
         self._set: list[str] = []
         self._watch()
-        gc.freeze()  # else each look goes through all that was imported
+        self._time_imports()
+        self._freeze()
         self._own = _own_names(function)
         self._modules = {str(names.get("__name__")) for names in self._own}
         self._globals = self._look_at_globals()
@@ -95,9 +99,14 @@ class Traces:
     def speak_against(self, anyway: bool, trained_s: float) -> str | None:
         """Why the process must not be given another trial; empty: it is not worth it; None: it may
         be. `anyway`: what merely stays as the function has set it is meant to."""
+        self._start_s += self._imported_s
+        trained_s -= self._imported_s
+        self._imported_s = 0.0
         if not anyway and self._start_s < _SHARE * trained_s:
             return ""
         gc.collect()  # what nobody holds is closed
+        if len(sys.modules) != self._loaded:
+            self._freeze()
         reasons = self._what_goes_on()
         if not anyway:
             reasons += self._what_is_left()
@@ -145,6 +154,28 @@ class Traces:
                 if not name.startswith("__") and not isinstance(value, ModuleType):
                     _reach((name, number), value, _DEPTH, self._modules, found)
         return found
+
+    def _freeze(self) -> None:
+        """Else each look goes through all that was imported."""
+        gc.freeze()
+        self._loaded = len(sys.modules)
+
+    def _time_imports(self) -> None:
+        """What the function imports is loaded for the next trial, so it is a part of the start."""
+        changed: Any = builtins
+        real = builtins.__import__
+
+        def timed(*arguments: Any, **others: Any) -> Any:
+            began = time.monotonic()
+            changed.__import__ = real  # what is imported imports, too, and is a part of this
+            try:
+                return real(*arguments, **others)
+            finally:
+                self._imported_s += time.monotonic() - began
+                if builtins.__import__ is real:
+                    changed.__import__ = timed
+
+        changed.__import__ = timed
 
     def _watch(self) -> None:
         """Notes what the function sets. What an import sets is none of its doing."""
