@@ -116,14 +116,23 @@ class List(Look):
         trial = self.json("ls", "results/spec")[2]
         self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s",
                                          "end", "ended", "ended_by", "error", "experiment", "failures", "gpus",
-                                         "metrics", "node", "notes", "path", "paused_by", "started", "state",
+                                         "metrics", "node", "notes", "path", "paused_by", "results", "started", "state",
                                          "tags", "time_total_s", "training_iteration", "trial_id", "why"])
+        self.assertIsNone(trial["results"])
         self.assertEqual(trial["config"]["case"], {"losses": LOSSES[2], "lr": 5})
         self.assertEqual(trial["metrics"]["half"], {"count": 1.5})
         self.assertEqual((trial["state"], trial["attempt"], trial["failures"], trial["error"]),
                          ("TERMINATED", 1, 0, ""))
         self.assertTrue(os.path.isdir(trial["checkpoint"]))
         self.assertEqual(trial["path"], self.path("results", "spec", "trial_00002"))
+
+    def test_results_are_there_for_programs_that_ask_for_them(self):
+        trial = self.json("ls", "results/spec", "--results")[2]
+        self.assertEqual(trial["results"], self.json("show", "results/spec", "2", "--results")["results"])
+        self.assertEqual([row["loss"] for row in trial["results"]], LOSSES[2])
+        for others in ([], ["--csv"], ["--json", "--columns", "loss"], ["--json", "--over", "seed"]):
+            self.assertIn("--results is for --json without --columns and --over",
+                          self.tune("ls", "results/spec", "--results", *others, expect=2).err)
 
     def test_a_reader_that_has_seen_enough_is_no_error(self):
         listing = subprocess.Popen([TUNE, "ls", "results/spec"], cwd=self.dir,
