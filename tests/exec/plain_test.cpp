@@ -75,6 +75,18 @@ TEST_CASE("A metric that never comes is a fault that names those that came", "[u
   session.wait_for<Exited>(launched);
 }
 
+TEST_CASE("A number that is not read whole is no result, and its line is said", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 999; echo \"loss: 1'000\"; echo loss: 1001");
+  CHECK(session.step(launched) == 999);
+  CHECK(session.step(launched) == 1001);
+  const Remarked remarked = session.wait_for<Remarked>(launched);
+  CHECK(remarked.what == Remarked::What::cut);
+  CHECK(remarked.sentence.find("has printed 'loss: 1'000'") != std::string::npos);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
 TEST_CASE("A program that goes on at an iteration says nothing twice", "[unit][plain]") {
   Plain session;
   const auto launched =

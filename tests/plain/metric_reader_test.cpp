@@ -91,6 +91,48 @@ TEST_CASE("What only looks like a metric is none", "[plain][metrics]") {
   }
 }
 
+TEST_CASE("A number that goes on in a way that is not read is none, and said once",
+          "[plain][metrics]") {
+  for (const char* const line :
+       {"loss: 1'000",     "loss: 1_000",      "loss: 1,000",         "loss: 1 000",
+        "loss: -12 500.5", "loss: 1\u202f000", "loss: 1\u00a0000",    "loss: 1’000",
+        "loss: 1·5",       "loss: 0,53",       "loss: 1.000.000",     "loss: 10^3",
+        "loss: 10**3",     "loss: 10⁻³",       "loss: 1.5*10^3",      "loss: 1.5 × 10^3",
+        "loss: 1.5·10³",   "loss: '1'000'",    "loss: tensor(1'000)", "loss: 0.5 then loss: 1'000",
+        "loss 1,000",      "loss 1.5 x 10^3",  "| loss | 1 000 |"}) {
+    INFO(line);
+    auto of = reader({{"loss", ""}}, {"loss"});
+    CHECK_FALSE(of.read(line, false));
+    CHECK(of.take_cut() == line);
+    CHECK_FALSE(of.read(line, false));
+    CHECK_FALSE(of.take_cut());
+  }
+  auto row = reader({{"loss", ""}}, {"loss"});
+  for (const char* const line : {"epoch  loss", "1  1'000"}) CHECK_FALSE(row.read(line, false));
+  CHECK(row.take_cut() == "1  1'000");
+  auto by_expression = reader({{"loss", "Loss ([0-9,.]+)"}}, {"loss"});
+  CHECK_FALSE(by_expression.read("Loss 1,000", false));
+  CHECK(by_expression.take_cut() == "Loss 1,000");
+}
+
+TEST_CASE("A number ends where another thing begins", "[plain][metrics]") {
+  for (const char* const line :
+       {"loss: 12 acc: 500", "loss: 12 50 3", "loss: 12 5000", "loss: 0.12 500", "loss: 12\t500",
+        "loss: 12  500", "loss: 1200 500", "loss: 12, 500", "loss: 12 * 3", "{'loss': '12'}",
+        "loss: 12%", "loss: 12±3", "loss: 12*", "loss: 12│500", "**loss: 12**", "loss: 12 (500)"}) {
+    INFO(line);
+    auto of = reader({{"loss", ""}}, {"loss"});
+    CHECK(of.read(line, false));
+    CHECK_FALSE(of.take_cut());
+  }
+  for (const char* const line : {"loss: 12ms", "loss: 3/100", "loss: 12:30", "acc: 1'000"}) {
+    INFO(line);
+    auto of = reader({{"loss", ""}}, {"loss"});
+    CHECK_FALSE(of.read(line, false));
+    CHECK_FALSE(of.take_cut());
+  }
+}
+
 TEST_CASE("Once a metric has stood before a colon, what stands behind a blank is prose",
           "[plain][metrics]") {
   auto of = reader({{"loss", ""}}, {"loss"});
@@ -111,6 +153,7 @@ TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]")
       {{"| step | loss |", "|------|------|", "| 10 | 2e-3 |"}, 2e-3},
       {{"a\tloss", "1\t2"}, 2},
       {{"epoch,loss", "1,", "2,0.5"}, 0.5},
+      {{"epoch,loss", "1,-inf"}, -INFINITY},
       {{"epoch,loss", "1,2,3"}, std::nullopt},      // another table
       {{"epoch,loss", "1,12ms"}, std::nullopt},     // not a number
       {{"using loss mse", "1 2 x"}, std::nullopt},  // prose
@@ -232,7 +275,8 @@ TEST_CASE("The expression that is proposed for a line finds its last number ther
     REQUIRE(next);
     CHECK(next->find("m") == sample.value);
   }
-  for (const char* const line : {"", "no number", "1 2 3", "12:30"}) {
+  for (const char* const line :
+       {"", "no number", "1 2 3", "12:30", "loss is 1'000", "loss is 1,000.5"}) {
     CHECK(expression_for(line) == "");
   }
 }

@@ -126,6 +126,7 @@ struct Remarked {
     summary,     ///< a line with the metric is left out, since it sums up
     no_order,    ///< of what it saved first nothing tells which result it has
     too_late,    ///< what it saved on its way out holds results that are lost
+    cut,         ///< it prints numbers with thousands set apart, or in another way that is not read
     odd_count,   ///< it counts its iterations with numbers that are none
     repeated,    ///< it begins with the result of the checkpoint that it goes on from
   };

@@ -176,6 +176,13 @@ bool PlainTalk::read(Log& log) {
 /// `line` ends before the byte `end` of the log.
 void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
   auto metrics = reader_.read(line, overwritten);
+  if (const auto cut = reader_.take_cut()) {
+    remarked_.push_back({launch_, Remarked::What::cut,
+                         "has printed '" + clean_text(cut->substr(0, shown_bytes)) +
+                             "', where a number has thousands set apart, or goes on in another way "
+                             "that is not read: it counts as none. Print it as 1000 or 1e3, or say "
+                             "which part of the line it is: \"metrics\" (docs/plain.md)"});
+  }
   if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
   if (!metrics || !is_new(line, log, *metrics)) return;
   std::int64_t count = saves_.last() + 1;

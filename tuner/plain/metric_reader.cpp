@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "trainable/values.h"
-#include "tuner/core/decimal.h"
+#include "tuner/plain/printed_number.h"
 #include "tuner/plain/table_reader.h"
 
 namespace tune {
@@ -22,34 +22,6 @@ bool is_in_name(char c) {
 }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_quote(char c) { return c == '\'' || c == '"'; }
-
-/// Takes a number from the front of `text`, NaN and infinities too, as C, Python and Java write
-/// them; nothing if there is none.
-std::optional<double> take_number(std::string_view& text) {
-  std::string_view rest = text;
-  double sign = 1;
-  if (rest.starts_with('+') || rest.starts_with('-')) {
-    sign = rest.front() == '-' ? -1 : 1;
-    rest.remove_prefix(1);
-  }
-  for (const char* const word : {"nan", "infinity", "inf"}) {
-    const std::string_view name = word;
-    const bool is_it = rest.size() >= name.size() &&
-                       std::equal(name.begin(), name.end(), rest.begin(), [](char a, char b) {
-                         return a == std::tolower(static_cast<unsigned char>(b));
-                       });
-    if (!is_it) continue;
-    rest.remove_prefix(name.size());
-    text = rest;
-    return name == "nan" ? std::numeric_limits<double>::quiet_NaN()
-                         : sign * std::numeric_limits<double>::infinity();
-  }
-  if (rest.starts_with('-')) return std::nullopt;  // a second sign
-  const Decimal decimal = read_decimal(rest);
-  if (decimal.length == 0) return std::nullopt;
-  text = rest.substr(decimal.length);
-  return sign * decimal.value;
-}
 
 void skip_blanks(std::string_view& text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -104,8 +76,7 @@ bool take_closings(std::string_view& text, std::string_view wrappers) {
   return true;
 }
 
-/// Whether a number that is followed by `text` is one: no version, time, date, unit, fraction, and
-/// no number with thousands set apart.
+/// Whether a number that is followed by `text` is one: no version, time, date, unit or fraction.
 bool ends_number(std::string_view text) {
   if (text.empty()) return true;
   const char next = text.front();
@@ -116,47 +87,69 @@ bool ends_number(std::string_view text) {
 }
 
 /// The number that `text`, what stands behind a name and its colon, begins with.
-std::optional<double> number_behind_colon(std::string_view text) {
+PrintedNumber number_behind_colon(std::string_view text) {
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
   skip_blanks(text);
-  if (text.empty() || (text.front() != ':' && text.front() != '=')) return std::nullopt;
+  if (text.empty() || (text.front() != ':' && text.front() != '=')) return {};
   text.remove_prefix(1);
   skip_blanks(text);
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
   std::string wrappers;
   while (const char closing = take_wrapper(text)) {
     constexpr std::size_t most_wrappers = 4;
-    if (wrappers.size() == most_wrappers) return std::nullopt;
+    if (wrappers.size() == most_wrappers) return {};
     wrappers += closing;
   }
+  const std::string_view written = text;
   const auto number = take_number(text);
-  const bool is_one = number && take_closings(text, wrappers) && ends_number(text);
-  return is_one ? number : std::nullopt;
+  if (!number) return {};
+  if (goes_on(written.substr(0, written.size() - text.size()), text)) return {.is_cut = true};
+  return {take_closings(text, wrappers) && ends_number(text) ? number : std::nullopt};
 }
 
 /// The same where there is no colon: in a cell of a table, or after a blank. A whole number with a
 /// word behind it ("loss 3 times") may count anything.
-std::optional<double> number_behind_blank(std::string_view text) {
+PrintedNumber number_behind_blank(std::string_view text) {
   const std::size_t before = text.size();
   skip_blanks(text);
   const bool is_cell = take_bar(text);
-  if (!is_cell && text.size() == before) return std::nullopt;
+  if (!is_cell && text.size() == before) return {};
   skip_blanks(text);
-  const std::string_view written = text;
+  std::string_view written = text;
   const auto number = take_number(text);
-  if (!number || !ends_number(text)) return std::nullopt;
-  const bool is_whole =
-      written.substr(0, written.size() - text.size()).find_first_not_of("+-0123456789") ==
-      std::string_view::npos;
+  if (!number) return {};
+  written.remove_suffix(text.size());
+  if (goes_on(written, text)) return {.is_cut = true};
+  if (!ends_number(text)) return {};
+  const bool is_whole = written.find_first_not_of("+-0123456789") == written.npos;
   skip_blanks(text);
-  if (is_cell) return text.empty() || take_bar(text) ? number : std::nullopt;
+  if (is_cell) return {text.empty() || take_bar(text) ? number : std::nullopt};
   constexpr std::string_view behind_whole = ",;)]|";
   const bool is_alone = text.empty() || behind_whole.find(text.front()) != behind_whole.npos;
-  return is_whole && !is_alone ? std::nullopt : number;
+  return {is_whole && !is_alone ? std::nullopt : number};
 }
 
-std::optional<double> number_at(std::string_view text, NumberForm form) {
+PrintedNumber number_at(std::string_view text, NumberForm form) {
   return form == NumberForm::colon ? number_behind_colon(text) : number_behind_blank(text);
+}
+
+struct Found {
+  std::optional<std::size_t> at = {};  ///< of the name, if there is a value
+  PrintedNumber number;
+};
+
+/// The last number behind `name`. If that is cut there is none: an earlier one is another result's.
+Found find_number(std::string_view line, std::string_view name, NumberForm form) {
+  for (std::size_t at = line.rfind(name); at != line.npos;) {
+    if (at == 0 || !is_in_name(line[at - 1])) {
+      const PrintedNumber number = number_at(line.substr(at + name.size()), form);
+      if (number.is_cut) return {.number = number};
+      if (number.value) return {at, number};
+    }
+    if (at == 0) break;
+    at = line.rfind(name, at - 1);
+  }
+  return {};
 }
 
 /// "train.py:10: UserWarning": a line of a file.
@@ -257,16 +250,17 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
       }
       found = std::string_view(group.data(), group.size());
       const std::string_view text = found;
-      if (const auto number = take_number(found)) set(metric.name, *number, text);
-    } else if (!is_json) {
-      auto number = number_behind(line, metric.name, NumberForm::colon);
-      if (number) {
-        forms_->has_colon[i] = true;
-      } else if (!forms_->has_colon[i]) {
-        number = number_behind(line, metric.name, NumberForm::blank);
-        if (!number) number = forms_->table.find(metric.name);
+      const auto number = take_number(found);
+      if (!number) continue;
+      if (goes_on(text.substr(0, text.size() - found.size()), found)) {
+        note_cut(line);
+      } else {
+        set(metric.name, *number, text);
       }
-      if (number) set(metric.name, *number, line);
+    } else if (!is_json) {
+      const PrintedNumber number = number_by_name(line, i);
+      if (number.value) set(metric.name, *number.value, line);
+      if (number.is_cut) note_cut(line);
     }
   }
   if (pending_.empty()) return std::nullopt;
@@ -301,6 +295,22 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   }
 }
 
+PrintedNumber MetricReader::number_by_name(std::string_view line, std::size_t metric) {
+  const std::string& name = reading_.metrics[metric].name;
+  const auto found = [](const PrintedNumber& number) { return number.value || number.is_cut; };
+  PrintedNumber number = find_number(line, name, NumberForm::colon).number;
+  if (number.value) forms_->has_colon[metric] = true;
+  if (found(number) || forms_->has_colon[metric]) return number;
+  number = find_number(line, name, NumberForm::blank).number;
+  return found(number) ? number : forms_->table.find(name);
+}
+
+void MetricReader::note_cut(std::string_view line) {
+  if (!std::exchange(has_cut_, true)) cut_ = line;
+}
+
+std::optional<std::string> MetricReader::take_cut() { return std::exchange(cut_, std::nullopt); }
+
 bool MetricReader::read_json(std::string_view line) {
   const auto metrics = object_at_end(line);
   if (!metrics) return false;
@@ -326,29 +336,13 @@ const double* MetricReader::pending(std::string_view name) const {
   return nullptr;
 }
 
-namespace {
-
-std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name,
-                                           NumberForm form) {
-  for (std::size_t at = line.rfind(name); at != line.npos;) {
-    const bool is_whole = at == 0 || !is_in_name(line[at - 1]);
-    if (is_whole && number_at(line.substr(at + name.size()), form)) return at;
-    if (at == 0) break;
-    at = line.rfind(name, at - 1);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name) {
-  const auto at = place_of_number(line, name, NumberForm::colon);
-  return at ? at : place_of_number(line, name, NumberForm::blank);
+  const auto at = find_number(line, name, NumberForm::colon).at;
+  return at ? at : find_number(line, name, NumberForm::blank).at;
 }
 
 std::optional<double> number_behind(std::string_view line, std::string_view name, NumberForm form) {
-  const auto at = place_of_number(line, name, form);
-  return at ? number_at(line.substr(*at + name.size()), form) : std::nullopt;
+  return find_number(line, name, form).number.value;
 }
 
 std::vector<std::string> names_in(std::string_view text, std::size_t most) {
@@ -380,7 +374,8 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most) {
     const bool is_name =
         std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
     if (!is_name || is_place_in_source(text.substr(end), name)) continue;
-    if (!number_at(text.substr(end), is_colon ? NumberForm::colon : NumberForm::blank)) continue;
+    if (!number_at(text.substr(end), is_colon ? NumberForm::colon : NumberForm::blank).value)
+      continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
@@ -401,6 +396,14 @@ std::size_t number_begin(std::string_view line, std::size_t at) {
     --at;
   }
   return at;
+}
+
+/// Whether the digits at `begin` go on with a number, as "000" does in "1'000".
+bool is_cut_before(std::string_view line, std::size_t begin) {
+  const std::size_t digit = line.substr(0, begin).find_last_of("0123456789");
+  if (digit == line.npos) return false;
+  const std::size_t first = number_begin(line, digit);
+  return goes_on(line.substr(first, digit + 1 - first), line.substr(digit + 1));
 }
 
 /// An expression for `text`, and for the same with other numbers in it.
@@ -429,6 +432,7 @@ std::string expression_for(std::string_view line) {
     const std::size_t at = line.find_last_of("0123456789", end - 1);
     if (at == line.npos) break;
     const std::size_t begin = number_begin(line, at);
+    if (is_cut_before(line, begin)) return "";
     std::size_t from = begin > most_before ? begin - most_before : 0;
     while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
     const std::string_view before = line.substr(from, begin - from);

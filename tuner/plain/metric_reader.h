@@ -13,6 +13,7 @@
 #include "trainable/values.h"
 #include "tuner/core/metrics.h"
 #include "tuner/plain/plain_program.h"
+#include "tuner/plain/printed_number.h"
 
 namespace tune {
 
@@ -34,12 +35,18 @@ class MetricReader {
   /// drawn again and again, so what it says counts only if it has changed.
   std::optional<Metrics> read(std::string_view line, bool overwritten);
 
+  /// The first line in which a number of a metric goes on in a way that is not read ("1'000", see
+  /// goes_on), so that it counts as none; said once.
+  std::optional<std::string> take_cut();
+
  private:
   struct Expressions;
   struct Forms;
   /// `text`: where it stands, with what else there is.
   void set(std::string_view name, double value, std::string_view text);
   bool read_json(std::string_view line);
+  PrintedNumber number_by_name(std::string_view line, std::size_t metric);
+  void note_cut(std::string_view line);
   const double* pending(std::string_view name) const;
 
   PlainReading reading_;
@@ -52,6 +59,8 @@ class MetricReader {
   };
   std::vector<Pending> pending_;  ///< since the last result
   std::vector<double> last_;      ///< of `closing`, in the last result
+  std::optional<std::string> cut_;
+  bool has_cut_ = false;
 };
 
 /// What stands between a name and its number.

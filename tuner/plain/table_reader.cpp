@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "tuner/core/decimal.h"
-
 namespace tune {
 
 namespace {
@@ -29,21 +27,12 @@ std::vector<std::string_view> split(std::string_view line, std::string_view sepa
   return cells;
 }
 
-/// The whole cell, or nothing.
-std::optional<double> number_of_cell(std::string_view cell) {
-  const bool is_negative = cell.starts_with('-');
-  if (is_negative || cell.starts_with('+')) cell.remove_prefix(1);
-  if (cell.empty() || cell.front() == '-' || cell.front() == '+') return std::nullopt;
-  const Decimal decimal = read_decimal(cell);
-  if (decimal.length == 0 || decimal.length != cell.size()) return std::nullopt;
-  return is_negative ? -decimal.value : decimal.value;
-}
-
 /// A time such as 00:12, a share such as 12%, and what was not measured, too.
 bool begins_as_number(std::string_view cell) {
   if (cell.empty() || cell == "-" || cell == "#na#") return true;
   if (cell.front() == '-' || cell.front() == '+' || cell.front() == '.') cell.remove_prefix(1);
-  return !cell.empty() && std::isdigit(static_cast<unsigned char>(cell.front())) != 0;
+  return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell.front())) != 0 ||
+                           number_of_cell(cell).value.has_value());  // NaN
 }
 
 }  // namespace
@@ -88,10 +77,10 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
   for (const std::string_view cell : cells) values_.push_back(number_of_cell(cell));
 }
 
-std::optional<double> TableReader::find(std::string_view name) const {
+PrintedNumber TableReader::find(std::string_view name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
   const auto at = static_cast<std::size_t>(found - names_.begin());
-  return at < values_.size() ? values_[at] : std::nullopt;
+  return at < values_.size() ? values_[at] : PrintedNumber();
 }
 
 }  // namespace tune

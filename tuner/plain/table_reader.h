@@ -2,12 +2,12 @@
 // Knows no file and no process.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tuner/plain/plain_program.h"
+#include "tuner/plain/printed_number.h"
 
 namespace tune {
 
@@ -19,14 +19,14 @@ class TableReader {
   void read(std::string_view line, const std::vector<PlainMetric>& metrics);
 
   /// What the line that was read last has below `name`.
-  std::optional<double> find(std::string_view name) const;
+  PrintedNumber find(std::string_view name) const;
 
  private:
   /// Cells end at lines, else at commas or tabs, else at blanks.
   static std::vector<std::string_view> cells_of(std::string_view line);
 
-  std::vector<std::string> names_;             ///< of the row of names that was seen last
-  std::vector<std::optional<double>> values_;  ///< of the line, below each; empty: no row
+  std::vector<std::string> names_;     ///< of the row of names that was seen last
+  std::vector<PrintedNumber> values_;  ///< of the line, below each; empty: no row
 };
 
 }  // namespace tune

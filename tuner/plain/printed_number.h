@@ -1,0 +1,27 @@
+// Numbers as programs print them, and where they end. Knows no names and no lines.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace tune {
+
+/// Takes a number from the front of `text`, NaN and infinities too, as C, Python and Java write
+/// them; nothing if there is none.
+std::optional<double> take_number(std::string_view& text);
+
+/// Whether a number goes on in `behind`, and `number` is a part of it only: "1" of "1,000",
+/// "1'000", "1_000", "1 000", "1·5", "10^3" and "1.5 × 10³". Whole numbers with a blank between
+/// them that may be one number or two, such as "12 500", count as one.
+bool goes_on(std::string_view number, std::string_view behind);
+
+/// What stands where a number is awaited.
+struct PrintedNumber {
+  std::optional<double> value = {};
+  bool is_cut = false;  ///< there is no value, as the number goes on in a way that is not read
+};
+
+/// The number that the whole of `text` is.
+PrintedNumber number_of_cell(std::string_view text);
+
+}  // namespace tune
