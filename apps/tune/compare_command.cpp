@@ -13,6 +13,7 @@
 #include "apps/tune/trial_fields.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
+#include "tuner/core/trial_words.h"
 #include "tuner/space/config_changes.h"
 #include "tuner/space/domain.h"
 
@@ -140,7 +141,7 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"state", to_string(trial.state)},
       {"end", end_of(trial)},
       {"ended_by", ended_by(trial)},
-      {"why", trial.why},
+      {"why", why_of(trial)},
       {"error", *trial.error},
       {"config", Json::parse(trial.config.text())},
       {"best", finite_or_null(value_in(one, objective, Scope::all))},

@@ -14,6 +14,7 @@
 #include "apps/tune/trial_table.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/core/trial_words.h"
 
 namespace tune {
 
@@ -149,7 +150,7 @@ Json trial_json(const TrialSource& source, const Trial& trial, bool has_results)
                {"error", *trial.error},
                {"end", end_of(trial)},
                {"ended_by", ended_by(trial)},
-               {"why", trial.why},
+               {"why", why_of(trial)},
                {"paused_by", paused_by(trial)},
                {"checkpoint", result.checkpoint ? Json(result.checkpoint->string()) : Json()},
                {"path", result.path.string()},

@@ -10,6 +10,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
+#include "tuner/core/trial_words.h"
 #include "tuner/store/checkpoint_store.h"
 #include "tuner/store/paths.h"
 
@@ -165,6 +166,7 @@ Json to_json(const ResultGrid& grid, const Trial& trial, const TrialResult& resu
   return {{"trial_id", result.trial_id},
           {"state", to_string(result.state)},
           {"end", result.end ? to_string(*result.end) : ""},
+          {"why", why_of(trial)},
           {"scope", to_string(scope)},
           {"config", result.config},
           {"metrics", result.metrics},
@@ -342,6 +344,9 @@ int best_command(const BestRequest& request) {
        format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) + ")"},
       {"iterations", std::to_string(trial.iteration)},
   };
+  if (const std::string lost = taken_back(trial); !lost.empty()) {
+    lines.back().second += ": " + lost;
+  }
   add_notes(notes, trial.id, lines);
   add_config(best.config, lines);
   const bool is_last = best.best_iteration == trial.iteration;

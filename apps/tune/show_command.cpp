@@ -19,6 +19,7 @@
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
 #include "tuner/core/metrics.h"
+#include "tuner/core/trial_words.h"
 #include "tuner/files/file_descriptor.h"
 #include "tuner/files/regular_file.h"
 #include "tuner/store/paths.h"
@@ -92,7 +93,7 @@ std::string end_text(const Trial& trial) {
   }
   if (const auto end = trial.end()) text += std::string(", ") + to_string(*end);
   if (const std::string by = ended_by(trial); !by.empty()) text += ", by " + by;
-  if (!trial.why.empty()) text += ": " + trial.why;
+  if (const std::string why = why_of(trial); !why.empty()) text += ": " + why;
   return text;
 }
 
@@ -153,7 +154,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
        {"driver_answers", awaited.answers_json()},
        {"end", end_of(trial)},
        {"ended_by", ended_by(trial)},
-       {"why", trial.why},
+       {"why", why_of(trial)},
        {"paused_by", paused_by(trial)},
        {"by_hand", trial.by_hand},
        {"ran", grid.experiment().ran().empty() ? Json() : Json::parse(grid.experiment().ran())},

@@ -10,6 +10,7 @@
 #include "apps/tune/output.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
+#include "tuner/core/trial_words.h"
 
 namespace tune {
 
@@ -107,7 +108,7 @@ constexpr OwnField own_fields[] = {
     {"gpus", [](const TrialSource&, const Trial& trial) -> Json { return gpus_json(trial); }},
     {"end", [](const TrialSource&, const Trial& trial) -> Json { return end_of(trial); }},
     {"ended_by", [](const TrialSource&, const Trial& trial) -> Json { return ended_by(trial); }},
-    {"why", [](const TrialSource&, const Trial& trial) -> Json { return trial.why; }},
+    {"why", [](const TrialSource&, const Trial& trial) -> Json { return why_of(trial); }},
     {"paused_by", [](const TrialSource&, const Trial& trial) -> Json { return paused_by(trial); }},
     {"tag", [](const TrialSource&, const Trial& trial) -> Json { return trial.tag; }},
     {"tags",

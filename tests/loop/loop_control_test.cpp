@@ -4,6 +4,7 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
+#include "tuner/core/trial_words.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/store/experiment_store.h"
 
@@ -266,6 +267,29 @@ TEST_CASE("A trial that waits for its retry can be stopped", "[loop][control]") 
   CHECK(harness.trial(0).state == TrialState::terminated);
   CHECK_THAT(harness.answers.at(0).sentence, Contains("was not running"));
   CHECK(harness.told.at(harness.told.size() - 2) == "complete 0");
+}
+
+TEST_CASE("A trial that is stopped before it has come to where it was says which results it lacks",
+          "[loop][control]") {
+  SlowHarness harness;
+  harness.trials = 1;
+  harness.spec.failure_config.max_failures = 1;
+  harness.spec.checkpoint_config.checkpoint_frequency = 3;
+  harness.program.step = [](const Json&, std::int64_t iteration) {
+    FakeStep step{.metrics = "{}", .takes_s = 10};
+    if (iteration == 5) step.exits = 1;
+    return step;
+  };
+  harness.wishes = {{55, ask(Kind::stop, 0)}};
+  (void)harness.run();
+  const Trial& trial = harness.trial(0);
+  REQUIRE(trial.attempt == 2);
+  CHECK(trial.state == TrialState::terminated);
+  CHECK(trial.iteration == 3);
+  CHECK_THAT(harness.answers.at(0).sentence, Contains("ends at iteration 3"));
+  CHECK_THAT(harness.answers.at(0).sentence, Contains("up to iteration 4 was taken back"));
+  CHECK_THAT(why_of(trial), Contains("tune stop"));
+  CHECK_THAT(why_of(trial), Contains("its result of iteration 4 was taken back"));
 }
 
 TEST_CASE("A stop that was accepted holds although the driver died before it was carried out",

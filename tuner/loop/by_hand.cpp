@@ -73,9 +73,15 @@ ControlAnswer ByHand::stop(TrialId id) {
   if (runs && found->second.stop_asked) {
     return {true, to_string(id) + " is ending already", {id}};
   }
-  const char* const what = !runs                      ? " has ended; it was not running"
-                           : found->second.has_result ? " ends with its next result"
-                                                      : " ends";
+  const Trial& trial = run_.experiment().trial(id);
+  std::string what = !runs                      ? " has ended; it was not running"
+                     : found->second.has_result ? " ends with its next result"
+                                                : " ends";
+  if (runs && !found->second.has_result && trial.iteration < trial.counted_iteration) {
+    what += " at iteration " + std::to_string(trial.iteration) + ", from where it had gone on; " +
+            "what it had reported up to iteration " + std::to_string(trial.counted_iteration) +
+            " was taken back";
+  }
   run_.stop_trial(id, std::string(stopped_by_user));
   return {true, to_string(id) + what, {id}};
 }
