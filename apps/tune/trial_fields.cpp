@@ -122,11 +122,6 @@ constexpr OwnField own_fields[] = {
     {"error", [](const TrialSource&, const Trial& trial) -> Json { return *trial.error; }},
 };
 
-std::string with_dots(std::string name) {
-  std::replace(name.begin(), name.end(), '/', '.');
-  return name;
-}
-
 /// The name as an expression can have it.
 std::string writable(const std::string& name) {
   std::string out = name;
@@ -188,6 +183,46 @@ Json own_value(const TrialSource& source, const Trial& trial, const std::string&
   return nullptr;
 }
 
+/// Adds the field to those of its name: the first one, or one beside it that has been reported
+/// under another name and is `written` alike.
+void add_field(std::vector<TrialFields::Field>& same, const TrialFields::Field& field,
+               std::string (*written)(const std::string&)) {
+  if (!same.empty()) {
+    const bool is_alike =
+        same.front().source == field.source && written(same.front().key) == written(field.key);
+    const bool is_there = std::any_of(same.begin(), same.end(),
+                                      [&](const auto& each) { return each.key == field.key; });
+    if (!is_alike || is_there) return;
+  }
+  same.push_back(field);
+}
+
+std::string with_dots(const std::string& name) {
+  std::string out = name;
+  std::replace(out.begin(), out.end(), '/', '.');
+  return out;
+}
+
+Error means_several(const std::string& kind, const std::string& name,
+                    const std::vector<TrialFields::Field>& alike) {
+  std::string names;
+  for (const auto& each : alike) names += (names.empty() ? "" : " and ") + as_quoted(each.key);
+  return user_error(kind + " " + as_quoted(name) + " means " + names +
+                    ", which are written alike: --json has them apart");
+}
+
+/// Of those of a name, the only one, or that with exactly this name.
+const TrialFields::Field& sole_of(const std::vector<TrialFields::Field>& alike,
+                                  const std::string& kind, const std::string& name) {
+  if (alike.size() == 1) return alike.front();
+  for (const auto& each : alike) {
+    for (const char* const prefix : {"", "metrics.", "config."}) {
+      if (name == prefix + each.key) return each;
+    }
+  }
+  throw means_several(kind, name, alike);
+}
+
 }  // namespace
 
 TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
@@ -211,10 +246,9 @@ TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
     for (const auto& objective : source.grid->spec().objectives) add_metric(objective.metric);
   }
 
-  // The first of a name stays.
   const auto add = [this](const std::string& name, const Field& field) {
-    exact_.emplace(with_dots(name), field);
-    fields_.emplace(writable(name), field);
+    add_field(exact_[with_dots(name)], field, with_dots);
+    add_field(fields_[writable(name)], field, writable);
   };
   for (const auto& field : own_fields) {
     add(field.name, {field.name, Source::own, field.name, field.is_time});
@@ -237,11 +271,12 @@ TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
 
 TrialFields::Field TrialFields::find(const std::string& kind, const std::string& name) const {
   const auto exact = exact_.find(with_dots(name));
-  if (exact != exact_.end()) return exact->second;
+  if (exact != exact_.end()) return sole_of(exact->second, kind, name);
   const auto found = fields_.find(writable(name));
-  if (found != fields_.end()) return found->second;
+  if (found != fields_.end()) return sole_of(found->second, kind, name);
   std::vector<std::string> known;
-  for (const auto& [known_name, field] : exact_) {
+  for (const auto& [known_name, alike] : exact_) {
+    const Field& field = alike.front();
     if (known_name != with_dots(field.name) && field.source != Source::own) continue;
     known.push_back(known_name);
   }
@@ -252,6 +287,13 @@ TrialFields::Field TrialFields::find(const std::string& kind, const std::string&
   throw user_error(unknown_name(kind, name, known));
 }
 
+TrialFields::Field TrialFields::find_written(const std::string& kind,
+                                             const std::string& name) const {
+  const auto found = fields_.find(writable(name));
+  const bool is_one = found == fields_.end() || found->second.size() == 1;
+  return is_one ? find(kind, name) : throw means_several(kind, name, found->second);
+}
+
 std::string TrialFields::find_metric(const std::string& name) const {
   if (name == "training_iteration" || name == "time_total_s") return name;
   for (const auto* const fields : {&exact_, &fields_}) {
@@ -259,8 +301,8 @@ std::string TrialFields::find_metric(const std::string& name) const {
     for (const char* const prefix : {"metrics.", ""}) {
       const auto found = fields->find(prefix + key);
       const bool is_metric =
-          found != fields->end() && found->second.source == Field::Source::metric;
-      if (is_metric) return found->second.key;
+          found != fields->end() && found->second.front().source == Field::Source::metric;
+      if (is_metric) return sole_of(found->second, "metric", name).key;
     }
   }
   throw user_error(unknown_name("metric", name, metrics_));
@@ -281,7 +323,9 @@ std::vector<TrialFields::Field> TrialFields::all() const {
   for (const auto& field : own_fields) {
     all.push_back({field.name, Source::own, field.name, field.is_time});
   }
-  for (const auto& name : metrics_) all.push_back(exact_.at("metrics." + with_dots(name)));
+  for (const auto& name : metrics_) {
+    all.push_back(sole_of(exact_.at("metrics." + with_dots(name)), "metric", name));
+  }
   for (const auto& key : config_) {
     all.push_back({"config." + with_dots(key), Source::config, key});
   }

@@ -56,9 +56,13 @@ class TrialFields {
   /// The field that `name` means. A '.' stands for '/' and a '_' for every other character that
   /// cannot be in an expression; the trial's own fields win over metrics, and these over the
   /// config. All metrics are also reached by "metrics.", and all of the config by "config.". Error
-  /// (user) for a name that no trial has, with the nearest that there is; `kind` is the word for it
-  /// ("column").
+  /// (user) for a name that no trial has, with the nearest that there is, and for one that means
+  /// several; `kind` is the word for it ("column"). Of names that are written alike, the one that
+  /// is given as it was reported is meant.
   Field find(const std::string& kind, const std::string& name) const;
+  /// The same of a name in an expression, where nobody can write otherwise what differs in other
+  /// characters only: then it means several.
+  Field find_written(const std::string& kind, const std::string& name) const;
 
   /// The metric that `name` means, written as above. Error (user) if there is none, with the
   /// nearest.
@@ -73,8 +77,10 @@ class TrialFields {
  private:
   std::vector<std::string> metrics_;  ///< in the order they first appeared
   std::vector<std::string> config_;
-  std::map<std::string, Field> exact_;   ///< by the name, with dots
-  std::map<std::string, Field> fields_;  ///< by the name as it can be written in an expression
+  /// The first of a name, and after it those of its kind that are written as it is.
+  using ByName = std::map<std::string, std::vector<Field>>;
+  ByName exact_;   ///< by the name, with dots
+  ByName fields_;  ///< by the name as it can be written in an expression
 };
 
 /// The values of a config by name, nested with '/'. Lists are values.

@@ -71,7 +71,7 @@ TrialFilter::TrialFilter(const std::string& text, const TrialFields& fields)
     }
     const std::string& field = test != tests_.end() ? test->second.name : name;
     try {
-      fields_.push_back(fields.find("name in --filter", field));
+      fields_.push_back(fields.find_written("name in --filter", field));
     } catch (const Error& unknown) {
       throw unknown_in(text, field, unknown);
     }

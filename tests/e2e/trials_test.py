@@ -43,7 +43,7 @@ class Columns(Looking):
         self.assertEqual(self.ids("--filter", "best < 0.42 && best_iteration == 2"), [0, 1])
         self.assertIn("best", self.tune("ls", "results/spec").out.splitlines()[0])
 
-    def test_a_name_that_begins_with_config_is_the_configs_whatever_metrics_are_nested_in_one(self):
+    def test_names_are_found_as_they_are_written_and_refused_if_they_mean_several(self):
         self.write("nested.py", f"""
 import sys
 sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
@@ -54,7 +54,8 @@ class Trial:
         self.lr = config["lr"]
 
     def step(self):
-        return {{"metrics": {{"loss": self.lr, "config": {{"lr": round(self.lr, 1)}}}}, "done": True}}
+        return {{"metrics": {{"loss": self.lr, "config": {{"lr": round(self.lr, 1)}},
+                             "a b": 1, "a-b": 2, "x": {{"y": 3}}, "x.y": 4}}, "done": True}}
 
 serve(Trial())
 """)
@@ -64,6 +65,14 @@ serve(Trial())
         found = self.json("ls", "results/nested", "--columns", "config.lr,metrics.config.lr", "--sort", "config.lr")
         self.assertEqual([list(trial.values()) for trial in found], [[0.11, 0.1], [0.24, 0.2]])
         self.assertEqual(len(self.json("ls", "results/nested", "--filter", "config.lr == 0.24")), 1)
+        columns = self.tune("ls", "results/nested", "--columns", "a b,a-b,x/y,x.y", "--limit", "1", "--csv").out
+        self.assertEqual([float(value) for value in columns.splitlines()[1].split(",")], [1, 2, 3, 4])
+        self.assertEqual(self.json("best", "results/nested", "--metric", "a-b", "--mode", "min")["value"], 2)
+        for option in (("--filter", "a_b == 1"), ("--columns", "a_b"), ("--sort", "a_b")):
+            self.assertIn("'a_b' means 'a b' and 'a-b', which are written alike", self.refused("ls", "results/nested", *option))
+        self.assertIn("'x.y' means 'x/y' and 'x.y'", self.refused("ls", "results/nested", "--filter", "x.y == 4"))
+        everything = self.tune("ls", "results/nested", "--csv").out.splitlines()
+        self.assertLessEqual({"x/y", "metrics.x.y"}, set(everything[0].split(",")))
 
     def test_no_command_names_another_best_than_the_others(self):
         best, status = self.json("best", "results/spec"), self.json("status", "results/spec")["best"]
