@@ -97,6 +97,7 @@ LoopEnd Harness::run() {
   };
   const auto make_policies = [&] {
     Policies made = make_under(spec, trials);
+    made.space = &space;
     made.remade = [&](const Json& fields) {
       return make_under(with(spec, fields), fields.value("num_samples", trials));
     };

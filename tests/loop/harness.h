@@ -75,6 +75,7 @@ class Harness {
   std::unique_ptr<Scheduler> scheduler;  ///< for the next run; null: first in, first out
   /// For all runs, if `scheduler` is null.
   std::function<std::unique_ptr<Scheduler>()> make_scheduler;
+  SearchSpace space;                                       ///< whose expressions configs have
   std::vector<std::unique_ptr<Callback>> callbacks;        ///< for the next run
   std::vector<std::pair<Seconds, int>> signals;            ///< to the driver, in the next run
   ResumeOptions resume;                                    ///< for the next run

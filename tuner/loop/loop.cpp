@@ -264,7 +264,7 @@ void Loop::tell_what_hangs() {
 void Loop::carry_out_orders() {
   const Experiment& experiment = ledger_.experiment();
   std::optional<TrialId> late;
-  while (auto order = policies_.scheduler->order()) {
+  while (auto order = policies_.order()) {
     const TrialId id = order->trial;
     if (index_of(id) >= experiment.trials().size()) {
       throw scheduler_fault("an order for " + to_string(id) + ", which there is not");

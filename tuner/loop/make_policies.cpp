@@ -34,9 +34,10 @@ PolicyContext context_of(const ExperimentSpec& spec, const SearchSpace& space) {
 namespace {
 
 /// Scheduler and stopper.
-Policies make_deciding(const ExperimentSpec& spec, PolicyContext context,
+Policies make_deciding(const ExperimentSpec& spec, const SearchSpace& space, PolicyContext context,
                        const Catalogue& catalogue, std::vector<Problem>& problems) {
   Policies policies;
+  policies.space = &space;
   // Two policies with one seed would draw the same numbers.
   context.seed = spec.seed + 0x9e3779b97f4a7c15u;
   policies.scheduler = make_policy(spec.scheduler, "/scheduler", "scheduler", catalogue.schedulers,
@@ -55,7 +56,7 @@ Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
   Suggester searcher(
       make_policy(spec.searcher, "/searcher", "searcher", catalogue.searchers, context, problems),
       spec.objectives, context.constraints);
-  Policies policies = make_deciding(spec, context, catalogue, problems);
+  Policies policies = make_deciding(spec, space, context, catalogue, problems);
   policies.searcher = std::move(searcher);
   policies.remade = [spec, &space, &catalogue, programs](const Json& fields) {
     std::vector<Problem> wrong;
@@ -70,7 +71,7 @@ Policies make_policies(const ExperimentSpec& spec, const SearchSpace& space,
 
 Policies make_judges(const ExperimentSpec& spec, const SearchSpace& space,
                      const Catalogue& catalogue, std::vector<Problem>& problems) {
-  Policies policies = make_deciding(spec, context_of(spec, space), catalogue, problems);
+  Policies policies = make_deciding(spec, space, context_of(spec, space), catalogue, problems);
   policies.searcher = Suggester(std::make_unique<NoSearcher>(), spec.objectives);
   policies.remade = [spec, &space, &catalogue](const Json& fields) {
     std::vector<Problem> wrong;

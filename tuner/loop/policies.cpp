@@ -5,6 +5,7 @@
 
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
+#include "tuner/loop/next_trial.h"
 #include "tuner/space/domain.h"
 
 namespace tune {
@@ -69,8 +70,29 @@ Decision Policies::decide(const Experiment& experiment, const Trial& trial, cons
             .at_max = is_there && trial.at_max};
   }
   Decision decision = scheduler->on_result(trial, result);
+  evaluate(decision.exploit);
   if (decision.action != Action::stop && !again) searcher.on_result(trial, result);
   return decision;
+}
+
+std::optional<Order> Policies::order() const {
+  auto order = scheduler->order();
+  if (order) evaluate(order->exploit);
+  return order;
+}
+
+/// A scheduler of a plugin need not know of expressions. What is no config is refused by who
+/// clones.
+void Policies::evaluate(std::optional<Exploit>& exploit) const {
+  if (!exploit || space == nullptr || !space->has_expressions()) return;
+  const Json given = Json::parse(exploit->config, nullptr, /*allow_exceptions=*/false);
+  if (!given.is_object()) return;
+  Json config = space->evaluated(given);
+  if (const auto why = space->without_value(config)) {
+    throw scheduler_fault("a copy of " + to_string(exploit->donor) + " with " + exploit->config +
+                          ": " + *why);
+  }
+  if (config != given) exploit->config = encode_numbers(std::move(config)).dump();
 }
 
 Json PolicyStates::save() const {

@@ -12,6 +12,7 @@
 #include "tuner/core/scheduler.h"
 #include "tuner/core/stopper.h"
 #include "tuner/loop/suggester.h"
+#include "tuner/space/search_space.h"
 
 namespace tune {
 
@@ -29,6 +30,8 @@ struct Policies {
   Suggester searcher;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Stopper> stopper;  ///< null: nothing stops by rule
+  /// Whose expressions have their values in the configs of copies, whoever makes these; null: none.
+  const SearchSpace* space = nullptr;
   /// The same, fresh, under the spec with these of its fields changed (SpecChanged). Empty: it
   /// never changes.
   std::function<Policies(const Json& fields)> remade = {};
@@ -42,6 +45,9 @@ struct Policies {
   /// trial. `decision.checkpoint` is the scheduler's wish only.
   Decision decide(const Experiment& experiment, const Trial& trial, const Result& result);
 
+  /// What the scheduler wants of trials that have not reported just now.
+  std::optional<Order> order() const;
+
   /// The state of all of them, and back into fresh ones that were made from the same spec. Error if
   /// it is not theirs.
   PolicyStates states() const;
@@ -54,6 +60,7 @@ struct Policies {
   void learn(const Experiment& experiment, const Event& event);
 
  private:
+  void evaluate(std::optional<Exploit>& exploit) const;
   void learn_end(const Trial& trial, bool is_of_machine = false);
   void learn_wait(const Trial& trial);
   void change(const Json& fields);
