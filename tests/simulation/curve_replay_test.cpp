@@ -113,6 +113,17 @@ TEST_CASE("A searcher decides which curve comes next, each once, and learns from
   CHECK(best_of_thirty(nullptr) < 1'980);
 }
 
+TEST_CASE("Tries of a config that no curve has are refused, those of a seed are other curves") {
+  const CurveTable table = rising(20);
+  ExperimentSpec spec = spec_with(2);
+  spec.param_space = {{"x", {{"randint", {1, 21}}}}};
+  Json searcher = {{"type", "random"}, {"repeat", 3}, {"repeat_at_least", 2}};
+  REQUIRE_THROWS_WITH(replay_curves(spec, catalogue, table, {.searcher = searcher}),
+                      Catch::Matchers::Contains("another try would be another config"));
+  searcher["repeat_key"] = "x";
+  CHECK(replay_curves(spec, catalogue, table, {.searcher = searcher})[0].trials == 20);
+}
+
 TEST_CASE("The configs nearest to a searcher's wishes come each once, until there is none left") {
   std::vector<Problem> problems;
   const auto space = SearchSpace::parse({{"x", {{"uniform", {1, 50}}}}}, "", problems);

@@ -150,6 +150,22 @@ TEST_CASE("A simulation takes the virtual time that its steps, launches and save
   CHECK(slower.saves().save_s == Approx(36));
 }
 
+TEST_CASE("A race over tries runs in a simulation: what is clearly worse gets no more of them") {
+  Simulation simulation;
+  simulation.spec.num_samples = 4;
+  simulation.spec.searcher =
+      Json::parse(R"({"type": "random", "repeat": 6, "repeat_at_least": 2})");
+  const auto outcome = simulation.run();
+  CHECK(outcome.end.kind == LoopEnd::Kind::finished);
+  std::map<double, int> tries;
+  for (const Trial& trial : outcome.results.experiment().trials()) {
+    ++tries[Json::parse(trial.config.text()).at("x").get<double>()];
+  }
+  REQUIRE(tries.size() == 4);
+  CHECK(tries.begin()->second == 6);
+  CHECK(tries.rbegin()->second < 6);
+}
+
 TEST_CASE("A restore in a simulation goes back to the checkpoint's iteration and state") {
   Simulation simulation;
   simulation.spec.num_samples = 1;

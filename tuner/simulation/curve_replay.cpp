@@ -38,6 +38,22 @@ void require_leaves(const SearchSpace& space, const Json& config) {
   }
 }
 
+/// Error (user) if another try of a config would be another config, as each curve is taken once.
+void require_tries(const SearchSpace& space, const Json& searcher) {
+  if (searcher.value("repeat", std::int64_t{1}) == 1) return;
+  const std::string key = "/" + searcher.value("repeat_key", std::string("repeat_index"));
+  const auto& leaves = space.leaves();
+  const bool has_tries = std::any_of(leaves.begin(), leaves.end(), [&](const SpaceLeaf& leaf) {
+    const auto* const integer = std::get_if<Integer>(&leaf.domain);
+    return leaf.pointer == key || (integer != nullptr && integer->is_seed);
+  });
+  if (has_tries) return;
+  throw user_error(
+      "--searcher/repeat: each config of the curves was trained once, so that another try would be "
+      "another config. Curves over several seeds have the seed in the param space, and repeat_key "
+      "is its name");
+}
+
 /// Positions in the table, in the order in which trials take them up.
 std::vector<std::size_t> draw_order(std::size_t curves, std::size_t limit, std::uint64_t seed) {
   std::vector<std::size_t> order(curves);
@@ -72,6 +88,7 @@ std::unique_ptr<Searcher> make_searcher(const ExperimentSpec& spec, const Catalo
       make_policy(searcher, "--searcher", "searcher", catalogue.searchers, context, problems);
   if (!problems.empty()) throw user_error(problems[0].pointer + ": " + problems[0].sentence);
   if (space.has_grid()) throw user_error("/param_space: no searcher goes through a grid of curves");
+  require_tries(space, searcher);
   std::vector<std::size_t> all(table.curves.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   for (const Curve& curve : table.curves) require_leaves(space, curve.config);
