@@ -185,11 +185,40 @@ void ResultGrid::settle() const {
 }
 
 void ResultGrid::each_row(const Trial& trial, const UseRow& use) const {
-  const double last = each_row_on_disk(trial, use);
+  // Iterations may be counted by more than one: a metric knows how many results there were.
+  const auto most =
+      std::max_element(trial.summaries.begin(), trial.summaries.end(),
+                       [](const auto& a, const auto& b) { return a.count < b.count; });
+  std::error_code ignored;
+  const bool is_counted = most != trial.summaries.end() && !trial.summaries_in_doubt &&
+                          std::filesystem::exists(directory_, ignored);
+  std::uint32_t found = 0;
+  const auto use_counted = [&](const Metrics& row) {
+    if (is_counted && std::isfinite(row.find(most->name).value_or(NAN))) ++found;
+    use(row);
+  };
+  const double last = each_row_on_disk(trial, use_counted);
   // Where it is in doubt what a restore has taken back, so are the last metrics.
   const bool has_more = last < static_cast<double>(trial.iteration) &&
                         !trial.last_metrics.empty() && !trial.summaries_in_doubt;
-  if (has_more) use(last_row(trial));
+  if (has_more) use_counted(last_row(trial));
+  if (is_counted && found < most->count) lacking_[trial.id] = most->count - found;
+}
+
+std::vector<std::string> ResultGrid::left_out() const {
+  std::vector<std::string> sentences = left_out_;
+  if (lacking_.empty()) return sentences;
+  std::uint64_t results = 0;
+  for (const auto& [id, count] : lacking_) results += count;
+  const std::string whose = lacking_.size() == 1
+                                ? to_string(lacking_.begin()->first)
+                                : std::to_string(lacking_.size()) + " trials, such as " +
+                                      to_string(lacking_.begin()->first);
+  sentences.push_back(count_of(results, "result") + " of " + whose +
+                      (results == 1 ? " is" : " are") +
+                      " nowhere any more, neither in result.json nor in the record, and not among "
+                      "what is shown");
+  return sentences;
 }
 
 double ResultGrid::each_row_on_disk(const Trial& trial, const UseRow& use) const {

@@ -117,8 +117,9 @@ class ResultGrid {
   /// from result.json and what stands in for it, and from the record what these lack. The last one
   /// is known even where none of them has it. Error if the record cannot be read.
   void each_row(const Trial& trial, const UseRow& use) const;
-  /// What each_row has left out so far of files that trials can write to, as sentences.
-  const std::vector<std::string>& left_out() const { return left_out_; }
+  /// What each_row has left out so far of files that trials can write to, and what it has found
+  /// nowhere, as sentences.
+  std::vector<std::string> left_out() const;
 
   /// Makes good what trials have come to, by their result.json, where memory alone does not know
   /// (Trial::summaries_in_doubt). What is asked for the best does so itself.
@@ -148,6 +149,7 @@ class ResultGrid {
   /// Read when they are first needed.
   mutable std::optional<RecordedResults> recorded_, newest_;
   mutable std::vector<std::string> left_out_;
+  mutable std::map<TrialId, std::uint32_t> lacking_;  ///< how many results, of those that lack some
   ExperimentSpec spec_;
   std::filesystem::path directory_;
   std::vector<Constraint> constraints_;

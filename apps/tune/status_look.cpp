@@ -44,7 +44,8 @@ Seconds StatusLook::running_s() const {
 std::vector<std::string> StatusLook::notices() const {
   std::vector<std::string> all = look.notices;
   if (!awaited.silence.empty()) all.push_back(awaited.silence);
-  all.insert(all.end(), grid().left_out().begin(), grid().left_out().end());
+  const auto left_out = grid().left_out();
+  all.insert(all.end(), left_out.begin(), left_out.end());
   return all;
 }
 

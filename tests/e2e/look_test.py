@@ -357,6 +357,18 @@ class Untrusted(LookingCase):
         self.assertEqual((last["trial_id"], last["training_iteration"]), ("trial_00000", 2))
         self.assertEqual(self.json("show", "results/spec", "0")["metrics"]["loss"]["curve"], [0.5, 0.1, 0.3])
 
+    def test_results_that_are_nowhere_any_more_are_missed_wherever_rows_are_shown(self):
+        self.write("gone.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min", "max_concurrent_trials": 1,
+            "snapshot_period_s": 0.001, "param_space": {"case": {"grid_search": [
+                {"losses": [0.5, 0.1, 0.3]}, {"losses": [0.4] * 40}]}}})
+        self.tune("run", "gone.json", "--progress", "none")
+        os.remove(self.path("results", "gone", "history.jsonl"))
+        os.remove(self.path("results", "gone", "trial_00000", "result.json"))
+        for command in (["show", "results/gone", "0"], ["show", "results/gone", "0", "--json"], ["best", "results/gone"],
+                        ["ls", "results/gone", "--columns", "best_iteration"], ["compare", "results/gone", "0", "1"]):
+            self.assertIn("2 results of trial_00000 are nowhere any more", self.tune(*command).err, command)
+
     def test_notes_that_are_none_are_a_notice_and_for_a_new_one_a_sentence(self):
         place = self.path("results", "spec", "notes.jsonl")
 

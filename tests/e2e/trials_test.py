@@ -312,7 +312,7 @@ class Export(Case):
         os.remove(self.path("results/spec/history.jsonl"))
         done = self.tune("export", "results/spec", "--curves", "-")
         self.assertEqual([row["loss"] for row in csv.DictReader(io.StringIO(done.out))], ["3", "2", "7", "6"])
-        self.assertRegex(done.err, r"^tune: 1 trial is left out \(trial_00001\): .*nowhere any more")
+        self.assertRegex(done.err, r"(?m)^tune: 1 trial is left out \(trial_00001\): .*nowhere any more")
 
 
 class Behind(Case):
@@ -344,7 +344,7 @@ class Behind(Case):
         os.remove(self.path("results", "spec", "history.jsonl"))
         curves, results, _, exported, said = seen()
         self.assertEqual((curves, results, exported), ([[4, 2], *losses[1:]], [[4, 2], *losses[1:]], [[], *losses[1:]]))
-        self.assertRegex(said, r"^tune: 1 trial is left out \(trial_00000\): .*nowhere any more")
+        self.assertRegex(said, r"(?m)^tune: 1 trial is left out \(trial_00000\): .*nowhere any more")
         self.assertRegex(self.tune("show", "results/spec", "0").out, r"loss = 2 +\(from 1 to 4, 2 values\)")
         self.tune("export", "results/spec", "--curves", "c.csv")
         self.tune("simulate", "spec.json", "--curves", "c.csv")
