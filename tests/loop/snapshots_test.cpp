@@ -290,6 +290,24 @@ TEST_CASE("The end of a run does not wait for a snapshot that waits for callback
   CHECK(told.stop_requested());
 }
 
+TEST_CASE("Once nothing is left to run no snapshot is taken, however long the last processes live",
+          "[snapshots]") {
+  Harness harness;
+  harness.trials = 2;
+  harness.spec.snapshot_period_s = 10;
+  harness.spec.reuse_processes = true;  // so that trials end before their processes
+  harness.program.can_reset = true;
+  harness.program.exit_s = 30;
+  harness.program.step = [](const Json&, std::int64_t) {
+    return FakeStep{.metrics = "{}", .takes_s = 1};
+  };
+  const Seconds begin = harness.clock.time;
+  CHECK(harness.run().kind == LoopEnd::Kind::finished);
+  CHECK(harness.trial(1).ended > 0);
+  CHECK(harness.clock.time - begin > 30);
+  CHECK(harness.snapshots_taken == 0);
+}
+
 TEST_CASE("A snapshot that fails is tried again after twice as long each time", "[snapshots]") {
   class Loser : public Callback {
    public:
