@@ -63,6 +63,15 @@ TEST_CASE("A refused argument in front of pages of usage is the error", "[core][
   CHECK(error_line("no such file\n" + usage).text == "-lr  learning rate [0.1]");
 }
 
+TEST_CASE("On standard output the argument that is refused is said, or else the usage",
+          "[core][error_line]") {
+  const std::string usage = "Usage: train [options] file\noptions:\n-s type : solver\n-q : quiet\n";
+  CHECK(usage_line(usage) == "Usage: train [options] file");
+  CHECK(usage_line("Unknown option: --c\n" + usage) == "Unknown option: --c");
+  CHECK(usage_line("usage: 45 % of the gpu\nepoch 3\n").empty());
+  CHECK(usage_line("").empty());
+}
+
 TEST_CASE("Where nothing tells more, the error is the last line that is not blank",
           "[core][error_line]") {
   CHECK(error_line("").text.empty());

@@ -1,7 +1,11 @@
 // What the end of a process means.
 #include "tuner/loop/failures.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/support/catch.h"
 
@@ -94,6 +98,26 @@ TEST_CASE("What a program said last stands behind the reason's first line, said 
   add(ending, {{"ValueError: lr", false}, {}}, "/exp/stderr.log");
   CHECK(ending.reason ==
         "it exited with code 1; its stderr says: ValueError: lr; see /exp/stderr.log");
+}
+
+TEST_CASE("A program that prints its usage to standard output alone has that in its failure",
+          "[failures]") {
+  const FailureJudge judge(std::nullopt, {});
+  const auto dir =
+      std::filesystem::temp_directory_path() / ("tune-failures-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(dir);
+  std::ofstream(dir / "stdout.log") << "Usage: train [options] file\n-q : quiet\n";
+  const auto log = dir / "stderr.log";
+  const auto said_of = [&] {
+    Ending ending{Outcome::failed, "it exited with code 1"};
+    add(ending, look_into(judge, log, 0, {.exit_code = 1}), log);
+    return ending.reason;
+  };
+  CHECK(said_of() == "it exited with code 1; its stdout says: Usage: train [options] file; see " +
+                         (dir / "stdout.log").string());
+  std::ofstream(log) << "no such file\n";
+  CHECK(said_of().find("stderr: no such file") != std::string::npos);
+  std::filesystem::remove_all(dir);
 }
 
 TEST_CASE("It is looked at whether a program that has failed could still write", "[failures]") {

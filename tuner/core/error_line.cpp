@@ -181,6 +181,14 @@ std::optional<Found> refused_argument(const TextLines& lines) {
   return Found{static_cast<std::size_t>(lines.rend() - found) - 1, *found};
 }
 
+std::string shortened(std::string said) {
+  std::size_t end = std::min(said.size(), most_error_line_bytes);
+  // Between characters.
+  while (end < said.size() && (static_cast<unsigned char>(said[end]) & 0xc0) == 0x80) --end;
+  said.resize(end);
+  return said;
+}
+
 }  // namespace
 
 ErrorLine error_line(std::string_view text) {
@@ -195,12 +203,16 @@ ErrorLine error_line(std::string_view text) {
   if (!found) found = error_before_hint(lines);
   if (!found) found = refused_argument(lines);
   if (!found) found = Found{lines.size() - 1, lines.back()};
-  std::string said = trimmed(found->text);
-  std::size_t end = std::min(said.size(), most_error_line_bytes);
-  // Between characters.
-  while (end < said.size() && (static_cast<unsigned char>(said[end]) & 0xc0) == 0x80) --end;
-  said.resize(end);
-  return {said, found->line + 1 == lines.size()};
+  return {shortened(trimmed(found->text)), found->line + 1 == lines.size()};
+}
+
+std::string usage_line(std::string_view text) {
+  const TextLines lines = lines_of(text);
+  if (const auto refused = refused_argument(lines)) return shortened(trimmed(refused->text));
+  static const re2::RE2 usage("^(?i)usage: +[^ 0-9]");
+  const auto found = std::find_if(lines.rbegin(), lines.rend(),
+                                  [](const std::string& line) { return is_like(line, usage); });
+  return found == lines.rend() ? "" : shortened(trimmed(*found));
 }
 
 }  // namespace tune

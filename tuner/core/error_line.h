@@ -20,4 +20,8 @@ inline constexpr std::size_t most_error_line_bytes = 200;
 /// child's.
 ErrorLine error_line(std::string_view text);
 
+/// Of what a program has written to its standard output: the argument that it refuses, or the first
+/// line of its usage, which some print there and nothing else. Empty if it did neither.
+std::string usage_line(std::string_view text);
+
 }  // namespace tune

@@ -87,13 +87,23 @@ bool is_full(const std::filesystem::path& directory) {
   return !unknown && space.available < block_bytes;
 }
 
+std::filesystem::path stdout_beside(const std::filesystem::path& log) {
+  constexpr std::string_view ours = "stderr";
+  std::string name = log.filename().string();
+  if (name.starts_with(ours)) name.replace(0, ours.size(), "stdout");
+  return log.parent_path() / name;
+}
+
 }  // namespace
 
 Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
                   FailureFacts facts) {
   const std::string tail = log_tail(log, begin);
+  const bool is_silent = tail.find_first_not_of(" \t\r\n") == tail.npos;
+  const bool may_be_usage = is_silent && facts.exit_code.value_or(0) != 0;
   facts.said = tail + "\n" + facts.said;
-  return {error_line(tail), judge.objection(facts), judge.blame(facts), is_full(log.parent_path())};
+  return {error_line(tail), judge.objection(facts), judge.blame(facts), is_full(log.parent_path()),
+          may_be_usage ? usage_line(log_tail(stdout_beside(log), 0)) : ""};
 }
 
 void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
@@ -104,6 +114,11 @@ void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
   const ErrorLine& said = insight.said;
   const bool says_more = !said.text.empty() && said.text.find(first_line) == std::string::npos;
   const std::string from = said.is_last ? "; the last line of its stderr: " : "; its stderr says: ";
+  if (!insight.usage.empty()) {
+    add_to_first_line(ending.reason, "; its stdout says: " + insight.usage + "; see " +
+                                         stdout_beside(log).string());
+    return;
+  }
   add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + log.string());
 }
 

@@ -37,6 +37,8 @@ struct Insight {
   /// On the disk where its log is nothing more can be written: it may have failed of that, and
   /// what it said last may be lacking.
   bool is_disk_full = false;
+  /// Where it has said nothing to its stderr: see usage_line.
+  std::string usage = {};
 };
 /// Reads the log: for an I/O thread.
 Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
