@@ -289,9 +289,11 @@ TrialFields::Field TrialFields::find(const std::string& kind, const std::string&
 
 TrialFields::Field TrialFields::find_written(const std::string& kind,
                                              const std::string& name) const {
-  const auto found = fields_.find(writable(name));
-  const bool is_one = found == fields_.end() || found->second.size() == 1;
-  return is_one ? find(kind, name) : throw means_several(kind, name, found->second);
+  const auto exact = exact_.find(with_dots(name));
+  if (exact != exact_.end() && exact->second.size() > 1) {
+    throw means_several(kind, name, exact->second);
+  }
+  return find(kind, name);
 }
 
 std::string TrialFields::find_metric(const std::string& name) const {

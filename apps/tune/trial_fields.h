@@ -60,8 +60,8 @@ class TrialFields {
   /// several; `kind` is the word for it ("column"). Of names that are written alike, the one that
   /// is given as it was reported is meant.
   Field find(const std::string& kind, const std::string& name) const;
-  /// The same of a name in an expression, where nobody can write otherwise what differs in other
-  /// characters only: then it means several.
+  /// The same of a name in an expression, which knows no '/': with one in it and a '.' there it
+  /// means several.
   Field find_written(const std::string& kind, const std::string& name) const;
 
   /// The metric that `name` means, written as above. Error (user) if there is none, with the

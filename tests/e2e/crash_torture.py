@@ -26,7 +26,8 @@ that file, when the last resume has finished:
    that `tune status` shows. While the journal goes back to the first event, each is in it exactly
    once.
 4. Every checkpoint that was told as committed is there and whole, or retention has dropped it: two
-   better ones are there, and a later one. What is on disk is what `tune checkpoints` lists, and
+   better ones are there, and a later one. Of what a trial was before it became a clone, one later
+   one is enough. What is on disk is what `tune checkpoints` lists, and
    no driver has found any of them damaged.
 5. While a driver runs, what an earlier one has started is gone before the first new process runs;
    when it has finished, nothing runs. Trainables see no descriptor but their own, the driver's do
@@ -95,15 +96,15 @@ class Record:
         self.clones = []  # (donor, iteration, stamp)
         self.own_clones = []  # (iteration, stamp): of one that was a clone of it before, and still is
         self.cloned_at = None  # iteration of the last time
-        saved_as_clone = None  # the checkpoints that are of what it is now; None: all
+        self.saved_as_clone = None  # the checkpoints that are of what it is now; None: all
         for line in file.read_text().splitlines():
             what, *rest = line.split(" ")
             require(what != "wrong", file.name, line)
             if what == "crash":
                 continue
             first, second = int(rest[0]), int(rest[1])
-            if what == "saving" and saved_as_clone is not None:
-                saved_as_clone.add(first)
+            if what == "saving" and self.saved_as_clone is not None:
+                self.saved_as_clone.add(first)
             if what == "committed":
                 require(first not in self.committed, file.name, line, "twice")
                 self.committed[first] = second
@@ -114,23 +115,26 @@ class Record:
                 self.told[first] = second
                 self.all_told.append(second)
             elif what == "clone":
-                saved_as_clone = set()
+                self.saved_as_clone = set()
                 self.clones.append((rest[2], first, second))
                 self.cloned_at = first
                 self.rewind(first)
             elif what == "start" and first > 0 and self.reported.get(first) != second and self.clones:
-                saved_as_clone = set()
+                self.saved_as_clone = set()
                 self.own_clones.append((first, second))
                 self.cloned_at = first
                 self.rewind(first)
             elif what == "start":
                 newest = max((iteration for index, iteration in self.committed.items()
-                              if saved_as_clone is None or index in saved_as_clone), default=0)
+                              if self.is_of_present(index)), default=0)
                 require(first >= newest, file.name, f"started at iteration {first} although the "
                         f"checkpoint of iteration {newest} was told as committed")
                 require(first == 0 or self.reported.get(first) == second, file.name, line,
                         "is not what was last reported at that iteration")
                 self.rewind(first)
+
+    def is_of_present(self, index):
+        return self.saved_as_clone is None or index in self.saved_as_clone
 
     def rewind(self, iteration):
         for facts in self.reported, self.told:
@@ -363,8 +367,9 @@ class Experiment:
             if index in by_index:
                 require(by_index[index]["training_iteration"] == iteration, trial, by_index[index])
                 continue
-            # It was dropped, so it can have been neither the latest nor among the best.
-            require(index < latest and len(by_index) >= KEEP, trial, "checkpoint", index,
+            # It was dropped, so it can have been neither the latest nor among the best of what the trial is now.
+            rivals = sum(record.is_of_present(other) for other in by_index)
+            require(index < latest and (rivals >= KEEP or not record.is_of_present(index)), trial, "checkpoint", index,
                     "was told as committed and is gone; there are", sorted(by_index))
 
     def check_journal(self, records):
