@@ -120,7 +120,7 @@ TrialResult ResultGrid::operator[](std::size_t i) const {
   result.trial_id = to_string(trial.id);
   result.state = trial.state;
   result.end = trial.end();
-  result.config = Json::parse(trial.config.text());
+  result.config = Json::parse(present_config(trial));
   result.path = paths::trial(directory_, trial.id);
   result.error = *trial.error;
   if (!trial.last_metrics.empty()) {

@@ -18,13 +18,13 @@ bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
   return spec.checkpoint_config.checkpoint_score_attribute == objective.metric;
 }
 
-/// Whether its manifest says that nobody knows which of two results it has.
-bool is_guessed(const std::filesystem::path& checkpoint) {
+}  // namespace
+
+bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint) {
+  if (!spec.plain) return false;
   const auto text = read_small(paths::manifest(checkpoint), most_manifest_bytes);
   return is_guess(parse_manifest(text.value_or("")));
 }
-
-}  // namespace
 
 std::string named_with_state(const Trial& trial) {
   const bool ended_well = trial.end() == TrialEnd::completed;
@@ -69,7 +69,7 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   text += ")";
   const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
   if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
-  if (grid.spec().plain && is_guessed(place)) {
+  if (is_guessed(grid.spec(), place)) {
     text +=
         "; nothing told whether it was saved before that result was printed or after, so it may be "
         "the model of the next one: say \"saved\" (docs/plain.md), or look with tune check";

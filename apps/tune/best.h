@@ -17,6 +17,10 @@ std::string named_with_state(const Trial& trial);
 std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
                                const Objective& objective);
 
+/// Whether nobody knows if the checkpoint of a plain program is of the result that it is said to
+/// have, or of the next one. Reads its manifest: false if it is not here.
+bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint);
+
 /// Its path with its iteration and score, and of which iteration the best result is if that is
 /// another one. Null: "none", and why.
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,

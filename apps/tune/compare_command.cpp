@@ -143,7 +143,7 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"ended_by", ended_by(trial)},
       {"why", why_of(trial)},
       {"error", *trial.error},
-      {"config", Json::parse(trial.config.text())},
+      {"config", Json::parse(present_config(trial))},
       {"best", finite_or_null(value_in(one, objective, Scope::all))},
       {"best_iteration", one.best_iteration ? Json(*one.best_iteration) : Json()},
       {"last", trial.summary(objective.metric) != nullptr
@@ -329,7 +329,7 @@ int compare_command(const CompareRequest& request) {
     if (!ids.insert(compared.name).second) {
       compared.name = one.directory.string() + ":" + to_string(compared.trial->id);
     }
-    compared.config = leaves_of(Json::parse(compared.trial->config.text()));
+    compared.config = leaves_of(Json::parse(present_config(*compared.trial)));
     compared.best_iteration = look.grid.best_iteration(*compared.trial, objective);
     read_rows(compared, objective.metric);
     all.push_back(std::move(compared));

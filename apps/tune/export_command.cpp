@@ -174,9 +174,10 @@ std::vector<Exported> read_exported(const std::filesystem::path& directory, bool
             "what their models went through");
       }
       if (is_clone && !lineages) lineages.emplace(directory);
-      exported.push_back({id, is_clone ? lineages->stages_of(trial.id)
-                                       : std::vector<Stage>{{id, config_cells(trial.config.text()),
-                                                             points_of(grid, trial)}}});
+      exported.push_back({id, is_clone
+                                  ? lineages->stages_of(trial.id)
+                                  : std::vector<Stage>{{id, config_cells(present_config(trial)),
+                                                        points_of(grid, trial)}}});
     } catch (const Error& error) {
       left_out[error.what()].push_back(id);
     }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "searchers/coordinates.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -95,7 +96,7 @@ JudgedTrials judge_trials(const ResultGrid& grid, const SearchSpace& space,
                              ? value_at(grid, *trial, objective, scope, *judged.iteration)
                              : value_of(*trial, objective.metric, objective.mode, scope);
     if (!std::isfinite(value)) continue;
-    judged.points.push_back(coordinates_of(space, axes, Json::parse(trial->config.text())));
+    judged.points.push_back(coordinates_of(space, axes, Json::parse(present_config(*trial))));
     judged.values.push_back(value);
   }
   return judged;

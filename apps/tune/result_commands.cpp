@@ -25,6 +25,7 @@ struct Listed {
   std::filesystem::path path;
   std::optional<Evicted> evicted;  ///< it is not here
   std::size_t rank = 0;            ///< 1: the best of its trial; 0: of before it became a clone
+  bool is_guess = false;           ///< it may be of the next result
   std::string verified;            ///< "ok" or what is wrong; empty: not looked at
   bool is_damaged = false;
   Json blobs = nullptr;  ///< null: not looked at, or they cannot be read
@@ -39,8 +40,8 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
     const auto place_in_order = std::find(order.begin(), order.end(), i - before) - order.begin();
     const std::size_t rank = i < before ? 0 : static_cast<std::size_t>(place_in_order) + 1;
     const auto place = paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index});
-    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place), rank, "",
-                      false, nullptr});
+    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place), rank,
+                      is_guessed(grid.spec(), place), "", false, nullptr});
   }
 }
 
@@ -103,6 +104,7 @@ Json to_json(const Listed& one, const CheckpointsRequest& request) {
                {"score", std::isnan(checkpoint.score) ? Json() : Json(checkpoint.score)},
                {"rank", one.rank > 0 ? Json(one.rank) : Json()},
                {"is_latest", &checkpoint == one.trial->latest_checkpoint()},
+               {"is_guess", one.is_guess},
                {"triggers", checkpoint.triggers.to_string()},
                {"bytes", checkpoint.bytes},
                {"save_s", checkpoint.save_s},
@@ -135,7 +137,7 @@ void print_checkpoints(const std::vector<Listed>& listed, bool was_verified) {
     const Checkpoint& checkpoint = *one.checkpoint;
     auto& row = rows.emplace_back(std::vector<std::string>{
         to_string(one.trial->id), one.path.filename().string(),
-        std::to_string(checkpoint.iteration),
+        std::to_string(checkpoint.iteration) + (one.is_guess ? " or next" : ""),
         std::isnan(checkpoint.score) ? "-" : format_metric(checkpoint.score),
         one.rank > 0 ? std::to_string(one.rank) : "-",
         format_bytes(static_cast<double>(checkpoint.bytes)),

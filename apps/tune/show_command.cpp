@@ -15,6 +15,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
@@ -158,7 +159,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
        {"paused_by", paused_by(trial)},
        {"by_hand", trial.by_hand},
        {"ran", grid.experiment().ran().empty() ? Json() : Json::parse(grid.experiment().ran())},
-       {"config", Json::parse(trial.config.text())},
+       {"config", Json::parse(present_config(trial))},
        {"training_iteration", trial.iteration},
        {"time_total_s", trial.time_total_s},
        {"attempt", trial.attempt},
@@ -271,7 +272,7 @@ int show_command(const ShowRequest& request) {
     lines.emplace_back("program", text);
   }
   add_notes(notes, trial.id, lines);
-  add_config(Json::parse(trial.config.text()), lines);
+  add_config(Json::parse(present_config(trial)), lines);
   std::string key = "metrics";
   auto names = metrics_of(grid, trial);
   const bool has_more = names.size() > shown_metrics;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/tune/output.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/core/trial_words.h"
@@ -239,7 +240,7 @@ TrialFields::TrialFields(const std::vector<TrialSource>& sources) {
       if (!trial.last_metrics.empty()) {
         visit_leaves(Json::parse(trial.last_metrics.text()), "", add_metric);
       }
-      visit_leaves(Json::parse(trial.config.text()), "", [&](const std::string& key) {
+      visit_leaves(Json::parse(present_config(trial)), "", [&](const std::string& key) {
         if (config.insert(key).second) config_.push_back(key);
       });
     }
@@ -341,7 +342,7 @@ std::vector<Json> values_of(const TrialSource& source, const Trial& trial,
                        [from](const auto& field) { return field.source == from; });
   };
   // Parsed only if asked for: there may be 100,000 trials.
-  const Json config = uses(Source::config) ? Json::parse(trial.config.text()) : Json();
+  const Json config = uses(Source::config) ? Json::parse(present_config(trial)) : Json();
   const bool has_metrics = uses(Source::metric) && !trial.last_metrics.empty();
   const Json metrics = has_metrics ? Json::parse(trial.last_metrics.text()) : Json();
   std::vector<Json> values;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/tune/output.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/core/quoted.h"
 #include "tuner/space/domain.h"
@@ -42,7 +43,7 @@ TrialGroups::TrialGroups(const std::vector<TrialFields::Field>& left_out, Object
 }
 
 void TrialGroups::add(const TrialSource& source, const Trial& trial) {
-  Json config = Json::parse(trial.config.text());
+  Json config = Json::parse(present_config(trial));
   for (const std::string& name : left_out_) erase_leaf(config, name);
   const auto [place, is_new] = places_.try_emplace({&source, text_of_same(config)}, groups_.size());
   if (is_new) {

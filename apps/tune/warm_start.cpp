@@ -8,6 +8,7 @@
 
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -99,11 +100,11 @@ KnownPoints known_points(const ResultGrid& from, const SearchSpace& space,
       ++left_out["have no number for " + *name];
       continue;
     }
-    if (!trial.lineage.empty()) {
+    if (present_stretch(trial).number > 0) {
       ++left_out["went on as copies of others, with other configs"];
       continue;
     }
-    Json config = restricted(space.json(), Json::parse(trial.config.text()), "", unknown);
+    Json config = restricted(space.json(), Json::parse(present_config(trial)), "", unknown);
     const auto problems = space.check_preset(config);
     if (!problems.empty()) {
       ++left_out["do not fit the param space at " + problems[0].pointer];

@@ -99,8 +99,10 @@ TEST_CASE("A clone's schedule is its donor's up to the checkpoint, then its own"
   // As long as it waits, it is what it was.
   CHECK(family.schedule(1) == "1:b 0-3");
   CHECK(started_clonings(family.experiment).empty());
+  CHECK(Json::parse(present_config(family.trial(1)))["x"] == "b");
   family.train(0, 6);
   family.start(1);
+  CHECK(Json::parse(present_config(family.trial(1)))["x"] == "B");
   CHECK(family.schedule(1) == "0:a 0-4, 1:B 4-4");
   family.train(1, 9);
   CHECK(family.schedule(1) == "0:a 0-4, 1:B 4-9");

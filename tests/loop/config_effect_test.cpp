@@ -93,6 +93,9 @@ TEST_CASE("Of programs with one result five equal ones of many digits say that c
   CHECK(of_losses(0.12345678, 5).find("ignore its config") != std::string::npos);
   CHECK(of_losses(1.2345678e-9, 5).find("ignore its config") != std::string::npos);
   CHECK(of_losses(0.12345678, 4).empty());
+  // An accuracy in percent.
+  CHECK(of_losses(82.963, 10).find("ignore its config") != std::string::npos);
+  CHECK(of_losses(82.963, 9).empty());
   // A share of few samples, and an end that fails.
   CHECK(of_losses(0.9125, 20).empty());
   CHECK(of_losses(0.00009125, 20).empty());

@@ -29,6 +29,11 @@ Stretch last_stretch(const Trial& trial, const Holds& holds) {
   return {trial.id, number};
 }
 
+std::string config_in(const Trial& trial, const Stretch& stretch) {
+  const bool is_last = stretch.number == trial.lineage.size();
+  return (is_last ? trial.config : trial.lineage[stretch.number].old_config).text();
+}
+
 }  // namespace
 
 Stretch present_stretch(const Trial& trial) {
@@ -36,10 +41,10 @@ Stretch present_stretch(const Trial& trial) {
 }
 
 std::string config_of(const Experiment& experiment, const Stretch& stretch) {
-  const Trial& trial = experiment.trial(stretch.trial);
-  const bool is_last = stretch.number == trial.lineage.size();
-  return (is_last ? trial.config : trial.lineage[stretch.number].old_config).text();
+  return config_in(experiment.trial(stretch.trial), stretch);
 }
+
+std::string present_config(const Trial& trial) { return config_in(trial, present_stretch(trial)); }
 
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch) {
   const Cloning* const beginning = beginning_of(experiment, stretch);

@@ -25,6 +25,10 @@ Stretch present_stretch(const Trial& trial);
 /// JSON text of the config under which it trained.
 std::string config_of(const Experiment& experiment, const Stretch& stretch);
 
+/// That of what the trial has reported: whoever shows both must take this one. `Trial::config` is
+/// already that of a clone while its cloning has not started, or never does since the trial ends.
+std::string present_config(const Trial& trial);
+
 /// The iteration that it began after: 0, or that of the checkpoint it went on from.
 std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch);
 /// The last one that it came to, so far.

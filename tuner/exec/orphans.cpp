@@ -196,7 +196,11 @@ std::vector<std::string> end_orphans(const SessionMark& self,
   }
   for (const auto& process : recorded) {
     if (process.pid <= 1 || left.contains(static_cast<pid_t>(process.pid))) continue;
-    if (!runs(static_cast<pid_t>(process.pid), process.start_ticks)) continue;
+    const auto pid = static_cast<pid_t>(process.pid);
+    if (!runs(pid, process.start_ticks)) continue;
+    // Has no environment any more, and ends without anybody: a big one takes seconds to give its
+    // memory back.
+    if (const auto stat = read_process_stat(pid); !stat || stat->is_exiting) continue;
     sentences.push_back("process " + std::to_string(process.pid) +
                         " has number and start time of what ran " + process.trial +
                         ", but not its environment, and is left alone; if it is that one, end it");

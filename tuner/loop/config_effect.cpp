@@ -85,10 +85,11 @@ std::string ConfigEffect::on_end(const Trial& trial) {
   if (last == course_.end()) return "";
   const Point& point = last->second;
   const bool is_short = point.changes < least_changes;
-  const bool is_telling = std::any_of(
-      point.objectives.begin(), point.objectives.end(),
-      [](double value) { return std::isfinite(value) && digits_of(value) >= least_digits; });
-  if (is_short && !is_telling) return "";
+  int digits = 0;
+  for (const double value : point.objectives) {
+    if (std::isfinite(value)) digits = std::max(digits, digits_of(value));
+  }
+  if (is_short && digits < least_blunt_digits) return "";
   if (!trial.lineage.empty() || !trial.start_checkpoint.empty()) return "";
   Json config = Json::parse(trial.config.text());
   // A trial that is repeated has its number in the config, and is to come to the same.
@@ -101,7 +102,10 @@ std::string ConfigEffect::on_end(const Trial& trial) {
   }
   if (!configs_.insert(text_of_same(std::move(config))).second) return "";
   alike_.push_back(trial.id);
-  if (alike_.size() < (is_short ? least_short_trials : least_trials)) return "";
+  const std::size_t enough = !is_short                ? least_trials
+                             : digits >= least_digits ? least_short_trials
+                                                      : least_blunt_trials;
+  if (alike_.size() < enough) return "";
   is_over_ = true;
   course_.clear();
   return sentence();

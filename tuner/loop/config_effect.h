@@ -27,6 +27,10 @@ class ConfigEffect {
   /// many digits: a share of few samples has fewer.
   static constexpr std::size_t least_short_trials = 5;
   static constexpr int least_digits = 8;
+  /// With fewer digits, as accuracies in percent have, more trials: with some samples several
+  /// configs may well come to the same.
+  static constexpr std::size_t least_blunt_trials = 10;
+  static constexpr int least_blunt_digits = 5;
 
   /// `spec` outlives it.
   explicit ConfigEffect(const ExperimentSpec& spec) : spec_(spec) {}
@@ -34,7 +38,7 @@ class ConfigEffect {
   /// `before`: the trial without the result.
   void on_result(const Trial& before, const Result& result);
   /// It has ended for good, and not by a failure. Once a sentence for the user: `least_trials`
-  /// trials have ended (`least_short_trials` where curves are short), each with another config, and
+  /// trials have ended (more where curves are short), each with another config, and
   /// all that any trial has reported is the same.
   /// Empty otherwise.
   std::string on_end(const Trial& trial);

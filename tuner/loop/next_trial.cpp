@@ -8,11 +8,6 @@
 
 namespace tune {
 
-Error scheduler_fault(const std::string& what) {
-  return user_error("the scheduler asks for what is not possible, " + what +
-                    "; the run was ended, and what was recorded before is kept");
-}
-
 NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_checkpoint,
                      std::set<TrialId> only, std::function<void()> on_added)
     : ledger_(ledger),

@@ -67,7 +67,4 @@ class NextTrial {
   Seconds retry_at_;
 };
 
-/// That a scheduler has asked for what is not possible.
-Error scheduler_fault(const std::string& what);
-
 }  // namespace tune

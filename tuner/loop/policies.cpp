@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
-#include "tuner/loop/next_trial.h"
 #include "tuner/space/domain.h"
 
 namespace tune {
@@ -79,6 +77,11 @@ std::optional<Order> Policies::order() const {
   auto order = scheduler->order();
   if (order) evaluate(order->exploit);
   return order;
+}
+
+Error scheduler_fault(const std::string& what) {
+  return user_error("the scheduler asks for what is not possible, " + what +
+                    "; the run was ended, and what was recorded before is kept");
 }
 
 /// A scheduler of a plugin need not know of expressions. What is no config is refused by who

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tuner/core/error.h"
 #include "tuner/core/experiment.h"
 #include "tuner/core/scheduler.h"
 #include "tuner/core/stopper.h"
@@ -65,6 +66,9 @@ struct Policies {
   void learn_wait(const Trial& trial);
   void change(const Json& fields);
 };
+
+/// That a scheduler has asked for what is not possible.
+Error scheduler_fault(const std::string& what);
 
 /// The config that was suggested for the trial, as it is recorded and as trainables get it. Error
 /// (user), naming the trial, if it could not be read again or sent.
