@@ -17,11 +17,20 @@ class CheckpointBest final : public Callback {
 
   std::string name() const override { return "checkpoint_best"; }
 
+  void setup(const RunInfo&, const Experiment& experiment) override {
+    // What was loaded may be of before its trial became a copy.
+    for (const auto& [trial, best] : std::map(reached_)) {
+      if (experiment.trial(trial).lineage.size() != best.clonings) forget(trial);
+    }
+  }
   void on_trial_result(const Trial& trial, Result& result) override {
     if (is_best(trial, result)) result.should_checkpoint = true;
   }
   void on_trial_replay(const Trial& trial, const Result& result) override {
-    (void)is_best(trial, result);
+    // The trial is as it was in the end, and may have become a copy after this result.
+    const bool is_given_up =
+        !trial.lineage.empty() && result.timestamp <= trial.lineage.back().time;
+    if (!is_given_up) (void)is_best(trial, result);
   }
   void on_trial_exploit(const Trial& trial, const Cloning&) override { forget(trial.id); }
 

@@ -74,6 +74,16 @@ TEST_CASE("To checkpoint_best what a trial reached before it became a copy is no
   SECTION("as its first result shows, after a replay") {
     CHECK_FALSE(asks(*callback, with_loss("4"), trial_with(1, 1)));
   }
+  SECTION("nor after a replay that tells of it once more, of the trial as it is now") {
+    callback = make();
+    callback->on_trial_replay(trial_with(0), with_loss("2.5"));
+    Trial clone = trial_with(1, 1);
+    clone.lineage.back().time = 10;
+    Result before = with_loss("1");
+    before.timestamp = 10;
+    callback->on_trial_replay(clone, before);
+    CHECK_FALSE(asks(*callback, with_loss("2.7"), trial_with(0)));
+  }
   SECTION("nor after a resume from a snapshot") {
     const Json state = callback->save();
     callback = make();
