@@ -109,7 +109,7 @@ TEST_CASE("cma_es starts again when it has converged, with twice the population"
   CHECK(once->save()["searcher"]["run"] == 0);
 }
 
-TEST_CASE("With restarts cma_es leaves a local minimum", "[cma_es]") {
+TEST_CASE("With restarts cma_es leaves a local minimum", "[cma_es][statistics]") {
   // The wide valley ends at 1, the narrow one at 0.
   const auto loss = [](const Json& config) {
     const double x = config["x"].get<double>(), y = config["y"].get<double>();

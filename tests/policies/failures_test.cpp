@@ -58,7 +58,7 @@ int beyond_of_next(Searcher& searcher) {
 
 }  // namespace
 
-TEST_CASE("Searchers that learn keep away from where configs fail", "[failures]") {
+TEST_CASE("Searchers that learn keep away from where configs fail", "[failures][statistics]") {
   for (const Learner& learner : learners) {
     INFO(learner.name);
     int beyond = 0;

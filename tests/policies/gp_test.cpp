@@ -206,7 +206,8 @@ TEST_CASE("gp learns where constraints are fulfilled, and has all of it after a 
   CHECK(failed > 0);
 }
 
-TEST_CASE("gp looks for what is best among what the constraints on configs allow", "[gp]") {
+TEST_CASE("gp looks for what is best among what the constraints on configs allow",
+          "[gp][statistics]") {
   const SearchSpace space = space_of(
       {{"a", {{"uniform", {0, 1}}}}, {"b", {{"uniform", {0, 1}}}}, {"c", {{"uniform", {0, 1}}}}});
   for (const std::uint64_t seed : {1u, 2u}) {

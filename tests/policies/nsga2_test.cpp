@@ -50,7 +50,7 @@ double covered(const std::string& name, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("It covers more of ZDT1 than random search with every seed, by far on average",
-          "[nsga2][unit]") {
+          "[nsga2][unit][statistics]") {
   double ours = 0, random = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const double nsga2 = covered("nsga2", seed), other = covered("random", seed);

@@ -86,7 +86,7 @@ TEST_CASE("pb2 learns from all trials where progress is fastest, and sends copie
   CHECK(sum / count < 1.2);
 }
 
-TEST_CASE("pb2 follows a best value that moves with time", "[pb2]") {
+TEST_CASE("pb2 follows a best value that moves with time", "[pb2][statistics]") {
   Population population({0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9},
                         [](double x, std::int64_t t, double) {
                           const double best = t <= 20 ? 0.8 : 0.2;
@@ -151,7 +151,7 @@ TEST_CASE("Copies that pb2 makes at one time are not all sent to the same place"
 }
 
 TEST_CASE("pb2 keeps to its bounds, whole numbers stay whole, and log bounds are used evenly",
-          "[pb2]") {
+          "[pb2][statistics]") {
   const SearchSpace space = space_of({{"lr", {{"loguniform", {1e-5, 1e-1}}}},
                                       {"model", {{"units", {{"randint", {8, 64}}}}}},
                                       {"kind", {{"choice", {"a", "b"}}}}});

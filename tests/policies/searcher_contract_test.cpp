@@ -282,7 +282,7 @@ TEST_CASE(
 }
 
 TEST_CASE("No searcher learns anything from a seed: it is drawn evenly, whatever comes of it",
-          "[searcher][contract]") {
+          "[searcher][contract][statistics]") {
   const Json space = {{"x", {{"uniform", {0, 1}}}},
                       {"y", {{"choice", {1, 2, 3}}}},
                       {"seed", {{"randseed", {0, 1000}}}}};
