@@ -35,6 +35,19 @@ TEST_CASE("What a terminal would obey is left out", "[plain][lines]") {
     CHECK(lines_of("\x1b[1;32mloss\x1b[0m: \x1b]8;;http://a\x1b\\0.5\x1b]0;t\a!\x1b[K\n", step) ==
           std::vector<std::string>{"loss: 0.5!"});
   }
+  for (const char* const sequence :
+       {"\x1b(B", "\x1b)3", "\x1b#8", "\x1b%G", "\x1b$(C",
+        "\x1b"
+        "7",
+        "\x1b=", "\x1b[0m", "\x1b[?25l", "\x1bP1;loss: 3\x1b\\", "\x1b_loss: 3\x1b\\",
+        "\x1b^loss: 3\x1b\\", "\x1bXloss: 3\x1b\\", "\x1b]0;loss: 3\a", "\x1b]0;loss: 3\x1b[1m",
+        "\x1b[1\x1b[0m", "\x1b(\x1b[1m", "\x1b\x1b[1m"}) {
+    CAPTURE(std::string_view(sequence).substr(1));
+    CHECK(lines_of("loss: " + std::string(sequence) + "5" + sequence + " now\n", 100) ==
+          std::vector<std::string>{"loss: 5 now"});
+  }
+  CHECK(lines_of("loss: 5\x1b[7C3", 9) == std::vector<std::string>{"loss: 5 3"});
+  CHECK(lines_of("loss: 5\x1b[1D3", 9) == std::vector<std::string>{"loss: 5\b3"});
   CHECK(lines_of("a\x1b", 9) == std::vector<std::string>{"a"});
   CHECK(lines_of("a\x1b[12", 9) == std::vector<std::string>{"a"});
 }

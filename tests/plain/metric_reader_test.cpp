@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "tests/support/catch.h"
+#include "tuner/plain/named_number.h"
+#include "tuner/plain/seen_names.h"
 
 using namespace tune;
 

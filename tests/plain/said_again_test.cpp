@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/catch.h"
-#include "tuner/plain/metric_reader.h"
+#include "tuner/plain/named_number.h"
 
 namespace tune {
 namespace {

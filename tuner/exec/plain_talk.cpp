@@ -15,6 +15,7 @@
 #include "tuner/exec/system_clock.h"
 #include "tuner/files/regular_file.h"
 #include "tuner/plain/name_meant.h"
+#include "tuner/plain/seen_names.h"
 
 namespace tune {
 

@@ -8,26 +8,50 @@ namespace {
 
 constexpr char escape = '\x1b';
 
-bool is_final(char c) { return c >= '@' && c <= '~'; }
+/// Takes an escape sequence from the front of `text`, and gives what stands for it: mostly nothing.
+std::string_view take_escape(std::string_view& text) {
+  const auto skip_to = [&text](auto is_end) {
+    const auto end = std::find_if(text.begin(), text.end(), is_end);
+    text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+  };
+  const auto take = [&text]() -> char {
+    if (text.empty()) return 0;
+    const char c = text.front();
+    text.remove_prefix(1);
+    return c;
+  };
+  text.remove_prefix(1);
+  if (text.empty() || text.front() < ' ') return "";
+  const char kind = take();
+  constexpr std::string_view strings = "]PX^_";  // titles, links, pictures
+  if (kind == '[') {
+    skip_to([](char c) { return (c >= '@' && c <= '~') || c == escape; });
+    const char command = text.starts_with(escape) ? '\0' : take();
+    return command == 'C' ? " " : command == 'D' ? "\b" : "";  // the cursor, ahead and back
+  }
+  if (strings.find(kind) != strings.npos) {
+    skip_to([](char c) { return c == '\a' || c == escape; });
+    if (text.starts_with("\x1b\\")) take();
+    if (!text.starts_with(escape)) take();
+  } else if (kind < '0') {  // of several characters, such as ESC ( B
+    skip_to([](char c) { return c < ' ' || c >= '0'; });
+    if (!text.starts_with(escape)) take();
+  }
+  return "";
+}
 
-/// Control sequences (ESC [ ... letter), commands to the terminal (ESC ] ... BEL or ESC \) and
-/// sequences of two characters.
+/// Control sequences (ESC [ ... letter), strings for the terminal (ESC ] ... BEL or ESC \) and
+/// sequences of two and three characters.
 std::string without_escapes(std::string_view line) {
   std::string clean;
   clean.reserve(line.size());
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    if (line[at] != escape) {
-      clean += line[at];
-      continue;
-    }
-    if (++at >= line.size()) break;
-    if (line[at] == '[') {
-      do {
-        ++at;
-      } while (at < line.size() && !is_final(line[at]));
-    } else if (line[at] == ']') {
-      while (at < line.size() && line[at] != '\a' && line[at] != escape) ++at;
-      if (at < line.size() && line[at] == escape) ++at;
+  while (!line.empty()) {
+    if (line.starts_with(escape)) {
+      clean += take_escape(line);
+    } else {
+      const std::size_t end = std::min(line.find(escape), line.size());
+      clean += line.substr(0, end);
+      line.remove_prefix(end);
     }
   }
   return clean;

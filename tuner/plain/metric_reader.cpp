@@ -3,161 +3,17 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "trainable/values.h"
+#include "tuner/plain/named_number.h"
 #include "tuner/plain/printed_number.h"
 #include "tuner/plain/table_reader.h"
 
 namespace tune {
 
 namespace {
-
-bool is_in_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '/' ||
-         c == '-';
-}
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool is_quote(char c) { return c == '\'' || c == '"'; }
-
-void skip_blanks(std::string_view& text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-}
-
-/// Takes a line between two cells of a table from the front of `text`.
-bool take_bar(std::string_view& text) {
-  for (const std::string_view bar : {"|", "│", "┃"}) {
-    if (!text.starts_with(bar)) continue;
-    text.remove_prefix(bar.size());
-    return true;
-  }
-  return false;
-}
-
-/// Takes "tensor(", "np.float64(", "[": what libraries put around a single number; and says what
-/// closes it. None: 0.
-char take_wrapper(std::string_view& text) {
-  std::string_view rest = text;
-  if (rest.starts_with('[')) {
-    text.remove_prefix(1);
-    return ']';
-  }
-  while (!rest.empty() && is_in_name(rest.front())) rest.remove_prefix(1);
-  if (!rest.starts_with('(')) return 0;
-  std::string_view word = text.substr(0, text.size() - rest.size());
-  word.remove_prefix(word.rfind('.') == word.npos ? 0 : word.rfind('.') + 1);
-  while (!word.empty() && std::isdigit(static_cast<unsigned char>(word.back())) != 0) {
-    word.remove_suffix(1);
-  }
-  constexpr std::string_view words[] = {"tensor", "array", "Array",  "float",
-                                        "int",    "uint",  "bfloat", "Decimal"};
-  if (std::find(std::begin(words), std::end(words), word) == std::end(words)) return 0;
-  text = rest.substr(1);
-  return ')';
-}
-
-/// Takes what closes `wrappers`, the innermost last; "tensor(0.3, device='cuda:0')" has more than
-/// the number, "[0.3, 0.4]" has another one.
-bool take_closings(std::string_view& text, std::string_view wrappers) {
-  for (; !wrappers.empty(); wrappers.remove_suffix(1)) {
-    skip_blanks(text);
-    if (wrappers.back() == ')' && text.starts_with(',')) {
-      const std::size_t end = text.find(')');
-      const std::string_view within = text.substr(1, end == text.npos ? end : end - 1);
-      if (within.find('=') == within.npos) return false;
-      text.remove_prefix(std::min(end, text.size()));
-    }
-    if (!text.starts_with(wrappers.back())) return false;
-    text.remove_prefix(1);
-  }
-  return true;
-}
-
-/// Whether a number that is followed by `text` is one: no version, time, date, unit or fraction.
-bool ends_number(std::string_view text) {
-  if (text.empty()) return true;
-  const char next = text.front();
-  if (next == '/' || next == '_' || std::isalpha(static_cast<unsigned char>(next))) return false;
-  constexpr std::string_view within = ".,:-";
-  return within.find(next) == within.npos || text.size() < 2 ||
-         std::isdigit(static_cast<unsigned char>(text[1])) == 0;
-}
-
-/// The number that `text`, what stands behind a name and its colon, begins with.
-PrintedNumber number_behind_colon(std::string_view text) {
-  if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
-  skip_blanks(text);
-  if (text.empty() || (text.front() != ':' && text.front() != '=')) return {};
-  text.remove_prefix(1);
-  skip_blanks(text);
-  if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
-  std::string wrappers;
-  while (const char closing = take_wrapper(text)) {
-    constexpr std::size_t most_wrappers = 4;
-    if (wrappers.size() == most_wrappers) return {};
-    wrappers += closing;
-  }
-  const std::string_view written = text;
-  const auto number = take_number(text);
-  if (!number) return {};
-  if (goes_on(written.substr(0, written.size() - text.size()), text)) return {.is_cut = true};
-  return {take_closings(text, wrappers) && ends_number(text) ? number : std::nullopt};
-}
-
-/// The same where there is no colon: in a cell of a table, or after a blank. A whole number with a
-/// word behind it ("loss 3 times") may count anything.
-PrintedNumber number_behind_blank(std::string_view text) {
-  const std::size_t before = text.size();
-  skip_blanks(text);
-  const bool is_cell = take_bar(text);
-  if (!is_cell && text.size() == before) return {};
-  skip_blanks(text);
-  std::string_view written = text;
-  const auto number = take_number(text);
-  if (!number) return {};
-  written.remove_suffix(text.size());
-  if (goes_on(written, text)) return {.is_cut = true};
-  if (!ends_number(text)) return {};
-  const bool is_whole = written.find_first_not_of("+-0123456789") == written.npos;
-  skip_blanks(text);
-  if (is_cell) return {text.empty() || take_bar(text) ? number : std::nullopt};
-  constexpr std::string_view behind_whole = ",;)]|";
-  const bool is_alone = text.empty() || behind_whole.find(text.front()) != behind_whole.npos;
-  return {is_whole && !is_alone ? std::nullopt : number};
-}
-
-PrintedNumber number_at(std::string_view text, NumberForm form) {
-  return form == NumberForm::colon ? number_behind_colon(text) : number_behind_blank(text);
-}
-
-struct Found {
-  std::optional<std::size_t> at = {};  ///< of the name, if there is a value
-  PrintedNumber number;
-};
-
-/// The last number behind `name`. If that is cut there is none: an earlier one is another result's.
-Found find_number(std::string_view line, std::string_view name, NumberForm form) {
-  for (std::size_t at = line.rfind(name); at != line.npos;) {
-    if (at == 0 || !is_in_name(line[at - 1])) {
-      const PrintedNumber number = number_at(line.substr(at + name.size()), form);
-      if (number.is_cut) return {.number = number};
-      if (number.value) return {at, number};
-    }
-    if (at == 0) break;
-    at = line.rfind(name, at - 1);
-  }
-  return {};
-}
-
-/// "train.py:10: UserWarning": a line of a file.
-bool is_place_in_source(std::string_view behind, const std::string& name) {
-  if (name.find('.') == name.npos || !behind.starts_with(':')) return false;
-  const std::size_t end = behind.find_first_not_of("0123456789", 1);
-  return end != behind.npos && end > 1 && behind[end] == ':';
-}
 
 /// The whole number in `text` that a double has rounded to `value`, as it is written: the first
 /// one behind `name`, or else of all. Null if a double has it exactly, or it has more than 64 bits.
@@ -179,20 +35,6 @@ Json whole_number_in(std::string_view text, std::string_view name, double value)
     }
   }
   return nullptr;
-}
-
-/// Of a line that ends with a JSON object, as Syne Tune and many loggers print it; nested names
-/// have slashes.
-std::optional<Metrics> object_at_end(std::string_view line) {
-  const std::size_t begin = line.find('{');
-  if (begin == line.npos) return std::nullopt;
-  const std::size_t end = line.find_last_not_of(" \t");
-  if (line[end] != '}') return std::nullopt;
-  try {
-    return parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
-  } catch (const std::invalid_argument&) {
-    return std::nullopt;  // a dictionary of Python's, or anything else with braces
-  }
 }
 
 std::unique_ptr<RE2> compile(const std::string& expression) {
@@ -334,114 +176,6 @@ const double* MetricReader::pending(std::string_view name) const {
     if (each.name == name) return &each.value;
   }
   return nullptr;
-}
-
-std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name) {
-  const auto at = find_number(line, name, NumberForm::colon).at;
-  return at ? at : find_number(line, name, NumberForm::blank).at;
-}
-
-std::optional<double> number_behind(std::string_view line, std::string_view name, NumberForm form) {
-  return find_number(line, name, form).number.value;
-}
-
-std::vector<std::string> names_in(std::string_view text, std::size_t most) {
-  std::vector<std::string> names;
-  std::string others;  // the lines without an object, of which each name is known
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    const auto metrics = object_at_end(line);
-    if (!metrics) others.append(line) += '\n';
-    for (std::size_t i = 0; metrics && i < metrics->numbers.size() && names.size() < most; ++i) {
-      const std::string& name = metrics->numbers[i].name;
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
-  text = others;
-  for (std::size_t at = 0; at < text.size() && names.size() < most; ++at) {
-    std::string_view rest = text.substr(at);
-    const bool is_colon = rest.front() == ':' || rest.front() == '=';
-    if (!is_colon && !take_bar(rest)) continue;
-    std::size_t end = at;
-    while (end > 0 && is_blank(text[end - 1])) --end;
-    if (end > 0 && is_quote(text[end - 1])) --end;
-    std::size_t begin = end;
-    while (begin > 0 && is_in_name(text[begin - 1])) --begin;
-    while (begin < end && (text[begin] == '-' || text[begin] == '.')) ++begin;
-    const std::string name(text.substr(begin, end - begin));
-    const bool is_name =
-        std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
-    if (!is_name || is_place_in_source(text.substr(end), name)) continue;
-    if (!number_at(text.substr(end), is_colon ? NumberForm::colon : NumberForm::blank).value)
-      continue;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  return names;
-}
-
-namespace {
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-
-/// Where the number begins that has a digit at `at`.
-std::size_t number_begin(std::string_view line, std::size_t at) {
-  constexpr std::string_view within = "0123456789.+-";
-  while (at > 0) {
-    const char c = line[at - 1];
-    const bool is_exponent = (c == 'e' || c == 'E') && at > 1 && is_digit(line[at - 2]);
-    if (!is_exponent && within.find(c) == within.npos) break;
-    --at;
-  }
-  return at;
-}
-
-/// Whether the digits at `begin` go on with a number, as "000" does in "1'000".
-bool is_cut_before(std::string_view line, std::size_t begin) {
-  const std::size_t digit = line.substr(0, begin).find_last_of("0123456789");
-  if (digit == line.npos) return false;
-  const std::size_t first = number_begin(line, digit);
-  return goes_on(line.substr(first, digit + 1 - first), line.substr(digit + 1));
-}
-
-/// An expression for `text`, and for the same with other numbers in it.
-std::string pattern_of(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    const bool goes_on = (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // a sign of several bytes
-    constexpr std::string_view plain = ",:=/@#%&;_";
-    if (goes_on) continue;
-    if (is_digit(c)) {
-      if (!pattern.ends_with("[0-9]+")) pattern += "[0-9]+";
-    } else if (is_blank(c)) {
-      if (!pattern.ends_with(" +")) pattern += " +";
-    } else {
-      pattern += is_letter(c) || plain.find(c) != plain.npos ? c : '.';
-    }
-  }
-  return pattern;
-}
-
-}  // namespace
-
-std::string expression_for(std::string_view line) {
-  constexpr std::size_t most_before = 24;  // enough to tell it from other numbers of the line
-  for (std::size_t end = line.size(); end > 0;) {
-    const std::size_t at = line.find_last_of("0123456789", end - 1);
-    if (at == line.npos) break;
-    const std::size_t begin = number_begin(line, at);
-    if (is_cut_before(line, begin)) return "";
-    std::size_t from = begin > most_before ? begin - most_before : 0;
-    while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
-    const std::string_view before = line.substr(from, begin - from);
-    if (std::any_of(before.begin(), before.end(), is_letter)) {
-      return pattern_of(before) + "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)";
-    }
-    end = begin;
-  }
-  return "";
 }
 
 }  // namespace tune

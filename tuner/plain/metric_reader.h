@@ -63,25 +63,4 @@ class MetricReader {
   bool has_cut_ = false;
 };
 
-/// What stands between a name and its number.
-enum class NumberForm {
-  colon,  ///< ':' or '=', perhaps with quotes: "loss: 0.3", "'loss'='0.3'", "loss=tensor(0.3)"
-  blank,  ///< nothing but blanks, or the line between two cells: "loss 0.3", "| loss | 0.3 |"
-};
-
-/// The number that stands behind `name` in `line`, the last one if there are several. The name is
-/// not preceded by a letter, a digit or one of "_./-"; the number is not followed by '/' (as in
-/// "step: 3/100") or by a letter, and a whole number after a blank not by a word.
-std::optional<double> number_behind(std::string_view line, std::string_view name, NumberForm form);
-
-/// Where `name` begins, of the number that number_behind would find with a colon, or without.
-std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name);
-
-/// The names with a colon or a cell's end, and a number behind them in `text`, each once, at most
-/// `most`: what somebody who spelt a metric wrong may have meant.
-std::vector<std::string> names_in(std::string_view text, std::size_t most);
-
-/// An expression for the last number of `line` that has a word before it; empty if there is none.
-std::string expression_for(std::string_view line);
-
 }  // namespace tune

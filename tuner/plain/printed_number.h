@@ -7,12 +7,13 @@
 namespace tune {
 
 /// Takes a number from the front of `text`, NaN and infinities too, as C, Python and Java write
-/// them; nothing if there is none.
+/// them, and "1.#INF" of older programs for Windows; nothing if there is none.
 std::optional<double> take_number(std::string_view& text);
 
 /// Whether a number goes on in `behind`, and `number` is a part of it only: "1" of "1,000",
-/// "1'000", "1_000", "1 000", "1·5", "10^3" and "1.5 × 10³". Whole numbers with a blank between
-/// them that may be one number or two, such as "12 500", count as one.
+/// "1'000", "1_000", "1 000", "1·5", "10^3" and "1.5 × 10³"; or may: at any letter or digit that is
+/// no ASCII, at a control character, and at most signs between two digits. Whole numbers with a
+/// blank between them that may be one number or two, such as "12 500", count as one.
 bool goes_on(std::string_view number, std::string_view behind);
 
 /// What stands where a number is awaited.

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "tuner/plain/metric_reader.h"
+#include "tuner/plain/named_number.h"
 
 namespace tune {
 

@@ -1,0 +1,19 @@
+// What to tell whoever awaits a metric that a program does not print: the names and the last number
+// that it does. Knows no metric.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tune {
+
+/// The names with a colon or a cell's end, and a number behind them in `text`, each once, at most
+/// `most`: what somebody who spelt a metric wrong may have meant.
+std::vector<std::string> names_in(std::string_view text, std::size_t most);
+
+/// An expression for the last number of `line` that has a word before it; empty if there is none.
+std::string expression_for(std::string_view line);
+
+}  // namespace tune
