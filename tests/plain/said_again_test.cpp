@@ -63,13 +63,27 @@ TEST_CASE("A line that sums up is no result", "[unit][plain]") {
       {0, "Epoch 10/11 - val_loss: 0.1"},
       {0, "Epoch 11/11 - val_loss: 0.2"}};
   for (const char* const line :
-       {"Best val_loss: 0.1", "best val_loss: 0.1001", "Restoring model, val_loss: 0.1",
+       {"Best val_loss: 0.1", "best val_loss: 0.1001", "Overall, val_loss: 0.1",
         "val_loss: 0.1 (best)", "Final val_loss: 0.2", "Average val_loss=0.15"}) {
     CAPTURE(line);
     auto lines = epochs;
     lines.emplace_back(0, line);
     CHECK(judged(lines) == "rrrs");
   }
+}
+
+TEST_CASE("A line that sums up is told apart, whatever numbers and units the results begin with",
+          "[unit][plain]") {
+  CHECK(judged({{0, "[4/8] loss 0.9 lr 0.0001 val_loss: 0.3"},
+                {0, "[5/8] loss nan lr 9e-05 val_loss: nan"},
+                {0, "[6/8] loss inf lr 1.#IND00 val_loss: nan"},
+                {0, "Finished. val_loss: 0.3"}}) == "rrrs");
+  CHECK(judged({{0, "1/3 - 950us/step - val_loss: 0.3"},
+                {0, "2/3 - 1ms/step - val_loss: 0.2"},
+                {0, "3/3 - 12.5it/s - val_loss: 0.1"},
+                {0, "Best val_loss: 0.1"}}) == "rrrs");
+  CHECK(judged({{0, "info nano val_loss: 0.3"}, {0, "other val_loss: 0.2"}}) == "rr");
+  CHECK(closing_line("info nano 3 val_loss: 0.3", "val_loss")->beginning == "info nano ");
 }
 
 TEST_CASE("A line that may be a result is one", "[unit][plain]") {

@@ -127,8 +127,11 @@ struct Remarked {
     no_order,    ///< of what it saved first nothing tells which result it has
     too_late,    ///< what it saved on its way out holds results that are lost
     cut,         ///< it prints numbers with thousands set apart, or in another way that is not read
-    odd_count,   ///< it counts its iterations with numbers that are none
-    repeated,    ///< it begins with the result of the checkpoint that it goes on from
+    no_result,   ///< it prints the metric in source, in settings or the like, which are left out
+    no_colon,    ///< it prints the metric without a colon, and did with one, which counts alone
+    two_numbers,  ///< it prints two numbers for the metric, of which the first counts
+    odd_count,    ///< it counts its iterations with numbers that are none
+    repeated,     ///< it begins with the result of the checkpoint that it goes on from
   };
   LaunchId launch{};
   What what{};

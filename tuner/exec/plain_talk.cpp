@@ -85,6 +85,20 @@ std::string last_line_with_number(std::string_view text) {
   return clean_text(last);
 }
 
+Remarked::What what_of(ReadingRemark::What what) {
+  switch (what) {
+    case ReadingRemark::What::cut:
+      return Remarked::What::cut;
+    case ReadingRemark::What::no_result:
+      return Remarked::What::no_result;
+    case ReadingRemark::What::no_colon:
+      return Remarked::What::no_colon;
+    case ReadingRemark::What::two_numbers:
+      break;
+  }
+  return Remarked::What::two_numbers;
+}
+
 }  // namespace
 
 PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
@@ -176,13 +190,9 @@ bool PlainTalk::read(Log& log) {
 
 /// `line` ends before the byte `end` of the log.
 void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
-  auto metrics = reader_.read(line, overwritten);
-  if (const auto cut = reader_.take_cut()) {
-    remarked_.push_back({launch_, Remarked::What::cut,
-                         "has printed '" + clean_text(cut->substr(0, shown_bytes)) +
-                             "', where a number has thousands set apart, or goes on in another way "
-                             "that is not read: it counts as none. Print it as 1000 or 1e3, or say "
-                             "which part of the line it is: \"metrics\" (docs/plain.md)"});
+  auto metrics = reader_.read(line, overwritten, log);
+  for (const ReadingRemark& remark : reader_.take_remarks()) {
+    remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
   }
   if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
   if (!metrics || !is_new(line, log, *metrics)) return;

@@ -3,11 +3,13 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
 #include "trainable/values.h"
 #include "tuner/plain/named_number.h"
+#include "tuner/plain/no_result.h"
 #include "tuner/plain/printed_number.h"
 #include "tuner/plain/table_reader.h"
 
@@ -63,6 +65,7 @@ struct MetricReader::Expressions {
 struct MetricReader::Forms {
   std::vector<bool> has_colon;  ///< one for each metric: what stands behind a blank is prose
   TableReader table;
+  std::array<QuotedLines, 2> quoted;  ///< of each stream
 };
 
 MetricReader::MetricReader(PlainReading reading)
@@ -78,9 +81,11 @@ MetricReader::MetricReader(PlainReading reading)
 MetricReader::~MetricReader() = default;
 MetricReader::MetricReader(MetricReader&&) noexcept = default;
 
-std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritten) {
-  const bool is_json = read_json(line);
-  if (!is_json) forms_->table.read(line, reading_.metrics);
+std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritten,
+                                          std::size_t stream) {
+  const bool is_quoted = forms_->quoted.at(stream).take(line, overwritten);
+  const bool is_json = !is_quoted && read_json(line);
+  if (!is_json) forms_->table.read(is_quoted ? "" : line, reading_.metrics);
   for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
     const PlainMetric& metric = reading_.metrics[i];
     if (expressions_->compiled[i]) {
@@ -95,14 +100,12 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
       const auto number = take_number(found);
       if (!number) continue;
       if (goes_on(text.substr(0, text.size() - found.size()), found)) {
-        note_cut(line);
+        note(ReadingRemark::What::cut, line, metric.name);
       } else {
         set(metric.name, *number, text);
       }
     } else if (!is_json) {
-      const PrintedNumber number = number_by_name(line, i);
-      if (number.value) set(metric.name, *number.value, line);
-      if (number.is_cut) note_cut(line);
+      read_by_name(line, i, is_quoted);
     }
   }
   if (pending_.empty()) return std::nullopt;
@@ -137,25 +140,38 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   }
 }
 
-PrintedNumber MetricReader::number_by_name(std::string_view line, std::size_t metric) {
+void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted) {
   const std::string& name = reading_.metrics[metric].name;
-  const auto found = [](const PrintedNumber& number) { return number.value || number.is_cut; };
-  PrintedNumber number = find_number(line, name, NumberForm::colon).number;
-  if (number.value) forms_->has_colon[metric] = true;
-  if (found(number) || forms_->has_colon[metric]) return number;
-  number = find_number(line, name, NumberForm::blank).number;
-  return found(number) ? number : forms_->table.find(name);
+  NamedNumber found = find_number(line, name, NumberForm::colon);
+  const bool is_behind_blank = found.is_none();
+  if (is_behind_blank) found = find_number(line, name, NumberForm::blank);
+  if (found.is_none()) found.number = forms_->table.find(name);
+  if (found.is_none()) return;
+  const bool is_left_out = is_behind_blank && forms_->has_colon[metric];
+  if (is_quoted || found.is_ruled_out) {
+    note(ReadingRemark::What::no_result, line, name);
+  } else if (is_left_out) {
+    if (found.number.value && !found.is_best) note(ReadingRemark::What::no_colon, line, name);
+  } else if (found.number.is_cut) {
+    note(ReadingRemark::What::cut, line, name);
+  } else {
+    // A line that sums up may have another form than the results.
+    if (!is_behind_blank && !found.is_best) forms_->has_colon[metric] = true;
+    if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
+    set(name, *found.number.value, line);
+  }
 }
 
-void MetricReader::note_cut(std::string_view line) {
-  if (!std::exchange(has_cut_, true)) cut_ = line;
+void MetricReader::note(ReadingRemark::What what, std::string_view line, std::string_view name) {
+  const auto kind = static_cast<std::size_t>(what);
+  if (noted_[kind]) return;
+  noted_.set(kind);
+  remarks_.push_back({what, std::string(line), std::string(name)});
 }
-
-std::optional<std::string> MetricReader::take_cut() { return std::exchange(cut_, std::nullopt); }
 
 bool MetricReader::read_json(std::string_view line) {
   const auto metrics = object_at_end(line);
-  if (!metrics) return false;
+  if (!metrics || ends_in_settings(line.substr(0, line.find('{') + 1))) return false;
   for (const Metric& metric : metrics->numbers) set(metric.name, metric.value, line);
   return true;
 }

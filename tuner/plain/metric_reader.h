@@ -2,6 +2,7 @@
 // Knows no file and no process.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -13,7 +14,7 @@
 #include "trainable/values.h"
 #include "tuner/core/metrics.h"
 #include "tuner/plain/plain_program.h"
-#include "tuner/plain/printed_number.h"
+#include "tuner/plain/reading_remark.h"
 
 namespace tune {
 
@@ -22,8 +23,9 @@ std::string complaint_about_expression(const std::string& expression);
 
 /// Reads metrics by name ("loss: 0.3", "'loss'=3e-1", "loss 0.3"), out of tables, by expression,
 /// and out of lines that end with a JSON object. Once a name has stood before a colon, only what
-/// stands there so counts. A result is there once all of `closing` have come since the last one; it
-/// has what else has come since.
+/// stands there so counts, and nothing that is no result by what is around it (see no_result.h),
+/// unless an expression says so. A result is there once all of `closing` have come since the last
+/// one; it has what else has come since.
 class MetricReader {
  public:
   /// The expressions are right ones.
@@ -32,12 +34,11 @@ class MetricReader {
   MetricReader(MetricReader&&) noexcept;
 
   /// The result that `line` closes, if it closes one. `overwritten`: see LineSplitter; a bar is
-  /// drawn again and again, so what it says counts only if it has changed.
-  std::optional<Metrics> read(std::string_view line, bool overwritten);
+  /// drawn again and again, so what it says counts only if it has changed. `stream`: 0 or 1.
+  std::optional<Metrics> read(std::string_view line, bool overwritten, std::size_t stream = 0);
 
-  /// The first line in which a number of a metric goes on in a way that is not read ("1'000", see
-  /// goes_on), so that it counts as none; said once.
-  std::optional<std::string> take_cut();
+  /// What was left out, or may be another number than is meant; of each kind the first line.
+  std::vector<ReadingRemark> take_remarks() { return std::exchange(remarks_, {}); }
 
  private:
   struct Expressions;
@@ -45,8 +46,8 @@ class MetricReader {
   /// `text`: where it stands, with what else there is.
   void set(std::string_view name, double value, std::string_view text);
   bool read_json(std::string_view line);
-  PrintedNumber number_by_name(std::string_view line, std::size_t metric);
-  void note_cut(std::string_view line);
+  void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
+  void note(ReadingRemark::What what, std::string_view line, std::string_view name);
   const double* pending(std::string_view name) const;
 
   PlainReading reading_;
@@ -59,8 +60,8 @@ class MetricReader {
   };
   std::vector<Pending> pending_;  ///< since the last result
   std::vector<double> last_;      ///< of `closing`, in the last result
-  std::optional<std::string> cut_;
-  bool has_cut_ = false;
+  std::vector<ReadingRemark> remarks_;
+  std::bitset<ReadingRemark::whats> noted_;
 };
 
 }  // namespace tune

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainable/values.h"
+#include "tuner/plain/no_result.h"
 
 namespace tune {
 
@@ -64,11 +65,23 @@ bool ends_number(std::string_view text) {
          std::isdigit(static_cast<unsigned char>(text[1])) == 0;
 }
 
+/// Whether `text`, what stands behind a number, begins with another one in brackets.
+bool begins_with_another(std::string_view text) {
+  skip_blanks(text);
+  if (!text.starts_with('(')) return false;
+  text.remove_prefix(1);
+  skip_blanks(text);
+  if (!take_number(text)) return false;
+  skip_blanks(text);
+  return text.starts_with(')');
+}
+
 /// The number that `text`, what stands behind a name and its colon, begins with.
 PrintedNumber number_behind_colon(std::string_view text) {
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
   skip_blanks(text);
   if (text.empty() || (text.front() != ':' && text.front() != '=')) return {};
+  const bool is_assigned = text.front() == '=';
   text.remove_prefix(1);
   skip_blanks(text);
   if (!text.empty() && is_quote(text.front())) text.remove_prefix(1);
@@ -82,7 +95,10 @@ PrintedNumber number_behind_colon(std::string_view text) {
   const auto number = take_number(text);
   if (!number) return {};
   if (goes_on(written.substr(0, written.size() - text.size()), text)) return {.is_cut = true};
-  return {take_closings(text, wrappers) && ends_number(text) ? number : std::nullopt};
+  if (!take_closings(text, wrappers)) return {};
+  if (is_assigned && is_term(text)) return {.is_source = true};
+  if (!ends_number(text)) return {};
+  return {.value = number, .has_another = begins_with_another(text)};
 }
 
 /// The same where there is no colon: in a cell of a table, or after a blank. A whole number with a
@@ -104,7 +120,8 @@ PrintedNumber number_behind_blank(std::string_view text) {
   if (is_cell) return {text.empty() || take_bar(text) ? number : std::nullopt};
   constexpr std::string_view behind_whole = ",;)]|";
   const bool is_alone = text.empty() || behind_whole.find(text.front()) != behind_whole.npos;
-  return {is_whole && !is_alone ? std::nullopt : number};
+  if (is_whole && !is_alone) return {};
+  return {.value = number, .has_another = begins_with_another(text)};
 }
 
 }  // namespace
@@ -123,16 +140,26 @@ PrintedNumber number_at(std::string_view text, NumberForm form) {
 }
 
 NamedNumber find_number(std::string_view line, std::string_view name, NumberForm form) {
+  NamedNumber found;
   for (std::size_t at = line.rfind(name); at != line.npos;) {
     if (at == 0 || !is_in_name(line[at - 1])) {
       const PrintedNumber number = number_at(line.substr(at + name.size()), form);
-      if (number.is_cut) return {.number = number};
-      if (number.value) return {at, number};
+      const bool is_there = number.value || number.is_cut || number.is_source;
+      const Standing standing = is_there ? standing_of(line, at) : Standing::none;
+      if (is_there && (number.is_source || standing == Standing::none)) {
+        found.is_ruled_out = true;
+      } else if (is_there) {
+        const bool is_best = standing == Standing::best;
+        if (!is_best || !found.at) found = {at, number, is_best};
+        if (!is_best) break;
+      }
     }
     if (at == 0) break;
     at = line.rfind(name, at - 1);
   }
-  return {};
+  if (found.at) found.is_ruled_out = false;
+  if (!found.number.value) found.at.reset();
+  return found;
 }
 
 std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name) {

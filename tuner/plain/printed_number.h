@@ -19,7 +19,9 @@ bool goes_on(std::string_view number, std::string_view behind);
 /// What stands where a number is awaited.
 struct PrintedNumber {
   std::optional<double> value = {};
-  bool is_cut = false;  ///< there is no value, as the number goes on in a way that is not read
+  bool is_cut = false;       ///< there is no value, as the number goes on in a way that is not read
+  bool is_source = false;    ///< there is none, as it is part of a term: "loss = 0.5 * x"
+  bool has_another = false;  ///< one in brackets behind the value: "0.5 (0.6)"
 };
 
 /// The number that the whole of `text` is.

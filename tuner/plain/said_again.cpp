@@ -35,6 +35,17 @@ bool are_close(const std::vector<double>& a, const std::vector<double>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_close);
 }
 
+/// The length of the number that `text` begins with, such as "nan" or "1e-05", with a unit behind
+/// it: "3ms/step" is "950us/step" at another time. None: 0.
+std::size_t number_with_unit(std::string_view text) {
+  std::string_view rest = text;
+  if (!take_number(rest)) return 0;
+  const bool is_word = is_letter(text[text.size() - rest.size() - 1]);
+  if (is_word && !rest.empty() && is_letter(rest.front())) return 0;  // "info"
+  while (!rest.empty() && (is_letter(rest.front()) || rest.front() == '/')) rest.remove_prefix(1);
+  return text.size() - rest.size();
+}
+
 /// Words with which people name what stands for a whole training.
 bool sums_up(std::string_view line) {
   constexpr std::string_view words[] = {"best",  "final",   "overall", "summary", "restor",
@@ -52,14 +63,18 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
   for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   ClosingLine closing{"", sums_up(small)};
   std::string& beginning = closing.beginning;
-  for (const char c : small.substr(0, *at)) {
-    // A number has more digits later on, and bars are drawn with other signs.
-    const bool is_kept = c == ':' || std::isalpha(static_cast<unsigned char>(c)) != 0;
+  for (std::string_view rest = std::string_view(small).substr(0, *at); !rest.empty();) {
+    const bool is_in_word = !beginning.empty() && is_letter(beginning.back());
+    const std::size_t number = is_in_word ? 0 : number_with_unit(rest);
+    const char c = rest.front();
+    // A number has more digits later on, or is NaN, and bars are drawn with other signs.
+    const bool is_kept = number == 0 && (c == ':' || is_letter(c));
     if (is_kept) {
       beginning += c;
-    } else if (beginning.empty() || beginning.back() != ' ') {
+    } else if (!beginning.ends_with(' ')) {
       beginning += ' ';
     }
+    rest.remove_prefix(std::max<std::size_t>(number, 1));
   }
   return closing;
 }

@@ -5,13 +5,13 @@
 #include <cstddef>
 
 #include "tuner/plain/named_number.h"
+#include "tuner/plain/no_result.h"
 
 namespace tune {
 
 namespace {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
 /// "train.py:10: UserWarning": a line of a file.
 bool is_place_in_source(std::string_view behind, const std::string& name) {
@@ -25,10 +25,12 @@ bool is_place_in_source(std::string_view behind, const std::string& name) {
 std::vector<std::string> names_in(std::string_view text, std::size_t most) {
   std::vector<std::string> names;
   std::string others;  // the lines without an object, of which each name is known
+  QuotedLines quoted;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
     at = end + 1;
+    if (quoted.take(line, false)) continue;
     const auto metrics = object_at_end(line);
     if (!metrics) others.append(line) += '\n';
     for (std::size_t i = 0; metrics && i < metrics->numbers.size() && names.size() < most; ++i) {
@@ -53,6 +55,9 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most) {
     if (!is_name || is_place_in_source(text.substr(end), name)) continue;
     if (!number_at(text.substr(end), is_colon ? NumberForm::colon : NumberForm::blank).value)
       continue;
+    const std::size_t line = text.rfind('\n', begin) + 1;  // 0 if it is the first one
+    const std::string_view rest_of_line = text.substr(line, text.find('\n', begin) - line);
+    if (standing_of(rest_of_line, begin - line) == Standing::none) continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;

@@ -1,0 +1,25 @@
+// What the user of a program should know of how its lines are read. Knows no program.
+#pragma once
+
+#include <string>
+
+namespace tune {
+
+struct ReadingRemark {
+  enum class What {
+    cut,          ///< a number goes on in a way that is not read
+    no_result,    ///< a number is left out, since it stands in source, in settings and the like
+    no_colon,     ///< a number is left out, since its name stood before a colon earlier
+    two_numbers,  ///< of two numbers the first one is taken: "0.5 (0.6)"
+  };
+  static constexpr int whats = 4;
+
+  What what{};
+  std::string line;
+  std::string name;  ///< of the metric
+};
+
+/// Without its subject, the program.
+std::string sentence_of(const ReadingRemark& remark);
+
+}  // namespace tune
