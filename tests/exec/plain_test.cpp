@@ -87,6 +87,19 @@ TEST_CASE("A number that is not read whole is no result, and its line is said", 
   session.wait_for<Exited>(launched);
 }
 
+TEST_CASE("What a crash quotes is no result, and is said", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run(
+      "echo loss: 3; echo 'Traceback (most recent call last):' >&2; echo '    loss = 0.5' >&2; "
+      "echo 'ValueError: loss: 0.1' >&2; exit 1");
+  CHECK(session.step(launched) == 3);
+  CHECK(session.wait_for<Exited>(launched).exit_code == 1);
+  CHECK(session.count_of<Reported>(launched) == 1);
+  const Remarked remarked = session.wait_for<Remarked>(launched);
+  CHECK(remarked.what == Remarked::What::no_result);
+  CHECK(remarked.sentence.find("has printed '    loss = 0.5'") != std::string::npos);
+}
+
 TEST_CASE("A program that goes on at an iteration says nothing twice", "[unit][plain]") {
   Plain session;
   const auto launched =

@@ -104,6 +104,11 @@ TEST_CASE("A stack trace and what stands below it are no results", "[plain][metr
                  " [1] f(x; loss=0.5)");
   check_left_out("Error in `f()`:\nBacktrace:\n    x\n 1. +-global f(loss = 0.5)",
                  " 1. +-global f(loss = 0.5)");
+  check_left_out(
+      "ZeroDivisionError      Traceback (most recent call last)\nCell In[1], line 2\n      1 n = "
+      "0\n"
+      "----> 2 loss = 0.5\n\nFile /a.py:3, in f(x)\n      2 loss = 0.7\n\nOdd: loss: 7",
+      "----> 2 loss = 0.5");
   check_left_out("/a/train.js:3\n  loss = 0.5\n         ^\nReferenceError: y", "  loss = 0.5");
   check_left_out("lua: a.lua:3: odd\nstack traceback:\n\ta.lua:3: in f(loss=0.5)",
                  "\ta.lua:3: in f(loss=0.5)");
@@ -134,11 +139,33 @@ TEST_CASE("Help and settings below their title are no results", "[plain][metrics
   check_left_out("----- Options -----\n     loss: 0.5 \n----- End -----", "     loss: 0.5 ");
 }
 
+TEST_CASE("What is indented below other titles is a result", "[plain][metrics]") {
+  CHECK(read("Resampling results across tuning parameters:\n\n  cp   loss  Rsquared\n"
+             "  0.1  0.5   0.7\n  0.2  0.4   0.8\n\n")
+            .results == std::vector<double>{0.5, 0.4});  // R's caret
+  for (const char* const title :
+       {"Loading config: a.yaml", "Updating parameters", "Trainable params", "Total params: 3",
+        "  | Name  | Type   | Params", "Test Error: ", "Parsing arguments", "Epoch 1:", "my.loss:3",
+        "Evaluation:"}) {
+    CAPTURE(title);
+    CHECK(read(std::string(title) + "\n   loss: 0.5\n").results == std::vector<double>{0.5});
+  }
+}
+
 TEST_CASE("A progress bar is in no block", "[plain][metrics]") {
   CHECK(read("Options:\n  0%| | 0/2 [loss=0.5]\r 50%| | 1/2 [loss=0.4]\r").results ==
         std::vector<double>{0.5, 0.4});
   CHECK(read("50%| loss=0.4]Traceback (most recent call last):\n  loss=3\nX: y\nloss=0.2\n")
             .results == std::vector<double>{0.4, 0.2});
+}
+
+TEST_CASE("A stack trace on one stream leaves the other one alone", "[plain][metrics]") {
+  MetricReader reader(PlainReading{{{"loss", ""}}, {"loss"}});
+  CHECK_FALSE(reader.read("Traceback (most recent call last):", false, 1));
+  CHECK(reader.read("  loss: 0.5", false, 0));
+  CHECK_FALSE(reader.read("    loss = 0.5", false, 1));
+  CHECK(reader.read("loss: 0.4", false, 0));
+  CHECK_FALSE(reader.read("ValueError: loss: 0.3", false, 1));
 }
 
 TEST_CASE("Of a line with the best of all and the present one, the present one counts",

@@ -34,9 +34,8 @@ bool is_open(std::string_view text, std::size_t begin, bool has_bracket) {
   return true;
 }
 
-}  // namespace
-
-bool ends_in_settings(std::string_view before) {
+/// `with_label`: also behind "Config: ", not only in brackets behind such a word.
+bool is_in_settings(std::string_view before, bool with_label) {
   static const re2::RE2 label("(?i)(?:"s + settings +
                               "|param(?:eter)?s)['\"]?[ \\t]*[:=]?[ \\t]*([({\\[])"
                               "|(?:^|[^\\w./-])" +
@@ -45,10 +44,15 @@ bool ends_in_settings(std::string_view before) {
   re2::StringPiece bracket;
   while (re2::RE2::FindAndConsume(&rest, label, &bracket)) {
     const auto begin = static_cast<std::size_t>(rest.data() - before.data());
+    if (bracket.empty() && !with_label) continue;
     if (is_open(before, begin, !bracket.empty())) return true;
   }
   return false;
 }
+
+}  // namespace
+
+bool ends_in_settings(std::string_view before) { return is_in_settings(before, true); }
 
 QuotedLines::Block QuotedLines::opened_by(std::string_view line) {
   static const re2::RE2 opening(
@@ -57,19 +61,18 @@ QuotedLines::Block QuotedLines::opened_by(std::string_view line) {
       "(.*Traceback \\(most recent call last\\)|thread '.*' panicked at )"s
       // Python's frames, R, Julia and Lua, compilers, Node.
       "|(File \".*\", line \\d+|(?i:.*\\b(?:stack ?trace|(?:stack )?traceback|backtrace):[ \\t]*$)"
-      "|\\S+:\\d+:\\d+: (?:fatal )?(?:warning|error|note): |[\\w./-]+\\.\\w+:\\d+$"
-      // Help, and titles of settings.
-      "|(?i:usage:(?:[ \\t]+[^0-9]|$)|(?:.*[^\\w./-])?(?:" +
+      "|\\S+:\\d+:\\d+: (?:fatal )?(?:warning|error|note): |\\S+\\.[cm]?[jt]s:\\d+$"
+      // Help, and titles of settings; no "Resampling results across tuning parameters:" of R.
+      "|(?i:usage:(?:[ \\t]+[^0-9]|$)|(?:.*[^\\w./-])?" +
       settings +
-      "|param(?:eter)?s):[ \\t]*$"
-      "|\\W*(?:[a-z]+ ){0,2}(?:" +
+      ":[ \\t]*$|(?:[a-z]+ )?param(?:eter)?s:[ \\t]*$|(?:[^\\w \\t]\\W*(?:[a-z]+ ){0,2}|\\W*)(?:" +
       settings +
       "|(?:param(?:eter)?s?|arg(?:ument)?)\\W+value)(?:\\W+values?)?\\W*$))"
       // Python's warnings.
       "|(.*:\\d+: \\w*Warning: ))");
   re2::StringPiece prefix, indent, message, deeper, next;
   if (!re2::RE2::PartialMatch(piece(line), opening, &prefix, &indent, &message, &deeper, &next)) {
-    if (!ends_in_settings(line)) return Block::none;
+    if (!is_in_settings(line, false)) return Block::none;
     prefix_.clear();
     indent_ = line.find_first_not_of(" \t");
     return Block::deeper;
@@ -102,7 +105,11 @@ bool QuotedLines::take(std::string_view line, bool overwritten) {
 }
 
 Standing standing_of(std::string_view line, std::size_t at) {
-  const std::string_view before = line.substr(0, at);
+  // A long line with the name again and again would take a time that grows with its square.
+  constexpr std::size_t most_before = 4096, most_behind = 256;
+  const std::size_t begin = at > most_before ? at - most_before : 0;
+  const std::string_view before = line.substr(begin, at - begin);
+  line = line.substr(begin, before.size() + most_behind);
   static const re2::RE2 none(
       // Words for what is wanted, was before, or is asked; two others may follow.
       "(?i:(?:^|[^\\w./-])(?:target|goal|desired|required|allowed|threshold|default|initial|init|"
@@ -118,7 +125,7 @@ Standing standing_of(std::string_view line, std::size_t at) {
       "what\\(\\): |Caused by: |Exception in thread |panic: |(?:\\d+: |Error )?[Ii]n [\\w.:]+\\(|"
       "(?:Uncaught )?[\\w$.:]*\\w(?:Error|Exception|Interrupt|Warning): (?:[^-+.0-9]|$))"
       "|:\\d+: \\w*Warning: ");
-  static const re2::RE2 help("(?i)[(\\[]default\\b|\\bis the default\\b");
+  static const re2::RE2 help("(?i)[(\\[]default[:= ]|\\bis the default\\b");
   static const re2::RE2 best(
       "(?i)(?:^|[^\\w./-])(?:best|lowest|highest|smallest|largest)(?:[ \\t]+[a-z_-]+){0,2}[ "
       "\\t]+$");

@@ -35,8 +35,9 @@ std::string sentence_of(const ReadingRemark& remark) {
              "read: it counts as none. Print it as 1000 or 1e3, or say which part of the line it "
              "is: \"metrics\" (docs/plain.md)";
     case ReadingRemark::What::no_result:
-      return begin + ", where '" + remark.name +
-             "' is part of source, help or settings, or a target or the like, and counts as none" +
+      return begin + ": the number of '" + remark.name +
+             "' is in source, in a message, in help or in settings there, or is a target or the "
+             "like, and counts as none" +
              remedy;
     case ReadingRemark::What::no_colon:
       return begin + ", which counts as none, as '" + remark.name +
