@@ -70,7 +70,8 @@ TEST_CASE("Words in front of a metric's name, or behind its number, make it no r
         "java.lang.IllegalStateException: loss: 3", "Caused by: a.B: loss: 3", "  what():  loss: 3",
         "Error in train(loss = 0.5) : non-numeric argument", "In train(loss = 0.5) : NaNs produced",
         "#1  0x0000aa in step (loss=0.5) at a.c:3", "    #0 0x55d in step(loss=0.5) /a.cpp:12",
-        "panic: loss: 0.5", "a.py:3: UserWarning: loss: 0.5 is odd"}) {
+        "panic: loss: 0.5", "Error: loss: 3 is odd", "error: loss: 3", "ERROR: LoadError: loss: 3",
+        "thread 'main' panicked at 'loss: 3', a.rs:3:5", "a.py:3: UserWarning: loss: 0.5 is odd"}) {
     check_left_out(line, line);
   }
 }
@@ -110,6 +111,8 @@ TEST_CASE("A stack trace and what stands below it are no results", "[plain][metr
       "----> 2 loss = 0.5\n\nFile /a.py:3, in f(x)\n      2 loss = 0.7\n\nOdd: loss: 7",
       "----> 2 loss = 0.5");
   check_left_out("/a/train.js:3\n  loss = 0.5\n         ^\nReferenceError: y", "  loss = 0.5");
+  check_left_out("thread 'main' panicked at a.rs:3:5:\nloss: 3 is odd\nnote: run with x",
+                 "loss: 3 is odd");
   check_left_out("lua: a.lua:3: odd\nstack traceback:\n\ta.lua:3: in f(loss=0.5)",
                  "\ta.lua:3: in f(loss=0.5)");
   check_left_out("a.cpp:12:5: warning: odd\n   12 |   float loss = 0.5;\n      |         ^",
@@ -129,6 +132,7 @@ TEST_CASE("Help and settings below their title are no results", "[plain][metrics
   check_left_out("Config:\n  lr: 0.1\n  loss: 0.5\nBegins", "  loss: 0.5");
   check_left_out("Config: {\n  \"lr\": 0.1,\n  \"loss\": 0.5\n}", "  \"loss\": 0.5");
   check_left_out("Namespace(lr=0.1,\n          loss=0.5)", "          loss=0.5)");
+  check_left_out("Namespace(lr=0.1, \nloss=0.5)", "loss=0.5)");
   check_left_out("Training parameters TrainingArguments(\nlr=0.1,\nloss=0.5,\n)", "loss=0.5,");
   check_left_out("| Hyperparameter | Value |\n|---|---|\n| loss | 0.5 |\n\nBegins",
                  "| loss | 0.5 |");

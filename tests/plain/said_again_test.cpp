@@ -64,7 +64,8 @@ TEST_CASE("A line that sums up is no result", "[unit][plain]") {
       {0, "Epoch 11/11 - val_loss: 0.2"}};
   for (const char* const line :
        {"Best val_loss: 0.1", "best val_loss: 0.1001", "Overall, val_loss: 0.1",
-        "val_loss: 0.1 (best)", "Final val_loss: 0.2", "Average val_loss=0.15"}) {
+        "Lowest val_loss: 0.1", "Training complete. val_loss: 0.2", "val_loss: 0.1 (best)",
+        "Final val_loss: 0.2", "Average val_loss=0.15"}) {
     CAPTURE(line);
     auto lines = epochs;
     lines.emplace_back(0, line);

@@ -21,6 +21,13 @@ constexpr const char* settings =
     "(?:arg(?:ument)?s|namespace|config(?:uration)?s?|cfg|hparams|hyper-?param(?:eter)?s?|settings|"
     "options|flags|defaults)";
 
+/// Whether the next line belongs to `line`, however it is indented.
+bool is_unfinished(std::string_view line) {
+  const std::size_t last = line.find_last_not_of(" \t");
+  constexpr std::string_view signs = ",([{";
+  return last != line.npos && signs.find(line[last]) != signs.npos;
+}
+
 /// Whether what begins behind `begin`, in the brackets that are open there or else in those around
 /// it, is not closed in `text`.
 bool is_open(std::string_view text, std::size_t begin, bool has_bracket) {
@@ -58,9 +65,10 @@ QuotedLines::Block QuotedLines::opened_by(std::string_view line) {
   static const re2::RE2 opening(
       "^(\\[[^\\[\\]]+\\]:? ?|[\\w.-]+ +\\| )?([ \\t]*)(?:"
       // Python; Rust.
-      "(.*Traceback \\(most recent call last\\)|thread '.*' panicked at )"s
+      "(.*Traceback \\(most recent call last\\)|thread '.*' panicked at \\S+:$)"s
       // Python's frames, R, Julia and Lua, compilers, Node.
-      "|(File \".*\", line \\d+|(?i:.*\\b(?:stack ?trace|(?:stack )?traceback|backtrace):[ \\t]*$)"
+      "|(File \".*\", line(?:no)? \\d+|(?i:.*\\b(?:stack ?trace|(?:stack )?traceback|backtrace):[ "
+      "\\t]*$)"
       "|\\S+:\\d+:\\d+: (?:fatal )?(?:warning|error|note): |\\S+\\.[cm]?[jt]s:\\d+$"
       // Help, and titles of settings; no "Resampling results across tuning parameters:" of R.
       "|(?i:usage:(?:[ \\t]+[^0-9]|$)|(?:.*[^\\w./-])?" +
@@ -87,7 +95,7 @@ bool QuotedLines::is_within(std::string_view line) const {
   const std::size_t indent = std::min(line.find_first_not_of(" \t"), line.size());
   static const re2::RE2 frame("^(?:$|[|+│┃║├╠╭╰┏┡╔❱]|┌─|[)}\\]]|[({\\[]$|File |Cell |-+> )");
   if (indent > indent_ || block_ == Block::next) return indent > indent_;
-  return is_like(line.substr(indent), frame) || line.ends_with(',');
+  return is_like(line.substr(indent), frame) || is_unfinished_;
 }
 
 bool QuotedLines::take(std::string_view line, bool overwritten) {
@@ -97,10 +105,12 @@ bool QuotedLines::take(std::string_view line, bool overwritten) {
   }
   if (block_ != Block::none && is_within(line)) {
     if (block_ == Block::next) block_ = Block::none;
+    is_unfinished_ = is_unfinished(line);
     return true;
   }
   const bool is_message = block_ == Block::message;
   block_ = opened_by(line);
+  is_unfinished_ = is_unfinished(line);
   return is_message;
 }
 
@@ -111,10 +121,13 @@ Standing standing_of(std::string_view line, std::size_t at) {
   const std::string_view before = line.substr(begin, at - begin);
   line = line.substr(begin, before.size() + most_behind);
   static const re2::RE2 none(
-      // Words for what is wanted, was before, or is asked; two others may follow.
-      "(?i:(?:^|[^\\w./-])(?:target|goal|desired|required|allowed|threshold|default|initial|init|"
-      "baseline|reference|chance|previous|prev|old|min|max|minimum|maximum|if|until|unless|when|"
-      "using)(?:[ \\t]+[a-z_-]+){0,2}[ \\t]+$)"
+      // Words for what is wanted, was before, or is asked; others may follow.
+      "(?i:(?:^|[^\\w./"
+      "-])(?:(?:target|goal|desired|required|allowed|threshold|default|initial|init|"
+      "baseline|reference|chance|previous|prev|old|if|until|unless|when)(?:[ \\t]+[a-z_-]+){0,2}|"
+      "(?:min|max|minimum|maximum|using)(?:[ "
+      "\\t]+(?:allowed|train|training|val|valid|validation|dev|"
+      "test|eval))*)[ \\t]+$)"
       // What is found in a checkpoint.
       "|(?i:\\b(?:(?:restor|resum)(?:ed|ing)|load(?:ed|ing)\\b.*\\b(?:checkpoint|model|weights))\\b"
       "(?:[^.;|]|\\.[^ ])*$)"
@@ -122,8 +135,9 @@ Standing standing_of(std::string_view line, std::size_t at) {
       "|[?&$]$"
       // What a shell traces; help; what a debugger, C++, Java, Go, R and Python say of a failure.
       "|^\\++ |^(?i:[ \\t]*usage: )|^[ \\t]*(?:#\\d+ +(?:0x[0-9a-f]+ in )?[\\w:~]+ ?\\(|"
-      "what\\(\\): |Caused by: |Exception in thread |panic: |(?:\\d+: |Error )?[Ii]n [\\w.:]+\\(|"
-      "(?:Uncaught )?[\\w$.:]*\\w(?:Error|Exception|Interrupt|Warning): (?:[^-+.0-9]|$))"
+      "what\\(\\): |Caused by: |Exception in thread |thread '|panic: |(?:\\d+: |Error )?[Ii]n "
+      "[\\w.:]+\\(|"
+      "(?:Uncaught |ERROR: )?[\\w$.:]*(?:[Ee]rror|Exception|Interrupt|Warning): (?:[^-+.0-9]|$))"
       "|:\\d+: \\w*Warning: ");
   static const re2::RE2 help("(?i)[(\\[]default[:= ]|\\bis the default\\b");
   static const re2::RE2 best(

@@ -26,8 +26,9 @@ class QuotedLines {
   bool is_within(std::string_view line) const;
 
   Block block_ = Block::none;
-  std::string prefix_;      ///< of all its lines, such as "[rank0]: "
-  std::size_t indent_ = 0;  ///< of its first line, behind that
+  std::string prefix_;          ///< of all its lines, such as "[rank0]: "
+  std::size_t indent_ = 0;      ///< of its first line, behind that
+  bool is_unfinished_ = false;  ///< its last line ends with a comma, or an open bracket
 };
 
 /// What the words around a name say of its number.

@@ -48,8 +48,9 @@ std::size_t number_with_unit(std::string_view text) {
 
 /// Words with which people name what stands for a whole training.
 bool sums_up(std::string_view line) {
-  constexpr std::string_view words[] = {"best",  "final",   "overall", "summary", "restor",
-                                        "total", "average", "mean",    "finish",  "result"};
+  constexpr std::string_view words[] = {"best",   "final",   "overall", "summary", "restor",
+                                        "total",  "average", "mean",    "finish",  "result",
+                                        "lowest", "highest", "complete"};
   return std::any_of(std::begin(words), std::end(words),
                      [&](std::string_view word) { return line.find(word) != line.npos; });
 }
