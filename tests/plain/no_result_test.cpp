@@ -50,12 +50,14 @@ TEST_CASE("Words in front of a metric's name, or behind its number, make it no r
           "[plain][metrics]") {
   for (const char* const line :
        {"target loss: 0.01", "Target validation loss: 0.01", "baseline loss=3.1",
-        "Minimum allowed loss: 0.1", "initial loss: 9", "previous loss: 0.01",
-        "INFO: early stop if loss: 0.01", "Using loss=0.01 weighting", "| min loss | 0.01 |",
-        "usage: u2 [loss=5]", "  (default loss=0.5)", " loss: 0.5 is the default",
-        "  LOSS  loss to reach [default: loss=0.3]", "https://x/?loss=0.01",
-        "restored checkpoint, loss: 0.01", "=> loaded checkpoint a.pt (loss: 0.01)",
-        "Resuming at epoch 3 with loss: 0.01", "https://x/?a=1&loss=0.01", "+ loss=0.01",
+        "Baseline: loss 3.1", "[baseline] loss: 3.1", "Initial evaluation: loss: 9",
+        "target 'loss': 0.01", "Minimum allowed loss: 0.1", "initial loss: 9",
+        "previous loss: 0.01", "INFO: early stop if loss: 0.01", "Using loss=0.01 weighting",
+        "| min loss | 0.01 |", "usage: u2 [loss=5]", "  (default loss=0.5)",
+        " loss: 0.5 is the default", "  LOSS  loss to reach [default: loss=0.3]",
+        "https://x/?loss=0.01", "restored checkpoint, loss: 0.01",
+        "=> loaded checkpoint a.pt (loss: 0.01)", "Resuming at epoch 3 with loss: 0.01",
+        "https://x/?a=1&loss=0.01", "+ loss=0.01",
         // Settings.
         "Namespace(a=1, loss=0.01)", "Namespace(betas=(0.9, 0.99), loss=0.01, b=2)",
         "args: {'loss': 0.01}", "Config: {\"loss\": 0.5, \"lr\": 1}", "config: loss: 0.01",
@@ -177,6 +179,7 @@ TEST_CASE("Of a line with the best of all and the present one, the present one c
   CHECK(read("loss: 0.4, best loss: 0.3").results == std::vector<double>{0.4});
   CHECK(read("best loss so far: 0.2, lowest loss: 0.3, loss: 0.4").results ==
         std::vector<double>{0.4});
+  CHECK(read("loss: 0.4 (best: loss 0.3)").results == std::vector<double>{0.4});
   CHECK(read("initial loss: 9 final loss: 0.4").results == std::vector<double>{0.4});
   CHECK(read("best loss: 0.3").results == std::vector<double>{0.3});
   CHECK(read("loss: 0.4, target loss: 0.3").remarks.empty());

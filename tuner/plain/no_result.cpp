@@ -127,7 +127,7 @@ Standing standing_of(std::string_view line, std::size_t at) {
       "baseline|reference|chance|previous|prev|old|if|until|unless|when)(?:[ \\t]+[a-z_-]+){0,2}|"
       "(?:min|max|minimum|maximum|using)(?:[ "
       "\\t]+(?:allowed|train|training|val|valid|validation|dev|"
-      "test|eval))*)[ \\t]+$)"
+      "test|eval))*)[\\])]?:?[ \\t]+['\"*]*$)"
       // What is found in a checkpoint.
       "|(?i:\\b(?:(?:restor|resum)(?:ed|ing)|load(?:ed|ing)\\b.*\\b(?:checkpoint|model|weights))\\b"
       "(?:[^.;|]|\\.[^ ])*$)"
@@ -141,8 +141,8 @@ Standing standing_of(std::string_view line, std::size_t at) {
       "|:\\d+: \\w*Warning: ");
   static const re2::RE2 help("(?i)[(\\[]default[:= ]|\\bis the default\\b");
   static const re2::RE2 best(
-      "(?i)(?:^|[^\\w./-])(?:best|lowest|highest|smallest|largest)(?:[ \\t]+[a-z_-]+){0,2}[ "
-      "\\t]+$");
+      "(?i)(?:^|[^\\w./-])(?:best|lowest|highest|smallest|largest)(?:[ \\t]+[a-z_-]+){0,2}[\\])]?:?"
+      "[ \\t]+['\"*]*$");
   if (is_like(before, none) || is_like(line, help) || ends_in_settings(before)) {
     return Standing::none;
   }
