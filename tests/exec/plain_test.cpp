@@ -217,17 +217,26 @@ TEST_CASE("A longer name with the metric as its end is remarked upon after three
 
 TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",
           "[unit][plain]") {
-  const std::string text = "lr: 0.1\nScore was 0.91 at last\nbye\n";
+  const std::string text = "lr: 0.1\nthe validation loss was 0.91, in 3 s\nbye\n";
   CHECK(remarks_on(text, 59).empty());
   const auto remarks = remarks_on(text, 60);
   REQUIRE_FALSE(remarks.empty());
   CHECK(remarks.front() ==
         "has printed no number for the metric 'val_loss' so far; names that were seen: lr; it "
-        "printed last: 'Score was 0.91 at last'. If that number is it: --set "
-        "'trainable/plain/metrics="
-        "{\"val_loss\":\"Score +was +([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\"}'");
+        "printed last: 'the validation loss was 0.91, in 3 s'. If 'the validation loss was 0.91, "
+        "in 3 s' has it: --set 'trainable/plain/metrics="
+        "{\"val_loss\":\"validation +loss +was +([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\"}'");
   CHECK(remarks_on(text + "val_loss: 3\n", 60).empty());
   CHECK(remarks_on("no number\n", 60).empty());
+}
+
+TEST_CASE("No number is proposed for the metric by its place alone", "[unit][plain]") {
+  const auto remarks = remarks_on("accuracy 0.91 time 0.05 s\n", 60);
+  REQUIRE_FALSE(remarks.empty());
+  CHECK(remarks.front() ==
+        "has printed no number for the metric 'val_loss' so far; it printed last: 'accuracy 0.91 "
+        "time 0.05 s'. What is called otherwise is read by the words before it: --set "
+        "'trainable/plain/metrics={\"val_loss\":\"WORDS ([-+0-9.e]+)\"}'");
 }
 
 TEST_CASE("Two hundred lines with numbers and without the metric are enough to be told of it",

@@ -262,25 +262,30 @@ TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong"
         std::vector<std::string>{"avg/loss", "a"});
 }
 
-TEST_CASE("The expression that is proposed for a line finds its last number there, and in the next",
-          "[plain][metrics]") {
+TEST_CASE(
+    "The expression that is proposed for a line finds the metric's number there, and in the "
+    "next",
+    "[plain][metrics]") {
   struct Sample {
+    const char* metric;
     const char* line;
     const char* next;
     double value;
   };
   const Sample samples[] = {
-      {"Epoch 3: score is 12.5 (best)", "Epoch 14: score is 9e-3 (best)", 9e-3},
-      {"val (mean) -0.5", "val (mean)   -17", -17},
-      {"größe «x» 3", "größe «x» 4", 4},
-      {"fold[2] F1 \\ 0.75 \"", "fold[13] F1 \\ 0.5 \"", 0.5},
-      {"Time12", "Time13", 13},
-      {"a very long line that goes on and on, and says at its very end that it is 5",
+      {"score", "Epoch 3: score is 12.5 (best)", "Epoch 14: score is 9e-3 (best)", 9e-3},
+      {"val", "val (mean) -0.5", "val (mean)   -17", -17},
+      {"größe", "größe «x» 3", "größe «x» 4", 4},
+      {"f1", "fold[2] F1 \\ 0.75 \"", "fold[13] F1 \\ 0.5 \"", 0.5},
+      {"time", "Time12", "Time13", 13},
+      {"val_accuracy", "val acc is 0.5 after 3.25s", "val acc is 0.75 after 1.5s", 0.75},
+      {"loss", "aaaaaaaaaaaaaaaaaaaaaaaaa|loss|->2", "1 aaaaaaaaaaaaaaaaaaaaaaaaa|loss|->3", 3},
+      {"end", "a very long line that goes on and on, and says at its very end that it is 5",
        "another line that says at its very end that it is 6", 6},
   };
   for (const Sample& sample : samples) {
     CAPTURE(sample.line);
-    const std::string expression = expression_for(sample.line);
+    const std::string expression = expression_for(sample.line, sample.metric);
     CAPTURE(expression);
     REQUIRE(complaint_about_expression(expression) == "");
     auto of = reader({{"m", expression}}, {"m"});
@@ -289,9 +294,15 @@ TEST_CASE("The expression that is proposed for a line finds its last number ther
     REQUIRE(next);
     CHECK(next->find("m") == sample.value);
   }
+}
+
+TEST_CASE("No expression is proposed for a number that other words stand before",
+          "[plain][metrics]") {
   for (const char* const line :
-       {"", "no number", "1 2 3", "12:30", "loss is 1'000", "loss is 1,000.5"}) {
-    CHECK(expression_for(line) == "");
+       {"", "no number", "1 2 3", "12:30", "loss is 1'000", "loss is 1,000.5", "time 0.5s",
+        "loss in epoch 3 of 5, time: 0.05s", "epoch 1/12 acc 0.5 time: 0.05s"}) {
+    CAPTURE(line);
+    CHECK(expression_for(line, "loss").empty() != (std::string(line).starts_with("loss in")));
   }
 }
 

@@ -17,6 +17,9 @@ TEST_CASE("A metric is meant by its name in other letters, in a longer one, or b
   CHECK(names_meant("loss", Names{"avg_loss"}) == Names{"avg_loss"});
   CHECK(names_meant("accuracy", Names{"acuracy"}) == Names{"acuracy"});
   CHECK(names_meant("loss", Names{"floss", "gloss"}) == Names{"floss"});
+  CHECK(names_meant("val_accuracy", Names{"train_acc", "val_acc", "time"}) == Names{"val_acc"});
+  CHECK(names_meant("acc", Names{"train/accuracy", "val/accuracy"}) ==
+        Names{"train/accuracy", "val/accuracy"});
 }
 
 TEST_CASE("No name is meant that has only parts of the metric's words, or is the metric",
@@ -24,6 +27,8 @@ TEST_CASE("No name is meant that has only parts of the metric's words, or is the
   CHECK(names_meant("eval/top1_accuracy", Names{"loss", "lr"}).empty());
   CHECK(names_meant("loss", Names{"loss"}).empty());
   CHECK(names_meant("loss", Names{"loss_scale", "learning_rate"}).empty());
+  CHECK(names_meant("val_accuracy", Names{"train_acc", "time"}).empty());
+  CHECK(names_meant("--", Names{"loss"}).empty());
   CHECK(names_meant("loss", {}).empty());
 }
 

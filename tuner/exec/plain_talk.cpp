@@ -73,12 +73,15 @@ std::vector<std::string> last_lines(std::string_view text) {
   return lines;
 }
 
-/// Of which an expression can be made.
-std::string last_line_with_number(std::string_view text) {
+/// The last line in which `metric` may have a number, the last with any number if it is empty.
+std::string last_line_with_number(std::string_view text, std::string_view metric) {
   std::string last;
   LineSplitter splitter;
-  const auto take = [&last](std::string_view line, bool) {
-    if (!expression_for(line.substr(0, shown_bytes)).empty()) last = line.substr(0, shown_bytes);
+  const auto take = [&](std::string_view line, bool) {
+    line = line.substr(0, shown_bytes);
+    const bool has_number = metric.empty() ? line.find_first_of("0123456789") != line.npos
+                                           : !expression_for(line, metric).empty();
+    if (has_number) last = line;
   };
   splitter.add(text, take);
   splitter.finish(take);
@@ -387,13 +390,14 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
     return;
   }
   if (age_s < unread_s && !is_unread_now) return;
-  const std::string line = last_line_with_number(tail());
+  const std::string seen_last = tail();
+  const std::string line = last_line_with_number(seen_last, "");
   if (line.empty()) return;
   const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
   wakeups.emplace_back(Remarked{launch_, Remarked::What::unread,
                                 "has printed no number for the metric '" +
                                     joined(closing_, "' and '") + "' so far" + seen +
-                                    "; it printed last: '" + line + "'" + way_to_read(line)});
+                                    "; it printed last: '" + line + "'" + way_to_read(seen_last)});
 }
 
 /// What the logs have last.
@@ -411,12 +415,20 @@ std::string PlainTalk::tail() const {
   return seen;
 }
 
-/// How its last number is read, to be pasted; empty if no number is there.
-std::string PlainTalk::way_to_read(const std::string& line) const {
-  const std::string expression = closing_.empty() ? "" : expression_for(line);
-  if (expression.empty()) return "";
-  const Json metrics{{closing_.front(), expression}};
-  return ". If that number is it: --set 'trainable/plain/metrics=" + metrics.dump() + "'";
+/// How a number is read that has no colon or another name, to be pasted. Which one it is only its
+/// words tell: by its place, any number would be taken for the metric.
+std::string PlainTalk::way_to_read(const std::string& seen) const {
+  if (closing_.empty()) return "";
+  const std::string& metric = closing_.front();
+  const auto option = [&metric](const std::string& expression) {
+    return "--set 'trainable/plain/metrics=" + Json{{metric, expression}}.dump() + "'";
+  };
+  const std::string line = last_line_with_number(seen, metric);
+  if (line.empty()) {
+    return ". What is called otherwise is read by the words before it: " +
+           option("WORDS ([-+0-9.e]+)");
+  }
+  return ". If '" + line + "' has it: " + option(expression_for(line, metric));
 }
 
 std::string PlainTalk::what_is_missing() const {
@@ -431,7 +443,7 @@ std::string PlainTalk::what_is_missing() const {
                             : "; names that were seen: " + joined(names, ", ");
   const std::vector<std::string> lines = last_lines(seen);
   if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
-  return sentence + way_to_read(last_line_with_number(seen));
+  return meant.empty() ? sentence + way_to_read(seen) : sentence;
 }
 
 }  // namespace tune

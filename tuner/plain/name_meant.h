@@ -11,7 +11,11 @@ namespace tune {
 
 /// The same name in other letters or with other signs between its words ("Val-Loss" for val_loss);
 /// else all that end with its words, a few at most ("avg/loss", "train.loss" for loss); else the
-/// nearest one, if that is near. `metric` itself is none.
+/// same where words may be cut short ("val_acc" for val_accuracy); else the nearest one, if that is
+/// near. `metric` itself is none.
 std::vector<std::string> names_meant(std::string_view metric, std::span<const std::string> printed);
+
+/// Whether the words of `metric` stand in `text` one behind the other, perhaps cut short.
+bool is_meant_in(std::string_view metric, std::string_view text);
 
 }  // namespace tune

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstddef>
 
+#include "tuner/plain/name_meant.h"
 #include "tuner/plain/named_number.h"
 #include "tuner/plain/no_result.h"
 
@@ -85,6 +86,16 @@ bool is_cut_before(std::string_view line, std::size_t begin) {
   return goes_on(line.substr(first, digit + 1 - first), line.substr(digit + 1));
 }
 
+/// What stands between the number at `begin` and the one before it; "F1" is no number.
+std::string_view words_before(std::string_view line, std::size_t begin) {
+  for (std::size_t at = begin;;) {
+    const std::size_t digit = line.substr(0, at).find_last_of("0123456789");
+    if (digit == line.npos) return line.substr(0, begin);
+    at = number_begin(line, digit);
+    if (at == 0 || !is_letter(line[at - 1])) return line.substr(digit + 1, begin - digit - 1);
+  }
+}
+
 /// An expression for `text`, and for the same with other numbers in it.
 std::string pattern_of(std::string_view text) {
   std::string pattern;
@@ -105,18 +116,19 @@ std::string pattern_of(std::string_view text) {
 
 }  // namespace
 
-std::string expression_for(std::string_view line) {
+std::string expression_for(std::string_view line, std::string_view metric) {
   constexpr std::size_t most_before = 24;  // enough to tell it from other numbers of the line
   for (std::size_t end = line.size(); end > 0;) {
     const std::size_t at = line.find_last_of("0123456789", end - 1);
     if (at == line.npos) break;
     const std::size_t begin = number_begin(line, at);
     if (is_cut_before(line, begin)) return "";
-    std::size_t from = begin > most_before ? begin - most_before : 0;
-    while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
-    const std::string_view before = line.substr(from, begin - from);
-    if (std::any_of(before.begin(), before.end(), is_letter)) {
-      return pattern_of(before) + "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)";
+    if (is_meant_in(metric, words_before(line, begin))) {
+      const std::size_t first = begin > most_before ? begin - most_before : 0;
+      std::size_t from = first;
+      while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
+      if (from == begin) from = first;
+      return pattern_of(line.substr(from, begin - from)) + "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)";
     }
     end = begin;
   }

@@ -1,5 +1,5 @@
 // What to tell whoever awaits a metric that a program does not print: the names and the last number
-// that it does. Knows no metric.
+// that it does. Knows no file.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace tune {
 /// `most`: what somebody who spelt a metric wrong may have meant.
 std::vector<std::string> names_in(std::string_view text, std::size_t most);
 
-/// An expression for the last number of `line` that has a word before it; empty if there is none.
-std::string expression_for(std::string_view line);
+/// An expression for the last number of `line` that the words of `metric` stand before (see
+/// is_meant_in), with no number between; empty if there is none.
+std::string expression_for(std::string_view line, std::string_view metric);
 
 }  // namespace tune
