@@ -167,6 +167,7 @@ TEST_CASE("A change of a running experiment is refused by what is wrong with it"
   using Catch::Matchers::Contains;
   CHECK_THAT(sentence({{"num_sampels", 3}}), Contains("did you mean 'num_samples'"));
   CHECK_THAT(sentence({{"num_samples", "many"}}), Contains("/num_samples: "));
+  CHECK_THAT(sentence({{"stop", {{"time_total", 3}}}}), Contains("did you mean 'time_total_s'"));
   CHECK_THAT(sentence({{"seed", 3}}), Contains("the seed of a started experiment cannot change"));
   CHECK_THAT(sentence({{"resources", Json::object()}}), Contains("tune pause"));
   CHECK_THAT(sentence({{"checkpoint_config", Json::object()}}), Contains("tune pause"));

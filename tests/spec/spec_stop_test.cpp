@@ -44,6 +44,29 @@ TEST_CASE("A stop rule may name an auto-filled field", "[spec_stop][bounds]") {
   CHECK_FALSE(stops({{"training_iteration", 2}}, {}));
 }
 
+TEST_CASE("A bound on what is almost a field of the driver's is refused, unless it is a metric",
+          "[spec_stop][bounds]") {
+  const auto problems_of = [](const Json& fields) {
+    std::vector<Problem> problems;
+    (void)parse_spec(with(fields), "/specs", small_catalogue(), problems);
+    return problems;
+  };
+  const auto problems = problems_of({{"stop", {{"training_iterations", 3}, {"loss", 1}}}});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems.front().pointer == "/stop/training_iterations");
+  CHECK(problems.front().sentence ==
+        "unknown bound 'training_iterations', did you mean 'training_iteration'? A metric that "
+        "trials report so is written {\"metric\": \"training_iterations\", \">=\": 3}");
+  CHECK(problems_of({{"stop", Json::array({{{"time_total", 3}}})}}).size() == 1);
+  CHECK(problems_of({{"stop", {{"epochs_total", 3}, {"time_total_s", 1}}}}).empty());
+  CHECK(problems_of({{"stop", {{"metric", "time_total"}, {">=", 3}}}}).empty());
+  CHECK(problems_of({{"stop", {{"time_total", 3}}}, {"metric", "time_total"}, {"mode", "min"}})
+            .empty());
+  std::vector<Problem> none;
+  (void)parse_recorded_spec(with({{"stop", {{"time_total", 3}}}}), small_catalogue(), none);
+  CHECK(none.empty());
+}
+
 TEST_CASE("Each comparison ends a trial on its own side of the bound", "[spec_stop][comparison]") {
   const auto ends_at = [](const std::string& comparison, double value) {
     return stops({{"metric", "loss"}, {comparison, 0.5}}, {{"loss", value}});

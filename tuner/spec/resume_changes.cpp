@@ -147,6 +147,7 @@ std::vector<Problem> refuse_changes(const ExperimentSpec& recorded, const Experi
   }
   if (!problems.empty()) return problems;
   parse_recorded_spec(after, catalogue, problems);
+  if (changed.stop != recorded.stop) refuse_misspelt_bounds(changed, problems);
   if (changed.command != recorded.command || changed.env != recorded.env) {
     check_plain_words(changed, problems);
     check_config_names(changed, problems);
@@ -179,7 +180,10 @@ ExperimentSpec change_while_running(const ExperimentSpec& spec, const Json& fiel
       json[name] = value;
     }
   }
-  return problems.empty() ? parse_recorded_spec(json, catalogue, problems) : spec;
+  if (!problems.empty()) return spec;
+  ExperimentSpec changed = parse_recorded_spec(json, catalogue, problems);
+  if (fields.contains("stop")) refuse_misspelt_bounds(changed, problems);
+  return changed;
 }
 
 void keep_chosen_searcher(const ExperimentSpec& recorded, ExperimentSpec& given) {

@@ -348,6 +348,7 @@ class SpecParser {
     if (const Json* stop = top_.find("stop")) spec_.stop = *stop;
     if (base_) resolve_program_policy(*base_, spec_.stop);
     make_stopper(spec_, catalogue_, context, problems_);
+    if (base_) refuse_misspelt_bounds(spec_, problems_);
   }
 
   /// In the place of "auto". A choice is made once: with more samples, say, it would be another

@@ -118,6 +118,11 @@ std::vector<Constraint> constraints_of(const ExperimentSpec& spec);
 /// Comments (// and /* */) are allowed, since people write specs by hand. `read`: gets the text.
 Json read_json_file(const std::filesystem::path& file, std::string* read = nullptr);
 
+/// A bound on what is almost the name of a field that the driver fills in ("training_iterations")
+/// would never be reached: a problem, unless it is a metric of the spec. Not for recorded specs,
+/// which go on as they were begun.
+void refuse_misspelt_bounds(const ExperimentSpec& spec, std::vector<Problem>& problems);
+
 /// The stopping rules of `spec.stop` and `spec.time_budget_s`, one object; null if there are none.
 std::unique_ptr<Stopper> make_stopper(const ExperimentSpec& spec, const Catalogue& catalogue,
                                       const PolicyContext& context, std::vector<Problem>& problems);

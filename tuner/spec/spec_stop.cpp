@@ -1,4 +1,7 @@
 // The stopping rules of a spec: bounds on metrics, and rules by name. Knows no rule's arithmetic.
+#include <algorithm>
+
+#include "tuner/core/nearest_name.h"
 #include "tuner/spec/spec.h"
 #include "tuner/spec/spec_policy.h"
 
@@ -108,7 +111,48 @@ class StopParser {
   std::map<std::string, int> names_;  ///< how often each was given
 };
 
+/// What the driver adds to each result.
+const std::vector<std::string> filled_in_fields = {
+    "training_iteration",       "time_total_s",    "time_this_iter_s", "time_since_restore",
+    "iterations_since_restore", "timesteps_total", "episodes_total",   "timestamp"};
+
+/// The one that differs by so little that nobody would call a metric of his own so.
+std::optional<std::string> filled_in_field_near(const std::string& metric) {
+  constexpr int most_edits = 2;
+  const auto near = nearest_name(metric, filled_in_fields);
+  const int edits = near ? edit_distance(metric, *near) : 0;
+  return edits > 0 && edits <= most_edits ? near : std::nullopt;
+}
+
+/// Whether the spec says elsewhere that trials report it.
+bool is_metric_of(const ExperimentSpec& spec, const std::string& metric) {
+  const auto is_it = [&](const PlainMetric& each) { return each.name == metric; };
+  return find_objective(spec.objectives, metric) != nullptr ||
+         (spec.plain && std::any_of(spec.plain->metrics.begin(), spec.plain->metrics.end(), is_it));
+}
+
 }  // namespace
+
+void refuse_misspelt_bounds(const ExperimentSpec& spec, std::vector<Problem>& problems) {
+  const bool is_list = spec.stop.is_array();
+  const Json rules = is_list ? spec.stop : Json::array({spec.stop});
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const Json& rule = rules[i];
+    const bool is_of_bounds = rule.is_object() && !rule.contains("type") &&
+                              (!rule.contains("metric") || rule["metric"].is_number());
+    if (!is_of_bounds) continue;
+    const std::string pointer = is_list ? append_pointer("/stop", std::to_string(i)) : "/stop";
+    for (const auto& [metric, bound] : rule.items()) {
+      if (metric.ends_with('<') || metric.ends_with('>')) continue;  // see spec_doubts.cpp
+      const auto meant = is_metric_of(spec, metric) ? std::nullopt : filled_in_field_near(metric);
+      if (!meant) continue;
+      problems.push_back({append_pointer(pointer, metric),
+                          "unknown bound " + quote(metric) + ", did you mean '" + *meant +
+                              "'? A metric that trials report so is written {\"metric\": " +
+                              Json(metric).dump() + ", \">=\": " + bound.dump() + "}"});
+    }
+  }
+}
 
 std::unique_ptr<Stopper> make_stopper(const ExperimentSpec& spec, const Catalogue& catalogue,
                                       const PolicyContext& context,
