@@ -173,6 +173,25 @@ if __name__ == "__main__":
                 self.assertEqual(len({pid for pid, _ in found}), 1)
                 self.assertEqual(len({drawn for _, drawn in found}), numbers)
 
+    def test_what_the_function_imports_seeds_each_trial_at_its_import(self):
+        self.write("seeding.py", "import random\nrandom.seed(7)\n")
+        found = self.answer(SEARCH + """
+import random
+
+def train(config):
+    before = random.random()
+    import seeding
+    first = random.random()
+    import seeding
+    told(before=before, drawn=first, more=random.random())
+
+if __name__ == "__main__":
+    results = tune.Tuner(train, {"i": tune.grid_search([0, 1, 2, 3])}, metric="loss", mode="min",
+                         max_concurrent_trials=1, run_config=tune.RunConfig(verbose=0)).fit()
+    print(json.dumps([[each.metrics[name] for name in ("pid", "before", "drawn", "more")] for each in results]))
+""")
+        self.assertEqual([len(set(column)) for column in zip(*found)], [1, 4, 1, 1])
+
     def test_a_failure_and_a_crash_are_one_trials_and_memory_that_grows_is_given_back(self):
         found = self.answer(SEARCH + """
 MORE = []

@@ -6,6 +6,7 @@ import atexit
 import builtins
 import collections
 import contextlib
+import functools
 import gc
 import os
 import random
@@ -32,6 +33,9 @@ _DEPTH = 3
 #: The seed of a torch that nobody has seeded.
 _TORCH_SEED = 67280421310721
 
+_Restore = Callable[[], object]
+#: The module's full name, and what is taken from it.
+_Import = tuple[str, tuple[str, ...]]
 #: Global name and what leads from it to a value.
 _Path = tuple[Any, ...]
 
@@ -40,27 +44,30 @@ class Seeds:
     """Of the random generators that all of a process shares.
 
     Made before the user's file is loaded. What that has seeded begins each trial as it was then, as
-    in a process of its own; any other has new random numbers in each.
+    in a process of its own; any other has new random numbers in each. What the function imports
+    seeds once alone: in later trials its import statement puts back what it did.
     """
 
     def __init__(self) -> None:
-        self._key = _key_of(random.getstate())
-        self._fixed: dict[str, Callable[[], object]] = {}
+        self._start = _marks()
+        self._fixed: dict[str, _Restore] = {}
+        self._imports: dict[_Import, list[_Restore]] = {}
+        self._due: set[_Import] = set()
 
     def on_loaded(self) -> None:
         """The user's file has been."""
-        state = random.getstate()
-        if _key_of(state) != self._key:
-            self._fixed["random"] = lambda: random.setstate(state)
-        generator = _numpy_generator()
-        # Seeded by a number it has no sequence of entropy.
-        if generator is not None and generator._bit_generator.seed_seq is None:
-            numpy_state = generator.get_state()
-            self._fixed["numpy"] = lambda: generator.set_state(numpy_state)
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.initial_seed() != _TORCH_SEED:
-            torch_state = torch.get_rng_state()
-            self._fixed["torch"] = lambda: torch.set_rng_state(torch_state)
+        self._fixed = _seeded_since(self._start)
+
+    def on_import(self, what: _Import, before: dict[str, Any] | None) -> None:
+        """The function has imported it; `before`: the marks, None if it was there already."""
+        if before is not None:
+            seeded = list(_seeded_since(before).values())
+            if seeded:
+                self._imports[what] = seeded
+        elif what in self._due:
+            self._due.remove(what)
+            for restore in self._imports[what]:
+                restore()
 
     def renew(self) -> None:
         new: dict[str, Callable[[], object]] = {"random": random.seed}
@@ -71,6 +78,7 @@ class Seeds:
             new["torch"] = sys.modules["torch"].seed
         for name, seed in new.items():
             self._fixed.get(name, seed)()
+        self._due = set(self._imports)
 
 
 class Traces:
@@ -167,6 +175,8 @@ class Traces:
 
         def timed(*arguments: Any, **others: Any) -> Any:
             began = time.monotonic()
+            what = _import_of(*arguments, **others)
+            before = None if _is_loaded(*what) else _marks()
             changed.__import__ = real  # what is imported imports, too, and is a part of this
             try:
                 return real(*arguments, **others)
@@ -174,6 +184,7 @@ class Traces:
                 self._imported_s += time.monotonic() - began
                 if builtins.__import__ is real:
                     changed.__import__ = timed
+                self._seeds.on_import(what, before)
 
         changed.__import__ = timed
 
@@ -204,6 +215,56 @@ def flush() -> None:
             stream.flush()
     if "ctypes" in sys.modules:
         sys.modules["ctypes"].CDLL(None).fflush(None)
+
+
+def _marks() -> dict[str, Any]:
+    """By generator what tells one seed from another; None, or not there: nobody has seeded it."""
+    marks: dict[str, Any] = {"random": _key_of(random.getstate())}
+    generator = _numpy_generator()
+    # Seeded by a number it has no sequence of entropy.
+    if generator is not None and generator._bit_generator.seed_seq is None:
+        marks["numpy"] = generator.get_state()[1].tobytes()
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "initial_seed") and torch.initial_seed() != _TORCH_SEED:
+        marks["torch"] = torch.initial_seed()
+    return marks
+
+
+def _seeded_since(before: dict[str, Any]) -> dict[str, _Restore]:
+    """What has been seeded, and how each is put back to where it is now."""
+    found: dict[str, _Restore] = {}
+    for name, mark in _marks().items():
+        if mark == before.get(name):
+            continue
+        if name == "random":
+            found[name] = functools.partial(random.setstate, random.getstate())
+        elif name == "numpy":
+            generator = _numpy_generator()
+            found[name] = functools.partial(generator.set_state, generator.get_state())
+        else:
+            torch = sys.modules["torch"]
+            found[name] = functools.partial(torch.set_rng_state, torch.get_rng_state())
+    return found
+
+
+def _import_of(
+    name: str,
+    globals: Any = None,
+    locals: Any = None,
+    fromlist: Any = (),
+    level: int = 0,
+) -> _Import:
+    """With the arguments of ``__import__``, under its own names for them."""
+    if level > 0:
+        package = str((globals or {}).get("__package__") or "")
+        package = ".".join(package.split(".")[: package.count(".") + 2 - level])
+        name = f"{package}.{name}" if name else package
+    return name, tuple(fromlist or ())
+
+
+def _is_loaded(name: str, parts: tuple[str, ...]) -> bool:
+    module = sys.modules.get(name)
+    return module is not None and all(hasattr(module, each) for each in parts)
 
 
 def _key_of(state: tuple[Any, ...]) -> tuple[Any, ...]:
