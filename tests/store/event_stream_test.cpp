@@ -238,6 +238,48 @@ TEST_CASE("A history of a newer format is refused with both numbers", "[event_st
   CHECK_THROWS_WITH(read(stream), Catch::Contains("format 99") && Catch::Contains("format 1"));
 }
 
+TEST_CASE(
+    "A journal in force that is gone is an error after what is there, and so is an empty first",
+    "[event_stream]") {
+  MemoryFileSystem files;
+  Writer writer(files, 1);
+  writer.write(5);
+  std::filesystem::path newest = paths::journal(directory, 1);
+  Numbers expected;
+  SECTION("the first one, which is gone") { files.remove_file(newest); }
+  SECTION("the first one, which is empty") { files.put(newest.native(), ""); }
+  SECTION("the second one, which is gone") {
+    writer.snapshot();
+    writer.write(2);
+    newest = paths::journal(directory, 2);
+    files.remove_file(newest);
+    expected = from_to(1, 5);
+  }
+  EventStream stream(files, directory, 1);
+  Numbers given;
+  CHECK_THROWS_WITH(
+      stream.read([&](std::string_view line) { given.push_back(parse_event(line).number); }),
+      Catch::Contains(newest.native()));
+  CHECK(given == expected);
+}
+
+TEST_CASE(
+    "With a journal that has no event yet, the history alone is given, and what it lacks counted",
+    "[event_stream]") {
+  MemoryFileSystem files;
+  Writer writer(files, 1);
+  for (int i = 0; i < 3; ++i) {
+    writer.write(5);
+    writer.snapshot();
+  }
+  EventStream before(files, directory, 1);
+  CHECK(read(before) == from_to(1, 15));
+  files.remove_file(paths::journal(directory, 3));
+  EventStream stream(files, directory, 1);
+  CHECK(read(stream) == from_to(1, 10));
+  CHECK(stream.missing() == 5);
+}
+
 TEST_CASE("What is no experiment is said to be none", "[event_stream]") {
   MemoryFileSystem files;
   files.make_directories(directory);

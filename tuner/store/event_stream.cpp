@@ -1,6 +1,7 @@
 // Follows one journal, then the next; what has been removed meanwhile is in the history.
 #include "tuner/store/event_stream.h"
 
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "tuner/store/history.h"
 #include "tuner/store/journal.h"
 #include "tuner/store/paths.h"
+#include "tuner/store/snapshot.h"
 
 namespace tune {
 
@@ -20,7 +22,7 @@ EventStream::EventStream(FileSystem& files, path directory, std::uint64_t next)
 
 void EventStream::read(const Visit& visit) {
   for (;;) {
-    if (!place_ && !find_journal(visit)) return;
+    if (!place_ && !find_journal(visit)) return require_newest();
     try {
       read_journal_on(visit);
     } catch (const DamageError&) {
@@ -31,7 +33,22 @@ void EventStream::read(const Visit& visit) {
       place_.reset();
       continue;
     }
-    if (!go_on(visit)) return;
+    if (!go_on(visit)) return require_newest();
+  }
+}
+
+/// Error (machine) if the journal in force is gone, or is the first one and has no header: that
+/// nothing is there is not that nothing has happened.
+void EventStream::require_newest() {
+  for (int current = 0;;) {
+    const int before = std::exchange(current, current_generation(files_, directory_));
+    if (place_ && place_->generation >= current) return;
+    try {
+      if (read_journal_header(files_, paths::journal(directory_, current)) || current > 1) return;
+      throw lacks_header(paths::journal(directory_, current));
+    } catch (const Error&) {
+      if (before == current) throw;  // else the driver may have gone on to the next one just now
+    }
   }
 }
 
@@ -50,7 +67,17 @@ bool EventStream::find_journal(const Visit& visit) {
     int& newest = journals[header->first];
     newest = std::max(newest, *generation);
   }
-  if (journals.empty()) return false;
+  if (journals.empty()) {
+    read_history(visit, std::numeric_limits<std::uint64_t>::max());
+    const path snapshot = paths::snapshot(directory_, current);
+    const std::uint64_t end =
+        files_.exists(snapshot) ? read_snapshot(files_, snapshot).event + 1 : 0;
+    if (next_ < end) {
+      missing_ += end - next_;
+      next_ = end;
+    }
+    return false;
+  }
   auto found = journals.upper_bound(next_);
   if (found == journals.begin()) {
     const std::uint64_t end = found->first;

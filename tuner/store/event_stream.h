@@ -22,7 +22,7 @@ class EventStream {
 
   /// Gives every event that is there and was not given yet, in order and each once. What is not
   /// written to its end yet is for the next call. DamageError: a record is damaged and others
-  /// follow. Error if there is no experiment, or it cannot be read. Work grows with what is new.
+  /// follow. Error if there is no experiment, or it cannot be read, after what can be given. Work grows with what is new.
   void read(const Visit& visit);
 
   /// The number of the event that would be given next.
@@ -39,6 +39,7 @@ class EventStream {
 
   bool find_journal(const Visit& visit);
   bool go_on(const Visit& visit);
+  void require_newest();
   void read_history(const Visit& visit, std::uint64_t end);
   void read_journal_on(const Visit& visit);
   void take(std::string_view text, std::uint64_t number, const Visit& visit);

@@ -140,6 +140,12 @@ Error no_experiment(FileSystem& files, const path& directory) {
                              : ""));
 }
 
+Error lacks_header(const path& journal) {
+  return machine_error("the journal " + journal.native() +
+                       " is damaged in line 1, at byte 0; it does not even have a header: "
+                       "restore it from a backup");
+}
+
 int current_generation(FileSystem& files, const path& directory) {
   const path file = paths::current(directory);
   if (!files.exists(file)) {
@@ -193,9 +199,7 @@ Generations read_generations(FileSystem& files, const path& directory, TrialsFil
     }
     // All journals but the first get their header with their first event.
     if (!end.has_header && generation == 1) {
-      throw machine_error("the journal " + journal.native() +
-                          " is damaged in line 1, at byte 0; it does not even have a header: "
-                          "restore it from a backup");
+      throw lacks_header(journal);
     }
     found.newest = generation;
     found.last_event += end.records;

@@ -56,6 +56,9 @@ bool has_experiments_files(FileSystem& files, const std::filesystem::path& direc
 /// Says so, and what may be the matter.
 Error no_experiment(FileSystem& files, const std::filesystem::path& directory);
 
+/// Of the first journal of an experiment: all others get their header with their first event.
+Error lacks_header(const std::filesystem::path& journal);
+
 /// The generation that CURRENT names. Error (user) if there is no experiment in `directory`, Error
 /// (machine) if CURRENT is damaged.
 int current_generation(FileSystem& files, const std::filesystem::path& directory);
