@@ -8,6 +8,7 @@
 #include "searchers/coordinates.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
+#include "tuner/core/wide_sum.h"
 
 namespace tune {
 
@@ -58,9 +59,9 @@ double value_at(const ResultGrid& grid, const Trial& trial, const Objective& obj
     return *std::min_element(values.begin(), values.end(),
                              [&](double a, double b) { return better(objective.mode, a, b); });
   }
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  WideSum sum;
+  for (const double value : values) sum.add(value);
+  return sum.average_of(static_cast<double>(values.size()));
 }
 
 /// The largest iteration that nine of ten have reached; nothing if nobody was cut short.

@@ -9,6 +9,7 @@
 #include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/core/quoted.h"
+#include "tuner/core/wide_sum.h"
 #include "tuner/space/domain.h"
 
 namespace tune {
@@ -22,12 +23,13 @@ void summarise(TrialGroup& group) {
   const auto [min, max] = std::minmax_element(group.values.begin(), group.values.end());
   group.min = *min;
   group.max = *max;
-  double sum = 0, squares = 0;
-  for (const ExactNumber& each : group.values) sum += each.value();
-  group.mean = sum / n;
+  WideSum sum;
+  for (const ExactNumber& each : group.values) sum.add(each.value());
+  group.mean = sum.average_of(n);
   if (group.values.size() < 2) return;
-  for (const ExactNumber& each : group.values) squares += std::pow(each.value() - group.mean, 2);
-  group.deviation = std::sqrt(squares / (n - 1));
+  double norm = 0;  // whose square may be beyond a double
+  for (const ExactNumber& each : group.values) norm = std::hypot(norm, each.value() - group.mean);
+  group.deviation = norm / std::sqrt(n - 1);
 }
 
 }  // namespace

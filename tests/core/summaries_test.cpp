@@ -20,13 +20,13 @@ struct Row {
 };
 
 double average_of(const std::vector<Row>& rows, std::size_t last) {
-  double sum = 0, count = 0;
+  long double sum = 0, count = 0;
   for (std::size_t i = rows.size() - std::min(last, rows.size()); i < rows.size(); ++i) {
     if (!std::isfinite(rows[i].loss)) continue;
     sum += rows[i].loss;
     ++count;
   }
-  return count > 0 ? sum / count : not_a_number;
+  return count > 0 ? static_cast<double>(sum / count) : not_a_number;
 }
 
 double best_of(const std::vector<Row>& rows, Mode mode) {
@@ -237,6 +237,22 @@ TEST_CASE("A trial that goes back to where nothing is known of is in doubt, and 
   CHECK(loss.min == 900);
   CHECK(loss.count == 100);
   CHECK(world.trial().summary("training_iteration") == nullptr);
+}
+
+TEST_CASE("Averages are right, also after a restore and of a snapshot, whose sum no double holds",
+          "[summaries][unit]") {
+  World world;
+  world.add();
+  world.start();
+  for (int i = 1; i <= 5; ++i) world.report(1e308, i == 3);
+  world.save(3);
+  world.require_true();
+  world.require_text();
+  world.fail();
+  world.start();
+  world.report(-1.5e308);
+  world.require_true();
+  world.require_text();
 }
 
 TEST_CASE("What is not finite is no number to a summary", "[summaries][unit]") {

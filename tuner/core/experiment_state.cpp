@@ -19,16 +19,25 @@ void put_item(std::string& out, const Checkpoint& checkpoint) {
   out += '}';
 }
 
+/// ,sum, or, if that is kept divided, ,[sum].
+void put_sum(std::string& out, const MetricSummary& summary) {
+  out += summary.is_sum_divided ? ",[" : ",";
+  append_number(out, summary.sum);
+  if (summary.is_sum_divided) out += ']';
+}
+
 /// ["loss",last,min,max,sum,average of 5,average of 10,count], and of a trial with recent values
 /// ,seen,[value ...] before the end.
 void put_item(std::string& out, const MetricSummary& summary, const RecentValues* recent) {
   out += '[';
   append_string(out, std::string_view(summary.name));
-  for (const double value : {summary.last, summary.min, summary.max, summary.sum,
-                             summary.ended_average_5, summary.ended_average_10}) {
+  const auto put = [&out](double value) {
     out += ',';
     append_number(out, value);
-  }
+  };
+  for (const double value : {summary.last, summary.min, summary.max}) put(value);
+  put_sum(out, summary);
+  for (const double value : {summary.ended_average_5, summary.ended_average_10}) put(value);
   out += ',';
   append_integer(out, summary.count);
   if (recent != nullptr) {
@@ -133,7 +142,10 @@ std::string_view parse_summary(simdjson::dom::element element,
   summary.last = number_at(parts[1]);
   summary.min = number_at(parts[2]);
   summary.max = number_at(parts[3]);
-  summary.sum = number_at(parts[4]);
+  simdjson::dom::array divided;
+  summary.is_sum_divided = parts[4].get(divided) == simdjson::SUCCESS;
+  if (summary.is_sum_divided && divided.size() != 1) broken("summaries");
+  summary.sum = number_at(summary.is_sum_divided ? *divided.begin() : parts[4]);
   summary.ended_average_5 = number_at(parts[5]);
   summary.ended_average_10 = number_at(parts[6]);
   summary.count = count_in(number_at(parts[7]));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tuner/core/wide_sum.h"
+
 namespace tune {
 
 namespace {
@@ -39,7 +41,14 @@ ExactNumber sum_of(const Arguments& arguments) {
 }
 
 ExactNumber average_of(const Arguments& arguments) {
-  return sum_of(arguments) / ExactNumber::of_whole(static_cast<Int128>(arguments.size()));
+  const ExactNumber sum = sum_of(arguments);
+  const auto is_finite = [](const ExactNumber& each) { return std::isfinite(each.value()); };
+  if (!is_finite(sum) && std::all_of(arguments.begin(), arguments.end(), is_finite)) {
+    WideSum wide;
+    for (const ExactNumber& each : arguments) wide.add(each.value());
+    return ExactNumber::rounded(wide.average_of(static_cast<double>(arguments.size())));
+  }
+  return sum / ExactNumber::of_whole(static_cast<Int128>(arguments.size()));
 }
 
 bool is_nan(const ExactNumber& number) { return std::isnan(number.value()); }

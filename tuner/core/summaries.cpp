@@ -13,6 +13,7 @@
 
 #include "tuner/core/experiment.h"
 #include "tuner/core/own_checkpoint.h"
+#include "tuner/core/wide_sum.h"
 
 namespace tune {
 
@@ -30,7 +31,10 @@ void take_in(MetricSummary& summary, double value) {
   if (!std::isfinite(value)) return;
   summary.min = summary.count == 0 ? value : std::min(summary.min, value);
   summary.max = summary.count == 0 ? value : std::max(summary.max, value);
-  summary.sum += value;
+  WideSum sum{summary.sum, summary.is_sum_divided};
+  sum.add(value);
+  summary.sum = sum.value;
+  summary.is_sum_divided = sum.is_divided;
   ++summary.count;
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "tuner/core/wide_sum.h"
+
 namespace tune {
 
 namespace {
@@ -95,7 +97,8 @@ std::optional<TrialState> parse_trial_state(std::string_view text) {
 }
 
 double MetricSummary::average() const {
-  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+  return count > 0 ? WideSum{sum, is_sum_divided}.average_of(count)
+                   : std::numeric_limits<double>::quiet_NaN();
 }
 
 double MetricSummary::best(Mode mode) const {
@@ -104,16 +107,16 @@ double MetricSummary::best(Mode mode) const {
 }
 
 double RecentValues::average_of_last(std::size_t n) const {
-  double total = 0;
+  WideSum total;
   std::size_t numbers = 0;
   const std::size_t available = std::min<std::size_t>({n, seen, ring.size()});
   for (std::size_t back = 1; back <= available; ++back) {
     const double value = ring[(seen - back) % ring.size()];
     if (!std::isfinite(value)) continue;
-    total += value;
+    total.add(value);
     ++numbers;
   }
-  return numbers > 0 ? total / static_cast<double>(numbers)
+  return numbers > 0 ? total.average_of(static_cast<double>(numbers))
                      : std::numeric_limits<double>::quiet_NaN();
 }
 

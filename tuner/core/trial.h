@@ -93,11 +93,12 @@ struct MetricSummary {
   double last = 0;
   double min = 0;  ///< over numbers only
   double max = 0;
-  double sum = 0;
+  double sum = 0;  ///< a WideSum, in two pieces that take less room
   /// Of the last values when the trial last ended, numbers among them only; NaN if there were none.
   double ended_average_5 = std::numeric_limits<double>::quiet_NaN();
   double ended_average_10 = std::numeric_limits<double>::quiet_NaN();
   std::uint32_t count = 0;  ///< of numbers
+  bool is_sum_divided = false;
 
   double average() const;        ///< over numbers only; NaN if there were none
   double best(Mode mode) const;  ///< the same
