@@ -27,9 +27,14 @@ class TrialFilter {
     bool wants_equal;
   };
 
+  Expression parse(const std::string& text);
+  std::string take_out_names(const std::string& text);
   std::string take_out_texts(const std::string& text);
+  /// With the names as they were given.
+  std::string as_given(const std::string& text) const;
 
-  std::map<std::string, TextTest> tests_;  ///< by the name that stands for each
+  std::map<std::string, std::string> names_;  ///< as they were given, by what stands for each
+  std::map<std::string, TextTest> tests_;     ///< by the name that stands for each
   Expression expression_;
   std::vector<TrialFields::Field> fields_;  ///< of its variables, in their order
 };

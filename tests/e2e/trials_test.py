@@ -55,7 +55,7 @@ class Trial:
 
     def step(self):
         return {{"metrics": {{"loss": self.lr, "config": {{"lr": round(self.lr, 1)}},
-                             "a b": 1, "a-b": 2, "x": {{"y": 3}}, "x.y": 4}}, "done": True}}
+                             "a b": 1, "a-b": 2, "1st": 5, "pr\u00e9c": 6, "pre\u0301c": 7, "x": {{"y": 3}}, "x.y": 4}}, "done": True}}
 
 serve(Trial())
 """)
@@ -68,6 +68,12 @@ serve(Trial())
         columns = self.tune("ls", "results/nested", "--columns", "a b,a-b,x/y,x.y", "--limit", "1", "--csv").out
         self.assertEqual([float(value) for value in columns.splitlines()[1].split(",")], [1, 2, 3, 4])
         self.assertEqual(self.json("best", "results/nested", "--metric", "a-b", "--mode", "min")["value"], 2)
+        for name, value in (("1st", 5), ("pr\u00e9c", 6), ("pre\u0301c", 7)):
+            for condition in (f"{name} == {value} && 1e-1<{name}", f"!({name} != {value})"):
+                self.assertEqual(len(self.json("ls", "results/nested", "--filter", condition)), 2, condition)
+            self.assertEqual(self.json("ls", "results/nested", "--filter", f'{name} == "x"'), [])
+        self.assertIn("name in --filter '2st', did you mean '1st'?", self.refused("ls", "results/nested", "--filter", "2st > 1"))
+        self.assertIn("unexpected end", self.refused("ls", "results/nested", "--filter", "1st >"))
         for option in (("--filter", "a_b == 1"), ("--columns", "a_b"), ("--sort", "a_b")):
             self.assertIn("'a_b' means 'a b' and 'a-b', which are written alike", self.refused("ls", "results/nested", *option))
         self.assertIn("'x.y' means 'x/y' and 'x.y'", self.refused("ls", "results/nested", "--filter", "x.y == 4"))
