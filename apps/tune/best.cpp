@@ -43,10 +43,11 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
 }
 
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
-                            const Checkpoint* checkpoint, const Objective& objective) {
+                            const Checkpoint* checkpoint, const Objective& objective, Scope scope) {
   if (checkpoint == nullptr) {
     const std::string why = why_no_checkpoint(grid.spec(), trial);
-    return why.empty() ? "none" : "none: " + why;
+    return (why.empty() ? "none" : "none: " + why) +
+           equal_with_checkpoint(grid, trial, objective, scope);
   }
   const auto& attribute = grid.spec().checkpoint_config.checkpoint_score_attribute;
   const auto best = grid.best_iteration(trial, objective);
@@ -111,6 +112,20 @@ std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
            "kept one";
   }
   return "it has saved none";
+}
+
+std::string equal_with_checkpoint(const ResultGrid& grid, const Trial& trial,
+                                  const Objective& objective, Scope scope) {
+  if (trial.latest_checkpoint() != nullptr) return "";
+  const double value = value_of(trial, objective.metric, objective.mode, scope);
+  for (const Trial& other : grid.experiment().trials()) {
+    if (other.latest_checkpoint() == nullptr || !grid.is_feasible(other)) continue;
+    if (value_of(other, objective.metric, objective.mode, scope) != value) continue;
+    if (grid.exact_value(other, objective, scope) == grid.exact_value(trial, objective, scope)) {
+      return "; " + to_string(other.id) + " is as good and has one";
+    }
+  }
+  return "";
 }
 
 }  // namespace tune

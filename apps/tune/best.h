@@ -22,12 +22,17 @@ std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
 bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint);
 
 /// Its path with its iteration and score, and of which iteration the best result is if that is
-/// another one. Null: "none", and why.
+/// another one. Null: "none", and why, and which trial has one that is as good by `scope`.
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
-                            const Checkpoint* checkpoint, const Objective& objective);
+                            const Checkpoint* checkpoint, const Objective& objective, Scope scope);
 
 /// Why the trial has no checkpoint, and what would have kept one; empty if it has one, or if no
 /// driver runs it.
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial);
+
+/// "; trial_00004 is as good and has one" of the first other trial that is; empty if none is, or if
+/// the trial has one itself. The best trial is the first one all the same, for whoever asks.
+std::string equal_with_checkpoint(const ResultGrid& grid, const Trial& trial,
+                                  const Objective& objective, Scope scope);
 
 }  // namespace tune

@@ -163,6 +163,19 @@ Json trial_json(const TrialSource& source, const Trial& trial, bool has_results)
   return json;
 }
 
+/// Error (user) with the option that sorts the other way.
+void refuse_sign(const ListRequest& request, const TrialFields& fields) {
+  if (!request.sort.starts_with('-') && !request.sort.starts_with('+')) return;
+  const std::string name = request.sort.substr(1);
+  try {
+    (void)fields.find("column", request.sort);
+  } catch (const Error&) {
+    const std::string field = fields.find("column", name).name;
+    throw user_error("--sort takes no sign: --sort " + shell_word(field) +
+                     (request.sort.front() == '-' ? " --desc" : ""));
+  }
+}
+
 std::vector<Row> select(const ListRequest& request, const std::vector<TrialSource>& sources,
                         const TrialFields& fields) {
   const std::set<TrialState> states = parse_states(request.states);
@@ -170,6 +183,7 @@ std::vector<Row> select(const ListRequest& request, const std::vector<TrialSourc
   if (!request.filter.empty()) filter.emplace(request.filter, fields);
   std::vector<Field> sort_field;
   const bool sorts_trials = !request.sort.empty() && request.over.empty();
+  if (sorts_trials) refuse_sign(request, fields);
   if (sorts_trials) sort_field.push_back(fields.find("column", request.sort));
   std::vector<Row> rows;
   for (const TrialSource& source : sources) {
@@ -272,6 +286,13 @@ int list_command(const ListRequest& request) {
     return exit_ok;
   }
   print_trials(request, sources, fields, rows);
+  for (const Look& look : looks) {
+    const std::string where = where_running_breaks_off(look);
+    if (where.empty()) continue;
+    print_notice(look.grid.directory().string() + ": " +
+                 std::to_string(look.grid.experiment().count(TrialState::running)) + " RUNNING " +
+                 where + "; to go on: " + resume_command(look.grid));
+  }
   for (const TrialSource& source : sources) print_each_notice(source.grid->left_out());
   return exit_ok;
 }

@@ -28,6 +28,11 @@ void require_experiment(const std::filesystem::path& directory) {
   }
   const auto files = make_posix_file_system();
   if (ExperimentStore::exists(*files, directory)) return;
+  if (const auto within = experiments_in(directory); !within.empty()) {
+    throw user_error(directory.string() + " holds experiments and is none: name one of them, " +
+                     shell_word(within.front()) + "; tune ls " + shell_word(directory) +
+                     " lists them");
+  }
   throw no_experiment(*files, std::filesystem::absolute(directory).lexically_normal());
 }
 
@@ -235,6 +240,12 @@ bool is_here(const std::filesystem::path& checkpoint) {
 
 std::string where_text(const std::filesystem::path& checkpoint) {
   return is_here(checkpoint) ? "here" : "remote";
+}
+
+std::string where_running_breaks_off(const Look& look) {
+  const bool runs = look.grid.experiment().count(TrialState::running) > 0;
+  if (!runs || look.driver || look.copy || is_told(look.grid.spec())) return "";
+  return "where the record breaks off (the driver was killed, or could not write)";
 }
 
 Scope checked_scope(const std::string& name) {

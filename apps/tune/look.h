@@ -90,6 +90,11 @@ bool is_here(const std::filesystem::path& checkpoint);
 /// "here" or "remote".
 std::string where_text(const std::filesystem::path& checkpoint);
 
+/// What trials that stand as RUNNING are where nobody drives them: "where the record breaks off
+/// (...)", as whatever ends a driver in good order, or by a fault, takes them out of the record.
+/// Else empty.
+std::string where_running_breaks_off(const Look& look);
+
 /// Error (user) if there is none of that name.
 Scope checked_scope(const std::string& name);
 

@@ -36,11 +36,11 @@ void list_trial(const ResultGrid& grid, const Trial& trial, std::vector<Listed>&
   const auto present = trial.present_checkpoints();
   const auto order = rank_checkpoints(present, grid.spec().checkpoint_config);
   const std::size_t before = trial.checkpoints.size() - present.size();
+  std::vector<std::size_t> ranks(trial.checkpoints.size());
+  for (std::size_t at = 0; at < order.size(); ++at) ranks[before + order[at]] = at + 1;
   for (std::size_t i = 0; i < trial.checkpoints.size(); ++i) {
-    const auto place_in_order = std::find(order.begin(), order.end(), i - before) - order.begin();
-    const std::size_t rank = i < before ? 0 : static_cast<std::size_t>(place_in_order) + 1;
     const auto place = paths::checkpoint(grid.directory(), {trial.id, trial.checkpoints[i].index});
-    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place), rank,
+    listed.push_back({&trial, &trial.checkpoints[i], place, find_evicted(*files, place), ranks[i],
                       is_guessed(grid.spec(), place), "", false, nullptr});
   }
 }
@@ -233,6 +233,10 @@ Json to_json(const ResultGrid& grid, const TrialResult& result, const Objective&
   json["mode"] = to_string(objective.mode);
   json["value"] = number_json(grid.exact_value(trial, objective, scope));
   json["is_in_doubt"] = trial.summaries_in_doubt;
+  if (json["why_no_checkpoint"].is_string()) {
+    json["why_no_checkpoint"] = json["why_no_checkpoint"].get<std::string>() +
+                                equal_with_checkpoint(grid, trial, objective, scope);
+  }
   return json;
 }
 
@@ -367,9 +371,9 @@ int best_command(const BestRequest& request) {
   const auto order = rank_checkpoints(present, grid.spec().checkpoint_config);
   const Checkpoint* const latest = trial.latest_checkpoint();
   const Checkpoint* const kept = order.empty() ? latest : &present[order.front()];
-  lines.emplace_back("checkpoint", checkpoint_text(grid, trial, kept, objective));
+  lines.emplace_back("checkpoint", checkpoint_text(grid, trial, kept, objective, scope));
   if (kept != latest) {
-    lines.emplace_back("latest one", checkpoint_text(grid, trial, latest, objective));
+    lines.emplace_back("latest one", checkpoint_text(grid, trial, latest, objective, scope));
   }
   for (const auto& [text, excess] : best.constraints) {
     lines.insert(lines.begin() + 2, {"constraint", text + ": " + format_metric(excess)});

@@ -113,7 +113,7 @@ void add_best(const ResultGrid& results, std::vector<std::pair<std::string, std:
   const auto present = trial.present_checkpoints();
   const auto order = rank_checkpoints(present, results.spec().checkpoint_config);
   const Checkpoint* const kept = order.empty() ? nullptr : &present[order.front()];
-  lines.emplace_back("checkpoint", checkpoint_text(results, trial, kept, *objective));
+  lines.emplace_back("checkpoint", checkpoint_text(results, trial, kept, *objective, Scope::all));
 }
 
 std::string failures_text(const ResultGrid& results) {

@@ -50,11 +50,9 @@ std::string states_text(const StatusLook& seen) {
   std::string text;
   for (const auto& [name, count] : counts_of(experiment)) {
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
-    // Whatever ends a driver in good order, or by a fault, takes what runs out of the record.
-    if (name == to_string(TrialState::running) && !look.driver && !look.copy &&
-        !is_told(look.grid.spec())) {
-      text += " where the record breaks off (the driver was killed, or could not write)";
-    }
+    if (name != to_string(TrialState::running)) continue;
+    const std::string where = where_running_breaks_off(look);
+    text += (where.empty() ? "" : " ") + where;
   }
   const std::uint64_t total = seen.total.value_or(0);
   const std::uint64_t not_begun = total - std::min<std::uint64_t>(total, look.grid.size());

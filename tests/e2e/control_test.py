@@ -99,10 +99,14 @@ class Control(DriverCase):
         status = self.json("status", "results/spec")
         self.assertEqual((status["trials"], status["total_trials"]), (2, 4))
         self.assertIn("2 RUNNING, 2 not begun\n", self.tune("status", "results/spec").out)
+        self.assertEqual(self.tune("ls", "results/spec").err, "")
         driver.kill()
         driver.wait()
         self.assertIn("2 RUNNING where the record breaks off (the driver was killed, or could not write), 2 not begun\n",
                       self.tune("status", "results/spec").out)
+        listed = self.tune("ls", "results/spec")
+        self.assertIn("2 RUNNING where the record breaks off (the driver was killed, or could not write); to go on: tune resume",
+                      listed.err)
         refused = self.tune("set", "results/spec", "num_samples=9", expect=2).err
         self.assertIn("tune resume results/spec --set num_samples=9", refused.replace(self.dir + "/", ""))
         self.let_go()

@@ -198,6 +198,27 @@ class BestOfAnother(Case):
         self.assertEqual((best["best_metrics"]["acc"], best["best_metrics"]["loss"]), (0.9, 3))
 
 
+class BestOfEqualOnes(Case):
+    def test_the_first_is_the_best_and_of_an_equal_one_with_a_checkpoint_it_is_said(self):
+        self.write("spec.json", {
+            "trainable": {"command": TROUBLED}, "metric": "loss", "mode": "min",
+            "param_space": {"case": {"grid_search": [{"losses": losses} for losses in ([0.1], [0.1, 0.2], [0.1, 0.3])]}},
+            "checkpoint_config": {"checkpoint_frequency": 2}})
+        run = self.tune("run", "spec.json", "--progress", "none").out
+        said = "; trial_00001 is as good and has one"
+        for text in (run, self.tune("best", "results/spec").out):
+            self.assertRegex(text, f"trial +trial_00000.*\n(.*\n)*checkpoint +none: .*ended at iteration 1{said}\n")
+        best, first = self.json("best", "results/spec"), self.json("best", "results/spec", "-n", "2")[0]
+        self.assertEqual((best["trial_id"], first), ("trial_00000", best))
+        self.assertTrue(best["why_no_checkpoint"].endswith(said), best["why_no_checkpoint"])
+        listed = self.json("ls", "results/spec", "--sort", "best", "--limit", "1")[0]
+        self.assertEqual(listed["trial_id"], "trial_00000")
+        self.assertIn(f"holds experiments and is none: name one of them, {self.path('results/spec')}; tune ls",
+                      self.tune("best", self.path("results"), expect=2).err)
+        self.assertIn("--sort takes no sign: --sort loss --desc", self.tune("ls", "results/spec", "--sort=-loss", expect=2).err)
+        self.assertNotIn("is as good", self.tune("best", "results/spec", "--scope", "last").out)
+
+
 class BestThatFailed(Case):
     """Its best result is that of iteration 2, and it breaks in iteration 4."""
 
