@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -68,8 +69,38 @@ std::vector<std::string> meant_by(const std::string& name, const std::vector<std
   return nearest ? std::vector{*nearest} : std::vector<std::string>();
 }
 
+/// What is given as the spec, and is no JSON; empty if nothing is.
+std::string program_in(const CLI::App& command) {
+  const auto* const spec = command.get_option_no_throw("SPEC");
+  if (spec == nullptr || spec->results().empty()) return "";
+  const std::string given = spec->results().front();
+  return std::filesystem::path(given).extension() == ".json" ? "" : given;
+}
+
+/// Where people look for the CSV of `tune export`, and for the options of their own program.
+std::string hint_for(const CLI::App& command, const std::string& option) {
+  if (command.get_name() == "export" && option == "--csv") {
+    return ". Learning curves go to --curves FILE; tune ls DIR --csv writes a row for each trial";
+  }
+  return program_in(command).empty() ? "" : ". An option of the program itself stands behind '--'";
+}
+
+/// The ways that a program is given, where its words stand in the spec's place.
+std::string with_its_program(const CLI::App& command, const std::vector<std::string>& extra) {
+  std::string words = program_in(command);
+  if (words.empty()) return "";
+  for (const std::string& word : extra) words += " " + shell_word(word);
+  const std::string start = "tune " + command.get_name() + " ";
+  std::string sentence = "; a whole command stands behind '--': " + start + "-- " + words;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(extra.front(), ignored)) return sentence;
+  return sentence + "; a program that only prints its metrics stands alone: " + start +
+         shell_word(extra.front()) + (extra.size() > 1 ? " -- ..." : "");
+}
+
 /// "--num-sampels" as the sentence that helps, without a list of all that there is.
-std::string about_unknown(const CLI::App& app, const std::string& word) {
+std::string about_unknown(const CLI::App& app, const std::vector<std::string>& extra) {
+  const std::string& word = extra.front();
   const bool is_option = word.starts_with("-");
   std::vector<std::string> known;
   const auto chosen = app.get_subcommands();
@@ -80,7 +111,7 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
   } else if (chosen.empty()) {
     for (const auto* const command : shown_commands(app)) known.push_back(command->get_name());
   } else {
-    return "unexpected argument " + as_quoted(word);
+    return "unexpected argument " + as_quoted(word) + with_its_program(*chosen.front(), extra);
   }
   const std::string name = word.substr(0, word.find('='));
   std::string sentence =
@@ -89,7 +120,10 @@ std::string about_unknown(const CLI::App& app, const std::string& word) {
   for (const std::string& one : meant) {
     sentence += (&one == &meant.front() ? ", did you mean '" : "' or '") + one;
   }
-  return meant.empty() ? sentence : sentence + "'?";
+  const std::string hint =
+      is_option && !chosen.empty() ? hint_for(*chosen.front(), name) : std::string();
+  if (!meant.empty()) return sentence + (hint.starts_with('.') ? "'?" + hint.substr(1) : "'?");
+  return sentence + hint;
 }
 
 /// The parser repeats what it cannot read, however long that is.
@@ -159,7 +193,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() == "RequiredError" && !chosen.empty()) {
     sentence = what_is_missing(*chosen.front()).value_or(sentence);
   }
-  if (!extra.empty()) sentence = about_unknown(app, extra.front());
+  if (!extra.empty()) sentence = about_unknown(app, extra);
   if (app.count("--json") > 0) {
     sentence = "--json goes before a command only with --version: write tune COMMAND --json";
   }

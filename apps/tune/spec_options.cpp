@@ -334,7 +334,36 @@ Error without_arguments(const std::string& domain) {
                     "; a text is given as JSON: \"" + domain + "\"");
 }
 
+/// Error (user) for what is a domain in another language: "loguniform(1e-4, 0.1)", "1e-4..0.1".
+void refuse_other_forms(const std::string& text) {
+  const std::string as_text = "; a text is given as JSON: '\"" + shortened(text) + "\"'";
+  const std::size_t bracket = text.find('(');
+  if (bracket != std::string::npos && text.ends_with(')')) {
+    const std::string word = text.substr(0, bracket);
+    const std::string called = word.substr(word.rfind('.') + 1);
+    const auto& kinds = domain_names();
+    if (std::find(kinds.begin(), kinds.end(), called) == kinds.end()) return;
+    std::string arguments = text.substr(bracket + 1, text.size() - bracket - 2);
+    std::erase(arguments, ' ');
+    throw user_error("-p: a domain is written with a colon, " + called + ":" +
+                     shortened(arguments) + ", got " + as_quoted(text) + as_text);
+  }
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos || !json_or_text(text.substr(0, dots)).is_number() ||
+      !json_or_text(text.substr(dots + 2)).is_number()) {
+    return;
+  }
+  throw user_error("-p: a range is written uniform:" + text.substr(0, dots) + "," +
+                   text.substr(dots + 2) + ", or loguniform, randint ... (docs/spec.md), got " +
+                   as_quoted(text) + as_text);
+}
+
 Json domain(const std::string& name, const std::string& text, TypedNumbers& typed) {
+  if (auto json = structured("-p", text)) {
+    add_typed_numbers_of_value(name, text, typed);
+    return *std::move(json);
+  }
+  refuse_other_forms(text);
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const auto& kinds = domain_names();

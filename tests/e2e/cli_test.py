@@ -196,6 +196,9 @@ class Options(Case):
                 (["--scheduler", "MedianPruner"], "here that is 'median_stopping'"),
                 (["--searcher", "CmaEsSampler"], "here that is 'cma_es'"),
                 (["--searcher", "bayesian"], "here that is 'gp'"),
+                (["-p", "lr=tune.loguniform(1e-4, 0.1)"], "written with a colon, loguniform:1e-4,0.1, got 'tune.log"),
+                (["-p", "lr=1e-5..1"], "a range is written uniform:1e-5,1, or loguniform"),
+                (["-p", 'lr={"loguniform": [1e-4'], "-p: this is no JSON"),
                 (["--num-sampels", "3"], "did you mean '--num-samples'?")]:
             with self.subTest(options=options):
                 self.assertIn(expected, self.tune("run", "spec.json", *options, expect=2).err)
@@ -222,6 +225,13 @@ class Options(Case):
         self.assertIn("did you mean '--trial'?", self.tune("resume", ".", "--trials", "3", expect=2).err)
         self.assertEqual(self.tune("run", "--wibble", expect=2).err,
                          "tune: unknown option '--wibble'\nsee: tune run --help\n")
+        self.write("train.py", "print('loss: 1')")
+        self.assertIn("did you mean '--stop'? An option of the program itself stands behind '--'\n",
+                      self.tune("run", "train.py", "--epochs", "3", expect=2).err)
+        self.assertIn("a whole command stands behind '--': tune run -- python3 train.py --lr 3; a program that only prints its "
+                      "metrics stands alone: tune run train.py -- ...\n",
+                      self.tune("run", "python3", "train.py", "--lr", "3", expect=2).err)
+        self.assertIn("tune ls DIR --csv writes a row for each trial\n", self.tune("export", "x", "--csv", expect=2).err)
         self.assertEqual(self.tune("wibble", expect=2).err, "tune: unknown command 'wibble'\nsee: tune --help\n")
         self.assertIn("did you mean 'validate'?", self.tune("valid", "x", expect=2).err)
 

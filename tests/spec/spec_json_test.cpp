@@ -86,7 +86,7 @@ TEST_CASE("YAML is called YAML", "[spec_json][errors]") {
        {"metric: loss\nmode: min\n", "# mine\n---\n\ntrainable:\n  command: [a]\n", "a_1:\r\n"}) {
     CHECK(error_of(yaml) ==
           "1:1: this looks like YAML; a spec is JSON, in which comments are allowed: tune init "
-          "writes one");
+          "writes one, and with --from FILE.yaml of a sweep of W&B or an experiment of Katib");
   }
   for (const char* const other : {"metric loss", "http://a", ": a", "# only a comment"}) {
     CHECK(error_of(other).find("YAML") == std::string::npos);

@@ -173,7 +173,8 @@ Json read_json_file(const fs::path& file, std::string* read) {
     if (looks_like_yaml(text)) {
       throw user_error(place(file, text, 0) +
                        "this looks like YAML; a spec is JSON, in which comments are allowed: tune "
-                       "init writes one");
+                       "init writes one, and with --from FILE.yaml of a sweep of W&B or an "
+                       "experiment of Katib");
     }
     if (looks_like_program(file, text)) {
       throw user_error(file.string() +
