@@ -919,6 +919,9 @@ if __name__ == "__main__":
         self.assertEqual(found, 12)
         version = subprocess.run([python, "-m", "tune", "--version"], check=True, capture_output=True, text=True)
         self.assertEqual(version.stdout, self.tune("--version").out)
+        own = subprocess.run([python, "-c", "import tune; print('tune', tune.__version__)"], check=True, capture_output=True,
+                             text=True)
+        self.assertEqual(own.stdout, version.stdout)
         os.symlink(self.path("venv/bin/tune"), self.path("linked"))
         for name in ("venv/bin/tune", "linked"):
             said = subprocess.run([self.path(name), "--version"], check=True, capture_output=True, text=True)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 Finder.install()
 
+__version__ = "0.1.0"
+
 #: Loaded when they are asked for: a trial needs none of them, and starts sooner.
 _LATER = {
     "Callback": "tune.callback",
