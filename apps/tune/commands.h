@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/tune/exit_codes.h"
-#include "apps/tune/spec_options.h"
+#include "apps/tune/spec_document.h"
 #include "apps/tune/taken_over.h"
 #include "tuner/exec/control.h"
 #include "tuner/spec/spec.h"
