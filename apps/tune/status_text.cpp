@@ -62,6 +62,15 @@ std::string states_text(const StatusLook& seen) {
   return text.empty() ? "none yet" : text;
 }
 
+/// Of the trials that have failed for good, what the first one said.
+std::string first_failure(const Experiment& experiment) {
+  if (experiment.count(TrialState::error) == 0) return "";
+  const Trials& all = experiment.trials();
+  const auto first = std::find_if(
+      all.begin(), all.end(), [](const Trial& trial) { return trial.state == TrialState::error; });
+  return to_string(first->id) + ": " + clean_text(headline(*first->error));
+}
+
 std::string ends_text(const std::map<std::string, std::size_t>& ends) {
   std::string text;
   for (const auto& [by, count] : ends) {
@@ -177,6 +186,9 @@ std::vector<std::pair<std::string, std::string>> status_lines(const StatusLook& 
   }
   if (const auto text = failed_text(look.grid); !look.driver && !text.empty()) {
     lines.emplace_back("failed", text);
+  }
+  if (const std::string first = first_failure(experiment); !first.empty()) {
+    lines.emplace_back("first failure", first);
   }
   if (const auto why = why_given_up(experiment); !why.empty()) lines.emplace_back("given up", why);
   if (!experiment.stop_reason().empty())

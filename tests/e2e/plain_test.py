@@ -118,6 +118,19 @@ class Plain(Case):
                          "--progress", "none", expect=1)
         self.assertIn("never had a number for the metric 'valloss', did you mean 'val_loss'?", done.err)
         self.assertIn("names that were seen: loss, val_loss", done.err)
+        self.assertRegex(self.tune("status", "results/train").out,
+                         "first failure +trial_00000: it ended, .* the metric 'valloss', did you mean 'val_loss'[?]")
+
+    def test_what_a_run_notices_of_a_running_program_its_status_says_too(self):
+        self.write("slow.py", "import time\nfor i in range(250): print(f'val acc is {i / 100} time 5', flush=True)\ntime.sleep(60)")
+        driver = subprocess.Popen([TUNE, "run", "slow.py", "--metric", "val_accuracy", "--mode", "max", "--progress", "none"],
+                                  cwd=self.dir, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
+        until = time.monotonic() + LIMIT_S
+        while '"val +acc +is +(' not in (said := self.tune("status", "results/slow", expect=None).out):
+            self.assertLess(time.monotonic(), until, said)
+            time.sleep(0.05)
 
     def test_a_program_that_fails_is_told_by_its_exit(self):
         done = self.tune("run", "train.py", "--metric", "val_loss", "--mode", "min", "-p", "lr=fast",

@@ -225,6 +225,10 @@ if __name__ == "__main__":
     except tune.TuneError as error:
         before = str(error)
     tuner.fit()
+    try:
+        tune.Tuner.restore("results").get_results()
+    except tune.TuneError as error:
+        assert str(error).endswith("name one of them, " + os.path.abspath("results/there")), error
     print(json.dumps([before, tune.Tuner.can_restore("results/there"), tune.Tuner.can_restore("results/nowhere"),
                       len(tuner.get_results()), len(tune.Tuner.restore("results/there").get_results())]))
 """)

@@ -394,10 +394,10 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
   const std::string line = last_line_with_number(seen_last, "");
   if (line.empty()) return;
   const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
-  wakeups.emplace_back(Remarked{launch_, Remarked::What::unread,
-                                "has printed no number for the metric '" +
-                                    joined(closing_, "' and '") + "' so far" + seen +
-                                    "; it printed last: '" + line + "'" + way_to_read(seen_last)});
+  wakeups.emplace_back(
+      Remarked{launch_, Remarked::What::unread,
+               "has printed no number for the metric '" + joined(closing_, "' and '") + "' so far" +
+                   seen + "; it printed last: '" + line + "'" + way_to_read(seen_last, line)});
 }
 
 /// What the logs have last.
@@ -416,8 +416,9 @@ std::string PlainTalk::tail() const {
 }
 
 /// How a number is read that has no colon or another name, to be pasted. Which one it is only its
-/// words tell: by its place, any number would be taken for the metric.
-std::string PlainTalk::way_to_read(const std::string& seen) const {
+/// words tell: by its place, any number would be taken for the metric. `shown`: a line that stands
+/// before it.
+std::string PlainTalk::way_to_read(const std::string& seen, const std::string& shown) const {
   if (closing_.empty()) return "";
   const std::string& metric = closing_.front();
   const auto option = [&metric](const std::string& expression) {
@@ -428,7 +429,8 @@ std::string PlainTalk::way_to_read(const std::string& seen) const {
     return ". What is called otherwise is read by the words before it: " +
            option("WORDS ([-+0-9.e]+)");
   }
-  return ". If '" + line + "' has it: " + option(expression_for(line, metric));
+  return ". If " + (line == shown ? "that line" : "'" + line + "'") +
+         " has it: " + option(expression_for(line, metric));
 }
 
 std::string PlainTalk::what_is_missing() const {

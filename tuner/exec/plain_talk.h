@@ -88,7 +88,7 @@ class PlainTalk {
   void say_end(std::vector<Wakeup>& wakeups);
   std::string tail() const;
   std::string what_is_missing() const;
-  std::string way_to_read(const std::string& seen) const;
+  std::string way_to_read(const std::string& seen, const std::string& shown = "") const;
 
   LaunchId launch_;
   PlainHabits& habits_;

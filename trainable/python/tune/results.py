@@ -183,6 +183,16 @@ def _best_row(result: Result, metric: str | None, mode: str | None) -> dict[str,
     return (min if mode == "min" else max)(scored, key=lambda each: each[0])[1]
 
 
+def _trials_in(directory: str) -> Any:
+    """TuneError if searches lie there, which the program would list."""
+    listed = ask("ls", directory)
+    if listed and "trial_id" not in listed[0]:
+        raise TuneError(
+            f"{directory} holds searches and is none: name one of them, {listed[0]['directory']}"
+        )
+    return listed
+
+
 def _checkpoint(path: str | None) -> Checkpoint | None:
     return Checkpoint(path) if path else None
 
@@ -239,7 +249,7 @@ class ResultGrid:
                 end=trial["end"] or None,
                 _histories=self._histories,
             )
-            for trial in ask("ls", self.experiment_path)
+            for trial in _trials_in(self.experiment_path)
         ]
         waits = any(each.state == "PENDING" and each.error for each in self._results)
         self._has_given_up = waits and bool(ask("status", self.experiment_path)["given_up"])
