@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "tuner/core/error.h"
 #include "tuner/loop/recovery.h"
 #include "tuner/math/pareto.h"
+#include "tuner/plain/name_meant.h"
 #include "tuner/remote/pull.h"
 #include "tuner/store/experiment_store.h"
 #include "tuner/store/paths.h"
@@ -420,8 +423,16 @@ TrialResult ResultGrid::best_result(std::optional<std::string> metric, std::opti
   const auto best = best_trial(objective, scope);
   if (!best) {
     if (const auto reason = none_feasible()) throw user_error(*reason);
+    std::set<std::string> reported;
+    for (const Trial& trial : experiment_.trials()) {
+      for (const auto& summary : trial.summaries) {
+        reported.emplace(std::string_view(summary.name));
+      }
+    }
+    const std::vector<std::string> names(reported.begin(), reported.end());
+    const std::string meant = did_you_mean(objective.metric, names);
     throw user_error("no trial in " + directory_.string() + " has reported a number for '" +
-                     objective.metric + "'");
+                     objective.metric + "'" + (meant.empty() ? "" : ", ") + meant);
   }
   TrialResult result = (*this)[index_of(*best)];
   if (scope == Scope::all) add_best_row(result, objective);

@@ -100,7 +100,8 @@ TEST_CASE("A failing trial stays alone, and says how it failed", "[loop][failure
   SECTION("the metric is not there") {
     harness.spec.objectives = {{"loss", Mode::min}};
     let_fail(harness, [](FakeStep& step) { step.metrics = R"({"los":1,"acc":2})"; });
-    expected = "the result of iteration 2 lacks the metric 'loss'; it has: los, acc";
+    expected =
+        "the result of iteration 2 lacks the metric 'loss'; it has: los, acc; did you mean 'los'?";
   }
   SECTION("a counter that goes back") {
     let_fail(harness, [](FakeStep& step) { step.metrics = R"({"training_iteration":1})"; });

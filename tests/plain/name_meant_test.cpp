@@ -22,6 +22,13 @@ TEST_CASE("A metric is meant by its name in other letters, in a longer one, or b
         Names{"train/accuracy", "val/accuracy"});
 }
 
+TEST_CASE("Whoever names a metric that is not there is asked for all that are meant",
+          "[unit][plain]") {
+  CHECK(did_you_mean("loss", Names{"a/loss", "b/loss", "lr"}) ==
+        "did you mean 'a/loss' or 'b/loss'?");
+  CHECK(did_you_mean("loss", Names{"lr"}) == "");
+}
+
 TEST_CASE("No name is meant that has only parts of the metric's words, or is the metric",
           "[unit][plain]") {
   CHECK(names_meant("eval/top1_accuracy", Names{"loss", "lr"}).empty());

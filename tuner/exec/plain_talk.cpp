@@ -438,9 +438,8 @@ std::string PlainTalk::what_is_missing() const {
   const std::vector<std::string> names = names_in(seen, most_named);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
                          joined(closing_, "' and '") + "'";
-  const auto meant =
-      closing_.empty() ? std::vector<std::string>() : names_meant(closing_.front(), names);
-  if (!meant.empty()) sentence += ", did you mean '" + joined(meant, "' or '") + "'?";
+  const std::string meant = closing_.empty() ? "" : did_you_mean(closing_.front(), names);
+  if (!meant.empty()) sentence += ", " + meant;
   sentence += names.empty() ? "; no name was seen with a number behind it"
                             : "; names that were seen: " + joined(names, ", ");
   const std::vector<std::string> lines = last_lines(seen);

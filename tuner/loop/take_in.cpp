@@ -4,8 +4,10 @@
 #include <cmath>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "tuner/core/json_text.h"
+#include "tuner/plain/name_meant.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {
@@ -32,6 +34,12 @@ std::string names_of(const Metrics& metrics) {
     names += metric.name;
   }
   return names.empty() ? "none" : names;
+}
+
+std::string metric_meant(const std::string& metric, const Metrics& metrics) {
+  std::vector<std::string> names;
+  for (const auto& each : metrics.numbers) names.emplace_back(each.name);
+  return did_you_mean(metric, names);
 }
 
 /// What a result says under a name that is none of its numbers: "the text \"0.3\""; empty if it
@@ -72,15 +80,17 @@ Result make_result(const ResultRules& rules, const Trial& trial, Metrics metrics
     }
     result.training_iteration = static_cast<std::int64_t>(*given);
   }
-  const auto lacks = [&result](const std::string& what) {
+  const auto lacks = [&result](const std::string& what, const std::string& metric = "") {
+    const std::string meant = metric_meant(metric, result.metrics);
     return std::invalid_argument("the result of iteration " +
                                  std::to_string(result.training_iteration) + " lacks the metric " +
-                                 what + "; it has: " + names_of(result.metrics));
+                                 what + "; it has: " + names_of(result.metrics) +
+                                 (meant.empty() ? "" : "; ") + meant);
   };
   for (const auto& [metric, mode] : rules.objectives) {
     if (result.find(metric)) continue;
     const std::string value = value_that_is_no_number(result.metrics, metric);
-    if (value.empty()) throw lacks("'" + metric + "'");
+    if (value.empty()) throw lacks("'" + metric + "'", metric);
     throw std::invalid_argument("the result of iteration " +
                                 std::to_string(result.training_iteration) + " has the metric '" +
                                 metric + "' as " + value + ", which is not a number");

@@ -63,6 +63,14 @@ std::vector<std::string> names_meant(std::string_view metric,
   return near && *near != metric ? std::vector{*near} : std::vector<std::string>{};
 }
 
+std::string did_you_mean(std::string_view metric, std::span<const std::string> printed) {
+  std::string question;
+  for (const std::string& name : names_meant(metric, printed)) {
+    question += (question.empty() ? "did you mean '" : " or '") + name + "'";
+  }
+  return question.empty() ? "" : question + "?";
+}
+
 bool is_meant_in(std::string_view metric, std::string_view text) {
   const std::vector<std::string> words = words_of(metric);
   const std::vector<std::string> all = words_of(text);

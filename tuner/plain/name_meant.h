@@ -15,6 +15,9 @@ namespace tune {
 /// near. `metric` itself is none.
 std::vector<std::string> names_meant(std::string_view metric, std::span<const std::string> printed);
 
+/// "did you mean 'avg/loss' or 'train.loss'?"; empty if none is meant.
+std::string did_you_mean(std::string_view metric, std::span<const std::string> printed);
+
 /// Whether the words of `metric` stand in `text` one behind the other, perhaps cut short.
 bool is_meant_in(std::string_view metric, std::string_view text);
 
