@@ -83,5 +83,22 @@ TEST_CASE("Parts of one save are no saves of their own", "[unit][plain]") {
   }
 }
 
+TEST_CASE("What is held open over two saves with a print between them is a log", "[unit][plain]") {
+  for (const bool renames_each : {false, true}) {
+    Writer writer;
+    writer.print();
+    const WriteBegin opened{1'000'000, writer.printed};
+    CHECK_FALSE(is_log(opened, writer.files));
+    writer.write(renames_each ? "model-1.pt" : "model.pt", 1000);
+    CHECK_FALSE(is_log(opened, writer.files));
+    writer.write("optimizer.pt", 1010);
+    CHECK_FALSE(is_log(opened, writer.files));  // of the same save
+    writer.print();
+    writer.write(renames_each ? "model-2.pt" : "model.pt", 2000);
+    CHECK(is_log(opened, writer.files));
+    CHECK_FALSE(is_log({1'500'000'000, writer.printed}, writer.files));
+  }
+}
+
 }  // namespace
 }  // namespace tune

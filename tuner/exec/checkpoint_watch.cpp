@@ -119,11 +119,13 @@ bool lies_in(const std::string& file, const std::string& place) {
   return file.starts_with(place) && (file.size() == place.size() || file[place.size()] == '/');
 }
 
-/// Whether a process of the group has a file there open for writing.
-bool is_being_written(pid_t group, const CheckpointFiles& files) {
+/// The files there that a process of the group has open for writing, by name within the checkpoint;
+/// "" is the checkpoint itself, or a file that has another name by now.
+std::set<std::string> files_being_written(pid_t group, const CheckpointFiles& files) {
   std::error_code error;
+  std::set<std::string> open;
   const std::string place = fs::canonical(files.place(), error).string();
-  if (error) return false;
+  if (error) return open;
   for (const pid_t pid : all_processes()) {
     const auto stat = read_process_stat(pid);
     if (!stat || stat->group != group) continue;
@@ -133,13 +135,15 @@ bool is_being_written(pid_t group, const CheckpointFiles& files) {
          at.increment(ended)) {
       std::error_code ignored;
       const std::string file = fs::read_symlink(at->path(), ignored).string();
-      const bool is_of_it = lies_in(file, place) || is_one_of(at->path(), files.files);
+      const bool is_there = lies_in(file, place);
+      const bool is_of_it = is_there || is_one_of(at->path(), files.files);
       if (is_of_it && is_open_to_write(process / "fdinfo" / at->path().filename())) {
-        return true;
+        const bool has_name = is_there && file.size() > place.size();
+        open.insert(has_name ? file.substr(place.size() + 1) : "");
       }
     }
   }
-  return false;
+  return open;
 }
 
 bool is_dead(pid_t pid) {
@@ -242,6 +246,7 @@ void CheckpointWatch::obey(Begin& command) {
   look_at_logs(launch.watched);
   watch_tree(command.launch, launch, {});
   note_others(command.launch, launch, {});
+  note_begun(launch);
   // It has run for a moment already.
   note_changed(launch, {}, {launch.watched.begin, unix_ns()});
 }
@@ -315,6 +320,18 @@ void CheckpointWatch::note_known(Launch& launch, const CheckpointFiles& known) {
     const FileVersion* const found = now ? now->find(file.name) : nullptr;
     const bool is_old = found != nullptr && *found == file;
     launch.writing[known.name / file.name] = {{launch.watched.begin, unix_ns()}, is_old};
+  }
+}
+
+/// What it has written before it was watched is written anew by its next change.
+void CheckpointWatch::note_begun(Launch& launch) {
+  const PlainWatch& what = launch.watched.what;
+  for (const CheckpointFiles& files : look_at_checkpoints(what.root, what.pattern)) {
+    for (const FileVersion& file : files.files) {
+      if (files.is_file || launch.writing.size() >= most_writing) break;
+      const Writing begun{{launch.watched.begin, launch.began_ns}, true};
+      launch.writing.try_emplace(files.name / file.name, begun);
+    }
   }
 }
 
@@ -528,7 +545,7 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
   for (CheckpointFiles& files : look_at_checkpoints(watched.what.root, watched.what.pattern)) {
     names.insert(files.name);
     Unit& unit = launch.units[files.name];
-    if (files.files == unit.known) {
+    if (is_known(unit, files)) {
       unit.begun.reset();
       unit.busy_since = never_s;
       continue;
@@ -566,18 +583,57 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
   return whole;
 }
 
+/// What its program holds open from one save to the next does not make the saves half-written: of
+/// such a log, each save has what was written to it by then.
+bool CheckpointWatch::is_held_for_logs(const Launch& launch, const CheckpointFiles& files) {
+  constexpr std::size_t most_logs = 100;
+  const auto open = files_being_written(launch.watched.group, files);
+  if (open.empty()) return true;
+  std::vector<FileWrites> closed;
+  for (const FileVersion& file : files.files) {
+    const auto written = launch.writing.find(files.name / file.name);
+    if (written == launch.writing.end() || open.contains(file.name)) continue;
+    const auto& [begun, is_closed, before] = written->second;
+    if (!is_closed) continue;
+    closed.push_back(
+        {file.name, write_of(begun), before ? std::optional(write_of(*before)) : std::nullopt});
+  }
+  return std::all_of(open.begin(), open.end(), [&](const std::string& name) {
+    if (name.empty()) return false;
+    if (logs_.contains(kind_of_file(name))) return true;
+    const auto opened = launch.writing.find(files.name / name);
+    const bool is_log_too = opened != launch.writing.end() && !opened->second.is_closed &&
+                            is_log(write_of(opened->second.begun), closed);
+    if (is_log_too && logs_.size() < most_logs) logs_.insert(kind_of_file(name));
+    return is_log_too;
+  });
+}
+
+/// Nothing of it was saved since it was whole last: what a log has more is no new checkpoint.
+bool CheckpointWatch::is_known(const Unit& unit, const CheckpointFiles& files) const {
+  if (logs_.empty() || files.is_file) return files.files == unit.known;
+  const auto saved = [this](std::vector<FileVersion> all) {
+    std::erase_if(
+        all, [this](const FileVersion& file) { return logs_.contains(kind_of_file(file.name)); });
+    return all;
+  };
+  return saved(files.files) == saved(unit.known);
+}
+
+WriteBegin CheckpointWatch::write_of(const Begun& begun) {
+  return {begun.ns, begun.printed.stdout_bytes + begun.printed.stderr_bytes};
+}
+
 /// A directory that never rests is found after several saves: then what it has is of the last one.
 CheckpointWatch::Begun CheckpointWatch::begun_at(const Launch& launch, const CheckpointFiles& files,
-                                                 const Begun& first) {
+                                                 const Begun& first) const {
   if (files.is_file || !launch.watched.what.complete.empty()) return first;
-  const auto write_of = [](const Begun& begun) {
-    return WriteBegin{begun.ns, begun.printed.stdout_bytes + begun.printed.stderr_bytes};
-  };
   std::vector<FileWrites> writes;
   std::vector<Begun> begun;
   for (const FileVersion& file : files.files) {
     const auto written = launch.writing.find(files.name / file.name);
     if (written == launch.writing.end()) continue;
+    if (!written->second.is_closed && logs_.contains(kind_of_file(file.name))) continue;
     const auto& before = written->second.before;
     begun.push_back(written->second.begun);
     writes.push_back({file.name, write_of(begun.back()),
@@ -588,7 +644,7 @@ CheckpointWatch::Begun CheckpointWatch::begun_at(const Launch& launch, const Che
 }
 
 bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
-                               std::optional<bool> ended_well) const {
+                               std::optional<bool> ended_well) {
   const PlainWatch& what = launch.watched.what;
   const bool needs_file = !what.complete.empty() && !files.is_file;
   const FileVersion* const complete = needs_file ? files.find(what.complete) : nullptr;
@@ -601,9 +657,7 @@ bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const Che
   if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
   const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
   // Rest counts while it lives: its death closes a file, too, in the middle of a save.
-  if (launch.alive_at - unit.seen_since < quiet || is_being_written(launch.watched.group, files)) {
-    return false;
-  }
+  if (launch.alive_at - unit.seen_since < quiet || !is_held_for_logs(launch, files)) return false;
   // Its writer may have written more and closed it between the look and the search for a writer.
   const auto now = look_at_checkpoint(what.root, files.name);
   return now && now->files == files.files;

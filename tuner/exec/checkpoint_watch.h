@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -23,6 +24,7 @@
 #include "tuner/exec/executor.h"
 #include "tuner/exec/log_times.h"
 #include "tuner/files/file_descriptor.h"
+#include "tuner/plain/last_save.h"
 #include "tuner/plain/save_fold.h"
 
 namespace tune {
@@ -30,7 +32,7 @@ namespace tune {
 /// A checkpoint is whole if the file that completes it is new; if it is one file that was renamed
 /// to its name; if its program has ended well; or if nothing has changed for a second, of a file
 /// that was closed for a quarter of one, and no process of the group has a file of it open for
-/// writing.
+/// writing but logs, which stay open from one save to the next.
 class CheckpointWatch {
  public:
   enum class News {
@@ -140,6 +142,7 @@ class CheckpointWatch {
   bool watch_directory(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void watch_tree(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   static void note_known(Launch& launch, const CheckpointFiles& known);
+  static void note_begun(Launch& launch);
   bool note_others(LaunchId id, Launch& launch, const std::filesystem::path& directory);
   void take_events();
   void read_events(std::vector<Event>& events);
@@ -149,9 +152,12 @@ class CheckpointWatch {
                        const Begun& printed);
   void note_changed(Launch& launch, const std::filesystem::path& within, const Begun& printed);
   std::vector<SavedFiles> look(Launch& launch, std::optional<bool> ended_well);
-  static Begun begun_at(const Launch& launch, const CheckpointFiles& files, const Begun& first);
+  bool is_known(const Unit& unit, const CheckpointFiles& files) const;
+  static WriteBegin write_of(const Begun& begun);
+  Begun begun_at(const Launch& launch, const CheckpointFiles& files, const Begun& first) const;
+  bool is_held_for_logs(const Launch& launch, const CheckpointFiles& files);
   bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
-                std::optional<bool> ended_well) const;
+                std::optional<bool> ended_well);
   int milliseconds_to_wait() const;
 
   const OnNews on_news_;
@@ -161,6 +167,7 @@ class CheckpointWatch {
   std::map<LaunchId, Launch> launches_;
   std::unordered_map<int, Place> places_;
   std::unordered_map<std::uint32_t, Writing> moving_;  ///< by cookie
+  std::set<std::string> logs_;  ///< kinds of files that programs hold open over their saves
   std::mutex mutex_;
   std::deque<Command> commands_;
   bool stopping_ = false;

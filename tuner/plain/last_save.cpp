@@ -8,22 +8,21 @@ namespace tune {
 
 namespace {
 
-/// "epoch-12.pt" is written after "epoch-11.pt" as "last.pt" is after itself.
-std::string without_digits(std::string name) {
-  std::erase_if(name, [](unsigned char c) { return std::isdigit(c) != 0; });
-  return name;
+/// By kind of file.
+std::map<std::string, std::vector<WriteBegin>> begins_of(const std::vector<FileWrites>& files) {
+  std::map<std::string, std::vector<WriteBegin>> begins;
+  for (const FileWrites& file : files) {
+    auto& of_kind = begins[kind_of_file(file.name)];
+    of_kind.push_back(file.last);
+    if (file.before) of_kind.push_back(*file.before);
+  }
+  return begins;
 }
 
 /// The last begin of a file that was begun again after something was printed.
 std::int64_t save_before(const std::vector<FileWrites>& files, std::int64_t launched_ns) {
-  std::map<std::string, std::vector<WriteBegin>> begins;
-  for (const FileWrites& file : files) {
-    auto& of_name = begins[without_digits(file.name)];
-    of_name.push_back(file.last);
-    if (file.before) of_name.push_back(*file.before);
-  }
   std::int64_t before_ns = launched_ns;
-  for (const auto& [name, all] : begins) {
+  for (const auto& [kind, all] : begins_of(files)) {
     const auto last =
         std::max_element(all.begin(), all.end(),
                          [](const WriteBegin& a, const WriteBegin& b) { return a.ns < b.ns; });
@@ -35,6 +34,23 @@ std::int64_t save_before(const std::vector<FileWrites>& files, std::int64_t laun
 }
 
 }  // namespace
+
+std::string kind_of_file(std::string name) {
+  std::erase_if(name, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return name;
+}
+
+bool is_log(const WriteBegin& opened, const std::vector<FileWrites>& closed) {
+  for (auto [kind, all] : begins_of(closed)) {
+    std::erase_if(all, [&](const WriteBegin& begin) { return begin.ns <= opened.ns; });
+    const auto [first, last] =
+        std::minmax_element(all.begin(), all.end(), [](const WriteBegin& a, const WriteBegin& b) {
+          return a.printed_before < b.printed_before;
+        });
+    if (first != last && first->printed_before < last->printed_before) return true;
+  }
+  return false;
+}
 
 std::optional<std::size_t> first_of_last_save(const std::vector<FileWrites>& files,
                                               std::int64_t launched_ns) {

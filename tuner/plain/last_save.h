@@ -30,4 +30,11 @@ struct FileWrites {
 std::optional<std::size_t> first_of_last_save(const std::vector<FileWrites>& files,
                                               std::int64_t launched_ns);
 
+/// "epoch-12.pt" is written after "epoch-11.pt" as "last.pt" is after itself: files of one kind.
+std::string kind_of_file(std::string name);
+
+/// Whether a file that its program holds open is a log and no part of a save: since it was opened,
+/// `closed`, files that are not open, have been saved twice, and something was printed in between.
+bool is_log(const WriteBegin& opened, const std::vector<FileWrites>& closed);
+
 }  // namespace tune
