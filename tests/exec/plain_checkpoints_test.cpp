@@ -211,6 +211,22 @@ TEST_CASE("What a process of the program has open for writing is not whole", "[u
   session.wait_for<Exited>(launched);
 }
 
+TEST_CASE("A log that is open all the time does not hide saves, and makes none", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "exec 3> saved/log; for i in 1 2 3; do echo $i >&3; echo loss: $i; "
+      "if [ $i -lt 3 ]; then echo $i > saved/model; fi; sleep 1.3; done; touch done; sleep 60",
+      "", saves_after_result);
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  while (!std::filesystem::exists(session.dir.path() / "done")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"", 2}});
+}
+
 TEST_CASE("What is open for writing under another name is not whole either", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
@@ -324,6 +340,46 @@ TEST_CASE("What a program saves after results that nobody took is found with the
   CHECK(session.wait_for<Exited>(launched).exit_code == 0);
   CHECK(session.found(launched) == Found{{"last", 2}});
   CHECK(session.losses_ahead(launched) == std::vector<double>{2});
+}
+
+TEST_CASE("A program that ends well by itself, told to stop or not, says all that it has printed",
+          "[unit][plain]") {
+  const bool has_ended_before = GENERATE(true, false);
+  Saving session;
+  const auto launched =
+      session.run("echo loss: 1; " + std::string(has_ended_before ? "" : "sleep 0.5; ") +
+                      "echo loss: 2; echo loss: 3",
+                  "last");
+  session.step(launched);
+  if (has_ended_before) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<RanToEnd>(launched);
+  for (int i = 0; i < 2; ++i) session.step(launched);
+  CHECK(session.count_of<Exited>(launched) == 0);
+  session.executor.send(launched, protocol::Step{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.losses(launched) == std::vector<double>{1, 2, 3});
+}
+
+TEST_CASE("What a program has printed up to its end may be wanted by nobody", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("echo loss: 1; echo loss: 2", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<RanToEnd>(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).exit_code == 0);
+}
+
+TEST_CASE("A program that was signalled has not run to its end, with whatever code it exits",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'exit 0' TERM; echo loss: 1; until [ -e go ]; do sleep 0.02; done; exit 0", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});  // nothing is saved within a second: SIGTERM
+  session.wait_for<Exited>(launched);
+  CHECK(session.count_of<RanToEnd>(launched) == 0);
 }
 
 TEST_CASE("What is saved on a signal has all results that were printed before", "[unit][plain]") {

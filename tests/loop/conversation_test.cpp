@@ -501,3 +501,24 @@ TEST_CASE("Whoever abandons its processes does not wait for one that could not b
   talks.abandon(10);
   CHECK(clock.time < 1);
 }
+
+TEST_CASE("Who had run to its end when it was asked to leave can be asked on, or to leave again",
+          "[conversation]") {
+  World world;
+  world.go_to(State::leaving);
+  CHECK(word(world.talk.hear(RanToEnd{world.only()})) == "at end");
+  CHECK(world.talk.state() == State::ready);
+  CHECK(world.talk.deadline() == never_s);
+  world.talk.step(8);
+  CHECK(world.notes.take() == "step ");
+  world.talk.leave(Urge::asked);
+  CHECK(world.notes.take() == "stop ");
+
+  World killed;
+  killed.go_to(State::leaving);
+  killed.talk.leave(Urge::terminated);
+  CHECK(killed.notes.take() == "term ");
+  CHECK(word(killed.talk.hear(RanToEnd{killed.only()})).empty());
+  CHECK(killed.notes.take() == "stop ");
+  CHECK(killed.talk.state() == State::leaving);
+}

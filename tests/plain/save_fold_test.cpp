@@ -390,6 +390,23 @@ TEST_CASE("What goes on from a checkpoint whose iteration is a guess counts from
   CHECK(named.front().is_guess);
 }
 
+TEST_CASE(
+    "Who came to its end instead of leaving is asked for all that it printed, if that is kept",
+    "[unit][plain]") {
+  const auto n = static_cast<std::int64_t>(most_printed_ahead) + GENERATE(0, 1);
+  SaveOrder order;
+  SaveFold fold(order, SavedWhen::after_result);
+  fold.begin(0, {});
+  fold.leave();
+  for (std::int64_t i = 1; i <= n; ++i) {
+    fold.print(result_of(i, i), 0, static_cast<std::uint64_t>(i), {0});
+  }
+  fold.end(SaveFold::End::done);
+  const bool is_kept = std::cmp_equal(n, most_printed_ahead);
+  CHECK(fold.stay() == is_kept);
+  CHECK(fold.is_leaving() == !is_kept);
+}
+
 TEST_CASE("What it prints in vain is bounded, and what it saves of that is lost", "[unit][plain]") {
   SaveOrder order;
   SaveFold fold(order, SavedWhen::after_result);

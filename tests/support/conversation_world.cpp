@@ -127,8 +127,9 @@ Conversation::Heard say(Conversation& talk, Message message, LaunchId who) {
 }
 
 std::string word(const Conversation::Heard& heard) {
-  static constexpr const char* words[] = {"",      "started", "ready",   "replaced", "stepped",
-                                          "saved", "failed",  "overdue", "gone",     "stayed"};
+  static constexpr const char* words[] = {"",        "started", "ready",  "replaced",
+                                          "stepped", "saved",   "failed", "overdue",
+                                          "gone",    "stayed",  "at end"};
   return words[heard.index()];
 }
 

@@ -30,6 +30,7 @@ SimulatedProgram simulated(FakeProgram fake) {
   program.can_save = fake.can_save;
   program.can_reset = fake.can_reset;
   program.can_stay = fake.can_stay;
+  program.runs_to_end = fake.runs_to_end;
   program.cannot_launch = fake.cannot_launch;
   program.is_trials_fault = fake.is_trials_fault;
   program.refuses_reset = fake.refuses_reset;

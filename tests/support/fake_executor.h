@@ -35,6 +35,7 @@ struct FakeProgram {
   bool can_save = false;
   bool can_reset = false;
   bool can_stay = false;
+  bool runs_to_end = false;
   bool refuses_reset = false;
   bool cannot_launch = false;
   bool is_trials_fault = false;

@@ -75,6 +75,7 @@ void Child::start() {
 }
 
 void Child::signal(int signal) {
+  is_told_to_stop_ = false;
   is_plain() && signal != SIGKILL ? signal_leader(signal) : process_.signal(signal);
   if (!is_plain()) return;
   plain_.talk->leave();
@@ -82,14 +83,34 @@ void Child::signal(int signal) {
 }
 
 void Child::obey(const protocol::Command& command) {
-  if (std::holds_alternative<protocol::Stop>(command)) return ask_to_leave();
+  if (std::holds_alternative<protocol::Stop>(command)) {
+    const bool is_told_again = std::exchange(is_told_to_stop_, true);
+    if (!is_told_again) return has_run_to_end() ? offer_rest() : ask_to_leave();
+    plain_.talk->leave();  // nobody wants the rest
+    return say_plainly();
+  }
   plain_.talk->hear(command);
   say_plainly();
 }
 
+/// What has ended before it was signalled has not ended of that.
 void Child::signal_leader(int signal) {
-  if (!signalled_ns_) signalled_ns_ = unix_ns();
+  if (!signalled_ns_ && !process_.ended()) signalled_ns_ = unix_ns();
   process_.signal_leader(signal);
+}
+
+/// By itself, and with success.
+bool Child::has_run_to_end() const {
+  const auto status = status_ ? status_ : process_.ended();
+  return status && status->signal == 0 && status->exit_code == 0 && !signalled_ns_;
+}
+
+/// Of one that was told to stop, once all of it is gone.
+void Child::offer_rest() {
+  if (is_all_gone_ && is_told_to_stop_ && has_run_to_end() && plain_.talk->stay()) {
+    shared_.happened.emplace_back(RanToEnd{launch_});
+  }
+  say_plainly();
 }
 
 /// Whoever saves by itself does so soon after a result: it leaves once it has.
@@ -117,7 +138,9 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
     shared_.happened.emplace_back(Remarked{
         launch_, Remarked::What::restless,
         "has been writing to " + found.front().files.place().string() +
-            " for a while, and it is no checkpoint before nothing is changed for a second: "
+            " for a while, and it is no checkpoint before nothing is changed for a second, nor "
+            "open "
+            "for writing: "
             "a file that is renamed to its name is one at once, and so is a directory with a new "
             "\"complete\"; what else is written there needs another pattern in \"checkpoints\" "
             "(docs/plain.md)"});
@@ -133,7 +156,9 @@ void Child::find(std::vector<SavedFiles> found, CheckpointWatch::News news) {
   if (news == News::last) {
     plain_.talk->end(*status_);
     is_all_gone_ = true;
-  } else if (has_saved) {
+    return offer_rest();
+  }
+  if (has_saved) {
     if (plain_.save_signal != SIGTERM) signal_leader(SIGTERM);
     told_to_save_ns_.reset();
     is_to_leave_ = false;

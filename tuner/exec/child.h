@@ -106,6 +106,8 @@ class Child : public std::enable_shared_from_this<Child> {
   void say_plainly();
   void ask_to_leave();
   void signal_leader(int signal);
+  bool has_run_to_end() const;
+  void offer_rest();
 
   ChildrenShared& shared_;
   LaunchId launch_;
@@ -128,6 +130,7 @@ class Child : public std::enable_shared_from_this<Child> {
   bool is_to_read_ = false;  ///< in the next batch
   std::uint64_t read_batch_ = 0;
   bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
+  bool is_told_to_stop_ = false;
   boost::asio::steady_timer next_read_;
   bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
   int looks_ = 0;             ///< at whether all of it is gone

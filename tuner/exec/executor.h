@@ -153,6 +153,13 @@ struct Faulted {
   std::string reason;  ///< a sentence
 };
 
+/// A program that knows nothing of the driver, told to stop, had ended by itself and with success
+/// before anything reached it. It is stepped on through what it has printed, to its Exited, or told
+/// to stop once more.
+struct RanToEnd {
+  LaunchId launch{};
+};
+
 /// It closed its end of the socket. It may live on.
 struct Disconnected {
   LaunchId launch{};
@@ -183,7 +190,7 @@ struct ControlAsked {
 
 using Wakeup =
     std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound, Remarked,
-                 SaveAnswered, Faulted, Disconnected, Exited, Interrupted, ControlAsked>;
+                 SaveAnswered, Faulted, RanToEnd, Disconnected, Exited, Interrupted, ControlAsked>;
 
 class Executor {
  public:

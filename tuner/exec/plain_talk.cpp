@@ -315,6 +315,12 @@ void PlainTalk::say_unknown_order(std::vector<Wakeup>& wakeups) {
              "\"after_result\"; and it should write into ${checkpoint_dir} (docs/plain.md)"});
 }
 
+bool PlainTalk::stay() {
+  asked_.reset();
+  has_stayed_ = saves_.stay();
+  return has_stayed_;
+}
+
 void PlainTalk::end(const ExitStatus& status) {
   status_ = status;
   read();
@@ -335,7 +341,8 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
   while (saves_.results() == 0 && is_reading_behind()) read();
   if (auto result = saves_.take()) {
     Reported reported{.launch = launch_};
-    reported.metrics = std::move(result->metrics);
+    reported.metrics =
+        has_stayed_ ? parse_metrics(text_with_time(*result)) : std::move(result->metrics);
     asked_.reset();
     has_result_ = true;
     wakeups.emplace_back(std::move(reported));

@@ -54,6 +54,9 @@ class PlainTalk {
   LogSizes next_result() const { return saves_.next_result(); }
   /// It is on its way out: what it prints from now on is said only with what it saves of it.
   void leave() { saves_.leave(); }
+  /// It has ended, and is to be stepped through what it has printed after all. False: not all of
+  /// that is known any more.
+  bool stay();
 
   /// Takes in what the logs have more, so much at a time that others are not kept waiting.
   void read();
@@ -113,6 +116,7 @@ class PlainTalk {
   bool has_read_all_ = false;  ///< after its end
   bool has_result_ = false;
   bool has_said_end_ = false;
+  bool has_stayed_ = false;
   bool has_said_unknown_order_ = false;
   bool has_said_odd_count_ = false;
   const bool is_mute_;

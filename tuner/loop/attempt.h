@@ -41,6 +41,8 @@ struct Attempt {
   /// Why it is to end with its next result; that is in the journal.
   std::optional<std::string> stop_asked;
   bool has_said_done = false;  ///< its function has returned
+  /// Its program ended with success before it could be paused: it is asked for all that it printed.
+  bool is_at_end = false;
   /// The last result as a checkpoint would have it; with the directory that the trainable was told
   /// to write into, until it has answered.
   Save save;

@@ -43,6 +43,8 @@ void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
   Attempt* const attempt = conversation.trial ? find(*conversation.trial) : nullptr;
   if (attempt != nullptr) {
     std::visit([&](auto& what) { on(*attempt, what); }, heard);
+  } else if (std::holds_alternative<Conversation::AtEnd>(heard)) {
+    conversation.leave(Conversation::Urge::asked);
   } else if (!conversation.has_processes() || conversation.state() != Conversation::State::idle) {
     std::erase(idle_, &conversation);
     if (const auto waited_for = kept_.find(conversation)) kept_.remove(*waited_for);
@@ -117,6 +119,7 @@ void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
     }
     return;
   }
+  look_for_haste(attempt);
   Result result;
   try {
     result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
@@ -162,13 +165,18 @@ void Attempts::on_returned(Attempt& attempt, bool can_save) {
                       ", since its function had returned: put \"done\": true into the metrics of "
                       "its last report");
   }
-  const auto& of = trial(attempt.trial);
+  if (spec_.plain) farthest_end_ = std::max(farthest_end_, trial(attempt.trial).iteration);
   const bool is_donors = !attempt.has_result && attempt.source.checkpoint.index != 0 &&
                          attempt.source.checkpoint.trial != attempt.trial;
-  end(attempt, Outcome::completed,
-      is_donors ? "nothing was left to train after iteration " + std::to_string(of.iteration) +
-                      " of " + to_string(attempt.source.checkpoint.trial) + ", whose copy it is"
-                : std::string(said_done));
+  end(attempt, Outcome::completed, is_donors ? nothing_left(attempt) : std::string(said_done));
+}
+
+/// Of one that was restored, and has no new result.
+std::string Attempts::nothing_left(const Attempt& attempt) const {
+  const TrialId owner = attempt.source.checkpoint.trial;
+  return "nothing was left to train after iteration " +
+         std::to_string(trial(attempt.trial).iteration) +
+         (owner == attempt.trial ? "" : " of " + to_string(owner) + ", whose copy it is");
 }
 
 /// A metric whose name is the driver's is kept, and nothing goes by it: said once.
@@ -236,6 +244,11 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
   }
   Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
   if (has_left_to_go_on(attempt, gone)) ending = {Outcome::interrupted, std::string(run_again)};
+  const bool has_refused = ending.outcome == Outcome::failed && gone.signal == 0 &&
+                           gone.how == Conversation::Gone::How::exited;
+  if (has_refused && has_nothing_to_train(attempt)) {
+    ending = {Outcome::completed, nothing_left(attempt) + "; " + ending.reason};
+  }
   if (winding_.kind == Winding::Kind::interrupted && ending.outcome == Outcome::completed) {
     // It may have been told to leave from outside, before its end; see end_record for failures.
     ending = {Outcome::interrupted, winding_.why_attempts_end()};
@@ -244,6 +257,44 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     held_.push_back(attempt.trial);
   }
   end(attempt, std::move(ending));
+}
+
+/// It has trained to its end: to start it again would train nothing, whatever was decided with the
+/// result that it was to wait with. From now on a pause does not hold it.
+void Attempts::on(Attempt& attempt, const Conversation::AtEnd&) {
+  const bool was_to_wait = attempt.ending && (attempt.ending->outcome == Outcome::paused ||
+                                              (trial(attempt.trial).held && !winding_));
+  if (!was_to_wait || trial(attempt.trial).stopping) {
+    attempt.conversation->leave(Conversation::Urge::asked);
+    return;
+  }
+  attempt.ending.reset();
+  attempt.is_at_end = true;
+  step(attempt);
+}
+
+/// A program that ends with the very result that it was to wait with is not too fast.
+void Attempts::look_for_haste(const Attempt& attempt) {
+  if (!attempt.is_at_end || std::exchange(has_named_haste_, true)) return;
+  callbacks_.notice(
+      to_string(attempt.trial) + " had run to its end before it could be paused at iteration " +
+      std::to_string(trial(attempt.trial).iteration) +
+      ", and is completed with all that it printed: programs as short as that cannot be paused, "
+      "nor copied on their way. A scheduler that pauses needs more work between its decisions; "
+      "\"fifo\" and \"asha\" do not pause (docs/plain.md)");
+}
+
+/// It goes on from a checkpoint that has all there was to train: another program of this search had
+/// come no farther when it ended by itself, or the trial that it is a copy of has.
+bool Attempts::has_nothing_to_train(const Attempt& attempt) const {
+  const auto [owner, index] = attempt.source.checkpoint;
+  if (!spec_.plain || attempt.has_result || index == 0) return false;
+  const Trial& donor = trial(owner);
+  const Checkpoint* const from = donor.checkpoint(index);
+  if (from == nullptr) return false;
+  const bool is_end_of_donor =
+      donor.end() == TrialEnd::completed && from->iteration >= donor.iteration;
+  return is_end_of_donor || (farthest_end_ > 0 && from->iteration >= farthest_end_);
 }
 
 /// Starts that are not spared cost most of the time of short trials.
@@ -508,19 +559,6 @@ void Attempts::copy_found(Attempt& attempt) {
               });
 }
 
-namespace {
-
-/// As if the program had said how long it took: from a manifest it comes at once.
-std::string with_time(const PrintedResult& result) {
-  constexpr const char* name = "time_this_iter_s";
-  if (result.took_s <= 0 || result.metrics.find(name)) return result.metrics.text;
-  Json metrics = Json::parse(result.metrics.text);
-  metrics[name] = result.took_s;
-  return metrics.dump();
-}
-
-}  // namespace
-
 /// Of results that the trial has not come to.
 Save Attempts::save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const {
   Save save = save_of(attempt, trial(attempt.trial).iteration);
@@ -533,7 +571,7 @@ Save Attempts::save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahe
   }
   for (const PrintedResult& result : ahead) {
     save.checkpoint.time_total_s += Result::iteration_time(result.metrics, result.took_s);
-    save.results.push_back({result.iteration, with_time(result)});
+    save.results.push_back({result.iteration, text_with_time(result)});
   }
   return save;
 }
@@ -548,6 +586,8 @@ void Attempts::carry_out(Attempt& attempt) {
     end(attempt, Outcome::completed, *attempt.stop_asked);
   } else if (attempt.next == Action::exploit) {
     end(attempt, Outcome::exploiting, "");
+  } else if (attempt.is_at_end) {
+    step(attempt);
   } else if (winding_) {
     end(attempt, Outcome::interrupted, winding_.why_attempts_end());
   } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0 &&

@@ -129,8 +129,12 @@ class Attempts {
   void on(Attempt& attempt, const Conversation::Overdue& overdue);
   void on(Attempt& attempt, const Conversation::Gone& gone);
   void on(Attempt& attempt, const Conversation::Stayed&) { try_to_close(attempt); }
+  void on(Attempt& attempt, const Conversation::AtEnd&);
   void look_for_new_process(const Attempt& attempt);
   bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
+  bool has_nothing_to_train(const Attempt& attempt) const;
+  std::string nothing_left(const Attempt& attempt) const;
+  void look_for_haste(const Attempt& attempt);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
   void look_for_saves(const Attempt& attempt);
@@ -238,6 +242,9 @@ class Attempts {
   };
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
+  bool has_named_haste_ = false;
+  /// The farthest that a plain program has come which has ended by itself, with success.
+  std::int64_t farthest_end_ = 0;
   bool has_named_saves_ = false;
   std::set<Remarked::What> remarked_;
   ConfigEffect config_effect_;

@@ -207,6 +207,19 @@ Conversation::Heard Conversation::hear(const Faulted& wakeup) {
   return out_of_turn(speaker, (speaker.rank ? speaker.name() + ": " : "") + wakeup.reason);
 }
 
+/// Of several, the others are on their way out.
+Conversation::Heard Conversation::hear(const RanToEnd& wakeup) {
+  const bool is_asked_alone =
+      state_ == State::leaving && urge_ == Urge::asked && members_.size() == 1;
+  if (!is_asked_alone) {
+    link_.send(wakeup.launch, protocol::Stop{});
+    return {};
+  }
+  urge_ = Urge::none;
+  wait_for(State::ready, never_s);
+  return AtEnd{};
+}
+
 /// Mostly the process is about to exit, and its exit says more.
 Conversation::Heard Conversation::hear(const Disconnected& wakeup) {
   Member& speaker = member(wakeup.launch);

@@ -104,8 +104,11 @@ class Conversation {
     std::string obstacle = {};     ///< what of the machine's was in the way of one of them
     std::uint64_t memory_kills = 0;  ///< see Exited
   };
+  /// Asked to leave, it had run to its end before, with success: state ready, for what it has
+  /// reported and nobody has heard.
+  struct AtEnd {};
   using Heard = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
-                             Overdue, Gone, Stayed>;
+                             Overdue, Gone, Stayed, AtEnd>;
 
   /// `link` outlives it.
   Conversation(Link& link, Patience patience, Allocation allocation)
@@ -122,6 +125,7 @@ class Conversation {
   Heard hear(Reported& wakeup);
   Heard hear(const SaveAnswered& wakeup);
   Heard hear(const Faulted& wakeup);
+  Heard hear(const RanToEnd& wakeup);
   Heard hear(const Disconnected& wakeup);
   Heard hear(const Exited& wakeup);
   /// Its deadline is over.

@@ -57,6 +57,9 @@ struct PrintedResult {
   double took_s = 0;  ///< since the result before; 0: nobody knows
 };
 
+/// Its metrics, as if the program had said how long it took: what has waited comes at once.
+std::string text_with_time(const PrintedResult& result);
+
 /// So many of them are kept.
 inline constexpr std::size_t most_printed_ahead = 1'000;
 

@@ -25,7 +25,16 @@ void SaveFold::print(PrintedResult result, std::size_t log, std::uint64_t end, P
   if (!printed_.empty()) result.took_s = std::max(0.0, time.at_s - printed_.back().time.at_s);
   if (printed_.size() >= most_printed) printed_.pop_front();
   printed_.push_back({last_, log, end, time});
-  if (!is_leaving_ || results_.size() < most_printed_ahead) results_.push_back(std::move(result));
+  if (!is_leaving_ || results_.size() < most_printed_ahead) {
+    results_.push_back(std::move(result));
+  } else {
+    has_dropped_ = true;
+  }
+}
+
+bool SaveFold::stay() {
+  is_leaving_ = is_leaving_ && has_dropped_;
+  return !is_leaving_;
 }
 
 void SaveFold::save(SavedFiles saved, bool on_signal, double now_s) {

@@ -54,6 +54,9 @@ class SaveFold {
   /// It is on its way out: what it prints from now on goes with what it saves of it, and is taken
   /// by nobody.
   void leave() { is_leaving_ = true; }
+  /// It has come to its end instead, and is to be asked for all that it printed. False: some of
+  /// that was too much to be kept.
+  bool stay();
   enum class End {
     done,    ///< with code 0
     saved,   ///< with the code that says that it has saved, and is to be run again
@@ -141,6 +144,7 @@ class SaveFold {
   bool began_with_guess_ = false;
   std::optional<End> end_;
   bool is_leaving_ = false;
+  bool has_dropped_ = false;  ///< results, as it was leaving
   bool has_left_out_ = false;
   bool has_guessed_ = false;
 };

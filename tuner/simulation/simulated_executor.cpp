@@ -59,6 +59,8 @@ void SimulatedExecutor::send(LaunchId launch, const protocol::Command& command) 
     save(launch, save_command->directory);
   } else if (program_.can_stay && std::get<protocol::Stop>(command).stay != protocol::Stay::no) {
     after(program_.exit_s, Reported{.launch = launch, .done = true, .stays = true});
+  } else if (program_.runs_to_end && !std::exchange(child->second.is_at_end, true)) {
+    after(program_.exit_s, RanToEnd{launch});
   } else {
     exit(launch, 0, 0, program_.exit_s);
   }

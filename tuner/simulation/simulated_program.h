@@ -20,8 +20,9 @@ struct SimulatedRun {
   /// Of the step that is being made, from 1; a checkpoint holds it, so that a restore takes it
   /// back, or on to another trial's.
   std::int64_t iteration = 0;
-  Json state;          ///< whatever the program wants to remember; a checkpoint holds it too
-  bool hangs = false;  ///< it reads nothing any more; a signal ends it
+  Json state;              ///< whatever the program wants to remember; a checkpoint holds it too
+  bool hangs = false;      ///< it reads nothing any more; a signal ends it
+  bool is_at_end = false;  ///< it has run to its end, and was told to stop
 };
 
 /// What comes of one step.
@@ -47,7 +48,8 @@ struct SimulatedProgram {
   bool is_function = false;
   bool can_save = false;  ///< of a function: after each result, when it is told to
   bool can_reset = false;
-  bool can_stay = false;  ///< told to stop, it waits for another trial where it may
+  bool can_stay = false;     ///< told to stop, it waits for another trial where it may
+  bool runs_to_end = false;  ///< told to stop, it has done all of its steps before: see RanToEnd
   // What may go wrong:
   bool cannot_launch = false;
   bool is_trials_fault = false;  ///< that it cannot be launched

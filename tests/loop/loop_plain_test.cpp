@@ -1,0 +1,130 @@
+// The loop in virtual time: programs that know nothing of it, and end before they can be paused.
+#include <algorithm>
+
+#include "tests/loop/harness.h"
+#include "tests/support/catch.h"
+
+using namespace tune;
+
+namespace {
+
+/// Pauses every trial with each result.
+class PausesAlways : public Scheduler {
+ public:
+  Decision on_result(const Trial&, const Result&) override { return {.action = Action::pause}; }
+};
+
+void make_plain(Harness& harness) {
+  harness.spec.command = {"program"};
+  harness.spec.objectives = {{"loss", Mode::min}};
+  harness.spec.plain = PlainProgram{};
+}
+
+/// Two trials whose program has printed five results before it could be told to pause, and ended.
+struct Fast : Harness {
+  Fast() {
+    trials = 2;
+    iterations = 100;
+    make_plain(*this);
+    program.is_function = true;
+    program.runs_to_end = true;
+    program.step = [](const Json&, std::int64_t iteration) {
+      if (iteration > 5) return FakeStep{.metrics = "", .takes_s = 0, .done = true};
+      return FakeStep{.metrics = R"({"loss":)" + std::to_string(iteration) + "}"};
+    };
+    make_scheduler = [] { return std::make_unique<PausesAlways>(); };
+  }
+
+  std::ptrdiff_t notices(const std::string& part) const {
+    return std::count_if(told.begin(), told.end(), [&](const std::string& line) {
+      return line.starts_with("notice") && line.find(part) != std::string::npos;
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A plain program that has run to its end is completed, and not started again",
+          "[loop][plain]") {
+  Fast fast;
+  CHECK(fast.run().kind == LoopEnd::Kind::finished);
+  for (int i = 0; i < fast.trials; ++i) {
+    CHECK(fast.trial(i).state == TrialState::terminated);
+    CHECK(fast.trial(i).end() == TrialEnd::completed);
+    CHECK(fast.trial(i).iteration == 5);
+    CHECK(fast.trial(i).attempt == 1);
+  }
+  CHECK(fast.launches == 2);
+  CHECK(fast.notices("had run to its end before it could be paused at iteration 1") == 1);
+}
+
+TEST_CASE("A plain program that ends with the result that it was to pause with is not too fast",
+          "[loop][plain]") {
+  Fast fast;
+  fast.program.step = [](const Json&, std::int64_t iteration) {
+    return FakeStep{.metrics = iteration > 1 ? "" : R"({"loss":1})", .done = iteration > 1};
+  };
+  (void)fast.run();
+  CHECK(fast.trial(0).end() == TrialEnd::completed);
+  CHECK(fast.launches == 2);
+  CHECK(fast.notices("had run to its end") == 0);
+}
+
+TEST_CASE("What a plain program has printed up to its end is judged, and may end its trial before",
+          "[loop][plain]") {
+  Fast fast;
+  fast.iterations = 3;
+  (void)fast.run();
+  CHECK(fast.trial(0).iteration == 3);
+  CHECK(fast.trial(0).ended_by == EndedBy::rule);
+  CHECK(fast.trial(0).attempt == 1);
+}
+
+TEST_CASE("A plain program that was paused by hand and had run to its end is completed",
+          "[loop][plain]") {
+  Fast fast;
+  fast.trials = 1;
+  fast.make_scheduler = nullptr;
+  fast.wishes = {{0.5, {.kind = ControlRequest::Kind::pause, .trial = TrialId{0}}}};
+  CHECK(fast.run().kind == LoopEnd::Kind::finished);
+  CHECK(fast.trial(0).end() == TrialEnd::completed);
+  CHECK(fast.trial(0).iteration == 5);
+  CHECK_FALSE(fast.trial(0).held);
+}
+
+namespace {
+
+/// The second trial is to be a copy of the first once that has come to its end.
+class ClonesLate : public Scheduler {
+ public:
+  Decision on_result(const Trial& trial, const Result& result) override {
+    const bool is_to_clone =
+        trial.id == TrialId{1} && result.training_iteration == 5 && trial.lineage.empty();
+    if (!is_to_clone) return {};
+    return {.action = Action::exploit, .exploit = Exploit{TrialId{0}, R"({"x":100})", "x=100"}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A copy of a program at its end that refuses to go on has not failed", "[loop][plain]") {
+  const bool is_plain = GENERATE(true, false);
+  Harness harness;
+  harness.trials = 2;
+  harness.iterations = 8;
+  if (is_plain) make_plain(harness);
+  harness.spec.checkpoint_config = {.checkpoint_frequency = 1};
+  harness.make_scheduler = [] { return std::make_unique<ClonesLate>(); };
+  harness.program.step = [](const Json& config, std::int64_t) {
+    FakeStep step{.metrics = R"({"loss":1})", .takes_s = config["x"] == 0 ? 1.0 : 2.0};
+    if (config["x"] == 100) step.exits = 1;
+    return step;
+  };
+  (void)harness.run();
+  const Trial& clone = harness.trial(1);
+  CHECK(clone.state == (is_plain ? TrialState::terminated : TrialState::error));
+  if (!is_plain) return;
+  CHECK(clone.failures == 0);
+  CHECK(clone.why.find("nothing was left to train after iteration 8 of trial_00000, whose copy it "
+                       "is; it exited with code 1") == 0);
+}
