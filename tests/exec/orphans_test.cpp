@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -170,6 +171,36 @@ TEST_CASE("Processes of other experiments, other hosts and living drivers are le
     session.executor.send(launch, protocol::Step{});
     session.wait_for<Reported>(launch);
   }
+}
+
+TEST_CASE("A process that is just ending is not called left alone", "[unit][process]") {
+  // A big one takes a while to give its memory back.
+  constexpr std::size_t bytes = 256 << 20;
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    (void)::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+                 -1, 0);
+    (void)!::write(ready[1], "x", 1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  const auto alive = read_process_stat(pid);
+  REQUIRE(alive);
+  CHECK_FALSE(alive->is_exiting);
+  const RecordedProcess recorded{"trial_00003", pid, alive->start_ticks};
+  const auto said = end_orphans(this_driver(), {recorded}, 0);
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("is left alone") != std::string::npos);
+
+  ::kill(pid, SIGKILL);
+  while (!read_process_stat(pid)->is_exiting) ::usleep(100);
+  CHECK(end_orphans(this_driver(), {recorded}, 0).empty());
+  (void)::waitpid(pid, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_CASE("A recorded process number that is somebody else's by now is left alone",

@@ -214,7 +214,7 @@ TEST_CASE("What a process of the program has open for writing is not whole", "[u
 TEST_CASE("A log that is open all the time does not hide saves, and makes none", "[unit][plain]") {
   Saving session;
   const auto launched = session.run(
-      "exec 3> saved/log; for i in 1 2 3; do echo $i >&3; echo loss: $i; "
+      "sleep 0.3; exec 3> saved/log; for i in 1 2 3; do echo $i >&3; echo loss: $i; "
       "if [ $i -lt 3 ]; then echo $i > saved/model; fi; sleep 1.3; done; touch done; sleep 60",
       "", saves_after_result);
   for (int i = 0; i < 3; ++i) session.step(launched);
@@ -331,8 +331,9 @@ TEST_CASE("What a program saves after results that nobody took is found with the
   // it saves nevertheless. It goes on only once its first result was taken: of two that are printed
   // before anybody looks it would not be known which of them the save has.
   const auto launched = session.run(
-      "trap '' TERM; sleep 0.2; echo loss: 1; until [ -e go ]; do sleep 0.1; done; sleep 0.3; "
-      "echo loss: 2; echo x > saved/t; mv saved/t saved/last; exit 0",
+      "trap 'told=1' TERM; sleep 0.2; echo loss: 1; until [ -e go ]; do sleep 0.1; done; sleep 0.3; "
+      "echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
+      "until [ \"$told\" ]; do sleep 0.05; done; exit 0",
       "last");
   session.step(launched);
   session.executor.send(launched, protocol::Stop{});
@@ -562,6 +563,41 @@ TEST_CASE("A program that evaluates what it was restored to has trained no itera
     CHECK(session.losses(launched).size() == 2);
     CHECK(session.remarks(launched, Remarked::What::repeated) == 0);
   }
+}
+
+TEST_CASE("A program that shows its checkpoint's step once more, with other numbers, repeats it",
+          "[unit][plain]") {
+  PlainHabits habits;
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  const auto lines_taken = [&](std::int64_t from, const char* printed) {
+    std::ofstream(log) << printed;
+    PlainReading reading{{{"loss", ""}}, {"loss"}};
+    if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
+    PlainTalk talk(LaunchId{1}, std::move(reading), habits, log, log);
+    talk.begin(0, 0);
+    protocol::Start start;
+    start.iteration = from;
+    talk.hear(start);
+    talk.end({});
+    std::vector<Wakeup> wakeups;
+    std::vector<double> losses;
+    for (bool has_ended = false; !has_ended; wakeups.clear()) {
+      talk.hear(protocol::Step{});
+      talk.say(wakeups);
+      for (const Wakeup& wakeup : wakeups) {
+        const auto* const each = std::get_if<Reported>(&wakeup);
+        if (each != nullptr && each->metrics) losses.push_back(each->metrics->find("loss").value());
+        has_ended = has_ended || (each != nullptr && each->done);
+      }
+    }
+    return losses;
+  };
+  CHECK(lines_taken(0, "step 0: loss 4.1\nstep 20: loss 3.1\nstep 40: loss 2.1\n").size() == 3);
+  CHECK(lines_taken(2, "step 20: loss 3.2\nstep 40: loss 2.2\n") == std::vector<double>{2.2});
+  // Also where another one has begun with other numbers, and trained.
+  CHECK(lines_taken(2, "step 40: loss 2.3\n") == std::vector<double>{2.3});
+  CHECK(lines_taken(2, "step 20: loss 3.3\nstep 40: loss 2.4\n") == std::vector<double>{2.4});
 }
 
 TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit][plain]") {

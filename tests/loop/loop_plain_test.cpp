@@ -1,5 +1,9 @@
 // The loop in virtual time: programs that know nothing of it, and end before they can be paused.
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
@@ -90,6 +94,60 @@ TEST_CASE("A plain program that was paused by hand and had run to its end is com
   CHECK(fast.trial(0).end() == TrialEnd::completed);
   CHECK(fast.trial(0).iteration == 5);
   CHECK_FALSE(fast.trial(0).held);
+}
+
+TEST_CASE("Of a program that keeps nothing no save is promised, and what is lost is said",
+          "[loop][plain]") {
+  const bool keeps = GENERATE(false, true);
+  SlowHarness slow;
+  slow.trials = 2;
+  make_plain(slow);
+  slow.program.is_function = true;
+  if (keeps) slow.spec.plain->checkpoints = PlainCheckpoints{};
+  using Kind = ControlRequest::Kind;
+  slow.wishes = {{5, {.kind = Kind::pause, .trial = TrialId{0}}},
+                 {15, {.kind = Kind::unpause, .trial = TrialId{0}}}};
+  slow.signals = {{25, SIGINT}};
+  (void)slow.run();
+  const auto says = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  REQUIRE(slow.answers.size() == 2);
+  CHECK(says(slow.answers[0].sentence, "pauses with its next result"));
+  CHECK(says(slow.answers[0].sentence, "begins anew") == !keeps);
+  CHECK(says(slow.answers[1].sentence,
+             "begins anew as soon as there is room for it: it has no "
+             "checkpoint, and its 1 iteration is trained again"));
+  std::string told;
+  for (const std::string& line : slow.told) told += line + "\n";
+  CHECK(says(told, "is paused by hand at iteration 1; it has no checkpoint") == !keeps);
+  CHECK(says(told, "are asked for a last save") == keeps);
+  CHECK(says(told,
+             "2 running trials are ended with the next result; the program has no "
+             "checkpoints (${checkpoint_dir}), so what has not finished begins anew at a "
+             "resume") == !keeps);
+}
+
+TEST_CASE("Trials that overwrite each other's files are told where to write", "[loop][plain]") {
+  const bool overwrites = GENERATE(true, false);
+  std::string name = (std::filesystem::temp_directory_path() / "tune-loop-XXXXXX").string();
+  REQUIRE(::mkdtemp(name.data()) != nullptr);
+  const std::filesystem::path directory(name);
+  Fast fast;
+  fast.trials = 3;
+  fast.spec.plain->directory = directory;
+  fast.program.step = [&](const Json& config, std::int64_t iteration) {
+    if (iteration > 1) return FakeStep{.metrics = "", .done = true};
+    std::ofstream(directory / "new") << "model";
+    const std::string own = overwrites ? "" : config["x"].dump();
+    std::filesystem::rename(directory / "new", directory / ("model" + own + ".pt"));
+    return FakeStep{.metrics = R"({"loss":1})"};
+  };
+  (void)fast.run();
+  CHECK(fast.notices("./model.pt in " + name +
+                     " was written while trial_00000 ran, and anew by the "
+                     "end of trial_0000") == (overwrites ? 1 : 0));
+  std::filesystem::remove_all(directory);
 }
 
 namespace {

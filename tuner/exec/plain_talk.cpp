@@ -209,6 +209,7 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
   } else if (is_restored(line, *metrics)) {
     return;
   }
+  habits_.count.note(count, line, saves_.began_at() > 0);
   if (!is_mute_) saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
 }
 
@@ -217,9 +218,10 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
 bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
   const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
   if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
-  const FirstResult what = judge_first(metrics, restored_);
+  const bool has_its_count = habits_.count.is_of(saves_.last(), line);
+  const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
   habits_.trains_first = habits_.trains_first || what == FirstResult::trained;
-  if (habits_.trains_first) return false;
+  if (habits_.trains_first && !has_its_count) return false;
   has_result_of_checkpoint_ = what == FirstResult::evaluated;
   const std::string begin = "has gone on from a checkpoint and begins with the result of that, '" +
                             clean_text(line.substr(0, shown_bytes)) + "', ";

@@ -19,6 +19,7 @@
 #include "tuner/files/file_descriptor.h"
 #include "tuner/plain/line_splitter.h"
 #include "tuner/plain/metric_reader.h"
+#include "tuner/plain/own_count.h"
 #include "tuner/plain/said_again.h"
 #include "tuner/plain/save_fold.h"
 
@@ -28,6 +29,7 @@ namespace tune {
 struct PlainHabits {
   SaveOrder order;
   bool trains_first = false;  ///< restored, it prints no result before it has trained
+  OwnCount count = {};
 };
 
 class PlainTalk {

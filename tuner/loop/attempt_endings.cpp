@@ -142,6 +142,7 @@ void Attempts::close(Attempt& attempt) {
   if (!attempt.save.directory.empty()) {
     saver_.discard({id, attempt.save.checkpoint.index}, attempt.number);
   }
+  if (attempt.has_result) look_for_shared_outputs(attempt);
   const auto [owner, restored] = attempt.source.checkpoint;
   const auto donor = trial(id).donor;
   const Seconds began_at = attempt.began_at;
@@ -160,7 +161,8 @@ void Attempts::close(Attempt& attempt) {
   tell_end(id, ended);
   if (trial(id).held) {
     callbacks_.notice(to_string(id) + " is paused by hand at iteration " +
-                      std::to_string(trial(id).iteration));
+                      std::to_string(trial(id).iteration) +
+                      (can_keep_state(spec_) ? "" : "; it has no checkpoint, and will begin anew"));
   }
   look_for_lost_work(id, ended.outcome);
   look_for_stall(id, ended.outcome);

@@ -26,6 +26,7 @@
 #include "tuner/loop/saver.h"
 #include "tuner/loop/winding.h"
 #include "tuner/loop/workers.h"
+#include "tuner/plain/shared_outputs.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {
@@ -129,12 +130,7 @@ class Attempts {
   void on(Attempt& attempt, const Conversation::Overdue& overdue);
   void on(Attempt& attempt, const Conversation::Gone& gone);
   void on(Attempt& attempt, const Conversation::Stayed&) { try_to_close(attempt); }
-  void on(Attempt& attempt, const Conversation::AtEnd&);
   void look_for_new_process(const Attempt& attempt);
-  bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
-  bool has_nothing_to_train(const Attempt& attempt) const;
-  std::string nothing_left(const Attempt& attempt) const;
-  void look_for_haste(const Attempt& attempt);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
   void look_for_saves(const Attempt& attempt);
@@ -145,14 +141,22 @@ class Attempts {
   void set_out(Attempt& attempt);
   void begin_save(Attempt& attempt);
   void commit_save(Attempt& attempt, Save save);
+  void carry_out(Attempt& attempt);
+  void step(Attempt& attempt);
+
+  // attempt_plain.cpp
+  void on(Attempt& attempt, const Conversation::AtEnd&);
+  bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
+  bool has_nothing_to_train(const Attempt& attempt) const;
+  std::string nothing_left(const Attempt& attempt) const;
+  void look_for_haste(const Attempt& attempt);
   void note_for_checkpoints(Attempt& attempt);
   static void note_found(Attempt& attempt, CheckpointFound found);
   void copy_found(Attempt& attempt);
   Save save_of(const Attempt& attempt, std::int64_t iteration) const;
   Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
   bool goes_on_later(const Attempt& attempt) const;
-  void carry_out(Attempt& attempt);
-  void step(Attempt& attempt);
+  void look_for_shared_outputs(const Attempt& attempt);
 
   // attempt_endings.cpp
   void end(Attempt& attempt, Outcome outcome, const std::string& reason);
@@ -243,6 +247,10 @@ class Attempts {
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
   bool has_named_haste_ = false;
+  SharedOutputs shared_outputs_;
+  bool has_named_outputs_ = false;
+  bool is_looking_at_outputs_ = false;
+  Seconds outputs_looked_at_ = -never_s;  ///< steady
   /// The farthest that a plain program has come which has ended by itself, with success.
   std::int64_t farthest_end_ = 0;
   bool has_named_saves_ = false;

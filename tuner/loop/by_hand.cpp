@@ -2,12 +2,17 @@
 
 #include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
+#include "tuner/loop/launch.h"
 
 namespace tune {
 
 namespace {
 
 ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}, {}}; }
+
+/// Of a program that keeps nothing.
+constexpr const char* begins_anew =
+    "; the program has no checkpoints (${checkpoint_dir}), so what pauses begins anew later";
 
 std::string trials(std::size_t count) { return count_of(count, "running trial"); }
 
@@ -33,7 +38,8 @@ ControlAnswer ByHand::obey(const ControlRequest& request) {
   const Winding& winding = run_.winding();
   if (winding.kind == Winding::Kind::interrupted) {
     return refused("the driver is leaving already (" + winding.reason +
-                   "): its trials are being saved");
+                   (can_keep_state(run_.spec()) ? "): its trials are being saved"
+                                                : "): its trials are being ended"));
   }
   if (request.kind == Kind::set) return set(request.fields);
   if (request.kind == Kind::add) return add(request.fields);
@@ -62,7 +68,9 @@ ControlAnswer ByHand::stop() {
     return {true, "the experiment is ending already: " + run_.winding().reason, {}};
   ControlAnswer answer{true, {}, running()};
   answer.sentence = "the experiment ends: " + trials(answer.trials.size()) +
-                    (answer.trials.empty() ? "" : ", each saved with its next result");
+                    (answer.trials.empty()         ? ""
+                     : can_keep_state(run_.spec()) ? ", each saved with its next result"
+                                                   : ", each with its next result");
   run_.request_stop(std::string(stopped_by_user));
   return answer;
 }
@@ -91,9 +99,13 @@ ControlAnswer ByHand::pause() {
     return refused("the experiment is ending: " + run_.winding().reason);
   }
   ControlAnswer answer{true, {}, running()};
-  answer.sentence = "the driver leaves once " +
-                    count_of(answer.trials.size(), "running trial is", "running trials are") +
-                    " saved";
+  answer.sentence =
+      can_keep_state(run_.spec())
+          ? "the driver leaves once " +
+                count_of(answer.trials.size(), "running trial is", "running trials are") + " saved"
+          : "the driver leaves once " +
+                count_of(answer.trials.size(), "running trial has", "running trials have") +
+                " come to the next result" + (answer.trials.empty() ? "" : begins_anew);
   if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
   return answer;
 }
@@ -111,8 +123,10 @@ ControlAnswer ByHand::pause(TrialId id) {
       : run_.spec().plain               ? " pauses with its next result"
       : !saves_when_told(found->second) ? " pauses with the next checkpoint that it hands over"
                                         : " is saved with its next result, and pauses";
+  const bool is_lost =
+      !can_keep_state(run_.spec()) && (runs || run_.experiment().trial(id).attempt);
   run_.hold(id);
-  return {true, to_string(id) + what, {id}};
+  return {true, to_string(id) + what + (is_lost ? begins_anew : ""), {id}};
 }
 
 ControlAnswer ByHand::unpause(TrialId id) {
@@ -123,10 +137,19 @@ ControlAnswer ByHand::unpause(TrialId id) {
                                         : " is not paused"));
   }
   const bool runs = trial.state == TrialState::running;
+  const bool is_lost =
+      !runs && trial.iteration > 0 && run_.experiment().restore_point(id).second == nullptr;
+  const std::string anew =
+      is_lost ? " begins anew as soon as there is room for it: it has no checkpoint, and its " +
+                    count_of(static_cast<std::uint64_t>(trial.iteration), "iteration is",
+                             "iterations are") +
+                    " trained again"
+              : "";
   run_.release(id);
   return {true,
-          to_string(id) + (runs ? " goes on; it had not paused yet"
-                                : " goes on as soon as there is room for it"),
+          to_string(id) + (runs           ? " goes on; it had not paused yet"
+                           : anew.empty() ? " goes on as soon as there is room for it"
+                                          : anew),
           {id}};
 }
 

@@ -161,6 +161,8 @@ std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchCon
   return launches;
 }
 
+bool can_keep_state(const ExperimentSpec& spec) { return !spec.plain || spec.plain->checkpoints; }
+
 void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,
                 const PlainSource& source) {
   const PlainProgram& plain = *spec.plain;

@@ -44,6 +44,10 @@ std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchCon
 void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,
                 const PlainSource& source = {});
 
+/// Whether trials can keep anything of what they have trained: a plain program without a place for
+/// checkpoints cannot, and begins anew whenever it goes on.
+bool can_keep_state(const ExperimentSpec& spec);
+
 /// What the process of `launch` is told first. `checkpoint`: the directory to restore from, or
 /// empty.
 protocol::Start start_message(const LaunchContext& context, const Trial& trial,

@@ -223,7 +223,9 @@ bool Loop::start_next() {
 
 std::string Loop::waits_for() const {
   if (winding_) {
-    return attempts_.all().empty() ? "" : "what runs to be saved (" + winding_.reason + ")";
+    const char* const what =
+        can_keep_state(spec_) ? "what runs to be saved (" : "what runs to end (";
+    return attempts_.all().empty() ? "" : what + winding_.reason + ")";
   }
   switch (obstacle_) {
     case Obstacle::failures:
@@ -318,15 +320,21 @@ void Loop::request_stop(const std::string& reason) {
   if (winding_) return;
   ledger_.commit(StopRequested{reason, true});
   callbacks_.notice("the experiment is ending: " + reason +
-                    (attempts_.all().empty() ? "" : "; what runs is saved with its next result"));
+                    (attempts_.all().empty() ? ""
+                     : can_keep_state(spec_) ? "; what runs is saved with its next result"
+                                             : "; what runs ends with its next result"));
   wind_down({Winding::Kind::stopping, reason}, spec_.last_result_grace_s);
 }
 
 void Loop::interrupt(const std::string& reason) {
   if (!attempts_.all().empty()) {
-    callbacks_.notice(reason + ": " +
-                      count_of(attempts_.all().size(), "running trial is", "running trials are") +
-                      " asked for a last save; an interrupt from now on leaves at once");
+    const bool can_save = can_keep_state(spec_);
+    callbacks_.notice(
+        reason + ": " + count_of(attempts_.all().size(), "running trial is", "running trials are") +
+        (can_save ? " asked for a last save"
+                  : " ended with the next result; the program has no checkpoints "
+                    "(${checkpoint_dir}), so what has not finished begins anew at a resume") +
+        "; an interrupt from now on leaves at once");
   }
   wind_down({Winding::Kind::interrupted, reason}, options_.interrupt_grace_s);
 }
