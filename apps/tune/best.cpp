@@ -26,6 +26,11 @@ bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpo
   return is_guess(parse_manifest(text.value_or("")));
 }
 
+std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::path& checkpoint,
+                           std::int64_t iteration) {
+  return std::to_string(iteration) + (is_guessed(spec, checkpoint) ? " or next" : "");
+}
+
 std::string named_with_state(const Trial& trial) {
   const bool ended_well = trial.end() == TrialEnd::completed;
   return to_string(trial.id) + (ended_well ? "" : std::string(", ") + end_or_state(trial));

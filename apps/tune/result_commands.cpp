@@ -382,7 +382,8 @@ int best_command(const BestRequest& request) {
     const bool is_first = &checkpoint == &best.best_checkpoints.front();
     lines.emplace_back(
         is_first ? "best ones" : "",
-        checkpoint.path.string() + ", iteration " + std::to_string(checkpoint.iteration) +
+        checkpoint.path.string() + ", iteration " +
+            iteration_text(grid.spec(), checkpoint.path, checkpoint.iteration) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
             (is_here(checkpoint.path) ? "" : ", only on the remote"));
   }

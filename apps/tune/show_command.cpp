@@ -11,6 +11,7 @@
 #include <map>
 #include <thread>
 
+#include "apps/tune/best.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
@@ -292,7 +293,8 @@ int show_command(const ShowRequest& request) {
     const auto place = paths::checkpoint(own, checkpoint.index);
     lines.emplace_back(
         std::exchange(key, ""),
-        place.filename().string() + ", iteration " + std::to_string(checkpoint.iteration) + ", " +
+        place.filename().string() + ", iteration " +
+            iteration_text(grid.spec(), place, checkpoint.iteration) + ", " +
             format_bytes(static_cast<double>(checkpoint.bytes)) +
             (std::isnan(checkpoint.score) ? "" : ", score " + format_metric(checkpoint.score)) +
             (is_here(place) ? "" : ", only on the remote"));

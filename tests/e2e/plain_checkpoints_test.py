@@ -360,6 +360,59 @@ save()
         self.assertIn("nothing that it had saved was whole", done.out + done.err)
         self.assertLess(time.monotonic() - began, 60)
 
+    def test_a_checkpoint_that_may_be_of_the_next_iteration_is_marked_wherever_it_is_named(self):
+        # It saves right between two results: nothing tells which of them the model has.
+        self.write("between.py", """
+import os, sys, time
+for epoch in range(1, 6):
+    print(f"loss: {1 / epoch}", flush=True)
+    time.sleep(0.15)
+    if epoch < 3:
+        with open(sys.argv[1] + "/new", "w") as saved:
+            saved.write(str(epoch))
+        os.rename(sys.argv[1] + "/new", sys.argv[1] + "/last")
+    time.sleep(0.15)
+""")
+        self.write("between.json", {
+            "trainable": {"command": [sys.executable, "between.py", "${checkpoint_dir}"],
+                          "plain": {"checkpoints": "last"}},
+            "param_space": {}, "num_samples": 1, "metric": "loss", "mode": "min"})
+        self.tune("run", "between.json", "--progress", "none")
+        listed = json.loads(self.tune("checkpoints", "results/between", "--json").out)
+        guessed = [one for one in listed if one["is_guess"]]
+        self.assertTrue(guessed, listed)
+        marked = f"{guessed[-1]['training_iteration']} or next"
+        self.assertIn(marked, self.tune("checkpoints", "results/between").out)
+        self.assertIn(f"iteration {marked}", self.tune("show", "results/between", "0").out)
+        self.assertIn(f"iteration {marked}", self.tune("best", "results/between").out)
+        self.assertIn("it may be the model of the next one", self.tune("best", "results/between").out)
+
+    def test_programs_that_end_before_they_can_be_paused_are_completed_and_not_started_again(self):
+        # As LightGBM does, it refuses to train no round.
+        self.write("done.py", """
+import json, os, sys, time
+file = os.path.join(sys.argv[1], "model.json")
+done = json.load(open(file)) if os.path.exists(file) else 0
+if done >= 30:
+    sys.exit("ValueError: Number of boosting rounds must be greater than 0. Got 0.")
+for i in range(done, 30):
+    time.sleep(0.01)
+    json.dump(i + 1, open(file + ".new", "w"))
+    os.rename(file + ".new", file)
+    print(f"[{i + 1}] loss: {float(sys.argv[2]) / (i + 1):.6f}", flush=True)
+""")
+        for scheduler in ({"type": "pbt", "time_attr": "training_iteration", "perturbation_interval": 10, "synch": True,
+                           "hyperparam_mutations": {"lr": {"loguniform": [0.01, 0.5]}}},
+                          {"type": "hyperband", "max_t": 81}):
+            with self.subTest(scheduler["type"]):
+                self.write("done.json", {
+                    "trainable": {"command": [sys.executable, "done.py", "${checkpoint_dir}", "${config.lr}"],
+                                  "plain": {"saved": "before_result"}},
+                    "param_space": {"lr": {"loguniform": [0.01, 0.5]}}, "metric": "loss", "mode": "min",
+                    "num_samples": 4, "max_concurrent_trials": 4, "scheduler": scheduler})
+                ran = self.tune("run", "done.json", "--name", scheduler["type"], "--progress", "none")
+                self.assertIn("4 completed", ran.out)
+
     def test_a_program_may_read_its_config_from_a_file(self):
         self.write("reads.py", """
 import json, sys
