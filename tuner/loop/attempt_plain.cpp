@@ -33,17 +33,15 @@ void Attempts::look_for_haste(const Attempt& attempt) {
       "\"fifo\" and \"asha\" do not pause (docs/plain.md)");
 }
 
-/// It goes on from a checkpoint that has all there was to train: another program of this search had
-/// come no farther when it ended by itself, or the trial that it is a copy of has.
+/// It is a copy that begins where its donor's training had ended: what it refuses then is to train
+/// nothing. Of any other refusal that is not known.
 bool Attempts::has_nothing_to_train(const Attempt& attempt) const {
   const auto [owner, index] = attempt.source.checkpoint;
-  if (!spec_.plain || attempt.has_result || index == 0) return false;
+  if (!spec_.plain || attempt.has_result || index == 0 || owner == attempt.trial) return false;
   const Trial& donor = trial(owner);
   const Checkpoint* const from = donor.checkpoint(index);
-  if (from == nullptr) return false;
-  const bool is_end_of_donor =
-      donor.end() == TrialEnd::completed && from->iteration >= donor.iteration;
-  return is_end_of_donor || (farthest_end_ > 0 && from->iteration >= farthest_end_);
+  return from != nullptr && donor.end() == TrialEnd::completed &&
+         from->iteration >= donor.iteration;
 }
 
 /// Of one that was restored, and has no new result.

@@ -165,7 +165,6 @@ void Attempts::on_returned(Attempt& attempt, bool can_save) {
                       ", since its function had returned: put \"done\": true into the metrics of "
                       "its last report");
   }
-  if (spec_.plain) farthest_end_ = std::max(farthest_end_, trial(attempt.trial).iteration);
   const bool is_donors = !attempt.has_result && attempt.source.checkpoint.index != 0 &&
                          attempt.source.checkpoint.trial != attempt.trial;
   end(attempt, Outcome::completed, is_donors ? nothing_left(attempt) : std::string(said_done));

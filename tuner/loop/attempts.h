@@ -251,8 +251,6 @@ class Attempts {
   bool has_named_outputs_ = false;
   bool is_looking_at_outputs_ = false;
   Seconds outputs_looked_at_ = -never_s;  ///< steady
-  /// The farthest that a plain program has come which has ended by itself, with success.
-  std::int64_t farthest_end_ = 0;
   bool has_named_saves_ = false;
   std::set<Remarked::What> remarked_;
   ConfigEffect config_effect_;
