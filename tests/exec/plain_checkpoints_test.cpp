@@ -331,7 +331,8 @@ TEST_CASE("What a program saves after results that nobody took is found with the
   // it saves nevertheless. It goes on only once its first result was taken: of two that are printed
   // before anybody looks it would not be known which of them the save has.
   const auto launched = session.run(
-      "trap 'told=1' TERM; sleep 0.2; echo loss: 1; until [ -e go ]; do sleep 0.1; done; sleep 0.3; "
+      "trap 'told=1' TERM; sleep 0.2; echo loss: 1; until [ -e go ]; do sleep 0.1; done; sleep "
+      "0.3; "
       "echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
       "until [ \"$told\" ]; do sleep 0.05; done; exit 0",
       "last");

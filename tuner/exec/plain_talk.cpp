@@ -209,8 +209,9 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
   } else if (is_restored(line, *metrics)) {
     return;
   }
+  if (is_mute_) return;
   habits_.count.note(count, line, saves_.began_at() > 0);
-  if (!is_mute_) saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
+  saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
 }
 
 /// Whether it is the first result of a program that evaluates what it goes on from, and so one that
