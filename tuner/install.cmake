@@ -47,6 +47,7 @@ set(tune_public_headers
     tuner/core/lifetimes.h
     tuner/core/rare.h
     tuner/core/constraint.h
+    tuner/core/decision.h
     tuner/space/domain.h
     tuner/core/error.h
     tuner/core/exact_number.h

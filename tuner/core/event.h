@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/core/scheduler.h"
+#include "tuner/core/decision.h"
 #include "tuner/core/state_cost.h"
 #include "tuner/core/trial.h"
 
