@@ -20,7 +20,7 @@ namespace {
 
 /// Why the trainable's program cannot be started; nothing if it can.
 std::optional<std::string> cannot_run(const ExperimentSpec& spec) {
-  LaunchSpec launch;
+  ProcessSpec launch;
   launch.argv = spec.command;
   if (spec.plain) launch.directory = spec.plain->directory;
   for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);

@@ -42,7 +42,7 @@ Json checksums_of(const ExperimentSpec& spec) {
     if (digits) files[path] = *digits;
   };
   try {
-    LaunchSpec launch;
+    ProcessSpec launch;
     launch.argv = spec.command;
     for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);
     add(resolve_program(launch, inherited_environment()).path);

@@ -114,7 +114,7 @@ TEST_CASE("A child's environment is the driver's, without an outer driver's, wit
 }
 
 TEST_CASE("A program that is only read is told of nobody to talk with", "[unit][process]") {
-  LaunchSpec spec;
+  ProcessSpec spec;
   spec.argv = {"/bin/true"};
   const std::string socket = std::string(protocol::env_socket_fd) + "=3";
   const auto has = [&](const std::string& variable) {
@@ -122,7 +122,7 @@ TEST_CASE("A program that is only read is told of nobody to talk with", "[unit][
     return std::find(environment.begin(), environment.end(), variable) != environment.end();
   };
   CHECK(has(socket));
-  spec.plain = PlainReading{};
+  spec.knows_socket = false;
   CHECK_FALSE(has(socket));
   CHECK_FALSE(has(std::string(protocol::env_version) + "=" + std::to_string(protocol::version)));
 }

@@ -55,6 +55,7 @@ const char* kind_of(const Wakeup& heard) {
 
 std::pair<LaunchId, Spawned> PeerLauncher::launch(LaunchSpec spec) {
   const LaunchId launch{++launches_};
+  spec.knows_socket = !spec.plain;
   spec.own_environment.push_back(adopted_.variable(launch));
   adopted_.expect(launch);
   // A handler must not run in the child while that shares our memory.

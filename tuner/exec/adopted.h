@@ -11,7 +11,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tuner/exec/executor.h"
+#include "tuner/exec/process_spec.h"
 
 namespace tune {
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,20 +15,10 @@
 #include "tuner/core/metrics.h"
 #include "tuner/core/resources.h"
 #include "tuner/exec/control.h"
+#include "tuner/exec/process_spec.h"
 #include "tuner/plain/plain_program.h"
 
 namespace tune {
-
-/// One process that was or is to be started; never used twice.
-enum class LaunchId : std::uint64_t {};
-
-/// The program is Python's, and forked from a process that has modules loaded already.
-struct Preload {
-  std::vector<std::string> modules;   ///< empty: it is not, but might be
-  std::size_t interpreter_words = 1;  ///< of argv: the interpreter and its own options
-  std::filesystem::path log;          ///< what loading prints is appended to it
-  Seconds patience_s = 0;             ///< loading may take so long
-};
 
 /// One of the processes that train a trial together.
 struct Rank {
@@ -40,20 +29,10 @@ struct Rank {
   std::optional<LaunchId> first;     ///< rank 0's launch; none: this is that
 };
 
-struct LaunchSpec {
-  std::vector<std::string> argv;  ///< argv[0] as the user gave it; never through a shell
-  std::vector<std::string>
-      environment;                  ///< "NAME=value", added to the driver's own, which it wins over
-  std::filesystem::path directory;  ///< working directory; exists
-  std::filesystem::path stdout_path;  ///< appended to
-  std::filesystem::path stderr_path;  ///< equal to stdout_path: one file, interleaving kept
-  /// As `environment`, which it wins over: what this launch alone has (its trial, its rank, its
-  /// port), and no program is to read while it is loaded. A process that launches are forked from
-  /// is for all that differ in nothing else.
-  std::vector<std::string> own_environment = {};
+/// A process that is to be a trial's.
+struct LaunchSpec : ProcessSpec {
   /// The program knows nothing of the driver: what it prints is read instead.
   std::optional<PlainReading> plain = {};
-  std::optional<Preload> preload = {};
   /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it.
   std::optional<Rank> rank = {};
 };

@@ -44,7 +44,7 @@ std::string_view variable_name(std::string_view variable) {
 constexpr std::string_view torch_looks_gently = "PYTORCH_NVML_BASED_CUDA_CHECK";
 
 /// What modules may read while they are loaded: all but what the launch has for itself.
-std::vector<std::string> shared_environment(const LaunchSpec& spec, const Program& program) {
+std::vector<std::string> shared_environment(const ProcessSpec& spec, const Program& program) {
   std::vector<std::string> shared;
   bool is_told = false;
   for (const std::string& variable : program.environment) {
@@ -152,7 +152,7 @@ bool send_all(int socket, std::string_view bytes, const std::array<int, 4>& desc
   return true;
 }
 
-std::string request_for(const LaunchSpec& spec, const Program& program) {
+std::string request_for(const ProcessSpec& spec, const Program& program) {
   std::string fields = std::to_string(::getpid());
   const auto add = [&fields](std::string_view field) { fields.append(1, '\0').append(field); };
   add(spec.directory.native());
@@ -216,7 +216,7 @@ void ForkServers::end(Server& server) {
   living_.remove(std::exchange(server.number, 0));
 }
 
-std::optional<Spawned> ForkServers::spawn(const LaunchSpec& spec, std::string& remark) {
+std::optional<Spawned> ForkServers::spawn(const ProcessSpec& spec, std::string& remark) {
   const Program program = spawner_.resolve(spec);
   Server* const server = server_for(spec, program, remark);
   if (server == nullptr || server->is_refused) return std::nullopt;
@@ -275,7 +275,7 @@ std::optional<Spawned> ForkServers::spawn(const LaunchSpec& spec, std::string& r
   return std::nullopt;
 }
 
-ForkServers::Server* ForkServers::server_for(const LaunchSpec& spec, const Program& program,
+ForkServers::Server* ForkServers::server_for(const ProcessSpec& spec, const Program& program,
                                              std::string& remark) {
   const auto interpreter = static_cast<std::ptrdiff_t>(spec.preload->interpreter_words);
   std::vector<std::string> words(program.argv.begin(), program.argv.begin() + interpreter);
@@ -295,9 +295,9 @@ ForkServers::Server* ForkServers::server_for(const LaunchSpec& spec, const Progr
   return nullptr;
 }
 
-void ForkServers::begin(Server& server, const LaunchSpec& spec, const Program& program) {
+void ForkServers::begin(Server& server, const ProcessSpec& spec, const Program& program) {
   const auto interpreter = static_cast<std::ptrdiff_t>(spec.preload->interpreter_words);
-  LaunchSpec process;
+  ProcessSpec process;
   process.argv.assign(spec.argv.begin(), spec.argv.begin() + interpreter);
   process.argv.insert(process.argv.end(), {"-c", fork_server_source});
   process.argv.insert(process.argv.end(), spec.preload->modules.begin(),
@@ -312,7 +312,7 @@ void ForkServers::begin(Server& server, const LaunchSpec& spec, const Program& p
 }
 
 /// Nothing, with the reason, if it has to be started in another way.
-std::optional<Spawned> ForkServers::fork_from(Server& server, const LaunchSpec& spec,
+std::optional<Spawned> ForkServers::fork_from(Server& server, const ProcessSpec& spec,
                                               const Program& program, std::string& reason) {
   LaunchFiles files = open_launch_files(spec);
   int ends[2];

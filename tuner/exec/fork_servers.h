@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tuner/exec/adopted.h"
-#include "tuner/exec/executor.h"
+#include "tuner/exec/process_spec.h"
 #include "tuner/exec/spawn.h"
 
 namespace tune {
@@ -26,13 +26,13 @@ class ForkServers {
   /// Starts what `spec` says, which has `preload`. Nothing if it is to be started without: `remark`
   /// then says why, if that is news, without its subject, which is the trial. Blocks until the
   /// server has loaded its modules, if it is a new one. Throws what Spawner::spawn does.
-  std::optional<Spawned> spawn(const LaunchSpec& spec, std::string& remark);
+  std::optional<Spawned> spawn(const ProcessSpec& spec, std::string& remark);
 
  private:
   struct Server;
-  Server* server_for(const LaunchSpec& spec, const Program& program, std::string& remark);
-  void begin(Server& server, const LaunchSpec& spec, const Program& program);
-  std::optional<Spawned> fork_from(Server& server, const LaunchSpec& spec, const Program& program,
+  Server* server_for(const ProcessSpec& spec, const Program& program, std::string& remark);
+  void begin(Server& server, const ProcessSpec& spec, const Program& program);
+  std::optional<Spawned> fork_from(Server& server, const ProcessSpec& spec, const Program& program,
                                    std::string& remark);
 
   void end(Server& server);

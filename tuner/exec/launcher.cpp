@@ -27,7 +27,7 @@ Launcher::~Launcher() {
   thread_.join();
 }
 
-void Launcher::launch(LaunchId launch, LaunchSpec spec) {
+void Launcher::launch(LaunchId launch, ProcessSpec spec) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.emplace_back(launch, std::move(spec));
@@ -35,7 +35,7 @@ void Launcher::launch(LaunchId launch, LaunchSpec spec) {
   changed_.notify_one();
 }
 
-Spawned Launcher::spawn(const LaunchSpec& spec) {
+Spawned Launcher::spawn(const ProcessSpec& spec) {
   if (!spec.preload || spec.preload->modules.empty()) return spawner_.spawn(spec);
   std::string remark;
   if (auto forked = fork_servers_.spawn(spec, remark)) return std::move(*forked);

@@ -12,8 +12,8 @@
 #include <variant>
 
 #include "tuner/exec/adopted.h"
-#include "tuner/exec/executor.h"
 #include "tuner/exec/fork_servers.h"
+#include "tuner/exec/process_spec.h"
 #include "tuner/exec/spawn.h"
 
 namespace tune {
@@ -38,11 +38,11 @@ class Launcher {
   /// Finishes the launch under way and drops those that wait.
   ~Launcher();
 
-  void launch(LaunchId launch, LaunchSpec spec);
+  void launch(LaunchId launch, ProcessSpec spec);
 
  private:
   void run();
-  Spawned spawn(const LaunchSpec& spec);
+  Spawned spawn(const ProcessSpec& spec);
 
   OnLaunched on_launched_;
   Spawner spawner_;
@@ -50,7 +50,7 @@ class Launcher {
   ForkServers fork_servers_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::pair<LaunchId, LaunchSpec>> waiting_;
+  std::deque<std::pair<LaunchId, ProcessSpec>> waiting_;
   bool stopping_ = false;
   std::thread thread_;
 };

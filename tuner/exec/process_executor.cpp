@@ -111,6 +111,7 @@ class ProcessExecutor::Loop {
     state->second.launching.emplace(doings(), "a program is being started");
     state->second.memory_kills_before = out_of_memory_kills();
     if (spec.plain) {
+      spec.knows_socket = false;
       state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, habits_,
                                                         spec.stdout_path, spec.stderr_path);
       if (spec.plain->checkpoints) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "trainable/protocol.h"
 #include "tuner/core/error.h"
 
 namespace tune {
@@ -18,15 +19,14 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-/// A plain program has none: a library of ours in it would take the variables for somebody who
-/// listens.
-std::vector<std::string> wire_of(const LaunchSpec& spec) {
-  if (spec.plain) return {};
+std::vector<std::string> wire_of(const ProcessSpec& spec) {
+  if (!spec.knows_socket) return {};
   return {protocol::env_socket_fd + ("=" + std::to_string(protocol::socket_fd)),
           protocol::env_version + ("=" + std::to_string(protocol::version))};
 }
 
-std::vector<std::string> merged(const std::vector<std::string>& inherited, const LaunchSpec& spec) {
+std::vector<std::string> merged(const std::vector<std::string>& inherited,
+                                const ProcessSpec& spec) {
   const std::vector<std::string> wire = wire_of(spec);
   std::map<std::string_view, const std::string*> by_name;
   for (const auto* variables : {&inherited, &wire, &spec.environment, &spec.own_environment}) {
@@ -62,7 +62,7 @@ std::vector<std::string> inherited_environment() {
   return result;
 }
 
-Program resolve_program(const LaunchSpec& spec, const std::vector<std::string>& inherited) {
+Program resolve_program(const ProcessSpec& spec, const std::vector<std::string>& inherited) {
   if (spec.argv.empty() || spec.argv[0].empty()) {
     throw user_error("cannot run a program without a name");
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/exec/executor.h"
+#include "tuner/exec/process_spec.h"
 
 namespace tune {
 
@@ -22,6 +22,6 @@ std::vector<std::string> inherited_environment();
 /// A name without a slash is looked up in the PATH of the process to be; a relative path is taken
 /// from the driver's working directory, since that is where the user wrote it. Throws Error
 /// "cannot run 'x': ..." if there is no such program in PATH.
-Program resolve_program(const LaunchSpec& spec, const std::vector<std::string>& inherited);
+Program resolve_program(const ProcessSpec& spec, const std::vector<std::string>& inherited);
 
 }  // namespace tune

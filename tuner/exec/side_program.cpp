@@ -44,7 +44,7 @@ class SideProgram::Running {
         launcher_(
             process_wide_.descriptors_before(), servers_,
             [this](LaunchId, LaunchOutcome outcome) { outcome_.set_value(std::move(outcome)); }) {
-    LaunchSpec spec;
+    ProcessSpec spec;
     spec.argv = std::move(options.argv);
     spec.environment = std::move(options.environment);
     spec.environment.push_back(launch_variable + ("=" + mark_of(word_)));

@@ -24,7 +24,7 @@ class SideProgram {
  public:
   struct Options {
     std::vector<std::string> argv;
-    std::vector<std::string> environment = {};  ///< see LaunchSpec
+    std::vector<std::string> environment = {};  ///< see ProcessSpec
     std::filesystem::path directory;
     std::filesystem::path log =
         {};  ///< what it prints is appended; empty: to a file without a name

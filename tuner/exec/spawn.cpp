@@ -207,7 +207,7 @@ Process Spawner::start(const Program& program, const std::filesystem::path& dire
   throw error;
 }
 
-LaunchFiles open_launch_files(const LaunchSpec& spec) {
+LaunchFiles open_launch_files(const ProcessSpec& spec) {
   LaunchFiles files;
   files.out = open_log(spec.stdout_path);
   if (spec.stderr_path != spec.stdout_path) files.own_err = open_log(spec.stderr_path);
@@ -229,7 +229,7 @@ LaunchFiles open_launch_files(const LaunchSpec& spec) {
   return files;
 }
 
-Spawned Spawner::spawn(const LaunchSpec& spec) {
+Spawned Spawner::spawn(const ProcessSpec& spec) {
   const Program program = resolve(spec);
   LaunchFiles files = open_launch_files(spec);
   Process process = start(program, spec.directory,

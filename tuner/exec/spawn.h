@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tuner/core/error.h"
-#include "tuner/exec/executor.h"
 #include "tuner/exec/process.h"
+#include "tuner/exec/process_spec.h"
 #include "tuner/exec/program.h"
 #include "tuner/files/file_descriptor.h"
 
@@ -48,7 +48,7 @@ class DirectoryFault : public Error {
 };
 
 /// Throws as Spawner::spawn does.
-LaunchFiles open_launch_files(const LaunchSpec& spec);
+LaunchFiles open_launch_files(const ProcessSpec& spec);
 
 /// Starts processes, one at a time. The child leads its own process group, dies with the thread
 /// that spawned it (PR_SET_PDEATHSIG), has default signal dispositions, an empty mask, a limit of
@@ -64,10 +64,10 @@ class Spawner {
   /// Error with a sentence that names program or file and the reason; nothing is left then.
   /// To be called with all signals blocked. A log that is there and is no regular file, or a
   /// directory that is gone, is a DirectoryFault.
-  Spawned spawn(const LaunchSpec& spec);
+  Spawned spawn(const ProcessSpec& spec);
 
   /// What `spawn` would run. Error if there is no such program.
-  Program resolve(const LaunchSpec& spec) const { return resolve_program(spec, environment_); }
+  Program resolve(const ProcessSpec& spec) const { return resolve_program(spec, environment_); }
 
   /// Starts a program that does nothing, as any other. Error (machine) with a sentence that names
   /// what this kernel, or the container's runtime, does not allow. Blocks until it has ended.

@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tuner/core/clock.h"
 #include "tuner/exec/doings.h"
-#include "tuner/exec/executor.h"
 
 namespace tune {
 
