@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "apps/tune/look.h"
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "apps/tune/trial_fields.h"
 #include "tuner/ask_session.h"
 #include "tuner/files/lines.h"

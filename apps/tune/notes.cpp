@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "tuner/core/clean_text.h"
 #include "tuner/core/count_of.h"
 #include "tuner/core/error.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "apps/tune/plugins.h"
 #include "tuner/core/error.h"
 #include "tuner/loop/make_policies.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "apps/tune/trial_fields.h"
 #include "tuner/ask_session.h"
 

@@ -1,7 +1,7 @@
 // `tune status --json`.
 #include <algorithm>
 
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "apps/tune/running_trials.h"
 #include "apps/tune/status.h"
 #include "apps/tune/trial_fields.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"

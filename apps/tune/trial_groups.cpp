@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "apps/tune/output.h"
+#include "apps/tune/value_text.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/error.h"
 #include "tuner/core/quoted.h"
