@@ -19,7 +19,7 @@ namespace {
 
 constexpr mode_t directory_mode = 0777;
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 void sync_and_close(const std::string& path, int descriptor, int (*sync)(int)) {
   if (descriptor < 0 && errno == ENOENT) return;
@@ -81,8 +81,8 @@ void sync_files(const std::vector<std::string>& paths, const std::stop_token& st
     } else {
       lost = path;
     }
-    directories.insert(directory_of(path));
-    directories.insert(directory_of(directory_of(path)));
+    directories.insert(folder_of(path));
+    directories.insert(folder_of(folder_of(path)));
   }
   for (const auto& directory : directories) {
     struct stat status {};
@@ -90,7 +90,7 @@ void sync_files(const std::vector<std::string>& paths, const std::stop_token& st
     if (is_there) sync_directory(directory, ::fsync);
   }
   // What was written there may be elsewhere now, or may not be opened any more.
-  if (!lost.empty()) sync_directory(directory_of(directory_of(lost)), ::syncfs);
+  if (!lost.empty()) sync_directory(folder_of(folder_of(lost)), ::syncfs);
 }
 
 PosixFile::PosixFile(std::string path, Mode mode) : path_(std::move(path)) {
