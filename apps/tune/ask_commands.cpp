@@ -13,6 +13,7 @@
 #include "apps/tune/plugins.h"
 #include "apps/tune/warm_start.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/core/quoted.h"

@@ -3,9 +3,10 @@
 #include <cmath>
 
 #include "apps/tune/look.h"
-#include "apps/tune/value_text.h"
 #include "apps/tune/trial_fields.h"
+#include "apps/tune/value_text.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/count_of.h"
 #include "tuner/files/lines.h"
 #include "tuner/store/manifest.h"
 #include "tuner/store/paths.h"

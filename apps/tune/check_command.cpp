@@ -20,6 +20,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
 #include "tuner/check/check.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/json_limits.h"
 #include "tuner/core/quoted.h"

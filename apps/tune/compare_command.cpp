@@ -12,6 +12,7 @@
 #include "apps/tune/output.h"
 #include "apps/tune/trial_fields.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/trial_words.h"
 #include "tuner/space/config_changes.h"

@@ -10,6 +10,7 @@
 #include "apps/tune/output.h"
 #include "tuner/checkpoint_reference.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/metrics.h"
 #include "tuner/spec/spec.h"

@@ -11,6 +11,7 @@
 #include "apps/tune/commands.h"
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/event.h"
 #include "tuner/store/event_stream.h"
 #include "tuner/store/paths.h"

@@ -13,6 +13,7 @@
 #include "callbacks/csv_text.h"
 #include "callbacks/result_text.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/decimal.h"
 #include "tuner/core/error.h"
 #include "tuner/core/quoted.h"

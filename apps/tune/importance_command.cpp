@@ -11,6 +11,7 @@
 #include "apps/tune/slice.h"
 #include "callbacks/terminal.h"
 #include "searchers/importance.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 

@@ -8,6 +8,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/count_of.h"
 #include "tuner/space/config_changes.h"
 
 namespace tune {

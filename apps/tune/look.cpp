@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <system_error>
 
-#include "apps/tune/value_text.h"
 #include "apps/tune/trial_fields.h"
+#include "apps/tune/value_text.h"
 #include "tuner/ask_session.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/nearest_name.h"
 #include "tuner/core/quoted.h"

@@ -6,6 +6,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/remote_config.h"
 #include "tuner/exec/system_clock.h"

@@ -18,6 +18,7 @@
 #include "tuner/ask_session.h"
 #include "tuner/checkpoint_reference.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/quoted.h"
 #include "tuner/preflight.h"

@@ -18,6 +18,7 @@
 #include "apps/tune/trial_fields.h"
 #include "tuner/core/ancestry.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 #include "tuner/core/expression.h"
 #include "tuner/core/metrics.h"

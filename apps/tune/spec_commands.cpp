@@ -6,6 +6,7 @@
 #include "apps/tune/first_configs.h"
 #include "apps/tune/output.h"
 #include "apps/tune/plugins.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/resources.h"
 #include "tuner/loop/make_policies.h"
 #include "tuner/run.h"

@@ -4,11 +4,12 @@
 #include <algorithm>
 
 #include "apps/tune/best.h"
-#include "apps/tune/value_text.h"
 #include "apps/tune/running_trials.h"
 #include "apps/tune/trial_fields.h"
+#include "apps/tune/value_text.h"
 #include "tuner/ask_session.h"
 #include "tuner/core/clean_text.h"
+#include "tuner/core/count_of.h"
 #include "tuner/store/paths.h"
 #include "tuner/what_ran.h"
 

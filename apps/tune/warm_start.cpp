@@ -9,6 +9,7 @@
 #include "apps/tune/look.h"
 #include "apps/tune/output.h"
 #include "tuner/core/ancestry.h"
+#include "tuner/core/count_of.h"
 #include "tuner/core/error.h"
 
 namespace tune {
