@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/core/callback.h"
-#include "tuner/core/catalogue.h"
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
+#include "tuner/policy/callback.h"
+#include "tuner/policy/catalogue.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "callbacks/callbacks.h"
-#include "tuner/core/options.h"
+#include "tuner/policy/options.h"
 
 namespace tune {
 

@@ -15,9 +15,9 @@
 #include "callbacks/console_table.h"
 #include "callbacks/result_rows.h"
 #include "callbacks/terminal.h"
-#include "tuner/core/ancestry.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/count_of.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/count_of.h"
+#include "tuner/model/ancestry.h"
 #include "tuner/space/config_changes.h"
 
 namespace tune {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "callbacks/text_width.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/count_of.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/count_of.h"
 
 namespace tune {
 

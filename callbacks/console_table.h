@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/core/clock.h"
-#include "tuner/core/end_estimate.h"
+#include "tuner/base/clock.h"
+#include "tuner/model/end_estimate.h"
 
 namespace tune {
 

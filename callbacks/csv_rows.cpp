@@ -4,10 +4,10 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "callbacks/csv_text.h"
-#include "tuner/core/decimal.h"
-#include "tuner/core/json_text.h"
-#include "tuner/core/metric_cells.h"
+#include "tuner/base/csv_text.h"
+#include "tuner/base/decimal.h"
+#include "tuner/base/json_text.h"
+#include "tuner/model/metric_cells.h"
 
 namespace tune {
 

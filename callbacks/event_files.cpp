@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "callbacks/tensorboard_event.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

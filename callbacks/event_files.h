@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "callbacks/posix_file.h"
 #include "callbacks/trial_files.h"
+#include "tuner/disk/posix_file.h"
 
 namespace tune {
 

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
-#include "callbacks/quiet_thread.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/process/quiet_thread.h"
 
 namespace tune {
 

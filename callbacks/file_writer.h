@@ -18,7 +18,7 @@
 
 #include "callbacks/row_files.h"
 #include "callbacks/trial_files.h"
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
 
 namespace tune {
 

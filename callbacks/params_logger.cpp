@@ -5,7 +5,7 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/file_writer.h"
 #include "trainable/values.h"
-#include "tuner/core/clean_text.h"
+#include "tuner/base/clean_text.h"
 
 namespace tune {
 

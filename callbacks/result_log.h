@@ -12,7 +12,7 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/file_writer.h"
 #include "callbacks/trial_files.h"
-#include "tuner/core/callback.h"
+#include "tuner/policy/callback.h"
 
 namespace tune {
 

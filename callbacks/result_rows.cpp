@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "callbacks/file_writer.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

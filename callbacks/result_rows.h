@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "tuner/core/metrics.h"
-#include "tuner/files/lines.h"
+#include "tuner/disk/lines.h"
+#include "tuner/model/metrics.h"
 
 namespace tune {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "trainable/values.h"
-#include "tuner/core/decimal.h"
-#include "tuner/core/json_text.h"
+#include "tuner/base/decimal.h"
+#include "tuner/base/json_text.h"
 
 namespace tune {
 

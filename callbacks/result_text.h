@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/core/result.h"
-#include "tuner/core/trial.h"
+#include "tuner/model/result.h"
+#include "tuner/model/trial.h"
 
 namespace tune {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "callbacks/csv_text.h"
-#include "tuner/core/error.h"
+#include "tuner/base/csv_text.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "callbacks/posix_file.h"
 #include "callbacks/trial_files.h"
+#include "tuner/disk/posix_file.h"
 
 namespace tune {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "tuner/core/clock.h"
-#include "tuner/core/result.h"
+#include "tuner/base/clock.h"
+#include "tuner/model/result.h"
 
 namespace tune::tensorboard {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "callbacks/quiet_thread.h"
+#include "tuner/process/quiet_thread.h"
 
 namespace tune {
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "schedulers/copies.h"
+#include "schedulers/progress.h"
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
-#include "schedulers/standing.h"
-#include "tuner/core/error.h"
-#include "tuner/core/experiment.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/model/experiment.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

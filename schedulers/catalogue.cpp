@@ -6,7 +6,7 @@
 
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
-#include "tuner/core/options.h"
+#include "tuner/policy/options.h"
 
 namespace tune {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "tuner/core/trial.h"
+#include "tuner/model/trial.h"
 
 namespace tune {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "schedulers/progress.h"
 #include "schedulers/rungs.h"
 #include "schedulers/schedulers.h"
-#include "schedulers/standing.h"
-#include "tuner/core/experiment.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/model/experiment.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "schedulers/copies.h"
+#include "schedulers/progress.h"
 #include "schedulers/schedulers.h"
-#include "schedulers/standing.h"
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

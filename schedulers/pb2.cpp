@@ -10,9 +10,9 @@
 
 #include "schedulers/copies.h"
 #include "schedulers/population.h"
-#include "tuner/core/policy_state.h"
 #include "tuner/math/gaussian_process.h"
 #include "tuner/math/minimize.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

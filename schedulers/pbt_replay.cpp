@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "schedulers/schedulers.h"
-#include "tuner/core/experiment.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/model/experiment.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

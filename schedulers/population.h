@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "schedulers/progress.h"
 #include "schedulers/schedulers.h"
-#include "schedulers/standing.h"
 
 namespace tune {
 

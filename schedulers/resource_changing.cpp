@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "schedulers/schedulers.h"
-#include "tuner/core/error.h"
-#include "tuner/core/experiment.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/model/experiment.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

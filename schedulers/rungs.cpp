@@ -4,11 +4,11 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "schedulers/standing.h"
-#include "tuner/core/error.h"
-#include "tuner/core/objective.h"
-#include "tuner/core/policy_state.h"
-#include "tuner/core/whole_number.h"
+#include "schedulers/progress.h"
+#include "tuner/base/error.h"
+#include "tuner/base/whole_number.h"
+#include "tuner/model/objective.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

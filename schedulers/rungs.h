@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "schedulers/sorted_chunks.h"
-#include "tuner/core/trial.h"
 #include "tuner/math/random.h"
+#include "tuner/model/trial.h"
 
 namespace tune {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "schedulers/mutations.h"
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

@@ -11,8 +11,8 @@
 #include "searchers/bohb_model.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
-#include "tuner/core/constraint.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/model/constraint.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

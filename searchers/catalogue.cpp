@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "searchers/cma_es.h"
-#include "searchers/front.h"
 #include "searchers/nsga2.h"
 #include "searchers/searchers.h"
 #include "searchers/sequences.h"
-#include "tuner/core/options.h"
+#include "searchers/suggestion_filter.h"
+#include "tuner/policy/options.h"
 
 namespace tune {
 

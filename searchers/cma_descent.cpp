@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tuner/core/constraint.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/model/constraint.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -10,7 +10,7 @@
 #include "searchers/cma_margin.h"
 #include "searchers/cma_restarts.h"
 #include "searchers/coordinates.h"
-#include "tuner/core/searcher.h"
+#include "tuner/policy/searcher.h"
 
 namespace tune {
 
@@ -66,7 +66,7 @@ class CmaDescent {
   const CmaDistribution& distribution() const { return distribution_; }
 
   Json save() const;
-  /// Throws what load_state (tuner/core/policy_state.h) takes for a state that is not its own.
+  /// Throws what load_state (tuner/policy/policy_state.h) takes for a state that is not its own.
   void load(const Json& state);
 
  private:

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -40,7 +40,7 @@ class CmaDistribution {
   bool is_spent(double least) const;
 
   Json save() const;
-  /// Throws what load_state (tuner/core/policy_state.h) takes for a state that is not its own.
+  /// Throws what load_state (tuner/policy/policy_state.h) takes for a state that is not its own.
   static CmaDistribution load(const Json& state);
 
  private:

@@ -12,7 +12,7 @@
 #include "searchers/cma_descent.h"
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

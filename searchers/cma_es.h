@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "tuner/core/searcher.h"
+#include "tuner/policy/searcher.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

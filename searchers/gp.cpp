@@ -13,7 +13,7 @@
 #include "searchers/searchers.h"
 #include "searchers/sequences.h"
 #include "searchers/suggestion.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

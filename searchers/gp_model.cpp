@@ -10,9 +10,9 @@
 
 #include "searchers/acquisition.h"
 #include "searchers/gp_dimensions.h"
-#include "tuner/core/constraint.h"
 #include "tuner/math/gaussian_process.h"
 #include "tuner/math/minimize.h"
+#include "tuner/model/constraint.h"
 
 namespace tune {
 

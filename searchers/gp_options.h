@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tuner/core/constraint.h"
+#include "tuner/model/constraint.h"
 
 namespace tune {
 

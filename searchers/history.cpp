@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "searchers/coordinates.h"
-#include "tuner/core/searcher.h"
+#include "tuner/policy/searcher.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {
@@ -56,7 +56,7 @@ class History {
   std::size_t count(State state) const;
 
   Json save() const;
-  /// Throws what load_state (tuner/core/policy_state.h) takes for a state that is not its own.
+  /// Throws what load_state (tuner/policy/policy_state.h) takes for a state that is not its own.
   void load(const Json& state);
 
  private:

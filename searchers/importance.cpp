@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "searchers/normal.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

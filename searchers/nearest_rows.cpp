@@ -6,8 +6,8 @@
 
 #include "searchers/coordinates.h"
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

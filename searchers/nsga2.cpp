@@ -9,9 +9,9 @@
 
 #include "searchers/history.h"
 #include "searchers/suggestion.h"
-#include "tuner/core/constraint.h"
-#include "tuner/core/policy_state.h"
 #include "tuner/math/pareto.h"
+#include "tuner/model/constraint.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "tuner/core/searcher.h"
+#include "tuner/policy/searcher.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "searchers/normal.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "searchers/normal.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "searchers/front.h"
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "searchers/suggestion_filter.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

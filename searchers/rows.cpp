@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -8,7 +8,7 @@
 #include "searchers/bohb_options.h"
 #include "searchers/gp_options.h"
 #include "searchers/tpe_options.h"
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {
@@ -65,7 +65,7 @@ std::unique_ptr<Searcher> make_stages(std::unique_ptr<Searcher> first, std::int6
 SearcherChoice choose_searcher(const PolicyContext& context);
 
 /// Adds "random" and "grid": both make_variants; "grid" refuses a space without a grid_search.
-/// Adds those that model, behind make_front (front.h): "bohb", "gp", "nsga2", "tpe".
+/// Adds those that model, behind make_front (suggestion_filter.h): "bohb", "gp", "nsga2", "tpe".
 /// Adds "auto", which is one of them.
 void add_searchers(Catalogue& catalogue);
 

@@ -4,7 +4,7 @@
 
 #include "searchers/quantile.h"
 #include "searchers/suggestion.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "tuner/core/searcher.h"
+#include "tuner/policy/searcher.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

@@ -9,8 +9,8 @@
 
 #include "searchers/coordinates.h"
 #include "searchers/sequences.h"
-#include "tuner/core/catalogue.h"
 #include "tuner/math/random.h"
+#include "tuner/policy/catalogue.h"
 
 namespace tune {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "searchers/searchers.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/core/searcher.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/searcher.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

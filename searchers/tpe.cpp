@@ -5,7 +5,7 @@
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
 #include "searchers/tpe_model.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include "tuner/core/constraint.h"
-#include "tuner/core/policy_state.h"
 #include "tuner/math/pareto.h"
+#include "tuner/model/constraint.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

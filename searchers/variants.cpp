@@ -5,8 +5,8 @@
 
 #include "searchers/searchers.h"
 #include "searchers/suggestion.h"
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -11,17 +11,17 @@
 #include <thread>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/exec/system_clock.h"
+#include "tuner/base/error.h"
 #include "tuner/host/policy_programs.h"
-#include "tuner/loop/callback_list.h"
-#include "tuner/loop/drive.h"
-#include "tuner/loop/make_policies.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/loop/snapshots.h"
-#include "tuner/loop/take_in.h"
+#include "tuner/model/paths.h"
+#include "tuner/process/system_clock.h"
+#include "tuner/run/commit/callback_list.h"
+#include "tuner/run/commit/make_policies.h"
+#include "tuner/run/commit/recovery.h"
+#include "tuner/run/commit/snapshots.h"
+#include "tuner/run/run_parts.h"
+#include "tuner/run/trials/make_result.h"
 #include "tuner/spec/resume_changes.h"
-#include "tuner/store/paths.h"
 #include "tuner/version.h"
 
 namespace tune {

@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
-#include "tuner/core/clock.h"
-#include "tuner/core/experiment.h"
+#include "tuner/base/clock.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/model/experiment.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/spec/spec.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

@@ -4,13 +4,13 @@
 #include <charconv>
 #include <optional>
 
-#include "tuner/core/count_of.h"
-#include "tuner/core/error.h"
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/evicted.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/model/paths.h"
 #include "tuner/result_grid.h"
 #include "tuner/spec/spec.h"
-#include "tuner/store/evicted.h"
-#include "tuner/store/experiment_store.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainable/values.h"
-#include "tuner/core/problem.h"
+#include "tuner/base/problem.h"
 
 namespace tune {
 

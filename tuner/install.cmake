@@ -4,8 +4,11 @@
 include(CMakePackageConfigHelpers)
 
 set(tune_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tune)
-set(tune_driver_rooms tune_core tune_math tune_space tune_plain tune_spec tune_files tune_store tune_exec tune_host tune_remote tune_loop
-                      tune_schedulers tune_searchers tune_callbacks tune_simulation)
+set(tune_driver_rooms
+    tune_base tune_disk tune_model tune_policy tune_process tune_math tune_space tune_callbacks
+    tune_schedulers tune_searchers tune_journal tune_checkpoints tune_control tune_script
+    tune_execution tune_execution_script tune_execution_local tune_host tune_remote tune_spec
+    tune_run_commit tune_run_checkpoints tune_run_workers tune_run_trials tune_run tune_simulation)
 foreach(room IN LISTS tune_driver_rooms)
   string(REPLACE "tune_" "" exported ${room})
   set_target_properties(${room} PROPERTIES EXPORT_NAME ${exported})
@@ -39,55 +42,55 @@ set(tune_public_headers
     trainable/blobs.h
     trainable/trainable.h
     trainable/values.h
-    tuner/core/callback.h
-    tuner/core/catalogue.h
-    tuner/core/checkpoint.h
-    tuner/core/clock.h
-    tuner/core/compact_text.h
-    tuner/core/lifetimes.h
-    tuner/core/rare.h
-    tuner/core/constraint.h
-    tuner/core/decision.h
-    tuner/space/domain.h
-    tuner/core/error.h
-    tuner/core/exact_number.h
-    tuner/core/event.h
-    tuner/core/experiment.h
-    tuner/core/expression.h
-    tuner/core/expression_functions.h
-    tuner/core/expression_tree.h
-    tuner/core/failure_rules.h
-    tuner/core/metrics.h
-    tuner/core/objective.h
-    tuner/core/options.h
-    tuner/core/problem.h
+    tuner/base/boxed_default.h
+    tuner/base/clock.h
+    tuner/base/error.h
+    tuner/base/exact_number.h
+    tuner/base/expression.h
+    tuner/base/expression_functions.h
+    tuner/base/expression_tree.h
+    tuner/base/interned_text.h
+    tuner/base/problem.h
+    tuner/execution/local/detect_resources.h
     tuner/math/random.h
-    tuner/core/remote_config.h
-    tuner/core/resources.h
-    tuner/core/result.h
-    tuner/core/retention.h
-    tuner/core/rungs_report.h
-    tuner/core/scheduler.h
-    tuner/space/search_space.h
-    tuner/core/searcher.h
-    tuner/space/space_tree.h
-    tuner/core/state_cost.h
-    tuner/core/stopper.h
-    tuner/core/trial.h
-    tuner/core/why.h
-    tuner/exec/detect_resources.h
-    tuner/simulation/simulated_program.h
-    tuner/loop/loop_end.h
+    tuner/model/checkpoint.h
+    tuner/model/constraint.h
+    tuner/model/decision.h
+    tuner/model/event.h
+    tuner/model/experiment.h
+    tuner/model/failure_rules.h
+    tuner/model/lifetimes.h
+    tuner/model/metrics.h
+    tuner/model/objective.h
+    tuner/model/rationale.h
+    tuner/model/remote_config.h
+    tuner/model/resources.h
+    tuner/model/result.h
+    tuner/model/retention.h
+    tuner/model/state_cost.h
+    tuner/model/trial.h
     tuner/plugin.h
+    tuner/policy/callback.h
+    tuner/policy/catalogue.h
+    tuner/policy/options.h
+    tuner/policy/rungs_report.h
+    tuner/policy/scheduler.h
+    tuner/policy/searcher.h
+    tuner/policy/stopper.h
     tuner/recorded_results.h
     tuner/result_grid.h
-    tuner/loop/resume_plan.h
     tuner/run.h
+    tuner/run/loop_end.h
+    tuner/run/resume_plan.h
+    tuner/script/checkpoint_files.h
+    tuner/script/command_words.h
+    tuner/script/plain_program.h
+    tuner/script/save_order.h
+    tuner/simulation/simulated_program.h
     tuner/simulation/simulation.h
-    tuner/plain/checkpoint_files.h
-    tuner/plain/command_words.h
-    tuner/plain/plain_program.h
-    tuner/plain/save_order.h
+    tuner/space/domain.h
+    tuner/space/search_space.h
+    tuner/space/space_tree.h
     tuner/spec/spec.h
     tuner/tuner.h)
 foreach(header IN LISTS tune_public_headers)

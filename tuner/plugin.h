@@ -15,7 +15,7 @@
 // linked with nothing of tune: what it uses is found in the program itself.
 #pragma once
 
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <set>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/exec/program.h"
-#include "tuner/exec/spawn.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/process/program.h"
+#include "tuner/process/spawn.h"
 #include "tuner/remote/overlap.h"
 #include "tuner/run.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/exec/detect_resources.h"
+#include "tuner/execution/local/detect_resources.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

@@ -1,9 +1,9 @@
 #include "tuner/push.h"
 
-#include "tuner/core/error.h"
-#include "tuner/exec/system_clock.h"
-#include "tuner/store/lock.h"
-#include "tuner/store/paths.h"
+#include "tuner/base/error.h"
+#include "tuner/disk/lock.h"
+#include "tuner/model/paths.h"
+#include "tuner/process/system_clock.h"
 
 namespace tune {
 

@@ -5,11 +5,11 @@
 #include <variant>
 
 #include "callbacks/result_text.h"
-#include "tuner/core/event.h"
-#include "tuner/store/event_stream.h"
-#include "tuner/store/generations.h"
-#include "tuner/store/journal.h"
-#include "tuner/store/paths.h"
+#include "tuner/journal/event_stream.h"
+#include "tuner/journal/generations.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/event.h"
+#include "tuner/model/paths.h"
 
 namespace tune {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "tuner/core/metrics.h"
-#include "tuner/core/trial.h"
+#include "tuner/model/metrics.h"
+#include "tuner/model/trial.h"
 
 namespace tune {
 

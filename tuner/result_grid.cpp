@@ -10,15 +10,15 @@
 #include <utility>
 
 #include "callbacks/result_rows.h"
-#include "tuner/core/ancestry.h"
-#include "tuner/core/count_of.h"
-#include "tuner/core/error.h"
-#include "tuner/loop/recovery.h"
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/journal/experiment_store.h"
 #include "tuner/math/pareto.h"
-#include "tuner/plain/name_meant.h"
+#include "tuner/model/ancestry.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/pull.h"
-#include "tuner/store/experiment_store.h"
-#include "tuner/store/paths.h"
+#include "tuner/run/commit/recovery.h"
+#include "tuner/script/name_meant.h"
 
 namespace tune {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/experiment.h"
-#include "tuner/core/metrics.h"
-#include "tuner/core/objective.h"
+#include "tuner/model/experiment.h"
+#include "tuner/model/metrics.h"
+#include "tuner/model/objective.h"
 #include "tuner/recorded_results.h"
 #include "tuner/spec/spec.h"
 

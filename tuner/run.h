@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
-#include "tuner/core/state_cost.h"
-#include "tuner/exec/detect_resources.h"
-#include "tuner/loop/loop_end.h"
-#include "tuner/loop/resume_plan.h"
+#include "tuner/execution/local/detect_resources.h"
+#include "tuner/model/state_cost.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/result_grid.h"
+#include "tuner/run/loop_end.h"
+#include "tuner/run/resume_plan.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

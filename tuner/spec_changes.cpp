@@ -1,7 +1,7 @@
 #include "tuner/spec_changes.h"
 
-#include "tuner/core/error.h"
-#include "tuner/store/experiment_store.h"
+#include "tuner/base/error.h"
+#include "tuner/journal/experiment_store.h"
 
 namespace tune {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "tuner/disk/file_system.h"
 #include "tuner/spec/spec.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "callbacks/callbacks.h"
+#include "tuner/base/error.h"
 #include "tuner/checkpoint_reference.h"
-#include "tuner/core/error.h"
 
 namespace tune {
 

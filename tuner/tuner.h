@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "trainable/trainable.h"
-#include "tuner/core/callback.h"
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/callback.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/result_grid.h"
 #include "tuner/run.h"
 #include "tuner/spec/spec.h"

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/core/callback.h"
-#include "tuner/core/count_of.h"
-#include "tuner/core/error.h"
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/model/paths.h"
+#include "tuner/policy/callback.h"
 #include "tuner/run.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

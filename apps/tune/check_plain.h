@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "tuner/check/check.h"
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

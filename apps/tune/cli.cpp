@@ -6,8 +6,8 @@
 #include <set>
 
 #include "apps/tune/build_info.h"
-#include "apps/tune/cli_commands.h"
 #include "apps/tune/cli_help.h"
+#include "apps/tune/commands/cli_commands.h"
 #include "apps/tune/dispatch.h"
 #include "apps/tune/output.h"
 #include "tuner/version.h"

@@ -8,12 +8,12 @@
 
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
-#include "apps/tune/plugins.h"
 #include "apps/tune/schemas.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/nearest_name.h"
-#include "tuner/core/quoted.h"
-#include "tuner/spec/words_of_others.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/base/quoted.h"
+#include "tuner/plugins.h"
+#include "tuner/spec/foreign_fields.h"
 
 namespace tune {
 

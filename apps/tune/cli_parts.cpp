@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "apps/tune/spec_options.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/spec/resume_changes.h"
 
 namespace tune {

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/version.h"
 
 namespace tune {

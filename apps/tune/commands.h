@@ -11,7 +11,7 @@
 #include "apps/tune/exit_codes.h"
 #include "apps/tune/spec_document.h"
 #include "apps/tune/taken_over.h"
-#include "tuner/exec/control.h"
+#include "tuner/control/control.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

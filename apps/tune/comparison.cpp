@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "apps/tune/output.h"
-#include "callbacks/csv_text.h"
+#include "tuner/base/csv_text.h"
 
 namespace tune {
 

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "apps/tune/option_words.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/core/nearest_name.h"
-#include "tuner/core/quoted.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/base/quoted.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/spec/typed_numbers.h"

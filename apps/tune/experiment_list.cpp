@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-#include "apps/tune/look.h"
 #include "apps/tune/output.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
+#include "tuner/view/look.h"
 
 namespace tune {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tuner/loop/make_policies.h"
+#include "tuner/run/commit/make_policies.h"
 
 namespace tune {
 

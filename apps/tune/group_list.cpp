@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/tune/look.h"
 #include "apps/tune/output.h"
-#include "apps/tune/trial_groups.h"
 #include "apps/tune/trial_table.h"
-#include "tuner/core/error.h"
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/space/domain.h"
+#include "tuner/view/look.h"
+#include "tuner/view/trial_groups.h"
 
 namespace tune {
 

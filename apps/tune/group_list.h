@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/tune/commands.h"
-#include "apps/tune/trial_fields.h"
+#include "tuner/view/trial_fields.h"
 
 namespace tune {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "apps/tune/output.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/plain/domain_guess.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/init_from/domain_guess.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/spec_comment.h"
 

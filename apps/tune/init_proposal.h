@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/tune/commands.h"
-#include "tuner/plain/help_reader.h"
+#include "tuner/init_from/help_reader.h"
 
 namespace tune {
 

@@ -7,8 +7,8 @@
 #include "apps/tune/cli.h"
 #include "apps/tune/commands.h"
 #include "apps/tune/output.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
 
 int main(int argc, char** argv) {
   // A closed pipe is an answer of write(), and so is a file that may not grow: not the end of a

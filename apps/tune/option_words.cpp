@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
-#include "tuner/core/quoted.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/base/quoted.h"
 
 namespace tune {
 

@@ -10,8 +10,8 @@
 
 #include "callbacks/terminal.h"
 #include "callbacks/text_width.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/tune/value_text.h"
 #include "callbacks/console_table.h"
 #include "trainable/values.h"
+#include "tuner/view/value_text.h"
 
 namespace tune {
 

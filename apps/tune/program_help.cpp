@@ -17,9 +17,9 @@
 #include <string_view>
 
 #include "apps/tune/output.h"
-#include "tuner/core/error.h"
-#include "tuner/core/quoted.h"
-#include "tuner/files/file_descriptor.h"
+#include "tuner/base/error.h"
+#include "tuner/base/quoted.h"
+#include "tuner/disk/file_descriptor.h"
 
 extern char** environ;
 

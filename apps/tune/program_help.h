@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
 
 namespace tune {
 

@@ -6,8 +6,8 @@
 
 #include "apps/tune/embedded_texts.h"
 #include "apps/tune/exit_codes.h"
-#include "tuner/core/error.h"
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
 
 namespace tune {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "apps/tune/judged_trials.h"
 #include "apps/tune/output.h"
-#include "tuner/core/decimal.h"
+#include "tuner/base/decimal.h"
+#include "tuner/view/judged_trials.h"
 
 namespace tune {
 

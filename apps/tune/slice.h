@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "searchers/forest_importance.h"
-#include "tuner/core/objective.h"
+#include "tuner/model/objective.h"
 
 namespace tune {
 

@@ -8,12 +8,12 @@
 
 #include "apps/tune/domain_option.h"
 #include "apps/tune/option_words.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/base/quoted.h"
 #include "tuner/checkpoint_reference.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/core/quoted.h"
-#include "tuner/exec/program.h"
 #include "tuner/preflight.h"
+#include "tuner/process/program.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/spec/typed_numbers.h"
 

@@ -4,9 +4,9 @@
 #include <system_error>
 
 #include "apps/tune/option_words.h"
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/core/quoted.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/base/quoted.h"
 #include "tuner/spec/spec_fields.h"
 
 namespace tune {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "trainable/values.h"
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
-#include "tuner/store/file_system.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/disk/file_system.h"
 
 namespace tune {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "tuner/disk/file_system.h"
 #include "tuner/remote/pull.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

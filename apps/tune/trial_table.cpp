@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/tune/output.h"
-#include "callbacks/csv_text.h"
+#include "tuner/base/csv_text.h"
 
 namespace tune {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "apps/tune/trial_fields.h"
+#include "tuner/view/trial_fields.h"
 
 namespace tune {
 

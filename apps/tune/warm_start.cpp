@@ -6,11 +6,11 @@
 #include <map>
 #include <set>
 
-#include "apps/tune/look.h"
 #include "apps/tune/output.h"
-#include "tuner/core/ancestry.h"
-#include "tuner/core/count_of.h"
-#include "tuner/core/error.h"
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/model/ancestry.h"
+#include "tuner/view/look.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/result_grid.h"
 #include "tuner/space/search_space.h"
 #include "tuner/spec/spec.h"

@@ -12,7 +12,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/run.h"
 
 namespace tune::bench {

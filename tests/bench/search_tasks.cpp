@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune::bench {
 

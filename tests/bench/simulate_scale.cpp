@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/simulation/simulation.h"
 
 namespace tune::bench {

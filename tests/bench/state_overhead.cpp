@@ -18,13 +18,13 @@
 #include <thread>
 #include <vector>
 
-#include "tuner/core/error.h"
-#include "tuner/core/json_text.h"
-#include "tuner/exec/system_clock.h"
-#include "tuner/loop/ledger.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/loop/snapshots.h"
-#include "tuner/store/experiment_store.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_text.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/process/system_clock.h"
+#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/recovery.h"
+#include "tuner/run/commit/snapshots.h"
 
 namespace tune::bench {
 namespace {

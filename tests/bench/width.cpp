@@ -14,10 +14,10 @@
 #include <string>
 
 #include "callbacks/callbacks.h"
-#include "tuner/core/experiment.h"
-#include "tuner/core/json_text.h"
-#include "tuner/exec/message_parser.h"
-#include "tuner/store/experiment_store.h"
+#include "tuner/base/json_text.h"
+#include "tuner/execution/local/message_parser.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/model/experiment.h"
 
 namespace tune::bench {
 namespace {

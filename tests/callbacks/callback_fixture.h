@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "callbacks/callbacks.h"
-#include "tuner/core/experiment.h"
+#include "tuner/model/experiment.h"
 
 namespace tune::testing {
 

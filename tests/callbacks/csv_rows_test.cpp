@@ -1,9 +1,9 @@
 // Cells, quotes and columns of progress.csv.
 #include "callbacks/csv_rows.h"
 
-#include "callbacks/csv_text.h"
 #include "tests/callbacks/callback_fixture.h"
 #include "tests/support/catch.h"
+#include "tuner/base/csv_text.h"
 
 using namespace tune;
 using namespace tune::testing;

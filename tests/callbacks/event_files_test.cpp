@@ -9,7 +9,7 @@
 #include "callbacks/tensorboard_event.h"
 #include "tests/callbacks/callback_fixture.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 using namespace tune::testing;

@@ -2,10 +2,10 @@
 #include <functional>
 
 #include "callbacks/callbacks.h"
-#include "callbacks/csv_text.h"
 #include "tests/callbacks/callback_fixture.h"
 #include "tests/support/catch.h"
 #include "trainable/values.h"
+#include "tuner/base/csv_text.h"
 
 using namespace tune;
 using namespace tune::testing;

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
-#include "callbacks/csv_text.h"
 #include "tests/callbacks/callback_fixture.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/csv_text.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 using namespace tune::testing;

@@ -17,7 +17,7 @@ target_link_libraries(featured_trainable PRIVATE tune_trainable tune_options)
 
 # What somebody writes who can write to a store.
 add_executable(journal_lines journal_lines.cpp)
-target_link_libraries(journal_lines PRIVATE tune_store tune_options)
+target_link_libraries(journal_lines PRIVATE tune_checkpoints tune_journal tune_options)
 
 # Not under the sanitizers: a run of preload did not end there once, and it is not known why; the
 # others are about what is written in Python, and have the driver do what it does in those below.

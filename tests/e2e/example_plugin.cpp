@@ -5,8 +5,8 @@
 #include <memory>
 #include <thread>
 
-#include "tuner/core/options.h"
 #include "tuner/plugin.h"
+#include "tuner/policy/options.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "tuner/store/journal.h"
+#include "tuner/journal/journal.h"
 
 int main() {
   std::string lines;

@@ -41,4 +41,5 @@ if(NOT TUNE_SANITIZE)  # nobody packs those
 endif()
 
 tune_python_test("house layers" ${PROJECT_SOURCE_DIR}/tests/check_layers.py)
-tune_python_test("house layers can be broken" ${PROJECT_SOURCE_DIR}/tests/check_layers_test.py)
+tune_python_test("house layers can be broken" ${PROJECT_SOURCE_DIR}/tests/check_layers_test.py
+                 "TUNE_BUILD=${CMAKE_BINARY_DIR}")

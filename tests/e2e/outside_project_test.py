@@ -17,7 +17,7 @@ CMAKE = os.environ.get("TUNE_CMAKE", "cmake")
 
 # What users include; all else is installed because these include it.
 FACES = ["trainable/blobs.h", "trainable/trainable.h", "tuner/tuner.h", "tuner/simulation/simulation.h", "tuner/plugin.h",
-         "tuner/core/options.h", "callbacks/callbacks.h", "schedulers/schedulers.h",
+         "tuner/policy/options.h", "callbacks/callbacks.h", "schedulers/schedulers.h",
          "searchers/searchers.h"]
 
 

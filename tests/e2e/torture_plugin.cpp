@@ -8,9 +8,9 @@
 #include <random>
 #include <sstream>
 
-#include "tuner/core/error.h"
-#include "tuner/core/options.h"
+#include "tuner/base/error.h"
 #include "tuner/plugin.h"
+#include "tuner/policy/options.h"
 
 namespace {
 

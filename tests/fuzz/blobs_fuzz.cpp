@@ -4,7 +4,7 @@
 #include <string>
 
 #include "trainable/blobs_header.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "tests/support/memory_file_system.h"
-#include "tuner/core/error.h"
-#include "tuner/core/experiment.h"
-#include "tuner/store/experiment_store.h"
-#include "tuner/store/journal.h"
+#include "tuner/base/error.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/experiment.h"
 
 namespace {
 

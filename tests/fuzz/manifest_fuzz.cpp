@@ -4,8 +4,8 @@
 #include <string>
 
 #include "tests/support/memory_file_system.h"
-#include "tuner/core/error.h"
-#include "tuner/store/checkpoint_store.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_store.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   tune::MemoryFileSystem files;

@@ -12,14 +12,14 @@
 #include <string_view>
 
 #include "tests/support/memory_file_system.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/checkpoints/evicted.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/markers.h"
 #include "tuner/remote/object_names.h"
 #include "tuner/remote/upload_memory.h"
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/evicted.h"
-#include "tuner/store/journal.h"
-#include "tuner/store/paths.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "trainable/protocol.h"
-#include "tuner/core/error.h"
-#include "tuner/core/event.h"
-#include "tuner/exec/message_parser.h"
+#include "tuner/base/error.h"
+#include "tuner/execution/local/message_parser.h"
+#include "tuner/model/event.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
 #include "tuner/host/policy_answer.h"
 
 namespace {

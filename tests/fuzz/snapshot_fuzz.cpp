@@ -10,11 +10,11 @@
 #include "schedulers/schedulers.h"
 #include "searchers/searchers.h"
 #include "tests/support/memory_file_system.h"
-#include "tuner/core/error.h"
-#include "tuner/core/experiment.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/store/experiment_store.h"
-#include "tuner/store/journal.h"
+#include "tuner/base/error.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/experiment.h"
+#include "tuner/run/commit/recovery.h"
 
 namespace {
 

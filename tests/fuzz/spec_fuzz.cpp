@@ -5,8 +5,8 @@
 
 #include "schedulers/schedulers.h"
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
-#include "tuner/core/stopper_catalogue.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/stopper_catalogue.h"
 #include "tuner/space/search_space.h"
 #include "tuner/spec/spec.h"
 

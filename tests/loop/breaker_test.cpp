@@ -1,6 +1,5 @@
-#include "tuner/loop/breaker.h"
-
 #include "tests/support/catch.h"
+#include "tuner/run/trials/circuit_breaker.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;

@@ -1,5 +1,5 @@
 // Whether configs have an effect: who is told that they seem to have none, and who is not.
-#include "tuner/loop/config_effect.h"
+#include "tuner/run/trials/config_effect.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include "tests/support/conversation_world.h"
 #include "tests/support/fake_executor.h"
 #include "tests/support/memory_file_system.h"
-#include "tuner/loop/after_write.h"
-#include "tuner/loop/conversations.h"
+#include "tuner/run/commit/after_commit.h"
+#include "tuner/run/workers/worker_groups.h"
 
 using namespace tune;
 

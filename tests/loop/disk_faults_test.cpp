@@ -5,8 +5,8 @@
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
 #include "tests/support/stride.h"
-#include "tuner/core/error.h"
-#include "tuner/store/paths.h"
+#include "tuner/base/error.h"
+#include "tuner/model/paths.h"
 
 using namespace tune;
 

@@ -1,12 +1,12 @@
 // Which checkpoints leave the disk, and who waits for one that is to come back. The remote is a
 // map.
-#include "tuner/loop/evictions.h"
+#include "tuner/run/checkpoints/evictions.h"
 
 #include "tests/loop/harness.h"
 #include "tests/loop/map_mirror.h"
 #include "tests/support/catch.h"
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/paths.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/model/paths.h"
 
 using namespace tune;
 

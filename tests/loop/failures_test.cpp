@@ -1,6 +1,4 @@
 // What the end of a process means.
-#include "tuner/loop/failures.h"
-
 #include <unistd.h>
 
 #include <csignal>
@@ -8,6 +6,7 @@
 #include <fstream>
 
 #include "tests/support/catch.h"
+#include "tuner/run/trials/diagnosis.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;

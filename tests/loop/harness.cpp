@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/paths.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/model/paths.h"
+#include "tuner/run/commit/recovery.h"
 
 namespace tune {
 

@@ -7,9 +7,9 @@
 
 #include "tests/support/fake_executor.h"
 #include "tests/support/memory_file_system.h"
-#include "tuner/loop/loop.h"
-#include "tuner/loop/policies.h"
-#include "tuner/loop/resume_plan.h"
+#include "tuner/run/commit/policies.h"
+#include "tuner/run/loop.h"
+#include "tuner/run/resume_plan.h"
 
 namespace tune {
 

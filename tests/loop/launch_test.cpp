@@ -1,5 +1,5 @@
 // What a process is started with, and told first.
-#include "tuner/loop/launch.h"
+#include "tuner/run/trials/launch.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 // What the ledger writes itself, what it leaves to a thread, and what waits for that.
 // Threads meet at semaphores, never at a time.
-#include "tuner/loop/ledger.h"
+#include "tuner/run/commit/ledger.h"
 
 #include <cerrno>
 #include <semaphore>
@@ -8,8 +8,8 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
-#include "tuner/core/error.h"
-#include "tuner/loop/recovery.h"
+#include "tuner/base/error.h"
+#include "tuner/run/commit/recovery.h"
 #include "tuner/simulation/virtual_clock.h"
 
 using namespace tune;

@@ -4,9 +4,9 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
-#include "tuner/core/trial_words.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/store/experiment_store.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/model/trial_words.h"
+#include "tuner/run/commit/recovery.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;

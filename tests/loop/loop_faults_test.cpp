@@ -9,7 +9,7 @@
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
 #include "tests/support/stride.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;

@@ -5,7 +5,7 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/run.h"
 #include "tuner/space/search_space.h"
 

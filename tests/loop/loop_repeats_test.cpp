@@ -8,8 +8,8 @@
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
 #include "tests/support/stride.h"
-#include "tuner/core/error.h"
-#include "tuner/core/stopper.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/stopper.h"
 
 using namespace tune;
 

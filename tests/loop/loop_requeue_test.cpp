@@ -1,7 +1,7 @@
 // The loop in virtual time: trials that a resume takes up again, and those that run alone.
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

@@ -5,7 +5,7 @@
 
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/store/checkpoint_mirror.h"
+#include "tuner/checkpoints/checkpoint_mirror.h"
 
 namespace tune {
 

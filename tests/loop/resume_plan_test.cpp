@@ -1,8 +1,8 @@
 // Which trials a resume takes up again.
-#include "tuner/loop/resume_plan.h"
+#include "tuner/run/resume_plan.h"
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 using Catch::Matchers::Contains;

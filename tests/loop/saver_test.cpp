@@ -1,13 +1,12 @@
 // The saver with a disk in memory: in which order saves of one trial are committed.
-#include "tuner/loop/saver.h"
-
 #include "tests/loop/harness.h"
 #include "tests/loop/map_mirror.h"
 #include "tests/support/catch.h"
-#include "tuner/core/stopper_catalogue.h"
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/evicted.h"
-#include "tuner/store/paths.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/checkpoints/evicted.h"
+#include "tuner/model/paths.h"
+#include "tuner/policy/stopper_catalogue.h"
+#include "tuner/run/checkpoints/checkpoint_manager.h"
 
 using namespace tune;
 

@@ -2,10 +2,10 @@
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
 #include "tests/support/stride.h"
-#include "tuner/core/error.h"
-#include "tuner/loop/recovery.h"
-#include "tuner/loop/trial_changes.h"
-#include "tuner/store/paths.h"
+#include "tuner/base/error.h"
+#include "tuner/model/paths.h"
+#include "tuner/run/commit/recovery.h"
+#include "tuner/run/commit/trial_changes.h"
 
 using namespace tune;
 

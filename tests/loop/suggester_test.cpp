@@ -6,7 +6,7 @@
 #include "tests/loop/harness.h"
 #include "tests/support/catch.h"
 #include "tests/support/stride.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 #include "tuner/space/search_space.h"
 
 using namespace tune;

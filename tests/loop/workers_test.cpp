@@ -1,6 +1,6 @@
 // Work on threads, completions on the caller's.
 // Threads meet at latches, never at a time.
-#include "tuner/loop/workers.h"
+#include "tuner/run/commit/workers.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 namespace {

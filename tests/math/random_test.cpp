@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

@@ -7,7 +7,7 @@
 #include "searchers/normal.h"
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/math/random.h"
 
 using namespace tune;

@@ -9,7 +9,7 @@
 #include "searchers/cma_descent.h"
 #include "searchers/normal.h"
 #include "tests/support/catch.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/policy/policy_state.h"
 
 using namespace tune;
 

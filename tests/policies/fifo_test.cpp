@@ -1,6 +1,6 @@
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
-#include "tuner/core/experiment.h"
+#include "tuner/model/experiment.h"
 
 using namespace tune;
 

@@ -1,15 +1,14 @@
 // What all searchers can do besides searching.
-#include "searchers/front.h"
-
 #include <cmath>
 #include <deque>
 #include <map>
 #include <set>
 
+#include "searchers/suggestion_filter.h"
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
-#include "tuner/core/policy_state.h"
+#include "tuner/base/error.h"
+#include "tuner/policy/policy_state.h"
 
 using namespace tune;
 

@@ -8,7 +8,7 @@
 #include "schedulers/schedulers.h"
 #include "searchers/searchers.h"
 #include "tests/space/space_helpers.h"
-#include "tuner/core/stopper_catalogue.h"
+#include "tuner/policy/stopper_catalogue.h"
 
 namespace tune {
 

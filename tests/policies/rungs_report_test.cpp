@@ -5,7 +5,7 @@
 #include "tests/policies/scheduler_helpers.h"
 #include "tests/policies/scheduler_world.h"
 #include "tests/support/catch.h"
-#include "tuner/core/result.h"
+#include "tuner/model/result.h"
 
 using namespace tune;
 

@@ -5,7 +5,7 @@
 #include "tests/policies/scheduler_helpers.h"
 #include "tests/policies/scheduler_world.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/experiment.h"
-#include "tuner/loop/policies.h"
 #include "tuner/math/random.h"
+#include "tuner/model/experiment.h"
+#include "tuner/run/commit/policies.h"
 
 namespace tune {
 

@@ -1,7 +1,7 @@
 // Two searchers, one after the other.
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

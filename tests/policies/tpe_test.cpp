@@ -7,7 +7,7 @@
 #include "searchers/tpe_model.h"
 #include "tests/policies/policies.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 namespace {

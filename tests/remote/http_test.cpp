@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
-#include "tuner/files/file_descriptor.h"
+#include "tuner/base/error.h"
+#include "tuner/disk/file_descriptor.h"
 
 namespace tune {
 

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
-#include "tuner/store/checksum.h"
-#include "tuner/store/journal.h"
+#include "tuner/base/error.h"
+#include "tuner/disk/checksum.h"
+#include "tuner/journal/journal.h"
 
 namespace tune {
 

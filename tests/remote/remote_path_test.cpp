@@ -1,5 +1,5 @@
 #include "tests/support/catch.h"
-#include "tuner/core/remote_config.h"
+#include "tuner/model/remote_config.h"
 
 namespace tune {
 

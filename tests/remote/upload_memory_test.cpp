@@ -2,7 +2,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
-#include "tuner/store/journal.h"
+#include "tuner/journal/journal.h"
 
 namespace tune {
 

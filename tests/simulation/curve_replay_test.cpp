@@ -7,7 +7,7 @@
 
 #include "searchers/searchers.h"
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 using namespace tune;
 

@@ -1,4 +1,4 @@
-#include "tuner/core/constraint.h"
+#include "tuner/model/constraint.h"
 
 #include <cmath>
 #include <limits>

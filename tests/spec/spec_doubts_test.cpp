@@ -1,11 +1,10 @@
 // What is said of specs that are right but hardly meant.
-#include "tuner/spec/spec_doubts.h"
-
 #include <cstdint>
 #include <limits>
 
 #include "tests/spec/spec_support.h"
 #include "tests/support/catch.h"
+#include "tuner/spec/spec_warnings.h"
 
 using namespace tune;
 using namespace tune::test;

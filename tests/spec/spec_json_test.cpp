@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "tests/support/catch.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/spec/spec.h"
 
 using namespace tune;

@@ -11,7 +11,7 @@
 
 #include "tests/spec/spec_support.h"
 #include "tests/support/catch.h"
-#include "tuner/core/whole_number.h"
+#include "tuner/base/whole_number.h"
 #include "tuner/spec/spec_fields.h"
 
 using namespace tune;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tuner/core/options.h"
-#include "tuner/core/stopper_catalogue.h"
+#include "tuner/policy/options.h"
+#include "tuner/policy/stopper_catalogue.h"
 
 namespace tune::test {
 

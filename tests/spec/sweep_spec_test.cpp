@@ -4,7 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "trainable/values.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 namespace {

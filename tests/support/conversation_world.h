@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/loop/conversation.h"
+#include "tuner/run/workers/worker_group.h"
 
 namespace tune {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/disk/file_system.h"
 #include "tuner/simulation/simulated_executor.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/store/file_system.h"
+#include "tuner/disk/file_system.h"
 
 namespace tune {
 

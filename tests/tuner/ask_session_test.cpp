@@ -4,13 +4,13 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/store/disasters.h"
+#include "tests/journal/disasters.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
+#include "tuner/journal/generations.h"
+#include "tuner/model/paths.h"
 #include "tuner/run.h"
-#include "tuner/store/generations.h"
-#include "tuner/store/paths.h"
 
 using namespace tune;
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/catch.h"
-#include "tuner/core/experiment.h"
+#include "tuner/model/experiment.h"
 
 namespace tune {
 namespace {

@@ -1,9 +1,8 @@
-#include "tuner/what_ran.h"
-
 #include <string>
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tuner/provenance.h"
 
 namespace tune {
 namespace {

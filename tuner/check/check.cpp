@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "tuner/base/error.h"
 #include "tuner/check/stage.h"
-#include "tuner/core/error.h"
-#include "tuner/spec/spec_doubts.h"
+#include "tuner/spec/spec_warnings.h"
 
 namespace tune {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tuner/core/json_text.h"
-#include "tuner/store/checksum.h"
+#include "tuner/base/json_text.h"
+#include "tuner/disk/checksum.h"
 
 namespace tune {
 

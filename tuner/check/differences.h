@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/metrics.h"
-#include "tuner/store/file_system.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/model/metrics.h"
 
 namespace tune {
 

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <utility>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error_line.h"
-#include "tuner/store/log_tail.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error_line.h"
+#include "tuner/disk/log_tail.h"
 
 namespace tune {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include "tuner/exec/adopted.h"
-#include "tuner/exec/executor.h"
-#include "tuner/exec/message_parser.h"
-#include "tuner/exec/process_wide.h"
-#include "tuner/exec/spawn.h"
+#include "tuner/execution/executor.h"
+#include "tuner/execution/local/message_parser.h"
+#include "tuner/process/process_wide.h"
+#include "tuner/process/spawn.h"
+#include "tuner/process/subreaper.h"
 
 namespace tune {
 

@@ -5,13 +5,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/exec/reserved_port.h"
-#include "tuner/loop/launch.h"
-#include "tuner/loop/take_in.h"
-#include "tuner/store/checkpoint_tree.h"
-#include "tuner/store/handed_over.h"
-#include "tuner/store/paths.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_tree.h"
+#include "tuner/checkpoints/handed_over.h"
+#include "tuner/model/paths.h"
+#include "tuner/process/reserved_port.h"
+#include "tuner/run/trials/launch.h"
+#include "tuner/run/trials/make_result.h"
 
 namespace tune {
 

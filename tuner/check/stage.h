@@ -11,7 +11,7 @@
 
 #include "tuner/check/differences.h"
 #include "tuner/check/peer.h"
-#include "tuner/exec/reserved_port.h"
+#include "tuner/process/reserved_port.h"
 #include "tuner/spec/spec.h"
 
 namespace tune {

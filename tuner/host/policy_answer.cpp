@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/metrics.h"
-#include "tuner/core/nearest_name.h"
-#include "tuner/core/whole_number.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/base/whole_number.h"
+#include "tuner/model/metrics.h"
 #include "tuner/space/complete_config.h"
 
 namespace tune {

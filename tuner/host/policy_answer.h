@@ -12,10 +12,10 @@
 
 #include "trainable/protocol.h"
 #include "trainable/values.h"
-#include "tuner/core/constraint.h"
-#include "tuner/core/json_limits.h"
-#include "tuner/core/scheduler.h"
-#include "tuner/core/searcher.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/model/constraint.h"
+#include "tuner/policy/scheduler.h"
+#include "tuner/policy/searcher.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

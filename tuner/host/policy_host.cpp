@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "trainable/protocol.h"
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "trainable/values.h"
-#include "tuner/core/clock.h"
-#include "tuner/exec/side_program.h"
+#include "tuner/base/clock.h"
 #include "tuner/host/policy_answer.h"
 #include "tuner/host/policy_programs.h"
+#include "tuner/process/helper_process.h"
 
 namespace tune {
 

@@ -4,12 +4,12 @@
 #include <deque>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/core/options.h"
-#include "tuner/core/policy_state.h"
-#include "tuner/core/whole_number.h"
+#include "tuner/base/error.h"
+#include "tuner/base/whole_number.h"
 #include "tuner/host/policy_answer.h"
 #include "tuner/host/policy_host.h"
+#include "tuner/policy/options.h"
+#include "tuner/policy/policy_state.h"
 
 namespace tune {
 

@@ -1,7 +1,7 @@
 // Searcher, scheduler and stopper "program": policies in any language. docs/policies.md.
 #pragma once
 
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 
 namespace tune {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/math/minimize.h"
 
 namespace tune {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/math/random.h"
 
 namespace tune {

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/evicted.h"
-#include "tuner/store/manifest.h"
-#include "tuner/store/paths.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/checkpoints/evicted.h"
+#include "tuner/checkpoints/manifest.h"
+#include "tuner/model/paths.h"
 
 namespace tune {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "tuner/core/checkpoint_ref.h"
+#include "tuner/model/checkpoint_ref.h"
 #include "tuner/remote/progress.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"

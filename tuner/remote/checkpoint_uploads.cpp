@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "tuner/core/clean_text.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/object_names.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/checkpoints/evicted.h"
+#include "tuner/checkpoints/manifest.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/evicted.h"
-#include "tuner/store/manifest.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "tuner/core/checkpoint_ref.h"
-#include "tuner/store/file_system.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/model/checkpoint_ref.h"
 
 namespace tune {
 

@@ -12,8 +12,8 @@
 #include <chrono>
 #include <string_view>
 
-#include "tuner/core/error.h"
-#include "tuner/files/file_descriptor.h"
+#include "tuner/base/error.h"
+#include "tuner/disk/file_descriptor.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
 
 namespace tune {
 

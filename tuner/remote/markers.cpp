@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "trainable/values.h"
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
-#include "tuner/core/whole_number.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/base/whole_number.h"
+#include "tuner/disk/checksum.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/object_names.h"
-#include "tuner/store/checksum.h"
-#include "tuner/store/journal.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/checkpoint_ref.h"
-#include "tuner/core/clock.h"
-#include "tuner/store/described_tree.h"
-#include "tuner/store/manifest.h"
+#include "tuner/base/clock.h"
+#include "tuner/checkpoints/described_tree.h"
+#include "tuner/checkpoints/manifest.h"
+#include "tuner/model/checkpoint_ref.h"
 
 namespace tune {
 

@@ -9,7 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "tuner/core/count_of.h"
+#include "tuner/base/count_of.h"
+#include "tuner/disk/liveness.h"
 #include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
 #include "tuner/remote/overlap.h"
@@ -19,7 +20,6 @@
 #include "tuner/remote/small_files.h"
 #include "tuner/remote/state_mirror.h"
 #include "tuner/remote/upload_memory.h"
-#include "tuner/store/liveness.h"
 
 namespace tune {
 

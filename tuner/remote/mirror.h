@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "tuner/core/error.h"
-#include "tuner/core/remote_config.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_mirror.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/model/remote_config.h"
 #include "tuner/remote/markers.h"
-#include "tuner/store/checkpoint_mirror.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "trainable/values.h"
-#include "tuner/core/count_of.h"
+#include "tuner/base/count_of.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/mirror.h"
 #include "tuner/remote/upload_memory.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

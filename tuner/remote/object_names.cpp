@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "tuner/core/trial.h"
+#include "tuner/checkpoints/described_tree.h"
+#include "tuner/model/paths.h"
+#include "tuner/model/trial.h"
 #include "tuner/remote/markers.h"
-#include "tuner/store/described_tree.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tuner/disk/liveness.h"
 #include "tuner/remote/rcd.h"
-#include "tuner/store/liveness.h"
 
 namespace tune {
 

@@ -8,9 +8,13 @@
 #include <thread>
 #include <utility>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/checkpoints/checkpoint_store.h"
+#include "tuner/disk/checksum.h"
+#include "tuner/journal/experiment_store.h"
+#include "tuner/model/paths.h"
 #include "tuner/remote/checkpoint_fetches.h"
 #include "tuner/remote/checkpoint_uploads.h"
 #include "tuner/remote/object_names.h"
@@ -18,10 +22,6 @@
 #include "tuner/remote/remote_lease.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
-#include "tuner/store/checkpoint_store.h"
-#include "tuner/store/checksum.h"
-#include "tuner/store/experiment_store.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

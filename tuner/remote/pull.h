@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tuner/disk/file_system.h"
 #include "tuner/remote/markers.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

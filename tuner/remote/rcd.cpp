@@ -7,11 +7,11 @@
 #include <string_view>
 #include <thread>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/json_limits.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/disk/liveness.h"
 #include "tuner/remote/http.h"
 #include "tuner/remote/markers.h"
-#include "tuner/store/liveness.h"
 
 namespace tune {
 

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "trainable/values.h"
-#include "tuner/core/clock.h"
-#include "tuner/core/error.h"
-#include "tuner/exec/side_program.h"
+#include "tuner/base/clock.h"
+#include "tuner/base/error.h"
+#include "tuner/process/helper_process.h"
 
 namespace tune {
 

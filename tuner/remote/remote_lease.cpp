@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/store/lease.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/disk/lease.h"
 
 namespace tune {
 

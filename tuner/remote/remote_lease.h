@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
 #include "tuner/remote/remote_store.h"
 #include "tuner/remote/upload_memory.h"
 

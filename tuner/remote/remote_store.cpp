@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/core/remote_config.h"
-#include "tuner/store/described_tree.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/described_tree.h"
+#include "tuner/model/remote_config.h"
 
 namespace tune {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
+#include "tuner/disk/file_system.h"
 #include "tuner/remote/rcd.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include "tuner/core/trial.h"
+#include "tuner/model/paths.h"
+#include "tuner/model/trial.h"
 #include "tuner/remote/object_names.h"
-#include "tuner/store/paths.h"
 
 namespace tune {
 

@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/store/checksum.h"
-#include "tuner/store/liveness.h"
-#include "tuner/store/paths.h"
-#include "tuner/store/snapshot.h"
+#include "tuner/base/error.h"
+#include "tuner/disk/checksum.h"
+#include "tuner/disk/liveness.h"
+#include "tuner/journal/snapshot.h"
+#include "tuner/model/paths.h"
 
 namespace tune {
 

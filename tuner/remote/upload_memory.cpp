@@ -3,11 +3,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
-#include "tuner/core/whole_number.h"
-#include "tuner/store/journal.h"
-#include "tuner/store/paths.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/base/whole_number.h"
+#include "tuner/journal/journal.h"
+#include "tuner/model/paths.h"
 
 namespace tune {
 

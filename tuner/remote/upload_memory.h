@@ -12,9 +12,9 @@
 #include <string>
 
 #include "trainable/values.h"
-#include "tuner/core/checkpoint_ref.h"
+#include "tuner/disk/file_system.h"
+#include "tuner/model/checkpoint_ref.h"
 #include "tuner/remote/markers.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

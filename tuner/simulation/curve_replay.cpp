@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "searchers/searchers.h"
-#include "tuner/core/error.h"
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/math/random.h"
 #include "tuner/simulation/virtual_clock.h"
 #include "tuner/spec/spec_policy.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/simulation/curve_table.h"
 #include "tuner/simulation/simulation.h"
 #include "tuner/spec/spec.h"

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <utility>
 
-#include "callbacks/csv_text.h"
-#include "tuner/core/decimal.h"
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
+#include "tuner/base/csv_text.h"
+#include "tuner/base/decimal.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
+#include "tuner/disk/file_system.h"
 #include "tuner/spec/spec_fields.h"
-#include "tuner/store/file_system.h"
 
 namespace tune {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tuner/exec/executor.h"
+#include "tuner/execution/executor.h"
 #include "tuner/simulation/simulated_program.h"
 #include "tuner/simulation/virtual_clock.h"
 

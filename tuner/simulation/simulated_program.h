@@ -8,8 +8,8 @@
 #include <string>
 
 #include "trainable/values.h"
-#include "tuner/core/clock.h"
-#include "tuner/core/metrics.h"
+#include "tuner/base/clock.h"
+#include "tuner/model/metrics.h"
 
 namespace tune {
 

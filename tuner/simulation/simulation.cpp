@@ -4,13 +4,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "tuner/core/error.h"
-#include "tuner/loop/drive.h"
-#include "tuner/loop/make_policies.h"
+#include "tuner/base/error.h"
+#include "tuner/checkpoints/checkpoint_keeper.h"
+#include "tuner/disk/null_file_system.h"
+#include "tuner/model/paths.h"
+#include "tuner/run/commit/make_policies.h"
+#include "tuner/run/run_parts.h"
 #include "tuner/simulation/simulated_executor.h"
-#include "tuner/store/checkpoint_keeper.h"
-#include "tuner/store/null_file_system.h"
-#include "tuner/store/paths.h"
 #include "tuner/version.h"
 
 namespace tune {

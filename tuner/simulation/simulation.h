@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
+#include "tuner/policy/catalogue.h"
 #include "tuner/run.h"
 #include "tuner/simulation/simulated_program.h"
 #include "tuner/spec/spec.h"

@@ -1,7 +1,7 @@
 // A clock that stands still until it is moved by hand.
 #pragma once
 
-#include "tuner/core/clock.h"
+#include "tuner/base/clock.h"
 
 namespace tune {
 

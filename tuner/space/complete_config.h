@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/constraint.h"
-#include "tuner/core/trial.h"
+#include "tuner/model/constraint.h"
+#include "tuner/model/trial.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "tuner/core/error.h"
-#include "tuner/core/expression.h"
-#include "tuner/core/nearest_name.h"
-#include "tuner/core/whole_number.h"
+#include "tuner/base/error.h"
+#include "tuner/base/expression.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/base/whole_number.h"
 
 namespace tune {
 

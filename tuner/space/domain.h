@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trainable/values.h"
-#include "tuner/core/problem.h"
+#include "tuner/base/problem.h"
 #include "tuner/math/random.h"
 
 namespace tune {
@@ -47,7 +47,7 @@ struct GridSearch {
   std::vector<Json> values;
 };
 
-/// Computed from other values of the config (tuner/core/expression.h).
+/// Computed from other values of the config (tuner/base/expression.h).
 struct Expr {
   std::string text;
 };

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "tuner/core/exact_number.h"
-#include "tuner/core/expression.h"
-#include "tuner/core/whole_number.h"
+#include "tuner/base/exact_number.h"
+#include "tuner/base/expression.h"
+#include "tuner/base/whole_number.h"
 #include "tuner/space/space_match.h"
 
 namespace tune {

@@ -5,7 +5,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/space/config_changes.h"
 #include "tuner/space/formulas.h"
 #include "tuner/space/space_match.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "trainable/values.h"
-#include "tuner/core/constraint.h"
 #include "tuner/math/random.h"
+#include "tuner/model/constraint.h"
 #include "tuner/space/domain.h"
 #include "tuner/space/space_tree.h"
 

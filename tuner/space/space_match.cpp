@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/nearest_name.h"
 
 namespace tune {
 

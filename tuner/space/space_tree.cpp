@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 
 namespace tune {
 

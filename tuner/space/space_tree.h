@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "tuner/core/expression.h"
+#include "tuner/base/expression.h"
 #include "tuner/space/domain.h"
 
 namespace tune {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/core/json_limits.h"
+#include "tuner/base/json_limits.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/foreign_conversion.h"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "tuner/core/json_limits.h"
+#include "tuner/base/json_limits.h"
 
 namespace tune::foreign {
 

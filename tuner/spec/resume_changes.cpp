@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/spec/spec_fields.h"
 #include "tuner/spec/spec_parts.h"
 

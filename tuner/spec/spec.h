@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
-#include "tuner/core/failure_rules.h"
-#include "tuner/core/remote_config.h"
-#include "tuner/core/retention.h"
-#include "tuner/plain/plain_program.h"
+#include "tuner/model/failure_rules.h"
+#include "tuner/model/remote_config.h"
+#include "tuner/model/retention.h"
+#include "tuner/policy/catalogue.h"
+#include "tuner/script/plain_program.h"
 #include "tuner/space/search_space.h"
 
 namespace tune {

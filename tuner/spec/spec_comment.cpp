@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tuner/core/clean_text.h"
+#include "tuner/base/clean_text.h"
 
 namespace tune {
 

@@ -2,7 +2,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/spec/spec_parts.h"
 
 namespace tune {

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "tuner/core/byte_size.h"
-#include "tuner/core/decimal.h"
-#include "tuner/core/nearest_name.h"
-#include "tuner/core/whole_number.h"
-#include "tuner/spec/words_of_others.h"
+#include "tuner/base/byte_size.h"
+#include "tuner/base/decimal.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/base/whole_number.h"
+#include "tuner/spec/foreign_fields.h"
 
 namespace tune {
 

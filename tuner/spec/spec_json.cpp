@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/core/error.h"
+#include "tuner/base/error.h"
 #include "tuner/spec/spec.h"
 #include "tuner/spec/spec_fields.h"
 

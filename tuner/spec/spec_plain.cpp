@@ -3,9 +3,9 @@
 #include <cctype>
 #include <csignal>
 
-#include "tuner/core/nearest_name.h"
-#include "tuner/plain/command_words.h"
-#include "tuner/plain/metric_reader.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/script/command_words.h"
+#include "tuner/script/metric_reader.h"
 #include "tuner/spec/spec_parts.h"
 
 namespace tune {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "tuner/core/catalogue.h"
-#include "tuner/core/error.h"
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
+#include "tuner/policy/catalogue.h"
+#include "tuner/spec/foreign_fields.h"
 #include "tuner/spec/spec_fields.h"
-#include "tuner/spec/words_of_others.h"
 
 namespace tune {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tuner/core/json_limits.h"
+#include "tuner/base/json_limits.h"
 #include "tuner/spec/spec_parts.h"
 
 namespace tune {

@@ -1,7 +1,7 @@
 // The stopping rules of a spec: bounds on metrics, and rules by name. Knows no rule's arithmetic.
 #include <algorithm>
 
-#include "tuner/core/nearest_name.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/spec/spec.h"
 #include "tuner/spec/spec_policy.h"
 
@@ -143,7 +143,7 @@ void refuse_misspelt_bounds(const ExperimentSpec& spec, std::vector<Problem>& pr
     if (!is_of_bounds) continue;
     const std::string pointer = is_list ? append_pointer("/stop", std::to_string(i)) : "/stop";
     for (const auto& [metric, bound] : rule.items()) {
-      if (metric.ends_with('<') || metric.ends_with('>')) continue;  // see spec_doubts.cpp
+      if (metric.ends_with('<') || metric.ends_with('>')) continue;  // see spec_warnings.cpp
       const auto meant = is_metric_of(spec, metric) ? std::nullopt : filled_in_field_near(metric);
       if (!meant) continue;
       problems.push_back({append_pointer(pointer, metric),

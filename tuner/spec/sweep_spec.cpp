@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/core/clean_text.h"
-#include "tuner/core/error.h"
-#include "tuner/core/json_limits.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/error.h"
+#include "tuner/base/json_limits.h"
 #include "tuner/space/domain.h"
 #include "tuner/spec/foreign_forms.h"
 #include "tuner/spec/spec_comment.h"

@@ -1,0 +1,743 @@
+// Programs that save by themselves: what is whole is found, with what it has at least.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "tests/execution/session.h"
+#include "tests/support/catch.h"
+#include "tuner/execution/script/checkpoint_watch.h"
+#include "tuner/execution/script/script_session.h"
+
+using namespace tune;
+using namespace tune::test;
+
+namespace {
+
+struct Saving : Session {
+  LaunchId run(const std::string& script, const std::string& pattern,
+               const std::function<void(PlainWatch&)>& change = {}) {
+    std::filesystem::create_directories(root());
+    LaunchSpec what = spec({"sh", "-c", script});
+    PlainWatch watch{.root = root(), .pattern = pattern};
+    watch.known = look_at_checkpoints(root(), pattern);
+    watch.others = look_at_others(root(), pattern);
+    if (change) change(watch);
+    what.plain = PlainReading{{{"loss", ""}}, {"loss"}, std::move(watch)};
+    const LaunchId launched = launch(std::move(what));
+    wait_for<Greeted>(launched);
+    executor.send(launched, protocol::Start{});
+    return launched;
+  }
+
+  /// A file that was there before the program ran.
+  void leave_behind(const std::filesystem::path& name) {
+    std::filesystem::create_directories((root() / name).parent_path());
+    std::ofstream(root() / name) << "left behind";
+  }
+
+  std::size_t remarks(LaunchId launched, Remarked::What what) {
+    std::size_t count = 0;
+    for (const Wakeup& wakeup : heard[launched]) {
+      const auto* const remark = std::get_if<Remarked>(&wakeup);
+      if (remark != nullptr && remark->what == what) ++count;
+    }
+    return count;
+  }
+
+  std::filesystem::path root() const { return dir.path() / "saved"; }
+
+  void step(LaunchId launched) {
+    const std::size_t before = count_of<Reported>(launched);
+    executor.send(launched, protocol::Step{});
+    wait_for_count<Reported>(launched, before + 1);
+  }
+
+  /// Steps through results of each of which the program waits until its save was found.
+  void step_through(LaunchId launched, int results) {
+    for (int i = 1; i <= results; ++i) {
+      step(launched);
+      wait_for_count<CheckpointFound>(launched, static_cast<std::size_t>(i));
+      std::ofstream(dir.path() / ("found-" + std::to_string(i))) << "found";
+    }
+  }
+
+  /// Of all that were found: the name, and the iteration.
+  std::vector<std::pair<std::string, std::int64_t>> found(LaunchId launched) {
+    std::vector<std::pair<std::string, std::int64_t>> all;
+    for (const Wakeup& wakeup : heard[launched]) {
+      if (const auto* const each = std::get_if<CheckpointFound>(&wakeup)) {
+        all.emplace_back(each->files.name.string(), each->iteration);
+      }
+    }
+    return all;
+  }
+
+  /// What goes with the last one that was found.
+  std::vector<double> losses_ahead(LaunchId launched) {
+    std::vector<double> losses;
+    for (const Wakeup& wakeup : heard[launched]) {
+      const auto* const each = std::get_if<CheckpointFound>(&wakeup);
+      if (each == nullptr) continue;
+      losses.clear();
+      for (const PrintedResult& result : each->ahead) {
+        losses.push_back(result.metrics.find("loss").value());
+      }
+    }
+    return losses;
+  }
+
+  /// Of all results that were reported.
+  std::vector<double> losses(LaunchId launched) {
+    std::vector<double> losses;
+    for (const Wakeup& wakeup : heard[launched]) {
+      const auto* const each = std::get_if<Reported>(&wakeup);
+      if (each != nullptr && each->metrics) losses.push_back(each->metrics->find("loss").value());
+    }
+    return losses;
+  }
+};
+
+/// All that is in `directory` under the name `last`, of a launch that prints nothing.
+CheckpointWatch::Watched watched(const TempDir& directory, pid_t group) {
+  return {.what = {.root = directory.path(), .pattern = "last"},
+          .stdout_path = directory.path() / "log",
+          .stderr_path = directory.path() / "log",
+          .begin = {},
+          .group = group};
+}
+
+using Found = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// A result that a checkpoint has, and its trial has not.
+PrintedResult ahead(std::int64_t iteration, const char* metrics) {
+  return {iteration, parse_metrics(metrics)};
+}
+
+const std::string save_by_rename = "echo $i > saved/t; mv saved/t saved/last; ";
+/// Of two results that are printed before anybody looks it would not be known which one a save in
+/// between has: so the program goes on once its save was found.
+const std::string wait_for_found = "until [ -e found-$i ]; do sleep 0.02; done; ";
+void saves_after_result(PlainWatch& watch) { watch.saved = SavedWhen::after_result; }
+
+}  // namespace
+
+TEST_CASE("What is renamed to its name is whole at once, and of the results before it",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("sleep 0.2; for i in 1 2 3; do echo loss: $i; " +
+                                        save_by_rename + wait_for_found + "done; sleep 60",
+                                    "last", saves_after_result);
+  session.step_through(launched, 3);
+  CHECK(session.found(launched) == Found{{"last", 1}, {"last", 2}, {"last", 3}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A result that is printed while it saves does not count", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.3; echo loss: 1; sleep 0.3; echo x > saved/t; sleep 0.3; echo loss: 2; "
+      "mv saved/t saved/last; echo loss: 3; sleep 60",
+      "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched).front().second <= 1);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What an interrupted save has left behind is written anew by the next one",
+          "[unit][plain]") {
+  Saving session;
+  session.leave_behind("t");
+  const auto launched = session.run("sleep 0.3; echo loss: 1; echo loss: 2; sleep 0.1; " +
+                                        std::string("i=2; ") + save_by_rename + "sleep 60",
+                                    "last");
+  for (int i = 0; i < 2; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched) == Found{{"last", 2}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("So is a directory that an interrupted save has left behind", "[unit][plain]") {
+  Saving session;
+  session.leave_behind("new/sub/weights");
+  session.leave_behind("new/DONE");
+  const auto launched = session.run(
+      "sleep 0.3; echo loss: 1; echo loss: 2; sleep 0.1; cd saved; echo x > new/sub/weights; "
+      "touch new/DONE; mv new c-2; sleep 60",
+      "c-*", [](PlainWatch& watch) { watch.complete = "DONE"; });
+  for (int i = 0; i < 2; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched) == Found{{"c-2", 2}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A directory is whole once nothing has changed for a second, and not before",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; mkdir saved/c-1; for i in 1 2 3 4; do echo $i > saved/c-1/$i; "
+      "sleep 0.3; done; "
+      "sleep 60",
+      "c-*");
+  session.step(launched);
+  const CheckpointFound found = session.wait_for<CheckpointFound>(launched);
+  CHECK(found.files.files.size() == 4);
+  CHECK(found.iteration == 1);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What a process of the program has open for writing is not whole", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; (exec 5> saved/last; echo half >&5; sleep 2.5; echo whole >&5; "
+      "exec 5>&-; "
+      "sleep 60) & wait",
+      "last");
+  session.step(launched);
+  const CheckpointFound found = session.wait_for<CheckpointFound>(launched);
+  CHECK(found.files.files.front().bytes == 11);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A log that is open all the time does not hide saves, and makes none", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.3; exec 3> saved/log; for i in 1 2 3; do echo $i >&3; echo loss: $i; "
+      "if [ $i -lt 3 ]; then echo $i > saved/model; fi; sleep 1.3; done; touch done; sleep 60",
+      "", saves_after_result);
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  while (!std::filesystem::exists(session.dir.path() / "done")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"", 2}});
+}
+
+TEST_CASE("What is open for writing under another name is not whole either", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; (exec 5> saved/t; echo half >&5; ln saved/t saved/last; sleep 2.5; "
+      "echo whole >&5; exec 5>&-; sleep 60) & wait",
+      "last");
+  session.step(launched);
+  CHECK(session.wait_for<CheckpointFound>(launched).files.files.front().bytes == 11);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What is renamed while it is open for writing is whole once it is closed",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; (exec 5> saved/t; echo half >&5; mv saved/t saved/last; sleep 2.5; "
+      "echo whole >&5; exec 5>&-; sleep 60) & wait",
+      "last");
+  session.step(launched);
+  CHECK(session.wait_for<CheckpointFound>(launched).files.files.front().bytes == 11);
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What was written elsewhere claims no iteration", "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("sleep 0.2; echo x > t; echo loss: 1; sleep 0.2; mv t saved/last; sleep 60",
+                  "last", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+  session.step(launched);
+  session.wait_for<CheckpointFound>(launched);
+  CHECK(session.found(launched) == Found{{"last", 0}});
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("The file that completes a checkpoint makes it whole at once, and nothing else does",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; mkdir saved/c-1 saved/c-2; echo 1 > saved/c-1/model; echo 1 > "
+      "saved/c-2/model; "
+      "echo 1 > saved/c-2/done; exit 0",
+      "c-*", [](PlainWatch& watch) { watch.complete = "done"; });
+  session.step(launched);
+  session.step(launched);  // done
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"c-2", 1}});
+}
+
+TEST_CASE("Of a program that ends well all is whole, of one that fails or is killed nothing new",
+          "[unit][plain]") {
+  Saving session;
+  const auto well = session.run("sleep 0.2; echo loss: 1; echo 1 > saved/last; exit 0", "last");
+  session.step(well);
+  session.step(well);
+  session.wait_for<Exited>(well);
+  CHECK(session.found(well) == Found{{"last", 1}});
+  for (const char* const end : {"exit 3", "kill -9 $$"}) {
+    const auto badly =
+        session.run(std::string("echo loss: 1; echo 2 > saved/last; ") + end, "last");
+    session.step(badly);
+    session.executor.send(badly, protocol::Step{});
+    session.wait_for<Exited>(badly);
+    CHECK(session.found(badly).empty());
+  }
+  const auto again = session.run("sleep 0.2; echo loss: 1; echo 3 > saved/last; exit 85", "last",
+                                 [](PlainWatch& watch) { watch.exit_code = 85; });
+  session.step(again);
+  session.executor.send(again, protocol::Step{});
+  session.wait_for<Exited>(again);
+  CHECK(session.found(again) == Found{{"last", 1}});
+}
+
+TEST_CASE("What was there before is not found, and neither is what reads it", "[unit][plain]") {
+  Saving session;
+  std::filesystem::create_directories(session.root());
+  std::ofstream(session.root() / "last") << "old";
+  const auto launched =
+      session.run("cat saved/last > /dev/null; echo loss: 1; sleep 1.5; exit 0", "last");
+  session.step(launched);
+  session.step(launched);
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("A program that is to end may save what it has come to, and not more", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "echo loss: 1; sleep 0.1; echo x > saved/t; mv saved/t saved/last; sleep 60", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("What a program saves after results that nobody took is found with them",
+          "[unit][plain]") {
+  Saving session;
+  // It is told to end as soon as its second result is read, which may be before it has saved: then
+  // it saves nevertheless. It goes on only once its first result was taken: of two that are printed
+  // before anybody looks it would not be known which of them the save has.
+  const auto launched = session.run(
+      "trap 'told=1' TERM; sleep 0.2; echo loss: 1; until [ -e go ]; do sleep 0.1; done; sleep "
+      "0.3; "
+      "echo loss: 2; echo x > saved/t; mv saved/t saved/last; "
+      "until [ \"$told\" ]; do sleep 0.05; done; exit 0",
+      "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  std::ofstream(session.dir.path() / "go") << "go";
+  CHECK(session.wait_for<Exited>(launched).exit_code == 0);
+  CHECK(session.found(launched) == Found{{"last", 2}});
+  CHECK(session.losses_ahead(launched) == std::vector<double>{2});
+}
+
+TEST_CASE("A program that ends well by itself, told to stop or not, says all that it has printed",
+          "[unit][plain]") {
+  const bool has_ended_before = GENERATE(true, false);
+  Saving session;
+  const auto launched =
+      session.run("echo loss: 1; " + std::string(has_ended_before ? "" : "sleep 0.5; ") +
+                      "echo loss: 2; echo loss: 3",
+                  "last");
+  session.step(launched);
+  if (has_ended_before) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<RanToEnd>(launched);
+  for (int i = 0; i < 2; ++i) session.step(launched);
+  CHECK(session.count_of<Exited>(launched) == 0);
+  session.executor.send(launched, protocol::Step{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.losses(launched) == std::vector<double>{1, 2, 3});
+}
+
+TEST_CASE("What a program has printed up to its end may be wanted by nobody", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("echo loss: 1; echo loss: 2", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<RanToEnd>(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).exit_code == 0);
+}
+
+TEST_CASE("A program that was signalled has not run to its end, with whatever code it exits",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'exit 0' TERM; echo loss: 1; until [ -e go ]; do sleep 0.02; done; exit 0", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});  // nothing is saved within a second: SIGTERM
+  session.wait_for<Exited>(launched);
+  CHECK(session.count_of<RanToEnd>(launched) == 0);
+}
+
+TEST_CASE("What is saved on a signal has all results that were printed before", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'echo x > saved/t; mv saved/t saved/last; exit 0' TERM; "
+      "printf 'loss: 1\\nloss: 2\\nloss: 3\\n'; while :; do sleep 0.1; done",
+      "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"last", 3}});
+  CHECK(session.losses_ahead(launched) == std::vector<double>{2, 3});
+  CHECK(session.remarks(launched, Remarked::What::too_late) == 0);
+}
+
+TEST_CASE("A program that saves on SIGTERM and says so by its exit code gets it at once",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'echo x > saved/t; mv saved/t saved/last; exit 85' TERM; i=0; "
+      "while :; do i=$((i+1)); echo loss: $i; sleep 0.5; done",
+      "last", [](PlainWatch& watch) { watch.exit_code = 85; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).exit_code == 85);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("One that says so and would die of SIGTERM has time to save first", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("echo loss: 1; sleep 0.3; " + save_by_rename + "exec sleep 60",
+                                    "last", [](PlainWatch& watch) { watch.exit_code = 85; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("A file that is overwritten in its place is whole while it rests", "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("sleep 0.2; for i in 1 2 3; do echo loss: $i; echo $i > saved/last; " +
+                      wait_for_found + "done; exit 3",
+                  "last", saves_after_result);
+  session.step_through(launched, 3);
+  CHECK(session.found(launched) == Found{{"last", 1}, {"last", 2}, {"last", 3}});
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Who overwrites what it saves all the time is not waited for without an end",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; i=0; while :; do i=$((i+1)); echo loss: $i; echo $i > saved/last; sleep 0.2; "
+      "done",
+      "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+}
+
+TEST_CASE("Who changes what it saves all the time is restless, and whoever rests is not",
+          "[unit][plain]") {
+  using News = CheckpointWatch::News;
+  std::mutex mutex;
+  std::vector<News> heard;
+  CheckpointWatch watch(
+      [&](LaunchId, const std::vector<SavedFiles>&, News news) {
+        const std::lock_guard lock(mutex);
+        heard.push_back(news);
+      },
+      1.5);
+  const bool rests = GENERATE(false, true);
+  const TempDir dir;
+  watch.begin(LaunchId(1), watched(dir, ::getpid()));
+  for (int i = 0; i < 25; ++i) {
+    if (i == 0 || !rests) std::ofstream(dir.path() / "last") << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  const std::lock_guard lock(mutex);
+  CHECK(std::count(heard.begin(), heard.end(), News::restless) == (rests ? 0 : 1));
+  CHECK(std::count(heard.begin(), heard.end(), News::found) == (rests ? 1 : 0));
+}
+
+TEST_CASE("What is written in its place, without a rename, is waited for, too", "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("sleep 0.2; echo loss: 1; echo x > saved/last; sleep 60", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("A program that prints without an end keeps nobody waiting", "[unit][plain]") {
+  Saving session;
+  const auto loud =
+      session.run("while :; do echo a line of no use to anybody at all; done", "last");
+  const auto quiet = session.run("echo loss: 1; exec sleep 60", "last");
+  session.step(quiet);
+  for (const auto launched : {loud, quiet}) session.executor.signal(launched, SIGKILL);
+  for (const auto launched : {loud, quiet}) session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A program that is to end and does not save ends after a second", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run("echo loss: 1; sleep 60", "last");
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("A program that can be told to save is told so, and ended once it has", "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "trap 'echo x > saved/t; mv saved/t saved/last' USR1; echo loss: 1; "
+      "while :; do sleep 0.1; done",
+      "last", [](PlainWatch& watch) { watch.save_signal = SIGUSR1; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.found(launched) == Found{{"last", 1}});
+}
+
+TEST_CASE("Results that its checkpoint has come first, and what it prints goes on behind them",
+          "[unit][plain]") {
+  Saving session;
+  std::filesystem::create_directories(session.root());
+  LaunchSpec what = session.spec(
+      {"sh", "-c", "echo loss: 6; sleep 0.2; echo x > saved/t; mv saved/t saved/last"});
+  what.plain =
+      PlainReading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = session.root(), .pattern = "last"}};
+  for (const int i : {3, 4, 5}) {
+    what.plain->ahead.push_back(ahead(i, ("{\"loss\": " + std::to_string(i) + "}").c_str()));
+  }
+  const LaunchId launched = session.launch(std::move(what));
+  session.wait_for<Greeted>(launched);
+  // Its trial had come to the third one when its driver died.
+  protocol::Start start;
+  start.iteration = 3;
+  session.executor.send(launched, start);
+  for (int i = 0; i < 4; ++i) session.step(launched);
+  session.wait_for<Exited>(launched);
+  CHECK(session.losses(launched) == std::vector<double>{4, 5, 6});
+  CHECK(session.found(launched) == Found{{"last", 6}});
+}
+
+TEST_CASE("A program that evaluates what it was restored to has trained no iteration with that",
+          "[unit][plain]") {
+  Saving session;
+  const auto restore = [&](const std::string& script, const char* metrics, int results) {
+    std::filesystem::create_directories(session.root());
+    LaunchSpec what = session.spec({"sh", "-c", script});
+    what.plain = PlainReading{
+        {{"loss", ""}}, {"loss"}, PlainWatch{.root = session.root(), .pattern = "last"}};
+    what.plain->restored = parse_metrics(metrics);
+    const LaunchId launched = session.launch(std::move(what));
+    session.wait_for<Greeted>(launched);
+    protocol::Start start;
+    start.iteration = 5;
+    session.executor.send(launched, start);
+    for (int i = 0; i <= results; ++i) session.step(launched);  // the last one is its end
+    session.wait_for<Exited>(launched);
+    return launched;
+  };
+  const auto evaluates =
+      restore("echo loss: 0.31172; echo loss: 0.2; " + save_by_rename, R"({"loss": 0.31172})", 1);
+  CHECK(session.losses(evaluates) == std::vector<double>{0.2});
+  CHECK(session.found(evaluates) == Found{{"last", 6}});
+  CHECK(session.remarks(evaluates, Remarked::What::repeated) == 1);
+  const auto unclear = restore("echo loss: 0.3; echo loss: 0.2", R"({"loss": 0.3})", 2);
+  CHECK(session.losses(unclear) == std::vector<double>{0.3, 0.2});
+  CHECK(session.remarks(unclear, Remarked::What::repeated) == 1);
+  // One that has trained first will have done so each time.
+  const auto trains = restore("echo loss: 0.25; echo loss: 0.2", R"({"loss": 0.31172})", 2);
+  const auto repeats = restore("echo loss: 0.31172; echo loss: 0.2", R"({"loss": 0.31172})", 2);
+  for (const auto launched : {trains, repeats}) {
+    CHECK(session.losses(launched).size() == 2);
+    CHECK(session.remarks(launched, Remarked::What::repeated) == 0);
+  }
+}
+
+TEST_CASE("A program that shows its checkpoint's step once more, with other numbers, repeats it",
+          "[unit][plain]") {
+  PlainHabits habits;
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  const auto lines_taken = [&](std::int64_t from, const char* printed) {
+    std::ofstream(log) << printed;
+    PlainReading reading{{{"loss", ""}}, {"loss"}};
+    if (from > 0) reading.restored = parse_metrics(R"({"loss":3.1234})");
+    PlainTalk talk(LaunchId{1}, std::move(reading), habits, log, log);
+    talk.begin(0, 0);
+    protocol::Start start;
+    start.iteration = from;
+    talk.hear(start);
+    talk.end({});
+    std::vector<Wakeup> wakeups;
+    std::vector<double> losses;
+    for (bool has_ended = false; !has_ended; wakeups.clear()) {
+      talk.hear(protocol::Step{});
+      talk.say(wakeups);
+      for (const Wakeup& wakeup : wakeups) {
+        const auto* const each = std::get_if<Reported>(&wakeup);
+        if (each != nullptr && each->metrics) losses.push_back(each->metrics->find("loss").value());
+        has_ended = has_ended || (each != nullptr && each->done);
+      }
+    }
+    return losses;
+  };
+  CHECK(lines_taken(0, "step 0: loss 4.1\nstep 20: loss 3.1\nstep 40: loss 2.1\n").size() == 3);
+  CHECK(lines_taken(2, "step 20: loss 3.2\nstep 40: loss 2.2\n") == std::vector<double>{2.2});
+  // Also where another one has begun with other numbers, and trained.
+  CHECK(lines_taken(2, "step 40: loss 2.3\n") == std::vector<double>{2.3});
+  CHECK(lines_taken(2, "step 20: loss 3.3\nstep 40: loss 2.4\n") == std::vector<double>{2.4});
+}
+
+TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit][plain]") {
+  const TempDir dir;
+  PlainHabits habits;
+  const auto log = dir.path() / "log";
+  std::ofstream printed(log);
+  PlainReading reading{{{"loss", ""}}, {"loss"}, PlainWatch{.root = dir.path(), .pattern = "last"}};
+  PlainTalk talk(LaunchId(1), reading, habits, log, log);
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  std::vector<Wakeup> said;
+  std::uint64_t end = 0;
+  const auto print = [&](int i) {
+    printed << "loss: " << i << std::endl;
+    end = static_cast<std::uint64_t>(printed.tellp());
+    talk.times()->note(0, end, unix_ns());
+  };
+  print(0);
+  talk.read();
+  // It saves, then prints, and its driver stands still before it reads that.
+  for (int i = 1; i <= 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    const std::int64_t now_ns = unix_ns();
+    talk.find({{"/saved", "last", true, {{"", 1, 1, now_ns}}}, {end, end}, now_ns}, false);
+    print(i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    talk.say(said);
+    talk.read();
+    talk.hear(protocol::Step{});
+  }
+  talk.say(said);
+  CHECK(habits.order.known() == SavedWhen::before_result);
+}
+
+TEST_CASE("Who saves, then prints, and is killed in between, has saved no result that is known",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo loss: 1; sleep 0.3; echo x > saved/t; mv saved/t saved/last; kill -9 $$",
+      "last", [](PlainWatch& watch) { watch.saved = SavedWhen::before_result; });
+  session.step(launched);
+  session.executor.send(launched, protocol::Step{});
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched).empty());
+}
+
+TEST_CASE("A save before the first result of which nothing tells what it has is remarked upon",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; echo x > saved/t; mv saved/t saved/last; sleep 0.6; printf 'loss: 1\\nloss: "
+      "2\\nloss: 3\\n'; sleep 60",
+      "last");
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<Remarked>(launched);
+  CHECK(session.remarks(launched, Remarked::What::no_order) == 1);
+  CHECK(session.found(launched).empty());
+  session.executor.signal(launched, SIGKILL);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A line that is printed right behind a save does not take its result away",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched =
+      session.run("sleep 0.2; for i in 1 2 3 4 5 6; do echo loss: $i; " + save_by_rename +
+                      "echo another line; " + wait_for_found + "done",
+                  "last", saves_after_result);
+  session.step_through(launched, 6);
+  session.step(launched);  // its end
+  session.wait_for<Exited>(launched);
+  const Found found = session.found(launched);
+  CHECK(found ==
+        Found{{"last", 1}, {"last", 2}, {"last", 3}, {"last", 4}, {"last", 5}, {"last", 6}});
+}
+
+TEST_CASE("A directory that never rests has its last save, also where a best model is older",
+          "[unit][plain]") {
+  for (const bool was_put_back : {false, true}) {
+    Saving session;
+    if (was_put_back) {
+      for (const char* const name : {"model", "best", "config"}) session.leave_behind(name);
+    }
+    const auto launched = session.run(
+        "echo {} > saved/config; for i in 1 2 3 4; do echo loss: $i; echo $i > saved/model; "
+        "if [ $i = 1 -o $i = 3 ]; then echo $i > saved/best; fi; sleep 0.4; done",
+        "", [](PlainWatch& watch) { watch.saved = SavedWhen::after_result; });
+    for (int i = 0; i < 4; ++i) session.step(launched);
+    session.wait_for<CheckpointFound>(launched);
+    const Found found = session.found(launched);
+    REQUIRE(found.size() == 1);
+    CAPTURE(was_put_back, found.front().second);
+    CHECK(found == Found{{"", 4}});
+  }
+}
+
+TEST_CASE("What a program was writing when it was killed is not whole, however late that is known",
+          "[unit][plain]") {
+  using News = CheckpointWatch::News;
+  std::mutex mutex;
+  std::vector<News> heard;
+  CheckpointWatch watch([&](LaunchId, const std::vector<SavedFiles>& found, News news) {
+    const std::lock_guard lock(mutex);
+    if (!found.empty()) heard.push_back(news);
+  });
+  const bool is_killed = GENERATE(false, true);
+  const TempDir dir;
+  const std::string place = (dir.path() / "last").string();
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::setpgid(0, 0);
+    ::poll(nullptr, 0, 300);
+    const int file = ::open(place.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    (void)!::write(file, "half", 4);
+    if (is_killed) ::raise(SIGKILL);
+    ::close(file);
+    ::poll(nullptr, 0, 60'000);
+    ::_exit(0);
+  }
+  watch.begin(LaunchId(1), watched(dir, program));
+  // Nobody reaps it meanwhile.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+  watch.end(LaunchId(1), false);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ::kill(program, SIGKILL);
+  ::waitpid(program, nullptr, 0);
+  const std::lock_guard lock(mutex);
+  CHECK(heard.size() == (is_killed ? 0 : 1));
+}
+
+TEST_CASE("Checkpoints that are whole at the same time are found in the order of their saves",
+          "[unit][plain]") {
+  Saving session;
+  const auto launched = session.run(
+      "sleep 0.2; for i in 9 10; do echo loss: $i; mkdir saved/step-$i; echo $i > "
+      "saved/step-$i/model; sleep 0.6; done",
+      "step-*", saves_after_result);
+  for (int i = 0; i < 3; ++i) session.step(launched);
+  session.wait_for<Exited>(launched);
+  CHECK(session.found(launched) == Found{{"step-9", 1}, {"step-10", 2}});
+}

@@ -1,0 +1,316 @@
+// Programs that know nothing of the driver: what they print answers the steps.
+#include <signal.h>
+
+#include <set>
+
+#include "tests/execution/session.h"
+#include "tests/support/catch.h"
+#include "tuner/execution/script/script_session.h"
+
+using namespace tune;
+using namespace tune::test;
+
+namespace {
+
+struct Plain : Session {
+  LaunchId run(const std::string& script, std::int64_t iteration = 0) {
+    LaunchSpec what = spec({"sh", "-c", script});
+    what.plain = PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}};
+    const LaunchId launched = launch(std::move(what));
+    CHECK(wait_for<Greeted>(launched).hello.api == protocol::Api::function_api);
+    protocol::Start start;
+    start.iteration = iteration;
+    executor.send(launched, start);
+    return launched;
+  }
+
+  /// The next result's loss.
+  double step(LaunchId launched) {
+    const std::size_t before = count_of<Reported>(launched);
+    executor.send(launched, protocol::Step{});
+    wait_for_count<Reported>(launched, before + 1);
+    for (auto it = heard[launched].rbegin();; ++it) {
+      if (const auto* reported = std::get_if<Reported>(&*it)) {
+        return reported->metrics ? reported->metrics->find("loss").value() : -1;
+      }
+    }
+  }
+};
+
+constexpr double done = -1;  ///< as Plain::step has it
+
+}  // namespace
+
+TEST_CASE("Each step is answered with the next result that was printed, to the last",
+          "[unit][plain]") {
+  Plain session;
+  const auto launched =
+      session.run("echo loss: 1; echo 'loss: 2' >&2; sleep 0.1; printf 'loss: 3'");
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == 2);
+  CHECK(session.step(launched) == 3);
+  CHECK(session.count_of<Exited>(launched) == 0);
+  CHECK(session.step(launched) == done);
+  CHECK(session.wait_for<Exited>(launched).exit_code == 0);
+}
+
+TEST_CASE("What was printed before a failure is said before it", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 1; echo loss: 2; exit 3");
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == 2);
+  session.executor.send(launched, protocol::Step{});
+  CHECK(session.wait_for<Exited>(launched).exit_code == 3);
+  CHECK(session.count_of<Reported>(launched) == 2);
+}
+
+TEST_CASE("A metric that never comes is a fault that names those that came", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo val_los: 0.5 lr=3; echo the end");
+  session.executor.send(launched, protocol::Step{});
+  const std::string reason = session.wait_for<Faulted>(launched).reason;
+  CHECK(reason.find("never had a number for the metric 'loss'") != reason.npos);
+  CHECK(reason.find("names that were seen: val_los, lr") != reason.npos);
+  CHECK(reason.find("the end") != reason.npos);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("A number that is not read whole is no result, and its line is said", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 999; echo \"loss: 1'000\"; echo loss: 1001");
+  CHECK(session.step(launched) == 999);
+  CHECK(session.step(launched) == 1001);
+  const Remarked remarked = session.wait_for<Remarked>(launched);
+  CHECK(remarked.what == Remarked::What::cut);
+  CHECK(remarked.sentence.find("has printed 'loss: 1'000'") != std::string::npos);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("What a crash quotes is no result, and is said", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run(
+      "echo loss: 3; echo 'Traceback (most recent call last):' >&2; echo '    loss = 0.5' >&2; "
+      "echo 'ValueError: loss: 0.1' >&2; exit 1");
+  CHECK(session.step(launched) == 3);
+  CHECK(session.wait_for<Exited>(launched).exit_code == 1);
+  CHECK(session.count_of<Reported>(launched) == 1);
+  const Remarked remarked = session.wait_for<Remarked>(launched);
+  CHECK(remarked.what == Remarked::What::no_result);
+  CHECK(remarked.sentence.find("has printed '    loss = 0.5'") != std::string::npos);
+}
+
+TEST_CASE("A program that goes on at an iteration says nothing twice", "[unit][plain]") {
+  Plain session;
+  const auto launched =
+      session.run("for i in 3 4 5 5 6; do echo training_iteration=$i loss=$i; done", 4);
+  CHECK(session.step(launched) == 5);
+  CHECK(session.step(launched) == 6);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("One that ends without a result after a restore has done all", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("true", 4);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Stop ends it, and what it printed since is nobody's", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run("echo loss: 1; echo loss: 2; exec sleep 60");
+  CHECK(session.step(launched) == 1);
+  session.executor.send(launched, protocol::Stop{});
+  CHECK(session.wait_for<Exited>(launched).signal == SIGTERM);
+  CHECK(session.count_of<Reported>(launched) == 1);
+}
+
+TEST_CASE("A signal goes to the program alone, and SIGKILL to all of it", "[unit][plain]") {
+  Plain session;
+  const auto launched = session.run(
+      "trap 'echo loss: 7' TERM; echo loss: 1; "
+      "sh -c 'trap \"echo helper >&2\" TERM; for i in 1 2 3 4 5 6; do sleep 0.2; done' & "
+      "wait; wait; echo loss: 8; sleep 60");
+  CHECK(session.step(launched) == 1);
+  session.executor.signal(launched, SIGTERM);
+  for (int i = 0;
+       i < 600 && read_file(session.dir.path() / "out.log").find("8") == std::string::npos; ++i) {
+    ::usleep(10'000);
+  }
+  CHECK(read_file(session.dir.path() / "out.log") == "loss: 1\nloss: 7\nloss: 8\n");
+  CHECK(read_file(session.dir.path() / "err.log").empty());
+  session.executor.signal(launched, SIGKILL);
+  CHECK(session.wait_for<Exited>(launched).signal == SIGKILL);
+}
+
+TEST_CASE("Many thousand results wait on the disk, and none is lost", "[unit][plain]") {
+  Plain session;
+  const auto launched =
+      session.run("i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo loss: $i; done");
+  for (int i = 1; i <= 5000; ++i) REQUIRE(session.step(launched) == i);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+TEST_CASE("Two logs that are one are read once", "[unit][plain]") {
+  Plain session;
+  LaunchSpec what = session.spec({"sh", "-c", "echo loss: 1; echo loss: 2 >&2"});
+  what.stderr_path = what.stdout_path;
+  what.plain = PlainReading{{{"loss", ""}}, {"loss"}};
+  const LaunchId launched = session.launch(std::move(what));
+  session.wait_for<Greeted>(launched);
+  session.executor.send(launched, protocol::Start{});
+  CHECK(session.step(launched) == 1);
+  CHECK(session.step(launched) == 2);
+  CHECK(session.step(launched) == done);
+  session.wait_for<Exited>(launched);
+}
+
+namespace {
+
+/// What is remarked of a program that has printed `text` and runs for `age_s`.
+std::vector<std::string> remarks_on(const std::string& text, Seconds age_s) {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << text;
+  PlainHabits habits;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits, log, log);
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  talk.read();
+  std::vector<Wakeup> wakeups;
+  for (int i = 0; i < 5; ++i) talk.remark(age_s, wakeups);
+  std::vector<std::string> sentences;
+  for (const Wakeup& wakeup : wakeups) sentences.push_back(std::get<Remarked>(wakeup).sentence);
+  return sentences;
+}
+
+}  // namespace
+
+TEST_CASE("A metric that is called almost as the awaited one is remarked upon soon",
+          "[unit][plain]") {
+  CHECK(remarks_on("valloss: 3\n", 5).empty());
+  const auto remarks = remarks_on("valloss: 3\n", 10);
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks.front() ==
+        "has printed 'valloss', and no number for the metric 'val_loss' so far: is that what is "
+        "meant?");
+  CHECK(remarks_on("accuracy: 3\n", 10).empty());
+  CHECK(remarks_on("valloss: 3\nval_loss: 3\n", 10).empty());
+}
+
+TEST_CASE("A longer name with the metric as its end is remarked upon after three lines",
+          "[unit][plain]") {
+  const std::string two = "avg.val_loss: 3\navg.val_loss: 2\n";
+  CHECK(remarks_on(two, 3).empty());
+  CHECK(remarks_on(two + "avg.val_loss: 1\n", 2).empty());
+  CHECK(remarks_on(two + "val_loss: 1\n", 3).empty());
+  CHECK(remarks_on(two + "avg.val_loss: 1\n", 3) ==
+        std::vector<std::string>{"has printed 'avg.val_loss', and no number for the metric "
+                                 "'val_loss' so far: is that what is meant?"});
+  CHECK(
+      remarks_on(two + "{\"best\": {\"val_loss\": 1}}\n", 3) ==
+      std::vector<std::string>{"has printed 'best/val_loss' and 'avg.val_loss', and no number for "
+                               "the metric 'val_loss' so far: is one meant?"});
+}
+
+TEST_CASE("Whoever prints numbers for a minute and never the metric is told how one is read",
+          "[unit][plain]") {
+  const std::string text = "lr: 0.1\nthe validation loss was 0.91, in 3 s\nbye\n";
+  CHECK(remarks_on(text, 59).empty());
+  const auto remarks = remarks_on(text, 60);
+  REQUIRE_FALSE(remarks.empty());
+  CHECK(remarks.front() ==
+        "has printed no number for the metric 'val_loss' so far; names that were seen: lr; it "
+        "printed last: 'the validation loss was 0.91, in 3 s'. If that line has it: --set "
+        "'trainable/plain/metrics="
+        "{\"val_loss\":\"the +validation +loss +was +([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\"}'");
+  CHECK(remarks_on(text + "val_loss: 3\n", 60).empty());
+  CHECK(remarks_on("no number\n", 60).empty());
+}
+
+TEST_CASE("No number is proposed for the metric by its place alone", "[unit][plain]") {
+  const auto remarks = remarks_on("accuracy 0.91 time 0.05 s\n", 60);
+  REQUIRE_FALSE(remarks.empty());
+  CHECK(remarks.front() ==
+        "has printed no number for the metric 'val_loss' so far; it printed last: 'accuracy 0.91 "
+        "time 0.05 s'. What is called otherwise is read by the words before it: --set "
+        "'trainable/plain/metrics={\"val_loss\":\"WORDS ([-+0-9.e]+)\"}'");
+}
+
+TEST_CASE("Two hundred lines with numbers and without the metric are enough to be told of it",
+          "[unit][plain]") {
+  std::string text;
+  for (int i = 0; i < 199; ++i) text += "step " + std::to_string(i) + "\n";
+  CHECK(remarks_on(text, 2).empty());
+  CHECK(remarks_on(text + "no number\n", 2).empty());
+  CHECK(remarks_on(text + "step 200\nval_loss: 3\n", 2).empty());
+  const auto remarks = remarks_on(text + "step 200\n", 2);
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks.front().starts_with("has printed no number for the metric 'val_loss' so far"));
+}
+
+TEST_CASE("Iterations below 0 are remarked upon once, and count for nothing", "[unit][plain]") {
+  const TempDir dir;
+  const auto log = dir.path() / "log";
+  std::ofstream(log) << "training_iteration: -4 loss: 1\ntraining_iteration: -3 loss: 1\n"
+                        "training_iteration: 1 loss: 2\n";
+  PlainHabits habits;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"loss", ""}, {"training_iteration", ""}}, {"loss"}},
+                 habits, log, log);
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  talk.read();
+  talk.hear(protocol::Step{1});
+  std::vector<Wakeup> wakeups;
+  talk.say(wakeups);
+  std::vector<std::string> sentences;
+  for (const Wakeup& wakeup : wakeups) {
+    if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
+      sentences.push_back(remark->sentence);
+    } else if (const auto* const reported = std::get_if<Reported>(&wakeup)) {
+      CHECK(reported->metrics->find("loss") == 2);
+    }
+  }
+  CHECK(sentences == std::vector<std::string>{"has printed a result with training_iteration -4, "
+                                              "which counts as none: iterations count from 1"});
+}
+
+TEST_CASE("What a program says twice, or sums up, is left out and remarked upon", "[unit][plain]") {
+  const TempDir dir;
+  std::ofstream(dir.path() / "out") << "epoch 1 val_loss: 0.5\nepoch 2 val_loss: 0.4\n"
+                                       "epoch 3 val_loss: 0.6\nBest val_loss: 0.4\n";
+  std::ofstream(dir.path() / "err") << "INFO val_loss=0.5\nINFO val_loss=0.4\nINFO val_loss=0.6\n";
+  PlainHabits habits;
+  PlainTalk talk(LaunchId(1), PlainReading{{{"val_loss", ""}}, {"val_loss"}}, habits,
+                 dir.path() / "out", dir.path() / "err");
+  talk.begin(0, 0);
+  talk.hear(protocol::Start{});
+  talk.read();
+  std::vector<double> results;
+  std::set<Remarked::What> remarked;
+  for (std::int64_t i = 1; i <= 5; ++i) {
+    talk.hear(protocol::Step{i});
+    std::vector<Wakeup> wakeups;
+    talk.say(wakeups);
+    for (const Wakeup& wakeup : wakeups) {
+      if (const auto* const reported = std::get_if<Reported>(&wakeup);
+          reported && reported->metrics) {
+        results.push_back(*reported->metrics->find("val_loss"));
+      } else if (const auto* const remark = std::get_if<Remarked>(&wakeup)) {
+        remarked.insert(remark->what);
+      }
+    }
+  }
+  CHECK(results == std::vector<double>{0.5, 0.4, 0.6});
+  CHECK(remarked == std::set{Remarked::What::echo, Remarked::What::summary});
+}
+
+TEST_CASE("A program that prints nothing is remarked upon after a minute", "[unit][plain]") {
+  CHECK(remarks_on("", 10).empty());
+  const auto remarks = remarks_on("", 60);
+  REQUIRE_FALSE(remarks.empty());
+  CHECK(remarks.front().starts_with("has printed nothing so far"));
+  CHECK(remarks_on("begins\n", 60).empty());
+}

@@ -1,0 +1,324 @@
+// Lines as programs print them, and the numbers in them.
+#include "tuner/script/metric_reader.h"
+
+#include <array>
+#include <cmath>
+
+#include "tests/support/catch.h"
+#include "tuner/script/named_number.h"
+#include "tuner/script/seen_names.h"
+
+using namespace tune;
+
+namespace {
+
+MetricReader reader(std::vector<PlainMetric> metrics, std::vector<std::string> closing) {
+  return MetricReader(PlainReading{std::move(metrics), std::move(closing)});
+}
+
+/// "KIND: LINE", each.
+std::string remarks_of(MetricReader& reader) {
+  constexpr std::array kinds = {"cut", "no result", "no colon", "two numbers"};
+  std::string text;
+  for (const ReadingRemark& remark : reader.take_remarks()) {
+    text += kinds.at(static_cast<std::size_t>(remark.what)) + (": " + remark.line);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("A metric is found by its name in the lines that libraries print", "[plain][metrics]") {
+  struct Sample {
+    const char* line;
+    const char* name;
+    double value;
+  };
+  const Sample samples[] = {
+      {"[3]\ttrain-rmse:0.61234\teval-rmse:0.70012", "eval-rmse", 0.70012},             // XGBoost
+      {"[3]\ttrain-rmse:0.61234\teval-rmse:0.70012", "train-rmse", 0.61234},            //
+      {"[10]\tvalid_0's binary_logloss: 0.512", "binary_logloss", 0.512},               // LightGBM
+      {"7:\tlearn: 0.5812\ttest: 0.6012\tbest: 0.59 (5)\ttotal: 3ms", "test", 0.6012},  // CatBoost
+      {"32/32 - 0s - 3ms/step - loss: 0.31 - val_loss: 0.42", "val_loss", 0.42},        // Keras 3
+      {"32/32 - 0s - 3ms/step - loss: 0.31 - val_loss: 0.42", "loss", 0.31},
+      {"Epoch 3: 45%|####| 45/100 [00:01<00:02, 40it/s, loss=2.5e-1]", "loss", 0.25},  // tqdm
+      {"{'eval_loss': 0.3117, 'eval_runtime': 1.2, 'epoch': 1.0}", "eval_loss", 0.3117},
+      {"{'eval_loss': '0.3117', 'epoch': '1'}", "eval_loss", 0.3117},  // Hugging Face 4 and 5
+      {"[tune-metric]: {\"loss\": 0.5, \"st_worker_iter\": 0}", "loss", 0.5},  // Syne Tune
+      {"Validation-accuracy=0.912", "Validation-accuracy", 0.912},             // Katib
+      {"loss = -1.5E+3, acc = .5", "loss", -1500},
+      {"loss: +3", "loss", 3},
+      {"loss:0.1 then loss:0.2", "loss", 0.2},
+      {"step 250: train loss 2.1, val loss 4.09", "val loss", 4.09},  // nanoGPT
+      {"Test: [10/100] Acc@1 18.75 (20.12) Acc@5 43.75", "Acc@1", 18.75},
+      {"| end of epoch 1 | valid loss 5.27 | valid ppl 194.21", "valid ppl", 194.21},
+      {"|    ep_rew_mean     | 22.3     |", "ep_rew_mean", 22.3},  // Stable-Baselines3
+      {"│         test_acc          │    0.9175000190734863     │", "test_acc",
+       0.9175000190734863},  // Lightning
+      {"{'loss': tensor(0.25, device='cuda:0', grad_fn=<X>), 'n': 3}", "loss", 0.25},
+      {"loss=np.float64(0.25)", "loss", 0.25},
+      {"loss: Array(0.25, dtype=float32)", "loss", 0.25},
+      {"global_step=97, episodic_return=[13.]", "episodic_return", 13},
+      {"loss: array([-2.5e-1])", "loss", -0.25},
+      {"epoch 3 reward 200", "reward", 200},
+  };
+  for (const Sample& sample : samples) {
+    INFO(sample.line);
+    const auto result = reader({{sample.name, ""}}, {sample.name}).read(sample.line, false);
+    REQUIRE(result);
+    CHECK(result->find(sample.name) == sample.value);
+  }
+}
+
+TEST_CASE("What only looks like a metric is none", "[plain][metrics]") {
+  for (const char* const line : {"val_loss: 0.3",
+                                 "train/loss: 0.3",
+                                 "val-loss=0.3",
+                                 "my.loss: 1",
+                                 "loss",
+                                 "loss:",
+                                 "loss 3",
+                                 "loss: 3/100",
+                                 "loss: 12ms",
+                                 "loss: 1,234.5",
+                                 "loss: 1.2.3",
+                                 "loss: 12:30",
+                                 "loss: 2024-01-02",
+                                 "loss: none",
+                                 "losses: 3",
+                                 "loss: -",
+                                 "Loss: 3",
+                                 "loss: [1, 2]",
+                                 "loss: [0.5",
+                                 "loss: sum(0.5)",
+                                 "loss: tensor(0.5, 0.6)",
+                                 "loss: tensor(tensor)",
+                                 "loss: [[[[[[1]]]]]]"}) {
+    INFO(line);
+    CHECK_FALSE(number_behind(line, "loss", NumberForm::colon));
+  }
+  for (const char* const line : {"loss 3 times", "loss 0.5ms", "loss 1,234", "loss 3/4", "loss",
+                                 "loss is 0.5", "loss0.5", "| loss | 0.5 of 3 |", "loss: 0.5"}) {
+    INFO(line);
+    CHECK_FALSE(number_behind(line, "loss", NumberForm::blank));
+  }
+}
+
+TEST_CASE("A number that goes on in a way that is not read is none, and said once",
+          "[plain][metrics]") {
+  for (const char* const line :
+       {"loss: 1'000",     "loss: 1_000",      "loss: 1,000",         "loss: 1 000",
+        "loss: -12 500.5", "loss: 1\u202f000", "loss: 1\u00a0000",    "loss: 1’000",
+        "loss: 1·5",       "loss: 0,53",       "loss: 1.000.000",     "loss: 10^3",
+        "loss: 10**3",     "loss: 10⁻³",       "loss: 1.5*10^3",      "loss: 1.5 × 10^3",
+        "loss: 1.5·10³",   "loss: '1'000'",    "loss: tensor(1'000)", "loss: 0.5 then loss: 1'000",
+        "loss 1,000",      "loss 1.5 x 10^3",  "| loss | 1 000 |"}) {
+    INFO(line);
+    auto of = reader({{"loss", ""}}, {"loss"});
+    CHECK_FALSE(of.read(line, false));
+    CHECK(remarks_of(of) == "cut: " + std::string(line));
+    CHECK_FALSE(of.read(line, false));
+    CHECK(remarks_of(of).empty());
+  }
+  auto row = reader({{"loss", ""}}, {"loss"});
+  for (const char* const line : {"epoch  loss", "1  1'000"}) CHECK_FALSE(row.read(line, false));
+  CHECK(remarks_of(row) == "cut: 1  1'000");
+  auto by_expression = reader({{"loss", "Loss ([0-9,.]+)"}}, {"loss"});
+  CHECK_FALSE(by_expression.read("Loss 1,000", false));
+  CHECK(remarks_of(by_expression) == "cut: Loss 1,000");
+}
+
+TEST_CASE("A number ends where another thing begins", "[plain][metrics]") {
+  for (const char* const line :
+       {"loss: 12 acc: 500", "loss: 12 50 3", "loss: 12 5000", "loss: 0.12 500", "loss: 12\t500",
+        "loss: 12  500", "loss: 1200 500", "loss: 12, 500", "loss: 12 * 3", "{'loss': '12'}",
+        "loss: 12%", "loss: 12±3", "loss: 12*", "loss: 12│500", "**loss: 12**",
+        "loss: 12 (best)"}) {
+    INFO(line);
+    auto of = reader({{"loss", ""}}, {"loss"});
+    CHECK(of.read(line, false));
+    CHECK(remarks_of(of).empty());
+  }
+  for (const char* const line : {"loss: 12ms", "loss: 3/100", "loss: 12:30", "acc: 1'000"}) {
+    INFO(line);
+    auto of = reader({{"loss", ""}}, {"loss"});
+    CHECK_FALSE(of.read(line, false));
+    CHECK(remarks_of(of).empty());
+  }
+}
+
+TEST_CASE("Once a metric has stood before a colon, what stands behind a blank is prose",
+          "[plain][metrics]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  CHECK(of.read("loss 0.5", false));
+  CHECK(of.read("loss: 0.4", false));
+  CHECK_FALSE(of.read("no better than loss 0.4", false));
+}
+
+TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]") {
+  struct Sample {
+    std::vector<const char*> lines;
+    std::optional<double> value;
+  };
+  const Sample samples[] = {
+      {{"epoch,train_loss,loss", "1,0.9,0.8"}, 0.8},
+      {{"epoch  train_loss  loss  accuracy  time", "0  0.7  0.65  0.8  00:12"}, 0.65},  // fastai
+      {{"┃ Epoch ┃ loss ┃ val ┃", "├───┼───┼───┤", "│ 1 │ -0.5 │ 0.6 │"}, -0.5},        // rich
+      {{"| step | loss |", "|------|------|", "| 10 | 2e-3 |"}, 2e-3},
+      {{"a\tloss", "1\t2"}, 2},
+      {{"epoch,loss", "1,", "2,0.5"}, 0.5},
+      {{"epoch,loss", "1,-inf"}, -INFINITY},
+      {{"epoch,loss", "1,2,3"}, std::nullopt},      // another table
+      {{"epoch,loss", "1,12ms"}, std::nullopt},     // not a number
+      {{"using loss mse", "1 2 x"}, std::nullopt},  // prose
+      {{"epoch,loss", "so, what"}, std::nullopt},   //
+      {{"epoch,my_loss", "1,0.5"}, std::nullopt},   // another name
+  };
+  for (const Sample& sample : samples) {
+    INFO(sample.lines.front());
+    auto of = reader({{"loss", ""}}, {"loss"});
+    std::optional<Metrics> result;
+    for (const char* const line : sample.lines) result = of.read(line, false);
+    CHECK(result.has_value() == sample.value.has_value());
+    if (result) CHECK(result->find("loss") == sample.value);
+  }
+}
+
+TEST_CASE("NaN and infinities are numbers, as any language writes them", "[plain][metrics]") {
+  CHECK(std::isnan(number_behind("loss: nan", "loss", NumberForm::colon).value()));
+  CHECK(std::isnan(number_behind("loss=NaN,", "loss", NumberForm::colon).value()));
+  CHECK(number_behind("loss: -inf", "loss", NumberForm::colon) == -INFINITY);
+  CHECK(number_behind("loss: Infinity", "loss", NumberForm::colon) == INFINITY);
+  CHECK(number_behind("loss: -1e400", "loss", NumberForm::colon) == -INFINITY);
+  // Too small for a double is not too large.
+  for (const char* const line : {"loss: -1e-400", "loss = -0.5e-999,"}) {
+    const auto number = number_behind(line, "loss", NumberForm::colon);
+    REQUIRE(number);
+    CHECK(*number == 0);
+    CHECK(std::signbit(*number));
+  }
+  const auto result = reader({{"loss", ""}}, {"loss"}).read("loss: nan", false);
+  REQUIRE(result);
+  CHECK(result->text == R"({"loss":"NaN"})");
+}
+
+TEST_CASE("The metric's line closes a result, with what came since the last one",
+          "[plain][metrics]") {
+  auto of = reader({{"loss", ""}, {"lr", ""}}, {"loss"});
+  CHECK_FALSE(of.read("lr: 0.1", false));
+  CHECK_FALSE(of.read("nothing", false));
+  CHECK(of.read("loss: 2", false)->text == R"({"loss":2.0,"lr":0.1})");
+  CHECK(of.read("loss: 3", false)->text == R"({"loss":3.0})");
+}
+
+TEST_CASE("Several metrics on lines of their own close one result", "[plain][metrics]") {
+  auto of = reader({{"loss", ""}, {"acc", ""}}, {"loss", "acc"});
+  CHECK_FALSE(of.read("loss: 2", false));
+  CHECK(of.read("acc: 0.5", false)->text == R"({"acc":0.5,"loss":2.0})");
+  CHECK_FALSE(of.read("acc: 0.6", false));
+}
+
+TEST_CASE("A line that ends with a JSON object gives all its numbers", "[plain][metrics]") {
+  auto of = reader({{"val/loss", ""}}, {"val/loss"});
+  const auto result = of.read(R"(INFO {"val": {"loss": 0.5}, "epoch": 3, "name": "x"} )", false);
+  REQUIRE(result);
+  CHECK(result->find("val/loss") == 0.5);
+  CHECK(result->find("epoch") == 3);
+  CHECK_FALSE(of.read("{\"val\": {\"loss\": }", false));
+  CHECK(of.read(R"({"val": {"loss": NaN}})", false));
+}
+
+TEST_CASE("An expression finds what has no name", "[plain][metrics]") {
+  auto of = reader({{"acc", R"(Accuracy: (\d+)/10000)"}, {"epoch", R"(^Epoch (\d+))"}}, {"acc"});
+  CHECK_FALSE(of.read("Epoch 3", false));
+  const auto result = of.read("Test: Accuracy: 9834/10000 (98%)", false);
+  REQUIRE(result);
+  CHECK(result->find("acc") == 9834);
+  CHECK(result->find("epoch") == 3);
+  CHECK(complaint_about_expression("(a)") == "");
+  CHECK(complaint_about_expression("(") != "");
+  CHECK(complaint_about_expression("a").starts_with("it has 0 groups"));
+  CHECK(complaint_about_expression("(a)(b)").starts_with("it has 2 groups"));
+}
+
+TEST_CASE("A bar that is drawn again says nothing new until its number changes",
+          "[plain][metrics]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  CHECK(of.read("1/3 loss=0.5", true));
+  CHECK_FALSE(of.read("2/3 loss=0.5", true));
+  CHECK(of.read("3/3 loss=0.4", true));
+  CHECK_FALSE(of.read("3/3 loss=0.4", true));
+  CHECK(of.read("loss=0.4", false));
+}
+
+TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong",
+          "[plain][metrics]") {
+  CHECK(names_in("epoch: 3 'val_loss': 0.5\nlr=1e-3 time 12:30 a: b --x=2", 10) ==
+        std::vector<std::string>{"epoch", "val_loss", "lr", "x"});
+  CHECK(names_in("train.py:10: UserWarning: no\n| ep_rew | 3.5 |", 10) ==
+        std::vector<std::string>{"ep_rew"});
+  CHECK(names_in("a:1 b:2 c:3", 2) == std::vector<std::string>{"a", "b"});
+  CHECK(names_in("a:1\n{\"avg\": {\"loss\": 0.5}}\n{\"avg\": {\"loss\": 0.4}}\n", 9) ==
+        std::vector<std::string>{"avg/loss", "a"});
+}
+
+TEST_CASE(
+    "The expression that is proposed for a line finds the metric's number there, and in the "
+    "next",
+    "[plain][metrics]") {
+  struct Sample {
+    const char* metric;
+    const char* line;
+    const char* next;
+    double value;
+  };
+  const Sample samples[] = {
+      {"score", "Epoch 3: score is 12.5 (best)", "Epoch 14: score is 9e-3 (best)", 9e-3},
+      {"val", "val (mean) -0.5", "val (mean)   -17", -17},
+      {"größe", "größe «x» 3", "größe «x» 4", 4},
+      {"f1", "fold[2] F1 \\ 0.75 \"", "fold[13] F1 \\ 0.5 \"", 0.5},
+      {"time", "Time12", "Time13", 13},
+      {"val_accuracy", "val acc is 0.5 after 3.25s", "val acc is 0.75 after 1.5s", 0.75},
+      {"loss", "aaaaaaaaaaaaaaaaaaaaaaaaa|loss|->2", "1 aaaaaaaaaaaaaaaaaaaaaaaaa|loss|->3", 3},
+      {"end", "a very long line that goes on and on, and says at its very end that it is 5",
+       "another line that says at its very end that it is 6", 6},
+  };
+  for (const Sample& sample : samples) {
+    CAPTURE(sample.line);
+    const std::string expression = expression_for(sample.line, sample.metric);
+    CAPTURE(expression);
+    REQUIRE(complaint_about_expression(expression) == "");
+    auto of = reader({{"m", expression}}, {"m"});
+    CHECK(of.read(sample.line, false));
+    const auto next = of.read(sample.next, false);
+    REQUIRE(next);
+    CHECK(next->find("m") == sample.value);
+  }
+}
+
+TEST_CASE("No expression is proposed for a number that other words stand before",
+          "[plain][metrics]") {
+  for (const char* const line :
+       {"", "no number", "1 2 3", "12:30", "loss is 1'000", "loss is 1,000.5", "time 0.5s",
+        "loss in epoch 3 of 5, time: 0.05s", "epoch 1/12 acc 0.5 time: 0.05s"}) {
+    CAPTURE(line);
+    CHECK(expression_for(line, "loss").empty() != (std::string(line).starts_with("loss in")));
+  }
+}
+
+TEST_CASE("A whole number that a double would round is kept as it was printed",
+          "[plain][metrics]") {
+  const auto text_of = [](const std::string& line) {
+    MetricReader of = reader({{"loss", ""}, {"n", ""}}, {"loss"});
+    return Json::parse(of.read(line, false)->text)["n"].dump();
+  };
+  CHECK(text_of("loss: 1 n: 9007199254740993") == "9007199254740993");
+  CHECK(text_of("n: -9007199254740993 loss: 1") == "-9007199254740993");
+  CHECK(text_of("m: 9007199254740992 n: 9007199254740993 loss: 1") == "9007199254740993");
+  CHECK(text_of("n=18446744073709551615, loss=1") == "18446744073709551615");
+  CHECK(text_of(R"({"loss": 1, "n": 9007199254740993})") == "9007199254740993");
+  CHECK(text_of("loss: 1 n: 7") == "7.0");
+  MetricReader by_expression = reader({{"n", "steps ([0-9]+)"}}, {"n"});
+  CHECK(Json::parse(by_expression.read("at steps 9007199254740993", false)->text)["n"].dump() ==
+        "9007199254740993");
+}

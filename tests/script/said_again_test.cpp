@@ -1,0 +1,121 @@
+#include "tuner/script/said_again.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/catch.h"
+#include "tuner/script/named_number.h"
+
+namespace tune {
+namespace {
+
+using Kind = SaidAgain::Kind;
+
+/// Which of the lines, each with its stream, are results: "r", echoes: "e", summaries: "s".
+std::string judged(const std::vector<std::pair<std::size_t, std::string>>& lines) {
+  SaidAgain again;
+  std::string kinds;
+  for (const auto& [stream, line] : lines) {
+    const auto value = number_behind(line, "val_loss", NumberForm::colon);
+    if (!value) continue;
+    const Kind kind = again.judge(stream, closing_line(line, "val_loss"), {*value});
+    kinds += kind == Kind::result ? "r" : kind == Kind::echo ? "e" : "s";
+  }
+  return kinds;
+}
+
+TEST_CASE("What a program says on both of its streams counts once", "[unit][plain]") {
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {1, "INFO val_loss=0.5"},
+                {0, "2 val_loss: 0.4"},
+                {1, "INFO val_loss=0.4"}}) == "rere");
+  CHECK(judged({{1, "INFO val_loss=0.5"},
+                {0, "1 val_loss: 0.5"},
+                {1, "INFO val_loss=0.4"},
+                {0, "2 val_loss: 0.4"}}) == "rere");
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {0, "2 val_loss: 0.4"},
+                {0, "3 val_loss: 0.3"},
+                {1, "INFO val_loss=0.50012"},
+                {1, "INFO val_loss=0.40008"},
+                {1, "INFO val_loss=0.30001"}}) == "rrreee");
+}
+
+TEST_CASE("A value that stays the same is a result each time", "[unit][plain]") {
+  CHECK(judged({{0, "1 val_loss: 0.5"}, {0, "2 val_loss: 0.5"}, {0, "3 val_loss: 0.5"}}) == "rrr");
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {1, "x val_loss: 0.5"},
+                {0, "2 val_loss: 0.5"},
+                {1, "x val_loss: 0.5"}}) == "rere");
+}
+
+TEST_CASE("Results on one stream and others on the other all count", "[unit][plain]") {
+  CHECK(judged({{0, "1 val_loss: 0.5"},
+                {1, "2 val_loss: 0.4"},
+                {0, "3 val_loss: 0.3"},
+                {1, "4 val_loss: 0.2"}}) == "rrrr");
+}
+
+TEST_CASE("A line that sums up is no result", "[unit][plain]") {
+  const std::vector<std::pair<std::size_t, std::string>> epochs = {
+      {0, "Epoch 9/11 - val_loss: 0.3"},
+      {0, "Epoch 10/11 - val_loss: 0.1"},
+      {0, "Epoch 11/11 - val_loss: 0.2"}};
+  for (const char* const line :
+       {"Best val_loss: 0.1", "best val_loss: 0.1001", "Overall, val_loss: 0.1",
+        "Lowest val_loss: 0.1", "Training complete. val_loss: 0.2", "val_loss: 0.1 (best)",
+        "Final val_loss: 0.2", "Average val_loss=0.15"}) {
+    CAPTURE(line);
+    auto lines = epochs;
+    lines.emplace_back(0, line);
+    CHECK(judged(lines) == "rrrs");
+  }
+}
+
+TEST_CASE("A line that sums up is told apart, whatever numbers and units the results begin with",
+          "[unit][plain]") {
+  CHECK(judged({{0, "[4/8] loss 0.9 lr 0.0001 val_loss: 0.3"},
+                {0, "[5/8] loss nan lr 9e-05 val_loss: nan"},
+                {0, "[6/8] loss inf lr 1.#IND00 val_loss: nan"},
+                {0, "Finished. val_loss: 0.3"}}) == "rrrs");
+  CHECK(judged({{0, "1/3 - 950us/step - val_loss: 0.3"},
+                {0, "2/3 - 1ms/step - val_loss: 0.2"},
+                {0, "3/3 - 12.5it/s - val_loss: 0.1"},
+                {0, "Best val_loss: 0.1"}}) == "rrrs");
+  CHECK(judged({{0, "info nano val_loss: 0.3"}, {0, "other val_loss: 0.2"}}) == "rr");
+  CHECK(closing_line("info nano 3 val_loss: 0.3", "val_loss")->beginning == "info nano ");
+}
+
+TEST_CASE("A line that may be a result is one", "[unit][plain]") {
+  const std::vector<std::pair<std::size_t, std::string>> epochs = {{0, "epoch 1 val_loss: 0.3"},
+                                                                   {0, "epoch 2 val_loss: 0.2"}};
+  for (const char* const line : {"epoch 3 val_loss: 0.2 (best)", "New best! epoch 3 val_loss: 0.1",
+                                 "finetune 1 val_loss: 0.2", "Final val_loss: 0.9"}) {
+    CAPTURE(line);
+    auto lines = epochs;
+    lines.emplace_back(0, line);
+    CHECK(judged(lines) == "rrr");
+  }
+  // Who prints in several ways is not judged.
+  CHECK(judged({{0, "a val_loss: 0.3"}, {0, "b val_loss: 0.2"}, {0, "best val_loss: 0.2"}}) ==
+        "rrr");
+}
+
+TEST_CASE("A restored program that prints all numbers of its checkpoint has evaluated that",
+          "[unit][plain]") {
+  const auto judge = [](const char* first, const char* restored) {
+    return judge_first(parse_metrics(first), parse_metrics(restored));
+  };
+  constexpr const char* checkpoint = R"({"loss": 0.3117, "acc": 0.95, "time_this_iter_s": 3})";
+  CHECK(judge(R"({"loss": 0.3117, "acc": 0.95})", checkpoint) == FirstResult::evaluated);
+  CHECK(judge(R"({"loss": 0.3117, "acc": 0.96})", checkpoint) == FirstResult::trained);
+  CHECK(judge(R"({"loss": 0.3117, "f1": 0.5})", checkpoint) == FirstResult::trained);
+  // An epoch that has not made it better is as likely.
+  CHECK(judge(R"({"acc": 0.95})", checkpoint) == FirstResult::unclear);
+  CHECK(judge(R"({"acc": 0.025})", R"({"acc": 0.0250})") == FirstResult::unclear);
+  CHECK(judge(R"({"acc": 12345})", R"({"acc": 12345})") == FirstResult::evaluated);
+}
+
+}  // namespace
+}  // namespace tune

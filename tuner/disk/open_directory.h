@@ -1,0 +1,13 @@
+// The one of the real disk: goes down with openat, a part at a time.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "tuner/disk/file_system.h"
+
+namespace tune {
+
+std::unique_ptr<OpenDirectory> open_posix_directory(const std::filesystem::path& directory);
+
+}  // namespace tune

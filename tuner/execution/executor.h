@@ -1,0 +1,200 @@
+// The seam between loop and the world outside: processes are launched, talked to and ended, and
+// what happens comes in batches, signals and wishes to the driver itself included.
+// Knows launches, not what a trial is. Implementations: process_executor (real children),
+// simulated ones in tests.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "trainable/protocol.h"
+#include "tuner/base/clock.h"
+#include "tuner/control/control.h"
+#include "tuner/model/metrics.h"
+#include "tuner/model/resources.h"
+#include "tuner/process/process_spec.h"
+#include "tuner/script/plain_program.h"
+
+namespace tune {
+
+/// One of the processes that train a trial together.
+struct Rank {
+  int rank = 0;
+  int world_size = 1;
+  Resources resources;               ///< what this one may use
+  std::vector<std::string> devices;  ///< the same, as CUDA_VISIBLE_DEVICES names them
+  std::optional<LaunchId> first;     ///< rank 0's launch; none: this is that
+};
+
+/// A process that is to be a trial's.
+struct LaunchSpec : ProcessSpec {
+  /// The program knows nothing of the driver: what it prints is read instead.
+  std::optional<PlainReading> plain = {};
+  /// It gets MASTER_PORT, where the first one may listen, unless `environment` has it.
+  std::optional<Rank> rank = {};
+};
+
+// What can happen to a launch. The order is that in which it happened, for each launch.
+
+/// The process runs.
+struct Launched {
+  LaunchId launch{};
+  std::int64_t pid = 0;
+  std::uint64_t start_ticks = 0;   ///< field 22 of /proc/PID/stat
+  std::uint64_t stderr_begin = 0;  ///< bytes that were in its `stderr_path` before
+};
+
+/// It could not be started; nothing is left of it and nothing more will come.
+struct LaunchFailed {
+  LaunchId launch{};
+  std::string reason;  ///< a sentence: which program, why
+  /// Because of what lies in the trial's directory; else it is a fault of the machine's.
+  bool is_trials_fault = false;
+};
+
+/// The trainable said hello.
+struct Greeted {
+  LaunchId launch{};
+  protocol::Hello hello;
+};
+
+/// It cannot become the trial that it was reset to; or, told to stop, does not stay for another.
+struct Refused {
+  LaunchId launch{};
+  std::string reason = {};  ///< a phrase; may be empty
+};
+
+/// It reported a result.
+struct Reported {
+  LaunchId launch{};
+  std::optional<std::int64_t> iteration = {};  ///< of the step that it says it answers
+  std::optional<Metrics> metrics;              ///< nothing: no new iteration, only `done`
+  bool done = false;
+  bool should_checkpoint = false;
+  bool can_save = false;                  ///< function API: it may be told to save now
+  std::optional<std::string> checkpoint;  ///< function API: name of a directory handed over
+  std::optional<double> load_s = {};      ///< that loading took, before the first step
+  std::vector<std::string> more_checkpoints = {};  ///< by other ranks: parts of the same checkpoint
+  bool stays = false;                              ///< told to stop, it waits for another trial
+};
+
+/// A program that saves by itself has done so.
+struct CheckpointFound {
+  LaunchId launch{};
+  /// It has what led to this iteration's result, perhaps more.
+  std::int64_t iteration = 0;
+  CheckpointFiles files;
+  /// The results up to `iteration` that were not reported, as it was to leave before; in order.
+  std::vector<PrintedResult> ahead = {};
+  bool is_guess = false;  ///< nothing told its order: it may be of the next iteration
+};
+
+/// What its user will not expect of a program, mostly of one that knows nothing of the driver.
+struct Remarked {
+  enum class What {
+    silent,      ///< it prints nothing
+    other_name,  ///< it prints a metric that is called almost as the one that is awaited
+    unread,      ///< it prints numbers for a minute, and none of the metric
+    restless,    ///< what it saves is changed all the time, and so never whole
+    slow_start,  ///< it takes long to say hello, and might be forked from what has its modules
+    cold,        ///< it was not forked from what has its modules loaded
+    echo,        ///< it says each result on both of its streams
+    summary,     ///< a line with the metric is left out, since it sums up
+    no_order,    ///< of what it saved first nothing tells which result it has
+    too_late,    ///< what it saved on its way out holds results that are lost
+    cut,         ///< it prints numbers with thousands set apart, or in another way that is not read
+    no_result,   ///< it prints the metric in source, in settings or the like, which are left out
+    no_colon,    ///< it prints the metric without a colon, and did with one, which counts alone
+    two_numbers,  ///< it prints two numbers for the metric, of which the first counts
+    odd_count,    ///< it counts its iterations with numbers that are none
+    repeated,     ///< it begins with the result of the checkpoint that it goes on from
+  };
+  LaunchId launch{};
+  What what{};
+  std::string sentence;  ///< without its subject, the trial
+};
+
+/// It answered a Save.
+struct SaveAnswered {
+  LaunchId launch{};
+  std::optional<std::int64_t> iteration = {};  ///< of the save that it says it answers
+  std::optional<std::string> error;
+  std::optional<std::int64_t> bytes = {};  ///< that it says it has written
+};
+
+/// It said that it failed, or said something that is not the protocol. It will be ended by the
+/// loop.
+struct Faulted {
+  LaunchId launch{};
+  std::string reason;  ///< a sentence
+};
+
+/// A program that knows nothing of the driver, told to stop, had ended by itself and with success
+/// before anything reached it. It is stepped on through what it has printed, to its Exited, or told
+/// to stop once more.
+struct RanToEnd {
+  LaunchId launch{};
+};
+
+/// It closed its end of the socket. It may live on.
+struct Disconnected {
+  LaunchId launch{};
+};
+
+/// The process is gone, reaped, and so is everything in its process group; nothing more will come.
+/// Comes after all it said.
+struct Exited {
+  LaunchId launch{};
+  int exit_code = 0;          ///< valid if `signal` is 0
+  int signal = 0;             ///< that killed it; 0: it exited
+  std::string obstacle = {};  ///< what of the machine's was in its way, as a sentence; mostly none
+  /// So many processes of its control group, or of the machine, the kernel has killed for lack of
+  /// memory while it ran; of one that has failed.
+  std::uint64_t memory_kills = 0;
+};
+
+/// The driver itself got this signal.
+struct Interrupted {
+  int signal = 0;
+};
+
+/// Somebody asks the driver for something; it wants an answer.
+struct ControlAsked {
+  ControlId id{};
+  ControlRequest request;
+};
+
+using Wakeup =
+    std::variant<Launched, LaunchFailed, Greeted, Refused, Reported, CheckpointFound, Remarked,
+                 SaveAnswered, Faulted, RanToEnd, Disconnected, Exited, Interrupted, ControlAsked>;
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Starts a process; Launched or LaunchFailed will say how it went. Does not block.
+  virtual void launch(LaunchId launch, LaunchSpec spec) = 0;
+
+  /// Queues a command; what is queued for a launch goes out as one write at the next `wait`. To a
+  /// launch that is gone or has disconnected: ignored. Does not block, however slow the other end.
+  virtual void send(LaunchId launch, const protocol::Command& command) = 0;
+
+  /// Sends `signal` to the whole process group (SIGTERM, SIGKILL), behind the commands that are
+  /// queued for it, as far as it takes them now. To one that is gone: ignored.
+  virtual void signal(LaunchId launch, int signal) = 0;
+
+  /// Tells whoever has asked. To one that has gone: ignored. Does not block.
+  virtual void answer(ControlId id, const ControlAnswer& answer) = 0;
+
+  /// Blocks until something happened, `wake` was called, or `deadline` (steady time, see Clock)
+  /// has passed; appends what happened to `wakeups`, perhaps nothing.
+  virtual void wait(Seconds deadline, std::vector<Wakeup>& wakeups) = 0;
+
+  /// Makes the current or next `wait` return. From any thread.
+  virtual void wake() noexcept = 0;
+};
+
+}  // namespace tune

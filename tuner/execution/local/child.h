@@ -1,0 +1,144 @@
+// One running process on the loop: reads its lines, writes its commands, notices its end.
+// Knows no trial. A last line without its newline is dropped: whoever wrote it died in it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/execution/local/message_parser.h"
+#include "tuner/execution/script/script_session.h"
+#include "tuner/process/spawn.h"
+#include "tuner/process/subreaper.h"
+
+namespace tune {
+
+class Child;
+
+/// What the children of one executor share. One thread.
+struct ChildrenShared {
+  boost::asio::io_context context{1};
+  std::vector<Wakeup> happened;  ///< since the last wait returned
+  MessageParser parser;
+  std::vector<char> block;  ///< to receive into; longer by the parser's padding
+  std::uint64_t batch = 0;  ///< each gives every child a new share of what may be read
+  std::vector<std::shared_ptr<Child>> paused;  ///< said more than their share in this batch
+  std::function<void(LaunchId)> gone;          ///< called when Exited has been noted
+  Adopted adopted;
+  CheckpointWatch* watch = nullptr;  ///< there is one if a plain program saves by itself
+  /// Their leaders have ended; something that they have left may not have.
+  std::vector<std::shared_ptr<Child>> leaving;
+  bool to_settle = false;  ///< is posted
+  bool start_is_remarked = false;
+};
+
+/// Handlers hold a shared_ptr, so that one that was cancelled finds its object.
+class Child : public std::enable_shared_from_this<Child> {
+ public:
+  /// If the program knows nothing of the driver: how what it prints is read, and how it saves.
+  struct Plain {
+    std::unique_ptr<PlainTalk> talk;  ///< null: it speaks the protocol
+    bool saves = false;
+    std::optional<int> save_signal = {};
+    std::optional<int> checkpoint_exit_code = {};
+  };
+  Child(ChildrenShared& shared, LaunchId launch, Spawned spawned, Plain plain);
+
+  /// Notes Launched and begins to listen.
+  void start();
+
+  /// It is Python's, so if it takes long to say hello, that has a remedy.
+  void look_at_start() { looks_at_start_ = true; }
+  /// It is one of several: what its end does to the others must not be heard before it.
+  void announce_end() { announces_end_ = true; }
+
+  /// Adds to what the next `flush` writes.
+  void queue(std::string_view lines);
+  /// Whether commands are not for its socket, but for `obey`.
+  bool is_plain() const { return plain_.talk != nullptr; }
+  /// What a command comes to for a program that cannot hear it.
+  void obey(const protocol::Command& command);
+  /// What it has saved by itself.
+  void find(std::vector<SavedFiles> found, CheckpointWatch::News news);
+  /// Writes what is queued as far as the socket takes it, and the rest when it can.
+  void flush();
+  /// Listens again, after having been paused.
+  void resume();
+  /// A plain program hears of it alone, unless it is killed: its helpers would save, or die, too.
+  void signal(int signal);
+  pid_t pid() const { return process_.pid(); }
+  /// Soon, and once for all that call for it: ends and reaps what is left of those that are
+  /// leaving, and says so of each of which nothing is.
+  static void settle_soon(ChildrenShared& shared);
+  /// Stops listening: what the process says and how it ends is nobody's any more.
+  void close();
+  /// Once closed, reaps what is dead of it; true if nothing is left.
+  bool is_gone();
+  /// Leaves to itself what cannot die.
+  void let_go() noexcept { process_.let_go(); }
+
+ private:
+  void wait_for_input();
+  void receive();
+  bool receive_once();
+  void take(std::string_view bytes);
+  void take_line(std::string_view line);
+  void remark_start();
+  void fault_for_length(std::string_view line);
+  void disconnect();
+  bool over_share();
+  void wait_for_exit();
+  void on_exit_ready();
+  void drain();
+  void conclude();
+  void finish();
+  void look_again();
+  void read_logs_later();
+  void read_logs();
+  void say_plainly();
+  void ask_to_leave();
+  void signal_leader(int signal);
+  bool has_run_to_end() const;
+  void offer_rest();
+
+  ChildrenShared& shared_;
+  LaunchId launch_;
+  Process process_;
+  std::uint64_t start_ticks_;
+  std::uint64_t stderr_begin_;
+  boost::asio::posix::stream_descriptor socket_;
+  boost::asio::posix::stream_descriptor exit_watch_;  ///< on the process's pidfd, not owned
+  std::string partial_;                               ///< a line whose newline has not come yet
+  std::string outbox_;
+  std::size_t sent_ = 0;              ///< of outbox_
+  std::optional<ExitStatus> status_;  ///< it has ended
+  boost::asio::steady_timer linger_;
+  Plain plain_;
+  std::optional<std::int64_t> told_to_save_ns_;  ///< Unix time
+  std::optional<std::int64_t> signalled_ns_;     ///< the same; with the first signal of all
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  bool looks_at_start_ = false;
+  bool announces_end_ = false;
+  bool is_to_read_ = false;  ///< in the next batch
+  std::uint64_t read_batch_ = 0;
+  bool is_to_leave_ = false;  ///< once it has saved what it has come to, or does not
+  bool is_told_to_stop_ = false;
+  boost::asio::steady_timer next_read_;
+  bool is_all_gone_ = false;  ///< of a plain program: what it has printed is not all said yet
+  int looks_ = 0;             ///< at whether all of it is gone
+  bool write_pending_ = false;
+  bool faulted_ = false;  ///< and so not listened to any more
+  std::uint64_t batch_ = 0;
+  std::size_t messages_in_batch_ = 0;
+  std::size_t bytes_in_batch_ = 0;
+};
+
+}  // namespace tune

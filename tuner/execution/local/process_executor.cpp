@@ -1,0 +1,440 @@
+// Puts launcher, children and signals on one io_context and hands out what happened in batches.
+// Knows launches, not what a trial is.
+#include "tuner/execution/local/process_executor.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "tuner/base/error.h"
+#include "tuner/control/control_server.h"
+#include "tuner/execution/local/child.h"
+#include "tuner/process/launcher.h"
+#include "tuner/process/memory_use.h"
+#include "tuner/process/process_wide.h"
+#include "tuner/process/reserved_port.h"
+#include "tuner/process/watchdog.h"
+
+namespace tune {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t block_bytes = 64 * 1024;
+constexpr Seconds endless_s = 1e9;  ///< a steady time that no machine reaches
+
+constexpr std::chrono::milliseconds look_period{250};
+
+// At the end of the executor.
+constexpr std::chrono::seconds last_patience{5};
+constexpr std::chrono::milliseconds last_pause{50};
+
+}  // namespace
+
+class ProcessExecutor::Loop {
+ public:
+  Loop(Interrupts interrupts, Watchdog* watchdog)
+      : watchdog_(watchdog),
+        stay_(shared_.context.get_executor()),
+        signals_(shared_.context),
+        next_look_(shared_.context) {
+    look_now_and_then();
+    shared_.block.resize(block_bytes + MessageParser::padding_bytes);
+    shared_.gone = [this](LaunchId launch) {
+      look_at_port(launch);
+      look_at_memory(launch);
+      forget(launch);
+    };
+    if (interrupts == Interrupts::report) {
+      for (const int signal : heeded_signals()) signals_.add(signal);
+      wait_for_signals();
+      // What came before; if it is heard twice, that is an echo.
+      const int signal = watchdog_ != nullptr ? watchdog_->first_signal() : 0;
+      if (signal != 0) shared_.happened.emplace_back(Interrupted{signal});
+    }
+    launcher_ =
+        std::make_unique<Launcher>(process_wide_.descriptors_before(), shared_.adopted.servers(),
+                                   [this](LaunchId launch, LaunchOutcome outcome) {
+                                     post_outcome(launch, std::move(outcome));
+                                   });
+  }
+
+  ~Loop() {
+    const Doings::Doing doing(doings(), "processes that were killed are waited for");
+    for (const auto& [launch, state] : launches_) {
+      if (state.child) state.child->close();
+    }
+    launcher_.reset();
+    for (const auto& [launch, state] : launches_) shared_.adopted.ended(launch);
+    wait_for_ends();
+    watch_.reset();
+  }
+
+  void look_for_checkpoints() {
+    if (watch_) return;
+    const auto on_news = [this](LaunchId launch, std::vector<SavedFiles> found,
+                                CheckpointWatch::News news) {
+      asio::post(shared_.context, [this, launch, news, found = std::move(found)]() mutable {
+        const auto state = launches_.find(launch);
+        if (state == launches_.end() || !state->second.child) return;
+        const auto child = state->second.child;  // its end may be what it hears
+        child->find(std::move(found), news);
+      });
+    };
+    watch_.emplace(on_news);
+    shared_.watch = &*watch_;
+  }
+
+  void listen(const std::filesystem::path& directory) {
+    control_.emplace(shared_.context, directory, [this](ControlId id, const ControlRequest& asked) {
+      shared_.happened.emplace_back(ControlAsked{id, asked});
+    });
+  }
+
+  void answer(ControlId id, const ControlAnswer& answer) {
+    if (control_) control_->answer(id, answer);
+  }
+
+  void launch(LaunchId launch, LaunchSpec spec) {
+    const auto [state, is_new] = launches_.try_emplace(launch);
+    ensure(is_new, "a launch id is used once");
+    state->second.launching.emplace(doings(), "a program is being started");
+    state->second.memory_kills_before = out_of_memory_kills();
+    if (spec.plain) {
+      spec.knows_socket = false;
+      state->second.plain = std::make_unique<PlainTalk>(launch, *spec.plain, habits_,
+                                                        spec.stdout_path, spec.stderr_path);
+      if (spec.plain->checkpoints) {
+        state->second.watched = {.what = std::move(*spec.plain->checkpoints),
+                                 .stdout_path = spec.stdout_path,
+                                 .stderr_path = spec.stderr_path,
+                                 .begin = {},
+                                 .group = 0,
+                                 .times = state->second.plain->times()};
+      }
+    }
+    const bool is_forked = spec.preload && !spec.preload->modules.empty();
+    shared_.adopted.expect(launch, is_forked);
+    state->second.may_preload = spec.preload && !is_forked;
+    spec.own_environment.push_back(shared_.adopted.variable(launch));
+    try {
+      if (spec.rank) add_port(state->second, spec);
+    } catch (const Error& error) {
+      return on_launch_failed(launch, NotLaunched{error.what()});
+    }
+    launcher_->launch(launch, std::move(spec));
+  }
+
+  void send(LaunchId launch, const protocol::Command& command) {
+    const auto it = launches_.find(launch);
+    if (it == launches_.end()) return;
+    auto& state = it->second;
+    if (state.child && state.child->is_plain()) return state.child->obey(command);
+    if (state.plain) {
+      if (std::holds_alternative<protocol::Stop>(command)) state.early_signals.push_back(SIGTERM);
+      return;
+    }
+    try {
+      const std::string line = protocol::format(command);
+      if (state.child) {
+        state.child->queue(line);
+      } else {
+        state.early_lines.append(line);
+      }
+    } catch (const std::exception& error) {
+      shared_.happened.emplace_back(
+          Faulted{launch, std::string("cannot tell it: ") + error.what()});
+      return;
+    }
+    if (state.child && !std::exchange(state.to_flush, true)) to_flush_.push_back(launch);
+  }
+
+  void signal(LaunchId launch, int signal) {
+    const auto it = launches_.find(launch);
+    if (it == launches_.end()) return;
+    if (it->second.child) {
+      it->second.child->flush();
+      it->second.child->signal(signal);
+    } else {
+      it->second.early_signals.push_back(signal);
+    }
+  }
+
+  void wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
+    busy_.reset();
+    flush();
+    // A system call: after what others wait for.
+    if (watchdog_ != nullptr) watchdog_->pass_on();
+    listen_again();
+    shared_.context.poll();
+    while (shared_.happened.empty() && !woken_.load()) {
+      listen_again();  // to one that has filled its share with half a line
+      const bool in_time = run_one(deadline);
+      // Also after the deadline: what was said while this process was stopped was said in time.
+      shared_.context.poll();
+      if (!in_time) break;
+    }
+    woken_.store(false);
+    wakeups.insert(wakeups.end(), std::make_move_iterator(shared_.happened.begin()),
+                   std::make_move_iterator(shared_.happened.end()));
+    shared_.happened.clear();
+    busy_.emplace(doings(),
+                  "the driver's own thread is busy in a policy, in a callback, or on a disk");
+  }
+
+  void wake() noexcept {
+    if (woken_.exchange(true)) return;
+    try {
+      asio::post(shared_.context, [] {});
+    } catch (const std::exception&) {
+      // No memory: whatever ends the wait next will find it.
+    }
+  }
+
+ private:
+  struct LaunchState {
+    std::shared_ptr<Child> child;  ///< none while the launcher has it
+    std::optional<Doings::Doing> launching;
+    std::unique_ptr<PlainTalk> plain;  ///< until it runs
+    /// The same: where a plain program saves.
+    std::optional<CheckpointWatch::Watched> watched;
+    std::string early_lines;         ///< sent before it ran
+    std::vector<int> early_signals;  ///< the same
+    std::uint64_t memory_kills_before = 0;
+    bool may_preload = false;  ///< see Preload
+    bool to_flush = false;     ///< it is in to_flush_
+    bool is_ranked = false;
+    pid_t leader = 0;  ///< once it runs
+    std::uint64_t start_ticks = 0;
+    std::optional<ReservedPort> port;  ///< of the first of several
+  };
+
+  /// Where the ranks of a trial meet. The socket is held, and not listened on, so that no other
+  /// trial gets the same number, while the program may bind it as well (SO_REUSEADDR).
+  void add_port(LaunchState& state, LaunchSpec& spec) {
+    state.is_ranked = true;
+    constexpr std::string_view variable = "MASTER_PORT=";
+    const auto is_it = [&](const std::string& text) { return text.starts_with(variable); };
+    if (std::any_of(spec.environment.begin(), spec.environment.end(), is_it)) return;
+    const LaunchState* first = &state;
+    if (spec.rank->first) {
+      const auto found = launches_.find(*spec.rank->first);
+      if (found == launches_.end() || !found->second.port) {
+        throw machine_error("its rank 0 was gone before it could be started");
+      }
+      first = &found->second;
+    } else {
+      state.port = reserve_port();
+    }
+    spec.own_environment.push_back(std::string(variable) + std::to_string(first->port->number));
+  }
+
+  /// Of one that has exited, all of which is gone: who listens at its port then is a stranger.
+  void look_at_port(LaunchId launch) {
+    const auto found = launches_.find(launch);
+    if (found == launches_.end() || !found->second.port || !is_taken(*found->second.port)) return;
+    auto* const exited = std::get_if<Exited>(&shared_.happened.back());
+    if (exited == nullptr) return;
+    exited->obstacle = "port " + std::to_string(found->second.port->number) +
+                       ", where its ranks were to meet, is another program's";
+  }
+
+  /// Of one that has exited. Whom the kernel has killed it does not say, and a program whose helper
+  /// was killed exits with any code.
+  void look_at_memory(LaunchId launch) {
+    auto* const exited = std::get_if<Exited>(&shared_.happened.back());
+    const auto found = launches_.find(launch);
+    if (exited == nullptr || found == launches_.end()) return;
+    if (exited->signal == 0 && exited->exit_code == 0) return;
+    const std::uint64_t kills = out_of_memory_kills();
+    exited->memory_kills = kills - std::min(kills, found->second.memory_kills_before);
+  }
+
+  Doings* doings() const { return watchdog_ != nullptr ? &watchdog_->doings() : nullptr; }
+
+  void post_outcome(LaunchId launch, LaunchOutcome outcome) {
+    const auto* const started = std::get_if<Spawned>(&outcome);
+    if (watchdog_ != nullptr && started != nullptr) {
+      watchdog_->groups().add(started->process.pid(), started->start_ticks);
+    }
+    asio::post(shared_.context, [this, launch, outcome = std::move(outcome)]() mutable {
+      if (auto* spawned = std::get_if<Spawned>(&outcome)) {
+        on_spawned(launch, std::move(*spawned));
+      } else {
+        on_launch_failed(launch, std::move(std::get<NotLaunched>(outcome)));
+      }
+    });
+  }
+
+  void on_spawned(LaunchId launch, Spawned spawned) {
+    auto& state = launches_.at(launch);
+    state.launching.reset();
+    state.leader = spawned.process.pid();
+    state.start_ticks = spawned.start_ticks;
+    std::string remark = std::move(spawned.remark);
+    try {
+      if (state.plain) state.plain->begin(spawned.stdout_begin, spawned.stderr_begin);
+      Child::Plain plain{.talk = std::move(state.plain)};
+      if (auto watched = std::exchange(state.watched, std::nullopt)) {
+        plain.save_signal = watched->what.save_signal;
+        plain.checkpoint_exit_code = watched->what.exit_code;
+        plain.saves = true;
+        watched->begin = {spawned.stdout_begin, spawned.stderr_begin};
+        watched->group = spawned.process.pid();
+        look_for_checkpoints();
+        watch_->begin(launch, *std::move(watched));
+      }
+      state.child = std::make_shared<Child>(shared_, launch, std::move(spawned), std::move(plain));
+    } catch (const std::exception& error) {
+      return on_launch_failed(
+          launch, NotLaunched{std::string("cannot watch the process: ") + error.what()});
+    }
+    const auto child = state.child;
+    shared_.adopted.began(launch, child->pid());
+    child->start();
+    if (state.may_preload) child->look_at_start();
+    if (state.is_ranked) child->announce_end();
+    if (!remark.empty()) {
+      shared_.happened.emplace_back(Remarked{launch, Remarked::What::cold, std::move(remark)});
+    }
+    child->queue(std::exchange(state.early_lines, {}));
+    child->flush();
+    for (const int signal : std::exchange(state.early_signals, {})) child->signal(signal);
+  }
+
+  void forget(LaunchId launch) {
+    const auto it = launches_.find(launch);
+    if (it == launches_.end()) return;
+    if (watchdog_ != nullptr) {
+      watchdog_->groups().remove(it->second.leader, it->second.start_ticks);
+    }
+    launches_.erase(it);
+  }
+
+  void on_launch_failed(LaunchId launch, NotLaunched outcome) {
+    forget(launch);
+    shared_.adopted.forget(launch);
+    shared_.happened.emplace_back(
+        LaunchFailed{launch, std::move(outcome.reason), outcome.is_trials_fault});
+  }
+
+  void wait_for_signals() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+      if (error) return;
+      shared_.happened.emplace_back(Interrupted{signal});
+      wait_for_signals();
+    });
+  }
+
+  /// For what dies while its launch lives. Not at each SIGCHLD: a handler would have every child's
+  /// end interrupt calls of the program's other threads.
+  void look_now_and_then() {
+    next_look_.expires_after(look_period);
+    next_look_.async_wait([this](boost::system::error_code error) {
+      if (error) return;
+      if (!launches_.empty()) Child::settle_soon(shared_);
+      look_now_and_then();
+    });
+  }
+
+  /// Until all that was killed is gone; not for ever, since what is stuck in the kernel does not
+  /// end.
+  void wait_for_ends() {
+    const auto until = std::chrono::steady_clock::now() + last_patience;
+    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, last_pause)) {
+      bool all_gone = true;
+      for (const auto& [launch, state] : launches_) {
+        all_gone = (!state.child || state.child->is_gone()) && all_gone;
+      }
+      shared_.adopted.look();
+      for (const auto& [launch, state] : launches_) {
+        all_gone = all_gone && shared_.adopted.left_of(launch) != Adopted::Left::some;
+      }
+      all_gone = all_gone && !shared_.adopted.is_left_of_servers();
+      if (all_gone || std::chrono::steady_clock::now() >= until) break;
+      std::this_thread::sleep_for(pause);
+    }
+    for (const auto& [launch, state] : launches_) {
+      if (state.child) state.child->let_go();
+    }
+  }
+
+  void flush() {
+    for (const LaunchId launch : to_flush_) {
+      const auto it = launches_.find(launch);
+      if (it == launches_.end()) continue;
+      it->second.to_flush = false;
+      it->second.child->flush();
+    }
+    to_flush_.clear();
+  }
+
+  void listen_again() {
+    ++shared_.batch;
+    for (const auto& child : std::exchange(shared_.paused, {})) child->resume();
+  }
+
+  /// False if the deadline passed first.
+  bool run_one(Seconds deadline) {
+    if (!(deadline < endless_s)) return shared_.context.run_one() > 0;
+    const auto since_epoch = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(std::max(deadline, 0.0)));
+    return shared_.context.run_one_until(std::chrono::steady_clock::time_point(since_epoch)) > 0;
+  }
+
+  Watchdog* const watchdog_;
+  std::optional<Doings::Doing> busy_;  ///< from one wait to the next
+  ProcessWide process_wide_;           ///< before the others: they find signals as they are to be
+  ChildrenShared shared_;
+  asio::executor_work_guard<asio::io_context::executor_type> stay_;
+  asio::signal_set signals_;
+  asio::steady_timer next_look_;
+  std::optional<ControlServer> control_;
+  std::unordered_map<LaunchId, LaunchState> launches_;
+  std::vector<LaunchId> to_flush_;
+  std::atomic<bool> woken_ = false;
+  PlainHabits habits_;                    ///< the launches are of one program
+  std::optional<CheckpointWatch> watch_;  ///< its thread uses the others
+  std::unique_ptr<Launcher> launcher_;    ///< the same
+};
+
+ProcessExecutor::ProcessExecutor(Interrupts interrupts, Watchdog* watchdog) try
+    : loop_(std::make_unique<Loop>(interrupts, watchdog)) {
+} catch (const Error&) {
+  throw;
+} catch (const std::exception& error) {
+  throw machine_error(std::string("cannot set up the event loop: ") + error.what());
+}
+ProcessExecutor::~ProcessExecutor() = default;
+
+void ProcessExecutor::listen(const std::filesystem::path& directory) try {
+  loop_->listen(directory);
+} catch (const boost::system::system_error& error) {
+  throw machine_error(std::string("cannot listen on the control socket: ") + error.what());
+}
+void ProcessExecutor::answer(ControlId id, const ControlAnswer& answer) {
+  loop_->answer(id, answer);
+}
+void ProcessExecutor::launch(LaunchId launch, LaunchSpec spec) {
+  loop_->launch(launch, std::move(spec));
+}
+void ProcessExecutor::send(LaunchId launch, const protocol::Command& command) {
+  loop_->send(launch, command);
+}
+void ProcessExecutor::signal(LaunchId launch, int signal) { loop_->signal(launch, signal); }
+void ProcessExecutor::wait(Seconds deadline, std::vector<Wakeup>& wakeups) {
+  loop_->wait(deadline, wakeups);
+}
+void ProcessExecutor::wake() noexcept { loop_->wake(); }
+
+}  // namespace tune

@@ -1,0 +1,28 @@
+#include "tuner/execution/script/log_times.h"
+
+#include <algorithm>
+
+namespace tune {
+
+void LogTimes::note(std::size_t log, std::uint64_t bytes, std::int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  auto& growths = growths_.at(log);
+  if (!growths.empty() && bytes <= growths.back().bytes) return;
+  if (growths.size() >= most_kept) growths.pop_front();
+  growths.push_back({bytes, ns});
+}
+
+std::optional<std::int64_t> LogTimes::printed_ns(std::size_t log, std::uint64_t end) const {
+  const std::lock_guard lock(mutex_);
+  const auto& growths = growths_.at(log);
+  const auto found = std::lower_bound(
+      growths.begin(), growths.end(), end,
+      [](const Growth& growth, std::uint64_t bytes) { return growth.bytes < bytes; });
+  // What the first one that is kept has grown from is not known any more.
+  if (found == growths.end() || (found == growths.begin() && growths.size() >= most_kept)) {
+    return std::nullopt;
+  }
+  return found->ns;
+}
+
+}  // namespace tune

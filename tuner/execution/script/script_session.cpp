@@ -1,0 +1,460 @@
+#include "tuner/execution/script/script_session.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "trainable/values.h"
+#include "tuner/base/clean_text.h"
+#include "tuner/base/decimal.h"
+#include "tuner/disk/regular_file.h"
+#include "tuner/process/system_clock.h"
+#include "tuner/script/name_meant.h"
+#include "tuner/script/seen_names.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t read_bytes = 64 * 1024;
+constexpr int blocks_at_once = 4;
+
+// Of what is said where a metric never came.
+constexpr std::size_t looked_at_bytes = 64 * 1024;
+constexpr std::size_t most_named = 20;
+constexpr std::size_t shown_lines = 3;
+constexpr std::size_t shown_bytes = 200;
+
+/// When it is looked whether a program that has no result yet ever will.
+constexpr std::array<Seconds, 3> remark_ages_s = {10, 60, 600};
+constexpr Seconds silent_s = 60;
+constexpr Seconds unread_s = 60;
+constexpr std::size_t most_unread_lines = 200;  ///< with numbers, before the first result
+
+/// A name that may be meant is said early, before a search has cost anything: after so many lines
+/// with numbers, and so long after the start, as the metric may come behind them.
+constexpr std::size_t few_unread_lines = 3;
+constexpr Seconds early_s = 3;
+
+constexpr double s_per_ns = 1e-9;
+
+double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
+
+FileDescriptor open_to_read(const std::filesystem::path& path) {
+  try {
+    return FileDescriptor(open_regular(path.string(), O_RDONLY));
+  } catch (const Error&) {
+    return {};  // the trial has put something else there
+  }
+}
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+/// The last lines of `text` that say anything, in their order.
+std::vector<std::string> last_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  LineSplitter splitter;
+  const auto take = [&lines](std::string_view line, bool) {
+    if (line.find_first_not_of(" \t") == line.npos) return;
+    lines.push_back(clean_text(line.substr(0, shown_bytes)));
+    if (lines.size() > shown_lines) lines.erase(lines.begin());
+  };
+  splitter.add(text, take);
+  splitter.finish(take);
+  return lines;
+}
+
+/// The last line in which `metric` may have a number, the last with any number if it is empty.
+std::string last_line_with_number(std::string_view text, std::string_view metric) {
+  std::string last;
+  LineSplitter splitter;
+  const auto take = [&](std::string_view line, bool) {
+    line = line.substr(0, shown_bytes);
+    const bool has_number = metric.empty() ? line.find_first_of("0123456789") != line.npos
+                                           : !expression_for(line, metric).empty();
+    if (has_number) last = line;
+  };
+  splitter.add(text, take);
+  splitter.finish(take);
+  return clean_text(last);
+}
+
+Remarked::What what_of(ReadingRemark::What what) {
+  switch (what) {
+    case ReadingRemark::What::cut:
+      return Remarked::What::cut;
+    case ReadingRemark::What::no_result:
+      return Remarked::What::no_result;
+    case ReadingRemark::What::no_colon:
+      return Remarked::What::no_colon;
+    case ReadingRemark::What::two_numbers:
+      break;
+  }
+  return Remarked::What::two_numbers;
+}
+
+}  // namespace
+
+PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
+                     std::filesystem::path stdout_path, std::filesystem::path stderr_path)
+    : launch_(launch),
+      habits_(habits),
+      closing_(reading.closing),
+      reader_(reading),
+      saves_(habits.order, reading.checkpoints ? reading.checkpoints->saved : std::nullopt),
+      ahead_(std::move(reading.ahead)),
+      begins_with_guess_(reading.begins_with_guess),
+      restored_(std::move(reading.restored)),
+      is_mute_(reading.is_mute),
+      saved_code_(reading.checkpoints ? reading.checkpoints->exit_code : std::nullopt) {
+  if (is_mute_) saves_.leave();
+  for (const PlainMetric& metric : reading.metrics) {
+    if (!closing_.empty() && metric.name == closing_.front() && metric.expression.empty()) {
+      named_ = metric.name;
+    }
+  }
+  const bool is_one = stdout_path == stderr_path;
+  logs_.push_back({.path = std::move(stdout_path), .file = {}, .at = 0, .lines = {}});
+  if (!is_one) {
+    logs_.push_back({.path = std::move(stderr_path), .file = {}, .at = 0, .lines = {}});
+  }
+}
+
+void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
+  logs_.front().at = stdout_begin;
+  if (logs_.size() > 1) logs_.back().at = stderr_begin;
+  for (Log& log : logs_) log.file = open_to_read(log.path);
+}
+
+void PlainTalk::hear(const protocol::Command& command) {
+  if (const auto* const start = std::get_if<protocol::Start>(&command)) {
+    has_started_ = true;
+    saves_.begin(start->iteration, std::exchange(ahead_, {}), begins_with_guess_);
+  } else if (const auto* const step = std::get_if<protocol::Step>(&command)) {
+    asked_ = step->iteration;
+  }
+}
+
+void PlainTalk::read() {
+  if (!has_started_) return;  // what it says twice is not known yet
+  has_filled_block_ = false;
+  const double now_s = unix_s();
+  bool has_more = saves_.is_full();
+  for (Log& log : logs_) {
+    for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
+      if (!read(log)) break;
+      has_more = i + 1 == blocks_at_once || saves_.is_full();
+    }
+  }
+  has_filled_block_ = has_more;
+  if (!has_more) read_until_s_ = now_s;
+  if (!status_ || has_more || has_read_all_) return;
+  has_read_all_ = true;
+  for (std::size_t i = 0; i < logs_.size(); ++i) {
+    logs_[i].lines.finish(
+        [&](std::string_view line, bool bar) { take(line, bar, i, logs_[i].at); });
+  }
+  const bool has_saved = status_->exit_code == saved_code_ && status_->exit_code != 0;
+  saves_.end(status_->signal != 0 || (status_->exit_code != 0 && !has_saved) ? SaveFold::End::killed
+             : has_saved                                                     ? SaveFold::End::saved
+                                                                             : SaveFold::End::done);
+}
+
+/// Takes in one block; false if there was none.
+bool PlainTalk::read(Log& log) {
+  if (!log.file) return false;
+  block_.resize(read_bytes);
+  const ssize_t count =
+      ::pread(log.file.get(), block_.data(), block_.size(), static_cast<off_t>(log.at));
+  if (count <= 0) return false;
+  has_printed_ = true;
+  // Line by line, as it counts where each of them ends.
+  std::string_view rest(block_.data(), static_cast<std::size_t>(count));
+  while (!rest.empty()) {
+    const std::size_t end = rest.find_first_of("\r\n");
+    const std::string_view line = rest.substr(0, end == rest.npos ? end : end + 1);
+    rest.remove_prefix(line.size());
+    log.at += line.size();
+    log.lines.add(line, [&](std::string_view text, bool bar) {
+      take(text, bar, static_cast<std::size_t>(&log - logs_.data()), log.at);
+    });
+  }
+  return true;
+}
+
+/// `line` ends before the byte `end` of the log.
+void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end) {
+  auto metrics = reader_.read(line, overwritten, log);
+  for (const ReadingRemark& remark : reader_.take_remarks()) {
+    remarked_.push_back({launch_, what_of(remark.what), sentence_of(remark)});
+  }
+  if (!metrics && line.find_first_of("0123456789") != line.npos) ++unread_lines_;
+  if (!metrics || !is_new(line, log, *metrics)) return;
+  std::int64_t count = saves_.last() + 1;
+  // What is said twice, and what a restored program goes through once more, is no new result.
+  if (const auto iteration = metrics->find("training_iteration")) {
+    if (*iteration < 0) say_odd_count(*iteration);
+    if (!(*iteration > static_cast<double>(saves_.last()))) return;
+    constexpr double most = 9e15;
+    count = static_cast<std::int64_t>(std::min(*iteration, most));
+  } else if (is_restored(line, *metrics)) {
+    return;
+  }
+  if (is_mute_) return;
+  habits_.count.note(count, line, saves_.began_at() > 0);
+  saves_.print({count, *std::move(metrics)}, log, end, time_of(log, end));
+}
+
+/// Whether it is the first result of a program that evaluates what it goes on from, and so one that
+/// its trial has.
+bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
+  const bool is_first = !saves_.has_printed() && !has_result_of_checkpoint_;
+  if (!is_first || is_mute_ || restored_.numbers.empty()) return false;
+  const bool has_its_count = habits_.count.is_of(saves_.last(), line);
+  const FirstResult what = has_its_count ? FirstResult::evaluated : judge_first(metrics, restored_);
+  habits_.trains_first = habits_.trains_first || what == FirstResult::trained;
+  if (habits_.trains_first && !has_its_count) return false;
+  has_result_of_checkpoint_ = what == FirstResult::evaluated;
+  const std::string begin = "has gone on from a checkpoint and begins with the result of that, '" +
+                            clean_text(line.substr(0, shown_bytes)) + "', ";
+  const std::string remedy =
+      ": name an expression for \"training_iteration\" where iterations are printed "
+      "(docs/plain.md)";
+  remarked_.push_back(
+      {launch_, Remarked::What::repeated,
+       begin + (has_result_of_checkpoint_
+                    ? "which counts as none. If it has trained before that" + remedy
+                    : "which counts, as it may have trained before that. If it has not, an "
+                      "iteration too many is counted" +
+                          remedy)});
+  return has_result_of_checkpoint_;
+}
+
+PrintTime PlainTalk::time_of(std::size_t log, std::uint64_t end) const {
+  const auto seen_ns = times_->printed_ns(log, end);
+  if (!seen_ns) return {.at_s = unix_s()};
+  return {.at_s = static_cast<double>(*seen_ns) * s_per_ns, .lag_s = PrintTime::watched_lag_s};
+}
+
+void PlainTalk::say_odd_count(double iteration) {
+  if (std::exchange(has_said_odd_count_, true)) return;
+  std::string number;
+  append_decimal(number, iteration);
+  remarked_.push_back({launch_, Remarked::What::odd_count,
+                       "has printed a result with training_iteration " + number +
+                           ", which counts as none: iterations count from 1"});
+}
+
+/// Whether it is not said a second time; if it is, its user hears of it.
+bool PlainTalk::is_new(std::string_view line, std::size_t log, const Metrics& metrics) {
+  std::vector<double> values;
+  for (const std::string& name : closing_) values.push_back(metrics.find(name).value_or(0));
+  const auto closing = named_.empty() ? std::nullopt : closing_line(line, named_);
+  const std::string shown = "'" + clean_text(line.substr(0, shown_bytes)) + "'";
+  switch (said_again_.judge(log, closing, values)) {
+    case SaidAgain::Kind::result:
+      return true;
+    case SaidAgain::Kind::echo:
+      remarked_.push_back({launch_, Remarked::What::echo,
+                           "says each result on standard output and on standard error, such as " +
+                               shown + ": it counts once"});
+      return false;
+    case SaidAgain::Kind::summary:
+      remarked_.push_back({launch_, Remarked::What::summary,
+                           "sums up with " + shown +
+                               ", which begins otherwise than its results, and counts as none; if "
+                               "it is one, say how results are read: \"metrics\" (docs/plain.md)"});
+      return false;
+  }
+  return true;
+}
+
+void PlainTalk::find(SavedFiles checkpoint, bool on_signal) {
+  read();  // what was printed before it
+  saves_.save(std::move(checkpoint), on_signal, read_until_s_);
+}
+
+void PlainTalk::say_checkpoints(std::vector<Wakeup>& wakeups) {
+  for (SaveFold::Named& named : saves_.name(read_until_s_)) {
+    if (!named.is_lost) {
+      wakeups.emplace_back(CheckpointFound{launch_, named.iteration, std::move(named.files),
+                                           std::move(named.ahead), named.is_guess});
+    } else if (named.on_signal) {
+      wakeups.emplace_back(
+          Remarked{launch_, Remarked::What::too_late,
+                   "saved as it was told to end, and by then it had printed more results than are "
+                   "kept for that: what it saved is not kept, and it goes on from its checkpoint "
+                   "before. A program that saves on a signal and prints often should be told at "
+                   "once: \"save_signal\": \"SIGTERM\" (docs/plain.md)"});
+    }
+  }
+  say_unknown_order(wakeups);
+}
+
+/// Without it, its user would wonder why a trial begins anew, or why a checkpoint has the score of
+/// another model.
+void PlainTalk::say_unknown_order(std::vector<Wakeup>& wakeups) {
+  const bool is_to_say = saves_.has_left_out() || saves_.has_guessed();
+  if (!is_to_say || std::exchange(has_said_unknown_order_, true)) return;
+  const std::string what =
+      saves_.has_left_out()
+          ? "saved before its first result, or elsewhere, and nothing tells which result that has: "
+            "it is not kept. "
+          : "saves between results that come soon after each other, and nothing tells so far "
+            "whether it saves before it prints, or after: the earlier result is taken, which may "
+            "be that of the model before. ";
+  wakeups.emplace_back(Remarked{
+      launch_, Remarked::What::no_order,
+      what + "If it saves before it prints, say \"saved\": \"before_result\", else "
+             "\"after_result\"; and it should write into ${checkpoint_dir} (docs/plain.md)"});
+}
+
+bool PlainTalk::stay() {
+  asked_.reset();
+  has_stayed_ = saves_.stay();
+  return has_stayed_;
+}
+
+void PlainTalk::end(const ExitStatus& status) {
+  status_ = status;
+  read();
+}
+
+void PlainTalk::say(std::vector<Wakeup>& wakeups) {
+  if (!std::exchange(has_greeted_, true)) {
+    protocol::Hello hello;
+    hello.api = protocol::Api::function_api;
+    wakeups.emplace_back(Greeted{launch_, hello});
+  }
+  say_checkpoints(wakeups);
+  for (Remarked& remarked : std::exchange(remarked_, {})) {
+    wakeups.emplace_back(std::move(remarked));
+  }
+  if (saves_.is_leaving() || !asked_) return;
+  // What has waited on the disk while results did in memory.
+  while (saves_.results() == 0 && is_reading_behind()) read();
+  if (auto result = saves_.take()) {
+    Reported reported{.launch = launch_};
+    reported.metrics =
+        has_stayed_ ? parse_metrics(text_with_time(*result)) : std::move(result->metrics);
+    asked_.reset();
+    has_result_ = true;
+    wakeups.emplace_back(std::move(reported));
+    say_checkpoints(wakeups);
+  } else if (status_) {
+    say_end(wakeups);
+  }
+}
+
+bool PlainTalk::has_more() const {
+  if (saves_.is_leaving()) return false;
+  const bool has_failed = status_->signal != 0 || status_->exit_code != 0;
+  return saves_.results() > 0 || is_reading_behind() || !(has_failed || has_said_end_);
+}
+
+/// All is said. Of an end that is a failure the exit itself tells.
+void PlainTalk::say_end(std::vector<Wakeup>& wakeups) {
+  if (status_->signal != 0 || status_->exit_code != 0) return;
+  asked_.reset();
+  has_said_end_ = true;
+  if (has_result_ || saves_.began_at() > 0) {
+    wakeups.emplace_back(Reported{.launch = launch_, .metrics = {}, .done = true});
+  } else {
+    wakeups.emplace_back(Faulted{launch_, what_is_missing()});
+  }
+}
+
+void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
+  const bool is_due = remarks_ < remark_ages_s.size() && age_s >= remark_ages_s.at(remarks_);
+  const bool is_unread = unread_lines_ >= most_unread_lines;
+  const bool is_unread_now = is_unread && !std::exchange(was_unread_, is_unread);
+  const bool is_early = unread_lines_ >= few_unread_lines && age_s >= early_s;
+  const bool is_early_now = is_early && !std::exchange(was_early_, is_early);
+  if (!is_due && !is_unread_now && !is_early_now) return;
+  if (is_due) ++remarks_;
+  if (saves_.has_printed() || status_ || saves_.is_leaving()) return;
+  if (!has_printed_ && age_s >= silent_s) {
+    wakeups.emplace_back(Remarked{launch_, Remarked::What::silent,
+                                  "has printed nothing so far: perhaps it holds its output back; "
+                                  "of a program in C, `stdbuf -oL PROGRAM` changes that"});
+    return;
+  }
+  const std::vector<std::string> names = names_in(tail(), most_named);
+  for (const std::string& metric : closing_) {
+    const auto meant = names_meant(metric, names);
+    if (meant.empty()) continue;
+    const std::string question = meant.size() == 1 ? "is that what is meant?" : "is one meant?";
+    wakeups.emplace_back(Remarked{launch_, Remarked::What::other_name,
+                                  "has printed '" + joined(meant, "' and '") +
+                                      "', and no number for the metric '" + metric +
+                                      "' so far: " + question});
+    return;
+  }
+  if (age_s < unread_s && !is_unread_now) return;
+  const std::string seen_last = tail();
+  const std::string line = last_line_with_number(seen_last, "");
+  if (line.empty()) return;
+  const std::string seen = names.empty() ? "" : "; names that were seen: " + joined(names, ", ");
+  wakeups.emplace_back(
+      Remarked{launch_, Remarked::What::unread,
+               "has printed no number for the metric '" + joined(closing_, "' and '") + "' so far" +
+                   seen + "; it printed last: '" + line + "'" + way_to_read(seen_last, line)});
+}
+
+/// What the logs have last.
+std::string PlainTalk::tail() const {
+  std::string seen;
+  for (const Log& log : logs_) {
+    if (!log.file) continue;
+    std::string text(looked_at_bytes, '\0');
+    const std::uint64_t begin = log.at > looked_at_bytes ? log.at - looked_at_bytes : 0;
+    const ssize_t count =
+        ::pread(log.file.get(), text.data(), text.size(), static_cast<off_t>(begin));
+    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    seen += text + "\n";
+  }
+  return seen;
+}
+
+/// How a number is read that has no colon or another name, to be pasted. Which one it is only its
+/// words tell: by its place, any number would be taken for the metric. `shown`: a line that stands
+/// before it.
+std::string PlainTalk::way_to_read(const std::string& seen, const std::string& shown) const {
+  if (closing_.empty()) return "";
+  const std::string& metric = closing_.front();
+  const auto option = [&metric](const std::string& expression) {
+    return "--set 'trainable/plain/metrics=" + Json{{metric, expression}}.dump() + "'";
+  };
+  const std::string line = last_line_with_number(seen, metric);
+  if (line.empty()) {
+    return ". What is called otherwise is read by the words before it: " +
+           option("WORDS ([-+0-9.e]+)");
+  }
+  return ". If " + (line == shown ? "that line" : "'" + line + "'") +
+         " has it: " + option(expression_for(line, metric));
+}
+
+std::string PlainTalk::what_is_missing() const {
+  const std::string seen = tail();
+  const std::vector<std::string> names = names_in(seen, most_named);
+  std::string sentence = "it ended, and its output never had a number for the metric '" +
+                         joined(closing_, "' and '") + "'";
+  const std::string meant = closing_.empty() ? "" : did_you_mean(closing_.front(), names);
+  if (!meant.empty()) sentence += ", " + meant;
+  sentence += names.empty() ? "; no name was seen with a number behind it"
+                            : "; names that were seen: " + joined(names, ", ");
+  const std::vector<std::string> lines = last_lines(seen);
+  if (!lines.empty()) sentence += "; it printed last: " + joined(lines, " | ");
+  return meant.empty() ? sentence + way_to_read(seen) : sentence;
+}
+
+}  // namespace tune

@@ -1,0 +1,134 @@
+// What a program that knows nothing of the driver prints, as the protocol's messages: each step is
+// answered with the next result that it has printed. It trains on meanwhile; a decision takes
+// effect when the result that it goes by is said.
+// Knows no process and no trial.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/disk/file_descriptor.h"
+#include "tuner/execution/executor.h"
+#include "tuner/execution/script/checkpoint_watch.h"
+#include "tuner/execution/script/log_times.h"
+#include "tuner/process/process.h"
+#include "tuner/script/line_splitter.h"
+#include "tuner/script/metric_reader.h"
+#include "tuner/script/own_count.h"
+#include "tuner/script/said_again.h"
+#include "tuner/script/save_fold.h"
+
+namespace tune {
+
+/// What is known of a program from all launches of it.
+struct PlainHabits {
+  SaveOrder order;
+  bool trains_first = false;  ///< restored, it prints no result before it has trained
+  OwnCount count = {};
+};
+
+class PlainTalk {
+ public:
+  /// `habits`: of the program; outlives this.
+  PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
+            std::filesystem::path stdout_path, std::filesystem::path stderr_path);
+
+  /// To be told when its logs have grown, by who watches them.
+  std::shared_ptr<LogTimes> times() const { return times_; }
+
+  /// It runs. The logs have been made, and are read from there on.
+  void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
+
+  /// What the driver tells it: a start, a step.
+  void hear(const protocol::Command& command);
+  /// It has saved by itself; `on_signal`: since it was told to save or to end.
+  void find(SavedFiles checkpoint, bool on_signal);
+  /// A checkpoint has been found of the last result that was said, or a later one.
+  bool has_checkpoint_of_last() const { return saves_.has_checkpoint_of_last(); }
+  /// It has printed results that were not said.
+  bool has_gone_on() const { return saves_.has_gone_on(); }
+  /// How far the logs go before the end of the first of those; what is begun behind that is later.
+  LogSizes next_result() const { return saves_.next_result(); }
+  /// It is on its way out: what it prints from now on is said only with what it saves of it.
+  void leave() { saves_.leave(); }
+  /// It has ended, and is to be stepped through what it has printed after all. False: not all of
+  /// that is known any more.
+  bool stay();
+
+  /// Takes in what the logs have more, so much at a time that others are not kept waiting.
+  void read();
+  /// Whether a read now may find more at once.
+  bool may_have_more() const { return has_filled_block_ && !saves_.is_full(); }
+  /// It has ended so, and all of it is gone: takes in the rest of the logs.
+  void end(const ExitStatus& status);
+
+  /// Appends what there is to say to what it was told last.
+  void say(std::vector<Wakeup>& wakeups);
+  /// It has run for `age_s`: appends what its user should know while no result has come.
+  void remark(Seconds age_s, std::vector<Wakeup>& wakeups);
+  /// It has ended, and there is more to say once it is told to step: results, or that all is done.
+  bool has_more() const;
+
+ private:
+  struct Log {
+    std::filesystem::path path;
+    FileDescriptor file;
+    std::uint64_t at = 0;
+    LineSplitter lines;
+  };
+  bool read(Log& log);
+  bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
+  void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
+  void say_odd_count(double iteration);
+  bool is_restored(std::string_view line, const Metrics& metrics);
+  PrintTime time_of(std::size_t log, std::uint64_t end) const;
+  bool is_new(std::string_view line, std::size_t log, const Metrics& metrics);
+  void say_checkpoints(std::vector<Wakeup>& wakeups);
+  void say_unknown_order(std::vector<Wakeup>& wakeups);
+  void say_end(std::vector<Wakeup>& wakeups);
+  std::string tail() const;
+  std::string what_is_missing() const;
+  std::string way_to_read(const std::string& seen, const std::string& shown = "") const;
+
+  LaunchId launch_;
+  PlainHabits& habits_;
+  std::vector<std::string> closing_;
+  std::string named_;  ///< the metric that closes results and is read by its name; empty: none
+  MetricReader reader_;
+  SaidAgain said_again_;
+  std::vector<Log> logs_;
+  std::shared_ptr<LogTimes> times_ = std::make_shared<LogTimes>();
+  std::string block_;
+  SaveFold saves_;
+  std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has
+  const bool begins_with_guess_;
+  const Metrics restored_;                 ///< the result of its checkpoint; none: it has none
+  bool has_result_of_checkpoint_ = false;  ///< it has printed that first
+  double read_until_s_ = 0;                ///< Unix time; all that was printed before was taken in
+  std::optional<std::int64_t> asked_;      ///< the step that waits for a result
+  std::optional<ExitStatus> status_;       ///< it has ended
+  bool has_greeted_ = false;
+  bool has_started_ = false;
+  bool has_filled_block_ = false;
+  bool has_read_all_ = false;  ///< after its end
+  bool has_result_ = false;
+  bool has_said_end_ = false;
+  bool has_stayed_ = false;
+  bool has_said_unknown_order_ = false;
+  bool has_said_odd_count_ = false;
+  const bool is_mute_;
+  std::optional<int> saved_code_;   ///< it exits with that once it has saved
+  std::vector<Remarked> remarked_;  ///< and not said
+  bool has_printed_ = false;        ///< anything
+  std::size_t remarks_ = 0;         ///< times at which it was looked at for them
+  std::size_t unread_lines_ = 0;    ///< with numbers, that have closed no result
+  bool was_unread_ = false;         ///< there were too many of them
+  bool was_early_ = false;          ///< there were a few of them
+};
+
+}  // namespace tune

@@ -1,0 +1,16 @@
+// Options out of what a program of Hydra's prints when it is asked for help: its groups and its
+// config, which is YAML. Knows no process.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "tuner/init_from/help_reader.h"
+
+namespace tune {
+
+/// Each group as a choice, each value of the config that is no list by its dotted name; nothing if
+/// the text is of another program.
+std::optional<ProgramHelp> read_hydra_help(std::string_view text);
+
+}  // namespace tune

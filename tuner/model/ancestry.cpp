@@ -1,0 +1,101 @@
+#include "tuner/model/ancestry.h"
+
+#include <algorithm>
+
+namespace tune {
+
+namespace {
+
+/// Null for a trial's first stretch.
+const Cloning* beginning_of(const Experiment& experiment, const Stretch& stretch) {
+  if (stretch.number == 0) return nullptr;
+  return &experiment.trial(stretch.trial).lineage.at(stretch.number - 1);
+}
+
+std::uint64_t started(const Experiment& experiment, const Stretch& stretch) {
+  const Cloning* const beginning = beginning_of(experiment, stretch);
+  return beginning == nullptr ? 0 : beginning->started;
+}
+
+/// The last stretch whose cloning has taken effect and is such that `holds(cloning)`.
+template <class Holds>
+Stretch last_stretch(const Trial& trial, const Holds& holds) {
+  std::size_t number = trial.lineage.size();
+  while (number > 0) {
+    const Cloning& cloning = trial.lineage[number - 1];
+    if (cloning.started != 0 && holds(cloning)) break;
+    --number;
+  }
+  return {trial.id, number};
+}
+
+std::string config_in(const Trial& trial, const Stretch& stretch) {
+  const bool is_last = stretch.number == trial.lineage.size();
+  return (is_last ? trial.config : trial.lineage[stretch.number].old_config).text();
+}
+
+}  // namespace
+
+Stretch present_stretch(const Trial& trial) {
+  return last_stretch(trial, [](const Cloning&) { return true; });
+}
+
+std::string config_of(const Experiment& experiment, const Stretch& stretch) {
+  return config_in(experiment.trial(stretch.trial), stretch);
+}
+
+std::string present_config(const Trial& trial) { return config_in(trial, present_stretch(trial)); }
+
+std::int64_t first_iteration(const Experiment& experiment, const Stretch& stretch) {
+  const Cloning* const beginning = beginning_of(experiment, stretch);
+  return beginning == nullptr ? 0 : beginning->donor_iteration;
+}
+
+std::int64_t last_iteration(const Experiment& experiment, const Stretch& stretch) {
+  const Trial& trial = experiment.trial(stretch.trial);
+  for (std::size_t i = stretch.number; i < trial.lineage.size(); ++i) {
+    if (trial.lineage[i].started != 0) return trial.lineage[i].iteration;
+  }
+  return trial.iteration;
+}
+
+std::optional<Stretch> origin_of(const Experiment& experiment, const Stretch& stretch) {
+  const Cloning* const beginning = beginning_of(experiment, stretch);
+  if (beginning == nullptr || beginning->checkpoint == 0) return std::nullopt;
+  const Stretch origin =
+      last_stretch(experiment.trial(beginning->donor),
+                   [&](const Cloning& cloning) { return cloning.saves < beginning->checkpoint; });
+  // Nothing goes on from what came after it; a record that says so must not lead in a circle.
+  if (origin.number > 0 && started(experiment, origin) >= beginning->started) return std::nullopt;
+  return origin;
+}
+
+std::vector<ScheduleStep> schedule_of(const Experiment& experiment, TrialId id) {
+  const Trial& trial = experiment.trial(id);
+  std::vector<ScheduleStep> steps;
+  std::int64_t to = trial.iteration;
+  std::optional<Stretch> at = present_stretch(trial);
+  while (at) {
+    const std::int64_t from = std::min(first_iteration(experiment, *at), to);
+    if (from < to || steps.empty()) steps.push_back({*at, from, to});
+    to = from;
+    at = origin_of(experiment, *at);
+  }
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+std::vector<Stretch> started_clonings(const Experiment& experiment) {
+  std::vector<Stretch> clonings;
+  for (const Trial& trial : experiment.trials()) {
+    for (std::size_t i = 0; i < trial.lineage.size(); ++i) {
+      if (trial.lineage[i].started != 0) clonings.push_back({trial.id, i + 1});
+    }
+  }
+  std::sort(clonings.begin(), clonings.end(), [&](const Stretch& a, const Stretch& b) {
+    return started(experiment, a) < started(experiment, b);
+  });
+  return clonings;
+}
+
+}  // namespace tune

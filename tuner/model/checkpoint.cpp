@@ -1,0 +1,39 @@
+#include "tuner/model/checkpoint.h"
+
+#include <utility>
+
+namespace tune {
+
+namespace {
+constexpr std::pair<Trigger, std::string_view> trigger_names[] = {
+    {Trigger::frequency, "frequency"}, {Trigger::at_end, "at_end"},
+    {Trigger::result, "result"},       {Trigger::callback, "callback"},
+    {Trigger::scheduler, "scheduler"}, {Trigger::pause, "pause"},
+    {Trigger::interrupt, "interrupt"}, {Trigger::user, "user"},
+    {Trigger::at_start, "at_start"},
+};
+}  // namespace
+
+std::string Triggers::to_string() const {
+  std::string text;
+  for (const auto& [trigger, name] : trigger_names) {
+    if (!has(trigger)) continue;
+    if (!text.empty()) text += ',';
+    text += name;
+  }
+  return text;
+}
+
+Triggers Triggers::parse(std::string_view text) {
+  Triggers triggers;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    for (const auto& [trigger, name] : trigger_names) {
+      if (text.substr(0, comma) == name) triggers.add(trigger);
+    }
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return triggers;
+}
+
+}  // namespace tune

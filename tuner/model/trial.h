@@ -1,0 +1,258 @@
+// A trial: one config and its life, as a value. Only Experiment::apply changes one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainable/values.h"
+#include "tuner/base/boxed_default.h"
+#include "tuner/base/interned_text.h"
+#include "tuner/model/checkpoint.h"
+#include "tuner/model/objective.h"
+#include "tuner/model/resources.h"
+#include "tuner/model/result.h"
+
+namespace tune {
+
+/// The trial's number, from 0; its position in Experiment::trials().
+enum class TrialId : std::uint32_t {};
+
+inline std::size_t index_of(TrialId id) { return static_cast<std::size_t>(id); }
+
+/// "trial_00012": the id in messages, files and records, and the name of the trial's directory.
+std::string to_string(TrialId id);
+/// The inverse; also understands "12". Nothing for other text.
+std::optional<TrialId> parse_trial_id(std::string_view text);
+
+enum class TrialState : std::uint8_t {
+  pending,     ///< waits for resources
+  running,     ///< an attempt is under way
+  paused,      ///< a scheduler paused it, and it waits to be chosen; or somebody did, by hand
+  terminated,  ///< ended well
+  error,       ///< failed for good
+};
+const char* to_string(TrialState state);  ///< "PENDING", ...
+std::optional<TrialState> parse_trial_state(std::string_view text);
+inline bool is_final(TrialState state) {
+  return state == TrialState::terminated || state == TrialState::error;
+}
+
+/// Who has ended a trial.
+enum class EndedBy : std::uint8_t {
+  nobody,     ///< it has not ended, or an older program has recorded how it did
+  done,       ///< it said so itself
+  exit,       ///< its program ended, with success
+  rule,       ///< a stop rule
+  scheduler,  ///< which found that it was not worth more
+  user,       ///< tune stop
+  run,        ///< which ended, and its trials with it
+  failure,
+};
+const char* to_string(EndedBy by);  ///< "done", ...; "" for nobody
+std::optional<EndedBy> parse_ended_by(std::string_view text);
+
+/// How a trial has ended, for whoever counts: each that has is one of these.
+enum class TrialEnd : std::uint8_t {
+  completed,  ///< it trained as far as it was to: it was done, or its stop rule or scheduler lets
+              ///< no trial train longer
+  pruned,     ///< before that, by its scheduler
+  stopped,    ///< before that, by the user or by the end of the run
+  failed,     ///< ERROR
+};
+inline constexpr TrialEnd trial_ends[] = {TrialEnd::completed, TrialEnd::pruned, TrialEnd::stopped,
+                                          TrialEnd::failed};
+const char* to_string(TrialEnd end);  ///< "completed", ...
+
+/// A text that somebody else keeps, as small as a pointer.
+class KeptText {
+ public:
+  KeptText() = default;
+  KeptText(const std::string& text) : text_(&text) {}  // NOLINT(google-explicit-constructor)
+  KeptText(std::string&&) = delete;
+  operator std::string_view() const {  // NOLINT(google-explicit-constructor)
+    return text_ != nullptr ? std::string_view(*text_) : std::string_view();
+  }
+  bool operator==(std::string_view other) const { return std::string_view(*this) == other; }
+
+ private:
+  const std::string* text_ = nullptr;
+};
+
+/// What happened to one metric of a trial, over the results that count since it last became a copy
+/// of another one: those that its result.json has. A restore takes back what came after the
+/// checkpoint. NaN and infinities are no numbers here: a score that is not finite is never best.
+struct MetricSummary {
+  KeptText name;  ///< kept by the Experiment that the trial is of
+  double last = 0;
+  double min = 0;  ///< over numbers only
+  double max = 0;
+  double sum = 0;  ///< a WideSum, in two pieces that take less room
+  /// Of the last values when the trial last ended, numbers among them only; NaN if there were none.
+  double ended_average_5 = std::numeric_limits<double>::quiet_NaN();
+  double ended_average_10 = std::numeric_limits<double>::quiet_NaN();
+  std::uint32_t count = 0;  ///< of numbers
+  bool is_sum_divided = false;
+
+  double average() const;        ///< over numbers only; NaN if there were none
+  double best(Mode mode) const;  ///< the same
+};
+
+/// The last ten values of one metric.
+struct RecentValues {
+  std::array<double, 10> ring{};
+  std::uint32_t seen = 0;  ///< values ever put into `ring`
+
+  void take_in(double value) { ring[seen++ % ring.size()] = value; }
+  double average_of_last(std::size_t n) const;  ///< n <= 10; over numbers among them only
+};
+
+/// What a trial had come to with one result: what it is again if it goes back there.
+struct SummaryMark {
+  std::int64_t iteration = 0;  ///< of that result
+  std::vector<MetricSummary> summaries;
+  std::vector<RecentValues> recent;
+  CompactText last_metrics;
+};
+
+/// The trial went on as a copy of another one, or, if it is its own donor, anew from an earlier
+/// point of its own. core/ancestry follows it back.
+struct Cloning {
+  std::uint64_t event = 0;     ///< number of the record that decided it
+  Seconds time = 0;            ///< Unix time of that
+  std::int64_t iteration = 0;  ///< of the trial, before
+  TrialId donor{};             ///< whose checkpoint was restored; before the start: whose is to be
+  std::int64_t donor_iteration = 0;  ///< of what was restored; 0: nothing was, or not yet
+  CompactText old_config;     ///< JSON text; the new one is the next cloning's, or the trial's
+  std::uint64_t started = 0;  ///< number of the record with which it took effect; 0: not yet
+  int attempt = 0;            ///< the first one after it
+  int checkpoint = 0;         ///< index of the donor's that was restored; 0: none
+  int saves = 0;              ///< Trial::saves at the start: later ones are of what it is since
+};
+
+/// What a trial starts from after an exploit, until it has a checkpoint of its own again.
+struct DonorCheckpoint {
+  TrialId trial{};
+  int index = 0;    ///< 0: the donor's newest, once it has one
+  int attempt = 0;  ///< of the cloned trial, when it was decided: what that saves does not count
+};
+
+struct Trial {
+  TrialId id{};
+  TrialState state = TrialState::pending;
+  EndedBy ended_by = EndedBy::nobody;  ///< or is being ended
+  /// If that is the scheduler: it lets no trial train longer, so this one has not lost.
+  bool at_max = false;
+  CompactText config{"{}"};  ///< JSON text in one line
+  std::string tag;           ///< the values drawn, short, for tables: "lr=0.01,hidden=32"
+
+  int attempt = 0;          ///< number of the current or last launch, from 1
+  int failures = 0;         ///< failed attempts
+  Rare<std::string> error;  ///< the last failure in one sentence; empty if none
+  Seconds not_before = 0;   ///< Unix time before which a retry must wait (backoff)
+
+  /// What whoever has ended it went by, or a scheduler that has paused it, in words: "rung 16,
+  /// score 0.61, cutoff 0.72"; may be empty.
+  std::string why;
+
+  /// A result has been decided "stop", or the trainable is done: nothing but the end is left.
+  bool stopping = false;
+  /// It was a stop rule that decided so: under a longer one the trial could go on.
+  bool stopped_by_rule = false;
+  /// With that result a save was decided on, which has neither been committed nor failed. Until
+  /// then, only an attempt that goes on from the checkpoint before can bring it.
+  bool last_save_due = false;
+
+  /// With the last result a pause was decided on.
+  bool pausing = false;
+
+  /// Somebody has paused it by hand: the state that it would be in without that. While it is
+  /// RUNNING it pauses with its next result; one that waits is PAUSED, and PENDING without that, or
+  /// PAUSED as its scheduler wants it. Nothing once it has ended.
+  std::optional<TrialState> held;
+  /// Its config was given by hand: no searcher has suggested it.
+  bool by_hand = false;
+
+  std::int64_t iteration = 0;  ///< of the last accepted result, rewound by a restore
+  std::int64_t restored_iteration = 0;
+  /// The farthest that it has come since it began, or last became a clone; not rewound. Results up
+  /// to it are repetitions: see `repeats`.
+  std::int64_t counted_iteration = 0;
+  /// `ended_by`, a rule or the scheduler, has ended it with the result of this iteration, and that
+  /// was to be saved. If it has to go back first, it ends when it is there again. 0: nobody has.
+  std::int64_t end_iteration = 0;
+  double time_total_s = 0;
+  double restored_time_s = 0;
+  std::optional<double> timesteps_total;
+  std::optional<double> episodes_total;
+  Seconds occupied_s = 0;    ///< how long its attempts before the present one have run
+  Seconds started = 0;       ///< Unix time of the first attempt; 0: never started
+  Seconds ended = 0;         ///< Unix time of the end; 0: not yet
+  KeptText host;             ///< where its last attempt ran; empty: it never started, or not known
+  Rare<std::string> gpus;    ///< that this attempt had, by name: "0,1"
+  CompactText last_metrics;  ///< JSON text of the last result's metrics; empty: none yet
+
+  std::vector<MetricSummary> summaries;  ///< in the order the metrics first appeared
+  /// Beside `summaries`, of results since the trial began or was taken up again after its end; none
+  /// once it has ended.
+  std::vector<RecentValues> recent;
+  /// As of the checkpoints that it may go back to, and of results that may become one; by
+  /// iteration. Few: core/summaries.cpp says which.
+  std::vector<SummaryMark> marks;
+  /// Its program saves when it likes, so that each result may turn out to have a checkpoint.
+  bool saves_itself = false;
+  /// It has gone back to where it has no mark of, so the summaries have results in them that were
+  /// taken back. What its result.json has is right.
+  bool summaries_in_doubt = false;
+
+  std::vector<Checkpoint> checkpoints;  ///< committed and not dropped, oldest first
+  int saves = 0;         ///< index of the newest checkpoint that was ever committed or failed
+  int failed_saves = 0;  ///< in all
+  int failed_saves_in_a_row = 0;
+  /// Where a trial that has no checkpoint of its own starts from (`resume_from_checkpoint`).
+  Rare<std::string> start_checkpoint;
+
+  /// What its next attempt takes; empty: what the spec says.
+  Rare<Resources> resources;
+
+  std::optional<DonorCheckpoint> donor;
+  std::vector<Cloning> lineage;  ///< oldest first
+
+  /// Whether it has reported this iteration before, and repeats it after it was restored: then
+  /// nobody counts it once more. The one place that judges it.
+  bool repeats(const Result& result) const {
+    return result.training_iteration <= counted_iteration;
+  }
+
+  /// Nothing if it has not ended. One of which an older program has not recorded who ended it is
+  /// completed if it is TERMINATED.
+  std::optional<TrialEnd> end() const;
+
+  const MetricSummary* summary(std::string_view metric) const;
+  /// Of the last result: a metric, or one of the fields that Result::find knows, by its name; but
+  /// not what only a result itself has. Nothing if there was none.
+  std::optional<double> last_value(std::string_view name) const;
+  /// Over the numbers among the last five, or ten, values; NaN if there are none. A trial that had
+  /// ended and goes on begins anew: its first values do not mix with those before the end.
+  double average_of_last_5(const MetricSummary& summary) const;
+  double average_of_last_10(const MetricSummary& summary) const;
+  /// The last cloning that has taken effect; null: the trial is what it was from the start.
+  const Cloning* present_cloning() const;
+  /// Those of what it is now, oldest first: what it saved before it became a clone does not count.
+  std::span<const Checkpoint> present_checkpoints() const;
+  /// The newest of those. Of one that went on from a checkpoint of its own with another config and
+  /// has saved none since, that one. Null: what it is now has none.
+  const Checkpoint* latest_checkpoint() const;
+  const Checkpoint* checkpoint(int index) const;
+};
+
+/// Of an experiment, by number. Grows in place: with many trials, no growth takes long.
+using Trials = std::deque<Trial>;
+
+}  // namespace tune

@@ -1,0 +1,99 @@
+// The seam for searchers: which config to try next. Implementations: searchers/.
+// The three laws of tuner/policy/scheduler.h hold.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tuner/model/trial.h"
+
+namespace tune {
+
+struct Suggestion {
+  Json config;
+  std::string tag;  ///< what was drawn, short
+};
+struct NothingNow {};  ///< ask again after the next result or end of a trial
+struct Exhausted {};   ///< there will never be another
+
+using Answer = std::variant<Suggestion, NothingNow, Exhausted>;
+
+/// How good a trial is at one point of its training.
+struct Observation {
+  std::int64_t iteration = 0;
+  /// One for each objective of the experiment. Larger is better, whatever the mode; NaN: no number.
+  std::vector<double> scores;
+  /// One for each constraint of the experiment that needs metrics: fulfilled at 0 and below, and
+  /// together by as much as `violation` says (tuner/model/constraint.h).
+  std::vector<double> constraints = {};
+};
+
+enum class Ended {
+  complete,  ///< trained as long as it was to
+  stopped,   ///< by a scheduler or by hand, before that
+  failed,    ///< for good, which its config explains as far as anybody knows
+  lost,      ///< for good, by a fault of the machine: it says nothing about its config
+};
+
+/// How suggestions are asked for.
+struct Pace {
+  int ahead = 0;  ///< so many before they are needed, if the searcher may take long
+  /// Nothing new while so many of its trials have not ended.
+  std::optional<std::int64_t> max_concurrent;
+  bool batch = false;  ///< and then nothing until all of them have
+};
+
+class Searcher {
+ public:
+  virtual ~Searcher() = default;
+
+  /// The config of trial `id`. Only a Suggestion may change the searcher.
+  virtual Answer suggest(TrialId id) = 0;
+
+  /// The trial has this config (JSON text): it was suggested just now, or came otherwise. Told
+  /// again when a scheduler has given it another one: what it reports from then on is of that.
+  virtual void on_trial_add(TrialId id, const std::string& config) {
+    (void)id;
+    (void)config;
+  }
+
+  /// Told for each accepted result that does not end the trial.
+  virtual void on_result(TrialId id, const Observation& result) {
+    (void)id;
+    (void)result;
+  }
+
+  /// The trial reached a final state; `last` is its last result, with iteration 0 if it has none.
+  /// Told again, after further results, for a trial that the user queued again, or that went on
+  /// after a pause: the later end replaces the earlier.
+  virtual void on_trial_end(TrialId id, const Observation& last, Ended how) {
+    (void)id;
+    (void)last;
+    (void)how;
+  }
+
+  /// A scheduler has paused the trial after `last`, perhaps for good: most of what asha_promotion
+  /// pauses never goes on. If it does, its end, or its next pause, replaces this.
+  virtual void on_trial_pause(TrialId id, const Observation& last) {
+    (void)id;
+    (void)last;
+  }
+
+  /// How many trials the search will make in all, if that is known beforehand.
+  virtual std::optional<std::uint64_t> total() const { return std::nullopt; }
+
+  /// Whether an answer may take longer than a turn of the loop may, 1 ms or so. Then every call
+  /// comes from another thread than the loop's, one after the other in the order of the record.
+  virtual bool may_take_long() const { return false; }
+
+  virtual Pace pace() const { return {}; }
+
+  virtual Json save() const = 0;
+  /// Error if `state` is not its own.
+  virtual void load(const Json& state) = 0;
+};
+
+}  // namespace tune

@@ -1,0 +1,69 @@
+// Of each trial the newest checkpoints stay on this disk; older ones leave it once a remote has
+// them, and come back when a trial is to start from them. Whoever waits for one waits alone.
+// Knows no store and no rule of retention.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tuner/checkpoints/checkpoint_keeper.h"
+#include "tuner/checkpoints/checkpoint_mirror.h"
+#include "tuner/model/trial.h"
+#include "tuner/run/commit/callback_list.h"
+#include "tuner/run/commit/workers.h"
+
+namespace tune {
+
+/// Of a trial's checkpoints those that are not among its `keep` newest, oldest first.
+std::vector<CheckpointRef> all_but_newest(const Trial& trial, int keep);
+
+class Evictions {
+ public:
+  /// All parts outlive it. `mirror` null: nothing is evicted, and nothing comes back.
+  Evictions(Workers& pool, CheckpointKeeper& store, CallbackList& callbacks,
+            CheckpointMirror* mirror)
+      : pool_(pool), store_(store), callbacks_(callbacks), mirror_(mirror) {}
+
+  /// Evicts what may be. `is_in_use`: whether somebody is to start from that index.
+  void apply(const Trial& trial, const std::function<bool(int index)>& is_in_use);
+
+  /// Runs `then` once the checkpoint is whole here or evicted, and not on the way from the one to
+  /// the other: mostly at once.
+  void when_settled(CheckpointRef checkpoint, std::function<void()> then);
+
+  struct Fetch {
+    std::string lost;   ///< why there is no such checkpoint any more
+    std::string error;  ///< of this machine: why it could not be taken in
+  };
+  /// Brings an evicted one back, however long that takes; never answers where the remote does not.
+  /// To be called with a mirror.
+  void fetch(CheckpointRef checkpoint, std::function<void(const Fetch&)> then);
+
+  /// What the mirror has fetched.
+  void take(const std::vector<CheckpointMirror::Fetched>& fetched);
+
+  /// Whether a fetch of it is under way.
+  bool is_coming(CheckpointRef checkpoint) const { return coming_.contains(checkpoint); }
+  bool can_fetch() const { return mirror_ != nullptr; }
+
+ private:
+  void accept(CheckpointRef checkpoint);
+  void finish(CheckpointRef checkpoint, const Fetch& fetch);
+
+  Workers& pool_;
+  CheckpointKeeper& store_;
+  CallbackList& callbacks_;
+  CheckpointMirror* const mirror_;
+  std::set<CheckpointRef> evicted_;  ///< in this session, or about to be
+  std::map<CheckpointRef, std::vector<std::function<void()>>> leaving_;  ///< with who waits
+  struct Coming {
+    int downloads = 1;
+    std::vector<std::function<void(const Fetch&)>> waiting;
+  };
+  std::map<CheckpointRef, Coming> coming_;
+};
+
+}  // namespace tune

@@ -1,0 +1,167 @@
+#include "tuner/run/commit/next_trial.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+
+namespace tune {
+
+NextTrial::NextTrial(Ledger& ledger, Policies& policies, std::string start_checkpoint,
+                     std::set<TrialId> only, std::function<void()> on_added)
+    : ledger_(ledger),
+      policies_(policies),
+      start_checkpoint_(std::move(start_checkpoint)),
+      only_(std::move(only)),
+      on_added_(std::move(on_added)),
+      retry_at_(never_s) {
+  for (const auto& [place, id] : ledger_.experiment().pending()) {
+    if (trial(id).not_before > 0) delayed_.insert({trial(id).not_before, id});
+  }
+}
+
+void NextTrial::forget_last_look() {
+  nothing_left_ = false;
+  retry_at_ = never_s;
+}
+
+std::optional<TrialId> NextTrial::choose(bool anything_runs) {
+  const Experiment& experiment = ledger_.experiment();
+  const Seconds now = ledger_.now();
+  if (!only_.empty()) return choose_named(now, anything_runs);
+  // Until there is one: the scheduler may stop a new trial before it starts.
+  for (;;) {
+    if (const auto chosen = ask_scheduler(now, true)) return chosen;
+    wait_for_retries(now);
+    const TrialId id{static_cast<std::uint32_t>(experiment.trials().size())};
+    ask_searcher(id, true);
+    auto answer = policies_.searcher.answer(id);
+    searcher_thinks_ = !answer;
+    if (!answer) return std::nullopt;
+    auto* const suggestion = std::get_if<Suggestion>(&*answer);
+    if (suggestion == nullptr) {
+      if (const auto chosen = ask_scheduler(now, false)) return chosen;
+      nothing_left_ = !anything_runs && retry_at_ == never_s;
+      searcher_waits_ = std::holds_alternative<NothingNow>(*answer);
+      return std::nullopt;
+    }
+    add(std::move(*suggestion), false);
+    if (!is_final(trial(id).state)) return id;
+  }
+}
+
+void NextTrial::add(Suggestion suggestion, bool by_hand) {
+  const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
+  ledger_.commit(TrialAdded{id, config_of(id, std::move(suggestion.config)),
+                            std::move(suggestion.tag), start_checkpoint_, by_hand});
+  on_added_();
+}
+
+std::optional<TrialId> NextTrial::ask_scheduler(Seconds now, bool more) const {
+  const Experiment& experiment = ledger_.experiment();
+  const auto chosen = policies_.scheduler->choose(experiment, now, more);
+  if (!chosen) return std::nullopt;
+  const bool is_known = index_of(*chosen) < experiment.trials().size();
+  const bool is_waiting = is_known && (trial(*chosen).state == TrialState::pending ||
+                                       trial(*chosen).state == TrialState::paused);
+  if (is_waiting && experiment.may_start(*chosen, now)) return chosen;
+  throw scheduler_fault("the start of " + to_string(*chosen) + ", which " +
+                        (!is_known    ? "there is not"
+                         : is_waiting ? "has to wait yet"
+                                      : std::string("is ") + to_string(trial(*chosen).state)));
+}
+
+void NextTrial::wait_for_retries(Seconds now) {
+  for (; !delayed_.empty(); delayed_.erase(delayed_.begin())) {
+    const auto [at, id] = *delayed_.begin();
+    const bool waits = trial(id).state == TrialState::pending && trial(id).not_before == at;
+    if (!waits || at <= now || at > now + Experiment::longest_backoff_s) continue;
+    retry_at_ = std::min(retry_at_, at);
+    return;
+  }
+}
+
+/// If it may take long: its answer comes with a later turn.
+void NextTrial::ask_searcher(TrialId next, bool needed) {
+  while (const auto asked = policies_.searcher.to_ask(next, needed)) {
+    ledger_.commit(SuggestionAsked{*asked});
+  }
+}
+
+void NextTrial::look_ahead() {
+  if (!only_.empty()) return;
+  ask_searcher(TrialId(static_cast<std::uint32_t>(ledger_.experiment().trials().size())), false);
+}
+
+/// The user has chosen, no policy is asked.
+std::optional<TrialId> NextTrial::choose_named(Seconds now, bool anything_runs) {
+  const Experiment& experiment = ledger_.experiment();
+  for (const auto* const queue : {&experiment.pending(), &experiment.paused()}) {
+    for (const auto& [place, id] : *queue) {
+      if (!only_.contains(id)) continue;
+      if (experiment.may_start(id, now)) return id;
+      retry_at_ = std::min(retry_at_, trial(id).not_before);
+    }
+  }
+  nothing_left_ = !anything_runs && retry_at_ == never_s;
+  return std::nullopt;
+}
+
+std::vector<TrialId> NextTrial::held() const {
+  std::vector<TrialId> held;
+  for (const auto& [place, id] : ledger_.experiment().paused()) {
+    if (trial(id).held) held.push_back(id);
+  }
+  return held;
+}
+
+std::string NextTrial::waits_for() const {
+  if (retry_at_ != never_s) {
+    const Seconds left_s = std::max(retry_at_ - ledger_.now(), 0.0);
+    return "the next try of a trial that has failed, in " +
+           std::to_string(static_cast<long>(std::ceil(left_s))) + " s";
+  }
+  if (!only_.empty()) return "";
+  if (searcher_thinks_) return "the searcher, which is thinking about the next config";
+  if (searcher_waits_) return "the searcher, which waits for results";
+  const Experiment& experiment = ledger_.experiment();
+  const auto held = this->held();
+  const std::size_t waiting =
+      experiment.pending().size() + experiment.paused().size() - held.size();
+  if (waiting > 0) {
+    return "the scheduler, which lets " + count_of(waiting, "trial wait", "trials wait");
+  }
+  if (held.empty()) return "";
+  return count_of(held.size(), "trial that was", "trials that were") +
+         " paused by hand (tune unpause)";
+}
+
+std::vector<std::string> NextTrial::what_waits() const {
+  std::vector<std::string> sentences;
+  if (!only_.empty()) return sentences;  // the others were not to run
+  if (searcher_waits_) {
+    sentences.emplace_back(
+        "the searcher waits for results, but no trial is left that could give one");
+  }
+  const Experiment& experiment = ledger_.experiment();
+  std::string held;
+  const auto all_held = this->held();
+  for (const TrialId id : all_held) held += " --trial " + std::to_string(index_of(id));
+  const std::size_t waiting =
+      experiment.pending().size() + experiment.paused().size() - all_held.size();
+  if (!held.empty()) {
+    sentences.push_back(
+        "nothing is left to run but what was paused by hand; to go on with it: "
+        "tune resume with" +
+        held);
+  }
+  if (waiting > 0) {
+    sentences.push_back(std::to_string(waiting) + (waiting == 1 ? " trial is" : " trials are") +
+                        " left waiting: the scheduler would go on only after results of new "
+                        "trials, and there are no more");
+  }
+  return sentences;
+}
+
+}  // namespace tune

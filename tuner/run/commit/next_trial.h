@@ -1,0 +1,70 @@
+// Which trial runs next: retries whose pause is over, what the scheduler wants, what the searcher
+// suggests; or, in a session of named trials, one of those.
+// Knows no process: whether there is room for one more is its caller's question.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/run/commit/ledger.h"
+
+namespace tune {
+
+/// Which trial is chosen may be recorded on the way (a new one, a question to the searcher).
+class NextTrial {
+ public:
+  /// `start_checkpoint`: what new trials start from, or empty. `only`: these alone run, and none
+  /// are added; empty: all. `on_added` is called when a new one is recorded: the scheduler may want
+  /// another config for it, or none of it. The rest outlives it.
+  NextTrial(Ledger& ledger, Policies& policies, std::string start_checkpoint,
+            std::set<TrialId> only, std::function<void()> on_added);
+
+  /// Nothing: none may run now. `anything_runs`: a trial, whose end may make others runnable.
+  std::optional<TrialId> choose(bool anything_runs);
+  /// Records the next new trial. `by_hand`: no searcher has suggested it.
+  void add(Suggestion suggestion, bool by_hand);
+  /// Asks a searcher that takes its time for what may be wanted later.
+  void look_ahead();
+  /// Before a turn's choices.
+  void forget_last_look();
+  /// The trial must not run before that Unix time.
+  void delay(TrialId trial, Seconds not_before) { delayed_.insert({not_before, trial}); }
+
+  /// No trial is left to start, now or later.
+  bool nothing_left() const { return nothing_left_; }
+  /// Unix time at which a trial that waits may run.
+  Seconds retry_at() const { return retry_at_; }
+  bool runs_named_trials() const { return !only_.empty(); }
+  /// What the last `choose`, which has chosen none, waits for, as a phrase; empty: for nothing.
+  std::string waits_for() const;
+  /// At the end of a run that nobody has stopped: sentences about what waits in vain.
+  std::vector<std::string> what_waits() const;
+
+ private:
+  /// Of the trials that wait, the held ones.
+  std::vector<TrialId> held() const;
+  const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
+  std::optional<TrialId> ask_scheduler(Seconds now, bool more) const;
+  std::optional<TrialId> choose_named(Seconds now, bool anything_runs);
+  void wait_for_retries(Seconds now);
+  void ask_searcher(TrialId next, bool needed);
+
+  Ledger& ledger_;
+  Policies& policies_;
+  const std::string start_checkpoint_;
+  const std::set<TrialId> only_;
+  const std::function<void()> on_added_;
+  bool nothing_left_ = false;
+  bool searcher_waits_ = false;   ///< it had nothing when it was last asked
+  bool searcher_thinks_ = false;  ///< it had not answered yet
+  /// Unix times before which trials that have failed must not run; some may have been started or
+  /// stopped since.
+  std::set<std::pair<Seconds, TrialId>> delayed_;
+  Seconds retry_at_;
+};
+
+}  // namespace tune

@@ -1,0 +1,124 @@
+// The searcher of an experiment as the driver sees it. Turns trials into what searchers learn from,
+// and has a searcher that may take long do all its work beside the loop: it is asked, by a record,
+// and its answer is taken when it has come. So a replay asks at the same point of the record, and
+// hears the same. Knows no loop.
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/model/constraint.h"
+#include "tuner/model/objective.h"
+#include "tuner/policy/searcher.h"
+#include "tuner/run/commit/workers.h"
+
+namespace tune {
+
+class Suggester {
+ public:
+  Suggester() = default;  ///< of no use but to be assigned to
+  Suggester(std::unique_ptr<Searcher> searcher, std::vector<Objective> objectives,
+            std::vector<Constraint> constraints = {});
+
+  /// How many trials it will make, if that is known.
+  std::optional<std::uint64_t> total() const { return total_; }
+
+  /// From now on a searcher that may take long works on a thread of its own; until then, and any
+  /// other always, within the calls. The workers have finished before this object goes.
+  void work_beside(Workers& workers) { workers_ = &workers; }
+
+  // ---------------------------------------------------------- what happens, in the order of the
+  // record
+  void on_ask(TrialId trial);
+  void on_trial_add(TrialId trial, const std::string& config);
+  /// The next new trial has a config that nobody has suggested: what was, is for those after it.
+  void on_trial_add_by_hand(TrialId trial, const std::string& config);
+  void on_exploit(TrialId trial, const std::string& new_config);
+  void on_result(const Trial& trial, const Result& result);
+  void on_stop(TrialId trial);  ///< it ends before its training is complete
+  void on_trial_pause(const Trial& trial);
+  /// `is_of_machine`: it has failed, and that was the machine's fault.
+  void on_trial_end(const Trial& trial, bool is_of_machine = false);
+  /// Another searcher takes over what this one knows: the same, made from another spec.
+  void on_change(Suggester fresh);
+
+  // ---------------------------------------------------------------------------------- for new
+  // trials
+  /// The trial for which a suggestion is to be asked for, by a record; `next` is the number of the
+  /// next new one, and is `needed` now or may be later. Nothing while an answer is on its way, or
+  /// if there is no use.
+  std::optional<TrialId> to_ask(TrialId next, bool needed) const;
+  /// What was answered for the next new trial; nothing: that has not come yet. A suggestion stays
+  /// until the trial is added. What the searcher has thrown is thrown.
+  std::optional<Answer> answer(TrialId next);
+  /// The same for a record of a trial: what was asked for before, or is now.
+  Answer answer_at_once(TrialId next);
+
+  /// The state: at once, of everything told so far, but not after `work_beside`; or handed to
+  /// `then`, in this call or as a completion of the workers'.
+  Json save() const;
+  void save(std::function<void(Json)> then);
+  /// Error if it is not its own.
+  void load(const Json& state);
+
+ private:
+  struct Told {
+    enum class What { ask, add, add_by_hand, result, pause, end, change, save } what;
+    TrialId trial{};
+    std::string config = {};
+    Observation observation = {};
+    Ended how = Ended::complete;
+    std::unique_ptr<Searcher> fresh = {};  ///< of a change
+    Json suggestions = {};  ///< of a save: the state of this object; added by hand: see there
+    std::function<void(Json)> then = {};
+  };
+  /// What `perform` gives to the loop.
+  struct Heard {
+    std::optional<Answer> answer;  ///< of an ask
+    std::exception_ptr error;      ///< what an ask threw
+    Json saved;
+    std::function<void(Json)> then;
+  };
+
+  Answer suggest(TrialId trial);
+  Observation last_of(const Trial& trial) const;
+  void tell(Told told);
+  Heard perform(Told& told);
+  void take_in(Heard heard);
+  void post();
+  bool is_held() const;
+  Json own_state() const;
+
+  std::unique_ptr<Searcher> searcher_;  ///< of the thread that works, while there is one
+  std::optional<std::uint64_t> total_;
+  std::vector<Objective> objectives_;
+  std::vector<Constraint> constraints_;
+  Pace pace_;
+  bool is_slow_ = false;
+  Workers* workers_ = nullptr;
+
+  std::optional<TrialId> asking_;  ///< its answer is on its way
+  bool is_asking_old_ = false;     ///< the searcher that was asked has been replaced since
+  std::deque<std::pair<TrialId, Suggestion>> stock_;
+  bool is_exhausted_ = false;
+  bool in_vain_ = false;      ///< NothingNow was the last answer, and nothing has happened since
+  std::exception_ptr error_;  ///< what the searcher threw when it was asked
+  std::map<TrialId, bool>
+      live_;                    ///< not ended; true: to be stopped before its training is complete
+  bool is_batch_full_ = false;  ///< and has not ended
+
+  std::vector<Told> queue_;  ///< not given to a thread yet
+  bool is_wanted_ = false;   ///< there is something in it that cannot wait
+  bool is_working_ = false;
+  /// The suggestion that the last ask gave, if it gave one; belongs to whoever performs.
+  std::optional<std::pair<TrialId, Suggestion>> last_answer_;
+};
+
+}  // namespace tune

@@ -1,0 +1,254 @@
+#include "tuner/run/control_handler.h"
+
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/run/trials/launch.h"
+
+namespace tune {
+
+namespace {
+
+ControlAnswer refused(std::string sentence) { return {false, std::move(sentence), {}, {}}; }
+
+/// Of a program that keeps nothing.
+constexpr const char* begins_anew =
+    "; the program has no checkpoints (${checkpoint_dir}), so what pauses begins anew later";
+
+std::string trials(std::size_t count) { return count_of(count, "running trial"); }
+
+/// What its hello promises, its first result shows: a function may report without a way to save.
+bool saves_when_told(const Attempt& attempt) {
+  return attempt.has_result ? attempt.can_save : attempt.conversation->can_save();
+}
+
+}  // namespace
+
+ControlAnswer ByHand::answer_on_leaving(const ControlRequest& request) {
+  using Kind = ControlRequest::Kind;
+  const bool is_granted =
+      (request.kind == Kind::stop || request.kind == Kind::pause) && !request.trial;
+  return {is_granted, "no trial runs; the driver is leaving", {}};
+}
+
+ControlAnswer ByHand::obey(const ControlRequest& request) {
+  using Kind = ControlRequest::Kind;
+  if (request.kind == Kind::pause && !request.trial) return pause();
+  if (request.kind == Kind::waits && request.trial) return waits(*request.trial);
+  if (request.kind == Kind::waits) return waits();
+  const Winding& winding = run_.winding();
+  if (winding.kind == Winding::Kind::interrupted) {
+    return refused("the driver is leaving already (" + winding.reason +
+                   (can_keep_state(run_.spec()) ? "): its trials are being saved"
+                                                : "): its trials are being ended"));
+  }
+  if (request.kind == Kind::set) return set(request.fields);
+  if (request.kind == Kind::add) return add(request.fields);
+  const Trials& all = run_.experiment().trials();
+  if (request.trial && index_of(*request.trial) >= all.size()) {
+    return refused("there is no " + to_string(*request.trial) + " yet");
+  }
+  if (request.trial && is_final(all[index_of(*request.trial)].state)) {
+    return refused(to_string(*request.trial) + " has ended already: it is " +
+                   to_string(all[index_of(*request.trial)].state));
+  }
+  if (request.kind == Kind::checkpoint) return save(request.trial);
+  if (request.kind == Kind::pause) return pause(*request.trial);
+  if (request.kind == Kind::unpause) return unpause(*request.trial);
+  return request.trial ? stop(*request.trial) : stop();
+}
+
+std::vector<TrialId> ByHand::running() const {
+  std::vector<TrialId> ids;
+  for (const auto& [id, attempt] : run_.attempts()) ids.push_back(id);
+  return ids;
+}
+
+ControlAnswer ByHand::stop() {
+  if (run_.winding())
+    return {true, "the experiment is ending already: " + run_.winding().reason, {}};
+  ControlAnswer answer{true, {}, running()};
+  answer.sentence = "the experiment ends: " + trials(answer.trials.size()) +
+                    (answer.trials.empty()         ? ""
+                     : can_keep_state(run_.spec()) ? ", each saved with its next result"
+                                                   : ", each with its next result");
+  run_.request_stop(std::string(stopped_by_user));
+  return answer;
+}
+
+ControlAnswer ByHand::stop(TrialId id) {
+  const auto found = run_.attempts().find(id);
+  const bool runs = found != run_.attempts().end();
+  if (runs && found->second.stop_asked) {
+    return {true, to_string(id) + " is ending already", {id}};
+  }
+  const Trial& trial = run_.experiment().trial(id);
+  std::string what = !runs                      ? " has ended; it was not running"
+                     : found->second.has_result ? " ends with its next result"
+                                                : " ends";
+  if (runs && !found->second.has_result && trial.iteration < trial.counted_iteration) {
+    what += " at iteration " + std::to_string(trial.iteration) + ", from where it had gone on; " +
+            "what it had reported up to iteration " + std::to_string(trial.counted_iteration) +
+            " was taken back";
+  }
+  run_.stop_trial(id, std::string(stopped_by_user));
+  return {true, to_string(id) + what, {id}};
+}
+
+ControlAnswer ByHand::pause() {
+  if (run_.winding().kind == Winding::Kind::stopping) {
+    return refused("the experiment is ending: " + run_.winding().reason);
+  }
+  ControlAnswer answer{true, {}, running()};
+  answer.sentence =
+      can_keep_state(run_.spec())
+          ? "the driver leaves once " +
+                count_of(answer.trials.size(), "running trial is", "running trials are") + " saved"
+          : "the driver leaves once " +
+                count_of(answer.trials.size(), "running trial has", "running trials have") +
+                " come to the next result" + (answer.trials.empty() ? "" : begins_anew);
+  if (!run_.winding()) run_.interrupt("paused by the user (tune pause)");
+  return answer;
+}
+
+ControlAnswer ByHand::pause(TrialId id) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+  if (run_.experiment().trial(id).held) {
+    return {true, to_string(id) + " is paused already", {id}};
+  }
+  const auto found = run_.attempts().find(id);
+  const bool runs = found != run_.attempts().end();
+  const char* const what =
+      !runs                             ? " is paused; it was not running"
+      : found->second.ending            ? " is paused; its program is on its way out already"
+      : run_.spec().plain               ? " pauses with its next result"
+      : !saves_when_told(found->second) ? " pauses with the next checkpoint that it hands over"
+                                        : " is saved with its next result, and pauses";
+  const bool is_lost =
+      !can_keep_state(run_.spec()) && (runs || run_.experiment().trial(id).attempt);
+  run_.hold(id);
+  return {true, to_string(id) + what + (is_lost ? begins_anew : ""), {id}};
+}
+
+ControlAnswer ByHand::unpause(TrialId id) {
+  const Trial& trial = run_.experiment().trial(id);
+  if (!trial.held) {
+    return refused(to_string(id) + (trial.state == TrialState::paused
+                                        ? " was paused by the scheduler, which says when it goes on"
+                                        : " is not paused"));
+  }
+  const bool runs = trial.state == TrialState::running;
+  const bool is_lost =
+      !runs && trial.iteration > 0 && run_.experiment().restore_point(id).second == nullptr;
+  const std::string anew =
+      is_lost ? " begins anew as soon as there is room for it: it has no checkpoint, and its " +
+                    count_of(static_cast<std::uint64_t>(trial.iteration), "iteration is",
+                             "iterations are") +
+                    " trained again"
+              : "";
+  run_.release(id);
+  return {true,
+          to_string(id) + (runs           ? " goes on; it had not paused yet"
+                           : anew.empty() ? " goes on as soon as there is room for it"
+                                          : anew),
+          {id}};
+}
+
+ControlAnswer ByHand::add(const Json& config) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+  try {
+    const TrialId id = run_.add(config);
+    return {true,
+            to_string(id) + " is added, and runs as soon as there is room for it: " +
+                run_.experiment().trial(id).config.text(),
+            {id}};
+  } catch (const Error& error) {
+    return refused(error.what());
+  }
+}
+
+ControlAnswer ByHand::set(const Json& fields) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
+  try {
+    return {true, run_.change(fields), {}};
+  } catch (const Error& error) {
+    return refused(error.what());
+  }
+}
+
+ControlAnswer ByHand::waits() const {
+  ControlAnswer answer{true, run_.waits_for(), {}};
+  for (TrialHang& hang : run_.hangs()) {
+    answer.trials.push_back(hang.trial);
+    answer.notices.push_back(std::move(hang.sentence));
+  }
+  answer.said = run_.last_notices();
+  return answer;
+}
+
+ControlAnswer ByHand::waits(TrialId id) const {
+  const auto found = run_.attempts().find(id);
+  if (found == run_.attempts().end()) return refused(to_string(id) + " does not run");
+  const Attempt& attempt = found->second;
+  const Conversation& conversation = *attempt.conversation;
+  Seconds since = conversation.told_at();
+  std::string what;
+  switch (conversation.state()) {
+    case Conversation::State::launching:
+      what = "a hello";
+      since = attempt.began_at;
+      break;
+    case Conversation::State::stepping:
+      what = "the result of iteration " + std::to_string(run_.experiment().trial(id).iteration + 1);
+      break;
+    case Conversation::State::saving:
+      what = "a save";
+      break;
+    default:
+      if (attempt.has_begun) return {true, "", {id}};
+      what = "its checkpoint";
+      since = attempt.began_at;
+      break;
+  }
+  const std::string late = attempt.has_begun ? conversation.late() : "";
+  return {true,
+          what + (late.empty() ? "" : " from " + late) + ", for " +
+              std::to_string(static_cast<std::int64_t>(run_.steady() - since)) + " s",
+          {id}};
+}
+
+ControlAnswer ByHand::save(std::optional<TrialId> only) {
+  ControlAnswer answer{true, {}, {}};
+  bool has_functions = false;
+  bool has_leaving = false;
+  for (auto& [id, attempt] : run_.attempts()) {
+    if (only && id != *only) continue;
+    if (attempt.ending) {
+      has_leaving = true;
+      continue;
+    }
+    if (!saves_when_told(attempt)) {
+      has_functions = true;
+      continue;
+    }
+    attempt.save_asked = true;
+    answer.trials.push_back(id);
+  }
+  if (!answer.trials.empty()) {
+    answer.sentence = count_of(answer.trials.size(), "running trial is", "running trials are") +
+                      " saved at the next result";
+    return answer;
+  }
+  if (has_functions && run_.spec().plain) {
+    return refused("the program saves by itself, and cannot be asked to");
+  }
+  if (has_functions) {
+    return refused("the trainable is a function, which saves by itself and cannot be asked to");
+  }
+  if (has_leaving) {
+    return refused((only ? to_string(*only) : std::string("whatever runs")) +
+                   " is on its way out already");
+  }
+  return refused(only ? to_string(*only) + " does not run" : "no trial runs");
+}
+
+}  // namespace tune

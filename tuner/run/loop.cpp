@@ -1,0 +1,452 @@
+#include "tuner/run/loop.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include "tuner/base/count_of.h"
+#include "tuner/base/error.h"
+#include "tuner/spec/resume_changes.h"
+
+namespace tune {
+
+namespace {
+
+/// A driver that wakes so much later than it wanted to was stopped, or its machine was.
+constexpr Seconds oversleep_s = 5;
+
+}  // namespace
+
+Loop::Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
+           Executor& executor, Workers& workers, Saver& saver, Snapshots& snapshots,
+           CallbackList& callbacks)
+    : spec_(spec),
+      options_(std::move(options)),
+      ledger_(ledger),
+      policies_(policies),
+      executor_(executor),
+      workers_(workers),
+      saver_(saver),
+      snapshots_(snapshots),
+      callbacks_(callbacks),
+      breaker_(spec.failure_config.max_failures_in_a_row, ledger.experiment().results() > 0),
+      next_(ledger, policies, spec.resume_from_checkpoint.string(), options_.only,
+            [this] { carry_out_orders(); }),
+      attempts_({.spec = spec_,
+                 .launch = options_.launch,
+                 .ledger = ledger,
+                 .policies = policies,
+                 .workers = workers,
+                 .saver = saver,
+                 .callbacks = callbacks,
+                 .after_write = after_write_,
+                 .breaker = breaker_,
+                 .next = next_,
+                 .winding = winding_,
+                 .memory = options_.memory,
+                 .look = options_.look},
+                executor, options_.resources),
+      by_hand_(*this) {}
+
+LoopEnd Loop::run() {
+  try {
+    return drive();
+  } catch (const Error& error) {
+    if (!ledger_.has_failed()) {
+      end_by_fault(error.what());
+      throw;
+    }
+    callbacks_.notice("the journal cannot be written, all trials are ended");
+    attempts_.abandon();
+    throw JournalFailed(std::string(error.what()) +
+                        "; the run was ended, because nothing of it could be remembered any more; "
+                        "what was recorded before is kept");
+  } catch (const std::exception& error) {  // a plugin's policy knows no Error
+    const Error fault =
+        machine_error(std::string("a policy, or the driver itself, failed: ") + error.what() +
+                      "; the run was ended, and what was recorded before is kept");
+    end_by_fault(fault.what());
+    throw fault;
+  }
+}
+
+/// Ends the trials' processes, and has the end of the run in the record, if records can still be
+/// written: a journal that breaks off is that of a driver that died. There are no last saves, since
+/// nobody is left to decide on what trials report until then.
+void Loop::end_by_fault(const std::string& reason) {
+  attempts_.abandon();
+  if (!ledger_.is_consistent()) return;
+  ledger_.leave_policies_out();
+  snapshots_.stop();
+  try {
+    ledger_.interrupt_running(reason);
+    ledger_.commit(SessionEnded{reason, snapshots_.session_cost(), SessionEnd::fault});
+    ledger_.when_durable([] {});
+    for (;;) {
+      ledger_.write();
+      ledger_.sync_if_due();
+      if (ledger_.is_settled()) break;
+      // What else was under way would act on trials that have ended. Before the wait: whoever was
+      // to be woken by it may have been woken long ago.
+      if (workers_.run_completions(Lane::journal) > 0) continue;
+      wakeups_.clear();
+      executor_.wait(ledger_.deadline(), wakeups_);
+    }
+  } catch (const std::exception& error) {
+    callbacks_.notice(std::string("the end of this run could not be recorded: ") + error.what());
+    callbacks_.deliver();
+  }
+}
+
+LoopEnd Loop::drive() {
+  woke_at_ = ledger_.steady();
+  check_stop_all();
+  fill();
+  act();
+  while (!is_finished()) turn();
+  LoopEnd end;
+  if (winding_.kind == Winding::Kind::interrupted) {
+    end = {winding_.gives_up ? LoopEnd::Kind::given_up : LoopEnd::Kind::interrupted,
+           winding_.reason};
+  } else if (winding_) {
+    end = {winding_.raises ? LoopEnd::Kind::raised : LoopEnd::Kind::stopped, winding_.reason};
+  } else {
+    for (const auto& sentence : next_.what_waits()) callbacks_.notice(sentence);
+  }
+  finish(end);
+  return end;
+}
+
+void Loop::turn() {
+  wakeups_.clear();
+  const Seconds wanted = next_deadline();
+  executor_.wait(wanted, wakeups_);
+  const Seconds now_awake = ledger_.steady();
+  const bool overslept = now_awake - std::max(wanted, woke_at_) > oversleep_s;
+  // When it fell asleep is not known: soon after it was last seen awake, in a trial's favour.
+  if (overslept) forgive(now_awake - woke_at_);
+  woke_at_ = now_awake;
+  callbacks_.call("on_step_begin",
+                  [this](Callback& callback) { callback.on_step_begin(ledger_.experiment()); });
+  for (auto& wakeup : wakeups_) {
+    std::visit([this](auto& what) { on(what); }, wakeup);
+  }
+  workers_.run_completions();
+  attempts_.look_at_deadlines();
+  if (wind_down_deadline_ <= ledger_.steady()) end_by_force(Conversation::Urge::terminated);
+  look_at_failures();
+  if (const std::string reason = saver_.look_at_mirror(); !reason.empty() && !winding_) {
+    interrupt(reason);
+  }
+  check_stop_all();
+  fill();
+  tell_what_is_awaited();
+  // The end waits for what workers do, and a snapshot would be the longest of it by far.
+  if (attempts_.all().empty() && (next_.nothing_left() || winding_)) snapshots_.stop();
+  act();
+  callbacks_.call("on_step_end",
+                  [this](Callback& callback) { callback.on_step_end(ledger_.experiment()); });
+}
+
+/// Ends the turn: what was committed is written, then what follows from it is done; if a thread has
+/// to write, in a later turn.
+void Loop::act() {
+  ledger_.write();
+  snapshots_.turn();
+  ledger_.sync_if_due();
+  after_write_.end_turn(ledger_.experiment().last_event(), ledger_.written());
+  callbacks_.deliver();
+}
+
+bool Loop::is_finished() const {
+  const bool leaves_work = winding_.kind == Winding::Kind::interrupted;
+  return attempts_.all().empty() && !attempts_.any_lives() &&
+         (workers_.outstanding() == 0 || leaves_work) && (next_.nothing_left() || winding_);
+}
+
+Seconds Loop::next_deadline() const {
+  const Seconds steady = ledger_.steady();
+  Seconds deadline = std::min({ledger_.deadline(), snapshots_.deadline(), wind_down_deadline_,
+                               steady + options_.tick_s, attempts_.deadline()});
+  if (winding_) return deadline;
+  if (options_.disk != nullptr) deadline = std::min(deadline, options_.disk->deadline());
+  if (next_.retry_at() != never_s) {
+    deadline = std::min(deadline, steady + next_.retry_at() - ledger_.now());
+  }
+  if (spec_.time_budget_s) {
+    // What is left comes first: of two large numbers the sum is rounded, and a virtual clock that
+    // has come to a deadline right before the end would stand there for ever.
+    deadline = std::min(deadline, steady + (*spec_.time_budget_s - ledger_.running_s()));
+  }
+  return std::min(deadline, breaker_.deadline());
+}
+
+/// Time in which this process did not run is nobody's silence: the trials may have been stopped
+/// with it (a frozen container, a suspended job).
+void Loop::forgive(Seconds overslept_s) {
+  callbacks_.notice("this driver did not run for " +
+                    std::to_string(static_cast<long>(overslept_s)) +
+                    " s; that is not counted against its trials");
+  wind_down_deadline_ += overslept_s;
+  attempts_.forgive(overslept_s);
+}
+
+void Loop::fill() {
+  next_.forget_last_look();
+  if (!winding_) {
+    carry_out_orders();
+    while (start_next()) {
+    }
+    next_.look_ahead();
+  }
+  if (next_.nothing_left() || winding_) attempts_.dismiss_idle();
+}
+
+/// Starts one more trial; false if there is none, or nothing to run it on.
+bool Loop::start_next() {
+  obstacle_ = Obstacle::failures;
+  if (!breaker_.allows_launch(ledger_.steady())) return false;
+  obstacle_ = Obstacle::place;
+  Attempts::Place place = attempts_.find_place();
+  if (!place) return false;
+  const auto trial = next_.choose(!attempts_.all().empty());
+  obstacle_ = trial ? Obstacle::disk : Obstacle::choice;
+  const bool has_space = options_.disk == nullptr || !trial || options_.disk->allows_launch();
+  if (!trial || !has_space) {
+    attempts_.give_back(place);
+    return false;
+  }
+  obstacle_ = Obstacle::place;
+  return attempts_.start(*trial, std::move(place));
+}
+
+std::string Loop::waits_for() const {
+  if (winding_) {
+    const char* const what =
+        can_keep_state(spec_) ? "what runs to be saved (" : "what runs to end (";
+    return attempts_.all().empty() ? "" : what + winding_.reason + ")";
+  }
+  switch (obstacle_) {
+    case Obstacle::failures:
+      return breaker_.waits_for(ledger_.steady());
+    case Obstacle::place:
+      return attempts_.place_awaited();
+    case Obstacle::choice:
+      return next_.waits_for();
+    case Obstacle::disk:
+      return options_.disk != nullptr ? options_.disk->waits_for() : "";
+  }
+  return "";
+}
+
+/// That all places are taken by trials that run is as it should be.
+void Loop::tell_what_is_awaited() {
+  constexpr Seconds period_s = 1;  // it may take a look at all trials that wait
+  const auto [obstacle, told_at] = told_waits_of_;
+  if (obstacle == obstacle_ && ledger_.steady() < told_at + period_s) return;
+  told_waits_of_ = {obstacle_, ledger_.steady()};
+  const bool is_usual = obstacle_ == Obstacle::place && !attempts_.all().empty();
+  tell_what_hangs();
+  const std::string what = is_usual && !winding_ ? "" : waits_for();
+  if (what == told_waits_) return;
+  told_waits_ = what;
+  callbacks_.call("on_waits", [&](Callback& callback) { callback.on_waits(what); });
+}
+
+void Loop::tell_what_hangs() {
+  std::vector<TrialId> trials;
+  for (const TrialHang& hang : attempts_.hangs()) trials.push_back(hang.trial);
+  if (trials == told_hangs_) return;
+  told_hangs_ = std::move(trials);
+  callbacks_.call("on_hangs", [this](Callback& callback) { callback.on_hangs(told_hangs_); });
+}
+
+/// What the scheduler wants of trials that have not reported just now.
+void Loop::carry_out_orders() {
+  const Experiment& experiment = ledger_.experiment();
+  std::optional<TrialId> late;
+  while (auto order = policies_.order()) {
+    const TrialId id = order->trial;
+    if (index_of(id) >= experiment.trials().size()) {
+      throw scheduler_fault("an order for " + to_string(id) + ", which there is not");
+    }
+    const TrialState state = experiment.trial(id).state;
+    const bool comes_too_late = is_final(state) || (state == TrialState::running && order->exploit);
+    if (comes_too_late) {
+      // Whoever has ended need not be stopped: others may wait behind it. Else asked again next
+      // turn.
+      if (order->exploit || late == id) break;
+      late = id;
+      policies_.scheduler->on_order(experiment.trial(id));
+      continue;
+    }
+    if (order->exploit) {
+      attempts_.exploit(id, std::move(*order->exploit));
+    } else {
+      attempts_.stop(id, order->reason, EndedBy::scheduler);
+    }
+  }
+}
+
+/// What is wrong with the machine is no trial's fault; what is wrong with a trial may end the run.
+void Loop::look_at_failures() {
+  for (const auto& sentence : breaker_.take_notices()) callbacks_.notice(sentence);
+  if (const std::string failure = attempts_.take_failure(); !failure.empty() && !winding_) {
+    if (spec_.failure_config.fail_fast == FailFast::raise) {
+      ledger_.commit(StopRequested{failure, true});
+      winding_ = {Winding::Kind::stopping, failure, true};
+      end_by_force(Conversation::Urge::terminated);
+    } else {
+      request_stop(failure);
+    }
+  }
+  if (breaker_.given_up() && !winding_) {
+    interrupt(*breaker_.given_up());
+    winding_.gives_up = true;
+  }
+  for (const TrialId id : breaker_.take_blameless()) {
+    if (ledger_.experiment().trial(id).state == TrialState::error) saver_.requeue({id, false});
+  }
+}
+
+void Loop::check_stop_all() {
+  if (winding_ || policies_.stopper == nullptr) return;
+  const auto reason = policies_.stopper->should_stop_all(ledger_.running_s());
+  if (reason) request_stop(*reason);
+}
+
+void Loop::request_stop(const std::string& reason) {
+  if (winding_) return;
+  ledger_.commit(StopRequested{reason, true});
+  callbacks_.notice("the experiment is ending: " + reason +
+                    (attempts_.all().empty() ? ""
+                     : can_keep_state(spec_) ? "; what runs is saved with its next result"
+                                             : "; what runs ends with its next result"));
+  wind_down({Winding::Kind::stopping, reason}, spec_.last_result_grace_s);
+}
+
+void Loop::interrupt(const std::string& reason) {
+  if (!attempts_.all().empty()) {
+    const bool can_save = can_keep_state(spec_);
+    callbacks_.notice(
+        reason + ": " + count_of(attempts_.all().size(), "running trial is", "running trials are") +
+        (can_save ? " asked for a last save"
+                  : " ended with the next result; the program has no checkpoints "
+                    "(${checkpoint_dir}), so what has not finished begins anew at a resume") +
+        "; an interrupt from now on leaves at once");
+  }
+  wind_down({Winding::Kind::interrupted, reason}, options_.interrupt_grace_s);
+}
+
+void Loop::hold(TrialId trial) {
+  ledger_.commit(TrialHeld{trial});
+  attempts_.pause(trial);
+}
+
+void Loop::release(TrialId trial) {
+  ledger_.commit(TrialHeld{trial, true});
+  next_.delay(trial, ledger_.experiment().trial(trial).not_before);
+}
+
+TrialId Loop::add(const Json& config) {
+  if (!options_.complete_config) throw user_error("no trial can be added to this experiment");
+  if (next_.runs_named_trials()) {
+    throw user_error("this session runs named trials only (tune resume --trial)");
+  }
+  const TrialId id{static_cast<std::uint32_t>(ledger_.experiment().trials().size())};
+  next_.add(options_.complete_config(config, id), true);
+  tell_total();
+  return id;
+}
+
+std::string Loop::change(const Json& fields) {
+  if (!options_.change_spec) throw user_error("nothing of the spec can change while this runs");
+  ExperimentSpec changed = options_.change_spec(spec_, fields);
+  const std::string sentence = sentence_of_changes(spec_, changed);
+  if (sentence.empty()) return "nothing changes: that is how it is";
+  ledger_.commit(SpecChanged{fields.dump()});
+  spec_ = std::move(changed);
+  callbacks_.notice(sentence + " (tune set)");
+  tell_total();
+  return sentence;
+}
+
+void Loop::tell_total() {
+  after_write_.add([this, total = policies_.total_trials(ledger_.experiment())] {
+    callbacks_.call("on_total", [total](Callback& callback) { callback.on_total(total); });
+  });
+}
+
+void Loop::wind_down(Winding winding, Seconds grace_s) {
+  winding_ = std::move(winding);
+  wind_down_deadline_ = ledger_.steady() + grace_s;
+  attempts_.let_go();
+}
+
+void Loop::end_by_force(Conversation::Urge urge) {
+  wind_down_deadline_ = never_s;
+  attempts_.end_all(urge);
+}
+
+SessionEnded Loop::session_ended(const LoopEnd& end) const {
+  const StateCost cost = snapshots_.session_cost();
+  switch (end.kind) {
+    case LoopEnd::Kind::finished:
+      // With named trials only, others may have waited.
+      if (next_.runs_named_trials()) {
+        return {"the named trials are finished", cost, SessionEnd::named_finished};
+      }
+      return {"finished", cost, SessionEnd::finished};
+    case LoopEnd::Kind::stopped:
+      return {end.reason, cost, SessionEnd::stopped};
+    case LoopEnd::Kind::raised:
+      return {end.reason, cost, SessionEnd::raised};
+    case LoopEnd::Kind::interrupted:
+      return {end.reason, cost, SessionEnd::interrupted};
+    case LoopEnd::Kind::given_up:
+      return {std::string(given_up_word) + end.reason, cost, SessionEnd::given_up};
+  }
+  return {};
+}
+
+void Loop::finish(const LoopEnd& end) {
+  snapshots_.stop();
+  for (const auto& [name, state] : callbacks_.save()) {
+    ledger_.commit(CallbackSaved{name, encode_numbers(state).dump()});
+  }
+  ledger_.commit(session_ended(end));
+  ledger_.when_durable([] {});
+  // Deletions that have waited for the sync are done by the workers. An interrupt leaves them, and
+  // what a searcher is thinking about, to the next resume.
+  const bool waits = winding_.kind != Winding::Kind::interrupted;
+  for (act(); !ledger_.is_settled() || (waits && workers_.outstanding() > 0); act()) {
+    wakeups_.clear();
+    executor_.wait(ledger_.deadline(), wakeups_);
+    for (const auto& wakeup : wakeups_) {
+      const auto* const asked = std::get_if<ControlAsked>(&wakeup);
+      if (asked != nullptr) answer(asked->id, ByHand::answer_on_leaving(asked->request));
+    }
+    workers_.run_completions();
+  }
+  callbacks_.call("on_experiment_end",
+                  [this](Callback& callback) { callback.on_experiment_end(ledger_.experiment()); });
+  callbacks_.deliver();
+}
+
+void Loop::on(const Interrupted& wakeup) {
+  const Interrupt meant = interrupts_.feed(wakeup.signal, ledger_.steady());
+  if (meant == Interrupt::second) {
+    end_by_force(Conversation::Urge::killed);
+  } else if (meant == Interrupt::first && winding_.kind != Winding::Kind::interrupted) {
+    interrupt("received SIG" + std::string(sigabbrev_np(wakeup.signal)));
+  }
+}
+
+void Loop::on(const ControlAsked& wakeup) { answer(wakeup.id, by_hand_.obey(wakeup.request)); }
+
+void Loop::answer(ControlId id, ControlAnswer answer) {
+  after_write_.add([this, id, answer = std::move(answer)] { executor_.answer(id, answer); });
+}
+
+}  // namespace tune

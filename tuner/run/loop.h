@@ -1,0 +1,128 @@
+// The event loop: ask, commit, act. It keeps the order of a turn, starts what comes next, and
+// brings the run to its end; what follows within an attempt is Attempts' business. Knows no
+// concrete policy, callback or executor.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tuner/execution/executor.h"
+#include "tuner/process/interrupts.h"
+#include "tuner/run/checkpoints/disk_guard.h"
+#include "tuner/run/commit/next_trial.h"
+#include "tuner/run/commit/snapshots.h"
+#include "tuner/run/control_handler.h"
+#include "tuner/run/loop_end.h"
+#include "tuner/run/trials/attempts.h"
+
+namespace tune {
+
+struct LoopOptions {
+  LaunchContext launch;
+  Resources resources;             ///< totals
+  Seconds interrupt_grace_s = 30;  ///< for last saves after an interrupt
+  std::set<TrialId> only = {};     ///< only these run, and none are added; empty: all
+  DiskGuard* disk = nullptr;       ///< outlives the loop; null: launches wait for no disk
+  MemoryMeter memory = {};         ///< for processes that wait; without it few do
+  ProcessLook look = {};           ///< at processes that say nothing; without it none are noticed
+  Seconds tick_s = never_s;        ///< a turn at least so often, for callbacks that show the time
+  /// A spec with some of its top-level fields changed, as may be done while a driver runs. Throws
+  /// Error (user). Empty: it never changes.
+  std::function<ExperimentSpec(const ExperimentSpec& spec, const Json& fields)> change_spec = {};
+  /// The config of the trial with that number, of which `given` says some or all. Throws Error
+  /// (user). Empty: none is added by hand.
+  std::function<Suggestion(const Json& given, TrialId trial)> complete_config = {};
+};
+
+class Loop final : private Steering {
+ public:
+  /// All parts outlive the loop.
+  Loop(const ExperimentSpec& spec, LoopOptions options, Ledger& ledger, Policies& policies,
+       Executor& executor, Workers& workers, Saver& saver, Snapshots& snapshots,
+       CallbackList& callbacks);
+
+  /// Runs until nothing is left to do. JournalFailed if the journal cannot be written: the
+  /// processes have then been told to end. Error for a spec that does not fit the trainable, and
+  /// for a scheduler that asks for what is not possible.
+  LoopEnd run();
+
+ private:
+  LoopEnd drive();
+  void turn();
+  void act();
+  void fill();
+  bool start_next();
+  void carry_out_orders();
+  bool is_finished() const;
+  Seconds next_deadline() const;
+  void forgive(Seconds overslept_s);
+  void on(const Interrupted& wakeup);
+  void on(const ControlAsked& wakeup);
+  template <class Wakeup>
+  requires requires(Wakeup& wakeup) { wakeup.launch; }
+  void on(Wakeup& wakeup) { attempts_.on(wakeup); }
+  void answer(ControlId id, ControlAnswer answer);
+  void look_at_failures();
+  void tell_what_is_awaited();
+  void tell_what_hangs();
+  void check_stop_all();
+  void tell_total();
+  void wind_down(Winding winding, Seconds grace_s);
+  void end_by_force(Conversation::Urge urge);
+  SessionEnded session_ended(const LoopEnd& end) const;
+  void finish(const LoopEnd& end);
+  void end_by_fault(const std::string& reason);
+
+  // For what is asked by hand.
+  void request_stop(const std::string& reason) override;
+  void stop_trial(TrialId trial, const std::string& reason) override {
+    attempts_.stop(trial, reason, EndedBy::user);
+  }
+  void interrupt(const std::string& reason) override;
+  void hold(TrialId trial) override;
+  void release(TrialId trial) override;
+  TrialId add(const Json& config) override;
+  std::string change(const Json& fields) override;
+  /// What keeps it from starting one more trial, as a phrase; empty: nothing does, or there is
+  /// none.
+  std::string waits_for() const override;
+  std::vector<TrialHang> hangs() const override { return attempts_.hangs(); }
+  std::vector<std::string> last_notices() const override { return callbacks_.last_notices(); }
+  const Winding& winding() const override { return winding_; }
+  std::map<TrialId, Attempt>& attempts() override { return attempts_.all(); }
+  const Experiment& experiment() const override { return ledger_.experiment(); }
+  const ExperimentSpec& spec() const override { return spec_; }
+  Seconds steady() const override { return ledger_.steady(); }
+
+  ExperimentSpec spec_;  ///< in force; Attempts look at it
+  const LoopOptions options_;
+  Ledger& ledger_;
+  Policies& policies_;
+  Executor& executor_;
+  Workers& workers_;
+  Saver& saver_;
+  Snapshots& snapshots_;
+  CallbackList& callbacks_;
+
+  AfterWrite after_write_;
+  Breaker breaker_;
+  Winding winding_;
+  NextTrial next_;
+  Attempts attempts_;
+  ByHand by_hand_;
+  InterruptRule interrupts_;
+
+  std::vector<Wakeup> wakeups_;
+  Seconds wind_down_deadline_ = never_s;  ///< steady; then processes are ended by force
+  Seconds woke_at_ = 0;                   ///< steady; when the last wait returned
+  /// What the last try to start a trial has ended at.
+  enum class Obstacle { failures, place, choice, disk } obstacle_ = Obstacle::choice;
+  std::string told_waits_;                        ///< to callbacks
+  std::vector<TrialId> told_hangs_;               ///< to callbacks
+  std::pair<Obstacle, Seconds> told_waits_of_{};  ///< then; steady
+};
+
+}  // namespace tune

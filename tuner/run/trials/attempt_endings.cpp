@@ -1,0 +1,350 @@
+// Attempts: how they end.
+#include "tuner/base/error.h"
+#include "tuner/disk/log_limit.h"
+#include "tuner/model/paths.h"
+#include "tuner/run/trials/attempts.h"
+#include "tuner/run/trials/diagnosis.h"
+
+namespace tune {
+
+void Attempts::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
+  end(attempt, Ending{outcome, reason});
+}
+
+/// Decides how the attempt ends and gets its processes out of the way. May erase the attempt.
+void Attempts::end(Attempt& attempt, Ending ending) {
+  if (attempt.ending) return;
+  const bool is_at_fault = ending.outcome == Outcome::failed;
+  if (is_at_fault && attempt.goes_on && !attempt.has_result) {
+    // What was wrong with it may have come of the waiting.
+    ending = {Outcome::interrupted,
+              "its process, which was kept while it was paused, did not go on: " + ending.reason};
+    callbacks_.notice(to_string(attempt.trial) +
+                      " begins again from its checkpoint: " + ending.reason);
+  }
+  using State = Conversation::State;
+  Conversation& conversation = *attempt.conversation;
+  const State state = conversation.state();
+  const bool has_begun = state != State::launching;
+  const auto reuse = spec_.reuse_processes;
+  const bool goes_away = is_at_fault || ending.outcome == Outcome::interrupted || winding_;
+  const bool is_free = state == State::ready && !goes_away;
+  attempt.ending = std::move(ending);
+  attempt.waits = false;
+  attempt.keeps = state == State::ready && may_keep(attempt, attempt.ending->outcome);
+  if (attempt.keeps || (is_free && conversation.can_reset() && reuse.value_or(false))) {
+    conversation.park();
+  } else if (is_free && conversation.can_stay() && !spec_.workers && reuse.value_or(true)) {
+    // What it does on its way out of the training is done before its trial has ended.
+    conversation.offer(reuse ? protocol::Stay::if_possible : protocol::Stay::if_clean);
+  } else {
+    conversation.leave(is_at_fault || !has_begun ? Conversation::Urge::terminated
+                                                 : Conversation::Urge::asked);
+  }
+  try_to_close(attempt);
+}
+
+void Attempts::stop(TrialId id, const std::string& reason, EndedBy by) {
+  Attempt* const attempt = find(id);
+  const auto donor = trial(id).donor;
+  ledger_.commit(TrialStopRequested{id, reason, by});
+  if (attempt == nullptr) {
+    give_up(id);
+    saver_.apply_retention(id);
+    saver_.release(id, donor);
+    tell("on_trial_complete",
+         [this, id](Callback& callback) { callback.on_trial_complete(trial(id)); });
+    return;
+  }
+  attempt->stop_asked = reason;
+  if (!attempt->has_result) {
+    // In the middle of its work: nothing that another trial could take over.
+    attempt->conversation->leave(Conversation::Urge::asked);
+    end(*attempt, Outcome::completed, reason);
+  } else if (attempt->waits) {
+    carry_out(*attempt);
+  } else if (!attempt->ending) {
+    attempt->conversation->hurry(spec_.stop_grace_s);
+  }
+}
+
+void Attempts::pause(TrialId id) {
+  Attempt* const attempt = find(id);
+  if (attempt == nullptr) give_up(id);
+  if (attempt == nullptr || attempt->ending) return;
+  const bool trains = attempt->conversation->state() == Conversation::State::stepping;
+  if (!attempt->has_result && !trains) {
+    end(*attempt, Outcome::interrupted, std::string(paused_by_user));
+  } else if (attempt->waits) {
+    carry_out(*attempt);
+  }
+}
+
+/// Records the end once its processes are out of the way and its checkpoints are committed.
+void Attempts::try_to_close(Attempt& attempt) {
+  if (!attempt.ending || attempt.pending_work > 0) return;
+  if (attempt.held_until > ledger_.steady() && !winding_) return;
+  const Conversation& conversation = *attempt.conversation;
+  const bool is_out_of_the_way = !conversation.has_processes() ||
+                                 conversation.state() == Conversation::State::idle ||
+                                 conversation.state() == Conversation::State::lost;
+  if (!is_out_of_the_way) return;
+  if (attempt.ending->outcome == Outcome::failed && !attempt.ending->looked_into) {
+    look_into_failure(attempt);
+  } else {
+    close(attempt);
+  }
+}
+
+/// What the program itself said last is mostly what the user wants to know, and decides whether it
+/// is worth another try.
+void Attempts::look_into_failure(Attempt& attempt) {
+  // It may have failed before it had a log.
+  auto log = attempt.conversation->log();
+  if (log.empty()) {
+    log = launch_spec(spec_, launch_, attempt.trial, attempt.number, {}, {}).stderr_path;
+  }
+  FailureFacts facts = std::move(attempt.failure);
+  facts.said = attempt.ending->reason;
+  ++attempt.pending_work;
+  workers_.post(
+      Lane::prompt,
+      [this, log, begin = attempt.conversation->log_begin(), facts = std::move(facts)] {
+        return look_into(judge_, log, begin, facts);
+      },
+      [this, id = attempt.trial, log](Insight insight) {
+        Attempt& failed = *find(id);
+        --failed.pending_work;
+        if (insight.is_disk_full) {
+          blame_disk(failed);
+        } else {
+          add(*failed.ending, std::move(insight), log);
+        }
+        try_to_close(failed);
+      });
+}
+
+/// What a program prints is lost then, too: nobody knows how it has fared.
+void Attempts::blame_disk(Attempt& attempt) {
+  Ending& ending = *attempt.ending;
+  ending.outcome = Outcome::interrupted;
+  ending.reason = "the disk is full; on its way " + ending.reason;
+  ending.looked_into = true;
+  ending.blame = Blame::machine;
+  breaker_.on_launch_failed(attempt.trial, "the disk is full", ledger_.steady());
+}
+
+void Attempts::close(Attempt& attempt) {
+  const TrialId id = attempt.trial;
+  const AttemptEnded ended =
+      end_record(attempt, trial(id), spec_.failure_config, winding_, ledger_.now());
+  // Its processes are out of the way, so nobody writes there any more.
+  if (!attempt.save.directory.empty()) {
+    saver_.discard({id, attempt.save.checkpoint.index}, attempt.number);
+  }
+  if (attempt.has_result) look_for_shared_outputs(attempt);
+  const auto [owner, restored] = attempt.source.checkpoint;
+  const auto donor = trial(id).donor;
+  const Seconds began_at = attempt.began_at;
+  const Blame blame = attempt.ending->blame;
+  Conversation& conversation = *attempt.conversation;
+  const bool keeps = attempt.keeps && conversation.state() == Conversation::State::idle;
+  if (!keeps) put_away(conversation);
+  attempts_.erase(id);
+  limit_logs({id});
+  ledger_.commit(ended);
+  if (keeps) keep(id, conversation);
+  if (ended.retry) next_.delay(id, ended.not_before);
+  if (restored != 0) saver_.unpin(owner, restored);
+  saver_.apply_retention(id);
+  saver_.release(id, donor);
+  tell_end(id, ended);
+  if (trial(id).held) {
+    callbacks_.notice(to_string(id) + " is paused by hand at iteration " +
+                      std::to_string(trial(id).iteration) +
+                      (can_keep_state(spec_) ? "" : "; it has no checkpoint, and will begin anew"));
+  }
+  look_for_lost_work(id, ended.outcome);
+  look_for_stall(id, ended.outcome);
+  if (ended.outcome != Outcome::failed) {
+    breaker_.on_end(id);
+    return;
+  }
+  breaker_.on_failure(id, ended.reason, blame, began_at, ledger_.steady());
+  if (spec_.failure_config.fail_fast == FailFast::no) return;
+  if (failure_.empty()) failure_ = to_string(id) + " failed (fail_fast): " + *trial(id).error;
+}
+
+/// A program that saves by itself need not have saved anything that was whole by the time that it
+/// was to pause, however long it ran.
+void Attempts::look_for_lost_work(TrialId id, Outcome outcome) {
+  if (outcome != Outcome::paused && outcome != Outcome::interrupted) return;
+  if (!spec_.plain || !spec_.plain->checkpoints || trial(id).iteration == 0) return;
+  if (ledger_.experiment().restore_point(id).second != nullptr) return;
+  if (std::exchange(has_named_lost_work_, true)) return;
+  callbacks_.notice(to_string(id) +
+                    " will begin anew: nothing that it had saved was whole when it was paused "
+                    "(docs/plain.md says what is)");
+}
+
+/// Between pauses that save nothing a trial trains the same iterations again, perhaps for ever.
+void Attempts::look_for_stall(TrialId id, Outcome outcome) {
+  constexpr int often = 3;
+  const Trial& of = trial(id);
+  if (is_final(of.state)) stalls_.erase(id);
+  if (outcome != Outcome::paused) return;
+  Stall& stall = stalls_[id];
+  if (of.iteration > stall.reached || of.lineage.size() != stall.clonings) {
+    stall = {of.iteration, of.lineage.size(), 0};
+    return;
+  }
+  if (++stall.times < often || std::exchange(has_named_stall_, true)) return;
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const std::int64_t from = checkpoint != nullptr ? checkpoint->iteration : 0;
+  callbacks_.notice(
+      to_string(id) + " gets no further: it has been paused at iteration " +
+      std::to_string(of.iteration) + " once more and goes on from iteration " +
+      std::to_string(from) +
+      ", since its pauses save nothing: a trial that is paused must be able to save (a function by "
+      "report(metrics, save=...))");
+}
+
+void Attempts::let_go() {
+  for (const TrialId id : std::exchange(held_, {})) {
+    if (Attempt* const attempt = find(id)) try_to_close(*attempt);
+  }
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    Attempt& attempt = (at++)->second;  // ending one may erase it
+    const bool trains = attempt.conversation->state() == Conversation::State::stepping;
+    if (!attempt.has_result && !trains) {
+      end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+    } else if (attempt.waits) {
+      carry_out(attempt);
+    }
+  }
+}
+
+void Attempts::look_at_held() {
+  while (!held_.empty()) {
+    Attempt* const attempt = find(held_.front());
+    if (attempt != nullptr && attempt->held_until > ledger_.steady()) return;
+    held_.pop_front();
+    if (attempt != nullptr) try_to_close(*attempt);
+  }
+}
+
+/// Whoever prints without an end must not fill the disk.
+void Attempts::look_at_logs() {
+  if (logs_due() > ledger_.steady()) return;
+  std::vector<TrialId> trials;
+  for (const auto& [id, attempt] : attempts_) trials.push_back(id);
+  logs_looked_at_ = ledger_.steady();
+  limit_logs(trials);
+}
+
+void Attempts::limit_logs(const std::vector<TrialId>& trials) {
+  if (!spec_.max_log_bytes || cannot_limit_logs_) return;
+  std::vector<std::filesystem::path> logs;
+  for (const TrialId id : trials) {
+    const auto own = paths::trial(launch_.experiment_dir, id);
+    for (int rank = 0; rank < (spec_.workers ? spec_.workers->count : 1); ++rank) {
+      logs.push_back(paths::standard_output(own, rank));
+      if (!spec_.merge_output) logs.push_back(paths::standard_error(own, rank));
+    }
+  }
+  ++log_lookers_;
+  workers_.post(
+      Lane::deletions,
+      [logs = std::move(logs), most_bytes = *spec_.max_log_bytes]() -> std::string {
+        try {
+          for (const auto& log : logs) (void)limit_log(log, most_bytes);
+          return "";
+        } catch (const Error& error) {
+          return error.what();
+        }
+      },
+      [this](const std::string& trouble) {
+        --log_lookers_;
+        logs_looked_at_ = ledger_.steady();
+        if (trouble.empty() || std::exchange(cannot_limit_logs_, true)) return;
+        callbacks_.notice("max_log_bytes is not kept: " + trouble);
+      });
+}
+
+Seconds Attempts::logs_due() const {
+  constexpr Seconds period_s = 1;
+  const bool is_wanted =
+      spec_.max_log_bytes && !attempts_.empty() && log_lookers_ == 0 && !cannot_limit_logs_;
+  return is_wanted ? logs_looked_at_ + period_s : never_s;
+}
+
+Seconds Attempts::held_until() const {
+  if (held_.empty()) return never_s;
+  const auto attempt = attempts_.find(held_.front());
+  return attempt == attempts_.end() ? ledger_.steady() : attempt->second.held_until;
+}
+
+void Attempts::end_all(Conversation::Urge urge) {
+  for (auto at = attempts_.begin(); at != attempts_.end();) {
+    end((at++)->second, Outcome::interrupted, winding_.why_attempts_end());  // may erase it
+  }
+  for (Conversation& each : conversations_.all()) each.leave(urge);
+}
+
+void Attempts::dismiss_idle() {
+  for (Conversation* const idle : std::exchange(idle_, {})) idle->leave(Conversation::Urge::asked);
+  for (const TrialId trial : kept_.trials()) give_up(trial);
+}
+
+/// What its processes held is free once they are gone; idle ones wait for another trial with it,
+/// and what cannot be ended keeps it.
+void Attempts::put_away(Conversation& conversation) {
+  conversation.trial.reset();
+  if (conversation.state() == Conversation::State::idle) {
+    idle_.push_back(&conversation);
+  } else if (!conversation.has_processes()) {
+    resources_.release(conversation.allocation());
+    conversations_.close(conversation);
+  }
+}
+
+void Attempts::tell_end(TrialId id, const AttemptEnded& ended) {
+  if (ended.outcome == Outcome::failed) {
+    if (ended.retry) {
+      tell("on_trial_recover", [this, id](Callback& c) { c.on_trial_recover(trial(id)); });
+    } else {
+      tell("on_trial_error", [this, id](Callback& c) { c.on_trial_error(trial(id)); });
+    }
+  } else if (trial(id).state == TrialState::terminated) {
+    tell("on_trial_complete", [this, id](Callback& c) { c.on_trial_complete(trial(id)); });
+    look_for_awaited(trial(id), true);
+    const std::string remark = config_effect_.on_end(trial(id));
+    if (!remark.empty()) callbacks_.notice(remark);
+  }
+}
+
+void Attempts::look_for_awaited(const Trial& of, bool has_ended) {
+  // Where the stop rule waits for it, the trial has no end.
+  constexpr std::int64_t long_enough = 10;
+  if (awaited_.empty() || of.iteration == 0) return;
+  std::erase_if(awaited_, [&](const std::string& name) { return of.summary(name) != nullptr; });
+  if (!has_ended && of.iteration < long_enough) return;
+  for (const std::string& name : std::exchange(awaited_, {})) {
+    callbacks_.notice(
+        (has_ended ? "no result of " : "none of the first results of ") + to_string(of.id) +
+        " has a number '" + name +
+        "', by which a stop rule, the scheduler or the checkpoints' score goes: is it another "
+        "name?");
+  }
+}
+
+Attempt* Attempts::find(TrialId trial) {
+  const auto found = attempts_.find(trial);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+void Attempts::tell(const char* hook_name, std::function<void(Callback&)> hook) {
+  after_write_.add([this, hook_name, hook = std::move(hook)] { callbacks_.call(hook_name, hook); });
+}
+
+}  // namespace tune

@@ -1,0 +1,449 @@
+// Attempts: what conversations come to, a result, and what follows from it. Stopper, scheduler,
+// searcher and callbacks are asked, the record is committed, then the save and the decision are
+// carried out.
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "tuner/base/error.h"
+#include "tuner/run/trials/attempts.h"
+#include "tuner/run/trials/diagnosis.h"
+#include "tuner/run/trials/make_result.h"
+
+namespace tune {
+
+namespace {
+
+/// Whoever ends all processes of a job does not end them at one time.
+constexpr Seconds outside_signal_s = 2;
+
+std::optional<int> slowest_rank(const std::vector<RankPart>& parts) {
+  if (parts.empty()) return std::nullopt;
+  return std::max_element(parts.begin(), parts.end(),
+                          [](const RankPart& a, const RankPart& b) { return a.save_s < b.save_s; })
+      ->rank;
+}
+
+constexpr std::string_view run_again = "it has saved and is run again (checkpoint_exit_code)";
+
+}  // namespace
+
+void Attempts::look_at_deadlines() {
+  while (Conversation* const late = conversations_.late()) follow(*late, late->be_late());
+  look_at_held();
+  look_at_logs();
+  look_at_kept();
+  look_for_hangs();
+}
+
+void Attempts::follow(Conversation& conversation, Conversation::Heard heard) {
+  Attempt* const attempt = conversation.trial ? find(*conversation.trial) : nullptr;
+  if (attempt != nullptr) {
+    std::visit([&](auto& what) { on(*attempt, what); }, heard);
+  } else if (std::holds_alternative<Conversation::AtEnd>(heard)) {
+    conversation.leave(Conversation::Urge::asked);
+  } else if (!conversation.has_processes() || conversation.state() != Conversation::State::idle) {
+    std::erase(idle_, &conversation);
+    if (const auto waited_for = kept_.find(conversation)) kept_.remove(*waited_for);
+    if (!conversation.has_processes()) put_away(conversation);
+  }
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Started& started) {
+  ledger_.commit(ProcessStarted{attempt.trial, attempt.number, started.pid, started.start_ticks});
+}
+
+namespace {
+
+bool saves_by_hooks(const CheckpointConfig& config) {
+  return config.checkpoint_frequency > 0 || config.checkpoint_at_end;
+}
+
+}  // namespace
+
+void Attempts::on(Attempt& attempt, const Conversation::Ready&) {
+  if (!attempt.conversation->can_save() && saves_by_hooks(spec_.checkpoint_config)) {
+    throw user_error(
+        "checkpoint_frequency and checkpoint_at_end need a trainable with save and load hooks; "
+        "this one is a function, which saves by giving a directory to report(): remove both from "
+        "checkpoint_config");
+  }
+  const bool is_in_vain = spec_.reuse_processes.value_or(false) &&
+                          !attempt.conversation->can_reset() && !attempt.conversation->can_stay();
+  if (is_in_vain && !std::exchange(has_named_reuse_, true)) {
+    callbacks_.notice(
+        "reuse_processes has no effect: the program does not say in its hello that it can_reset or "
+        "can_stay, so each trial gets a process of its own");
+  }
+  if (spec_.checkpoint_config.checkpoint_at_start && !attempt.conversation->can_save_at_start()) {
+    throw user_error(
+        "checkpoint_at_start needs a trainable that can save before its first step; this one does "
+        "not say can_save_at_start in its hello (docs/protocol.md): remove it from "
+        "checkpoint_config");
+  }
+  if (!attempt.ending) set_out(attempt);
+}
+
+/// To its first step; of a trial that has nothing to go on from, by way of a checkpoint of that.
+void Attempts::set_out(Attempt& attempt) {
+  if (!spec_.checkpoint_config.checkpoint_at_start || attempt.source.checkpoint.index != 0) {
+    step(attempt);
+    return;
+  }
+  attempt.save.checkpoint = Checkpoint{};
+  attempt.save.checkpoint.triggers.add(Trigger::at_start);
+  begin_save(attempt);
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Replaced&) {
+  if (!attempt.save.directory.empty()) {
+    saver_.discard({attempt.trial, attempt.save.checkpoint.index}, attempt.number);
+    attempt.save.directory.clear();
+  }
+  if (winding_) end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+}
+
+void Attempts::on(Attempt& attempt, Conversation::Stepped& stepped) {
+  note_step(attempt);
+  Reported& reported = stepped.reported;
+  if (!reported.metrics) {
+    if (!reported.done) {
+      end(attempt, Outcome::failed, "it reported neither metrics nor that it is done");
+    } else if (trial(attempt.trial).iteration == 0) {
+      end(attempt, Outcome::failed, "it ended before its first result");
+    } else {
+      on_returned(attempt, reported.can_save);
+    }
+    return;
+  }
+  look_for_haste(attempt);
+  Result result;
+  try {
+    result = make_result({spec_.objectives, constraints_}, trial(attempt.trial),
+                         std::move(*reported.metrics), ledger_.now(),
+                         ledger_.steady() - attempt.conversation->told_at());
+  } catch (const std::invalid_argument& bad_result) {
+    breaker_.on_unfit_result();
+    end(attempt, Outcome::failed, bad_result.what());
+    return;
+  }
+  attempt.can_save = !attempt.conversation->is_function() || reported.can_save;
+  if (!attempt.has_result) {
+    look_for_reserved(result.metrics);
+    look_for_saves(attempt);
+  }
+  result.done = reported.done;
+  result.should_checkpoint = reported.should_checkpoint;
+  std::vector<std::string> handed_over;
+  if (reported.checkpoint) {
+    handed_over = std::move(reported.more_checkpoints);
+    handed_over.insert(handed_over.begin(), *std::move(reported.checkpoint));
+    std::set<std::string> seen;
+    std::erase_if(handed_over, [&](const std::string& name) { return !seen.insert(name).second; });
+  }
+  take_in(attempt, std::move(result), std::move(handed_over));
+}
+
+/// Which report is its last one a function knows only when it has returned. It may be able to save
+/// even then.
+void Attempts::on_returned(Attempt& attempt, bool can_save) {
+  attempt.has_said_done = true;
+  const bool is_saved = attempt.save.checkpoint.triggers.any() && !attempt.save_failed;
+  const bool is_to_save =
+      spec_.checkpoint_config.checkpoint_at_end && !spec_.plain && attempt.has_result && !is_saved;
+  if (is_to_save && can_save) {
+    if (!attempt.stop_asked) attempt.stop_asked = std::string(said_done);
+    attempt.save.checkpoint.triggers.add(Trigger::at_end);
+    begin_save(attempt);
+    return;
+  }
+  if (is_to_save && !std::exchange(has_named_saves_, true)) {
+    callbacks_.notice("checkpoint_at_end has saved nothing of " + to_string(attempt.trial) +
+                      ", since its function had returned: put \"done\": true into the metrics of "
+                      "its last report");
+  }
+  const bool is_donors = !attempt.has_result && attempt.source.checkpoint.index != 0 &&
+                         attempt.source.checkpoint.trial != attempt.trial;
+  end(attempt, Outcome::completed, is_donors ? nothing_left(attempt) : std::string(said_done));
+}
+
+/// A metric whose name is the driver's is kept, and nothing goes by it: said once.
+void Attempts::look_for_reserved(const Metrics& metrics) {
+  static constexpr const char* reserved[] = {"timestamp", "time_total_s", "time_since_restore",
+                                             "iterations_since_restore", "done"};
+  for (const char* const name : reserved) {
+    if (has_named_reserved_ || !metrics.find(name)) continue;
+    has_named_reserved_ = true;
+    callbacks_.notice("the metric '" + std::string(name) +
+                      "' has the name of a column of the driver's, whose own value stands in all "
+                      "tables: give it another name");
+  }
+}
+
+/// A function may turn out to have no way to save only with its first report.
+void Attempts::look_for_saves(const Attempt& attempt) {
+  if (attempt.can_save || spec_.plain || !saves_by_hooks(spec_.checkpoint_config)) return;
+  if (std::exchange(has_named_saves_, true)) return;
+  callbacks_.notice(
+      "checkpoint_frequency and checkpoint_at_end have no effect where report() is given no "
+      "function that saves: report(metrics, save=...)");
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Saved& saved) {
+  Save& save = attempt.save;
+  save.checkpoint.save_s = ledger_.steady() - attempt.conversation->told_at();
+  if (saved.error) {
+    attempt.save_failed = true;
+    saver_.fail(save, *saved.error);
+  } else {
+    save.metrics = attempt.has_result ? trial(attempt.trial).last_metrics.text() : "{}";
+    save.parts = saved.parts;
+    save.checkpoint.slowest_rank = slowest_rank(saved.parts);
+    commit_save(attempt, save);
+    save.parts.clear();
+  }
+  save.directory.clear();
+  carry_out(attempt);
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Failed& failed) {
+  end(attempt, Outcome::failed, failed.reason);
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Overdue& overdue) {
+  if (attempt.stop_asked) {
+    attempt.conversation->leave(Conversation::Urge::terminated);
+    end(attempt, Outcome::completed, *attempt.stop_asked);
+  } else {
+    end(attempt, Outcome::failed, overdue.reason);
+  }
+}
+
+void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
+  if (attempt.ending) {
+    if (gone.how == Conversation::Gone::How::lost) callbacks_.notice(gone.reason);
+    look_for_new_process(attempt);
+    try_to_close(attempt);
+    return;
+  }
+  if (!attempt.has_begun) return;  // idle processes have gone: others are launched
+  if (is_machines_fault(gone, attempt.has_result)) {
+    breaker_.on_launch_failed(attempt.trial, machines_fault(gone), ledger_.steady());
+  }
+  Ending ending = ending_of(gone, attempt.has_result, attempt.failure);
+  if (has_left_to_go_on(attempt, gone)) ending = {Outcome::interrupted, std::string(run_again)};
+  const bool has_refused = ending.outcome == Outcome::failed && gone.signal == 0 &&
+                           gone.how == Conversation::Gone::How::exited;
+  if (has_refused && has_nothing_to_train(attempt)) {
+    ending = {Outcome::completed, nothing_left(attempt) + "; " + ending.reason};
+  }
+  if (winding_.kind == Winding::Kind::interrupted && ending.outcome == Outcome::completed) {
+    // It may have been told to leave from outside, before its end; see end_record for failures.
+    ending = {Outcome::interrupted, winding_.why_attempts_end()};
+  } else if (!winding_ && is_ended_from_outside(gone)) {
+    attempt.held_until = ledger_.steady() + outside_signal_s;
+    held_.push_back(attempt.trial);
+  }
+  end(attempt, std::move(ending));
+}
+
+/// Starts that are not spared cost most of the time of short trials.
+void Attempts::look_for_new_process(const Attempt& attempt) {
+  const std::string& why = attempt.conversation->why_not_stayed();
+  if (why.empty() || std::exchange(has_named_reuse_, true)) return;
+  callbacks_.notice("each trial gets a process of its own, as that of " + to_string(attempt.trial) +
+                    " cannot be used again: " + why +
+                    (spec_.reuse_processes.value_or(false)
+                         ? ""
+                         : " (\"reuse_processes\": true has it used where that is possible)"));
+}
+
+Triggers Attempts::triggers(const Attempt& attempt, const Result& result,
+                            const Decision& decision) const {
+  Triggers met;
+  // Most functions save by themselves, at their reports only; what is about to be replaced is not
+  // saved.
+  if (!attempt.can_save) return met;
+  if (decision.action == Action::exploit) return met;
+  const CheckpointConfig& config = spec_.checkpoint_config;
+  const bool is_end = decision.action == Action::stop || attempt.stop_asked;
+  if (config.checkpoint_frequency > 0 &&
+      result.training_iteration % config.checkpoint_frequency == 0) {
+    met.add(Trigger::frequency);
+  }
+  if (is_end && config.checkpoint_at_end) met.add(Trigger::at_end);
+  if (result.should_checkpoint) met.add(Trigger::result);
+  if (decision.checkpoint) met.add(Trigger::scheduler);
+  const bool fails_its_clones =
+      attempt.save_failed && ledger_.experiment().is_waited_for(attempt.trial);
+  if (attempt.save_asked || fails_its_clones) met.add(Trigger::user);
+  const bool is_held = trial(attempt.trial).held && !is_end;
+  if (decision.action == Action::pause || is_held) met.add(Trigger::pause);
+  if (!is_end && winding_) met.add(Trigger::interrupt);
+  return met;
+}
+
+/// Whether a callback wants a checkpoint of it, or the trainable does.
+bool Attempts::tell_result(const Trial& before, const Result& result) {
+  if (callbacks_.empty()) return result.should_checkpoint;
+  told_result_ = result;
+  callbacks_.call("on_trial_result",
+                  [&](Callback& callback) { callback.on_trial_result(before, told_result_); });
+  return told_result_.should_checkpoint;
+}
+
+void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over) {
+  breaker_.on_result(attempt.began_at);
+  const Trial& before = trial(attempt.trial);
+  config_effect_.on_result(before, result);
+  Decision decision = policies_.decide(ledger_.experiment(), before, result);
+  if (decision.action == Action::exploit) {
+    require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));
+  }
+  Triggers met = triggers(attempt, result, decision);
+  const bool is_wished_for = tell_result(before, result);
+  const bool exploits = decision.action == Action::exploit;
+  const bool can_save = attempt.can_save && !exploits;
+  if (is_wished_for && !result.should_checkpoint && can_save) met.add(Trigger::callback);
+  if (!handed_over.empty() && !exploits) met.add(Trigger::result);
+  decision.checkpoint = met.any();
+
+  Checkpoint& checkpoint = attempt.save.checkpoint;
+  checkpoint = Checkpoint{};
+  checkpoint.triggers = met;
+  checkpoint.iteration = result.training_iteration;
+  checkpoint.time_total_s = result.time_total_s;
+  checkpoint.timesteps_total = result.timesteps_total;
+  checkpoint.episodes_total = result.episodes_total;
+  if (const auto& attribute = spec_.checkpoint_config.checkpoint_score_attribute) {
+    checkpoint.score = result.find(*attribute).value_or(checkpoint.score);
+  }
+  attempt.next = decision.action;
+  const auto donor = before.donor;
+  ledger_.commit(
+      ResultReported{attempt.trial, attempt.number, std::move(result), std::move(decision)});
+  if (exploits) after_exploit(attempt.trial, donor);
+  look_for_awaited(trial(attempt.trial), false);
+
+  if (exploits) {
+    for (const std::string& each : std::exchange(handed_over, {})) {
+      after_write_.add([this, id = attempt.trial, each] { saver_.discard(id, each); });
+    }
+  }
+  if (!attempt.has_result && attempt.source.checkpoint.index != 0) {
+    const auto [owner, index] = std::exchange(attempt.source.checkpoint, {});
+    saver_.unpin(owner, index);
+  }
+  attempt.has_result = true;
+  if (spec_.plain && spec_.plain->checkpoints) note_for_checkpoints(attempt);
+  attempt.save_failed = false;
+  attempt.save_asked = false;
+  if (!handed_over.empty()) {
+    take_over(attempt, std::move(handed_over));
+  } else if (met.any()) {
+    begin_save(attempt);
+  } else {
+    carry_out(attempt);
+  }
+}
+
+/// The function goes on once its directory is out of its hands: it may use the name again.
+void Attempts::take_over(Attempt& attempt, std::vector<std::string> reported) {
+  Save save = attempt.save;
+  save.checkpoint.index = saver_.take_index(attempt.trial);
+  ++attempt.pending_work;
+  saver_.take_over(std::move(save), std::move(reported),
+                   [this, id = attempt.trial](std::optional<Save> taken) {
+                     Attempt& reporting = *find(id);  // it cannot end before this
+                     --reporting.pending_work;
+                     reporting.save_failed = !taken;
+                     if (taken) {
+                       taken->metrics = trial(id).last_metrics.text();
+                       commit_save(reporting, std::move(*taken));
+                     }
+                     reporting.ending ? try_to_close(reporting) : carry_out(reporting);
+                   });
+}
+
+void Attempts::begin_save(Attempt& attempt) {
+  const int index = saver_.take_index(attempt.trial);
+  attempt.save.checkpoint.index = index;
+  const TrialId id = attempt.trial;
+  tell("on_trial_save", [this, id](Callback& callback) { callback.on_trial_save(trial(id)); });
+  saver_.begin(
+      id, attempt.number, index,
+      [this, id, number = attempt.number, index](std::optional<std::filesystem::path> directory) {
+        Attempt* const saving = find(id);
+        const bool is_wanted = saving != nullptr && saving->number == number && !saving->ending &&
+                               saving->save.checkpoint.index == index &&
+                               saving->conversation->state() != Conversation::State::replacing &&
+                               saving->conversation->state() != Conversation::State::launching;
+        if (!is_wanted) {
+          if (directory) saver_.discard({id, index}, number);
+        } else if (!directory) {
+          saving->save_failed = true;
+          carry_out(*saving);
+        } else {
+          saving->save.directory = *directory;
+          saving->conversation->save(*directory, trial(id).iteration);
+        }
+      });
+}
+
+void Attempts::commit_save(Attempt& attempt, Save save) {
+  ++attempt.pending_work;
+  saver_.commit(std::move(save), [this, id = attempt.trial](bool committed) {
+    Attempt& saved = *find(id);  // it cannot end before its commits
+    --saved.pending_work;
+    if (!committed) saved.save_failed = true;
+    copy_found(saved);
+    if (saved.waits) {
+      carry_out(saved);
+    } else {
+      try_to_close(saved);
+    }
+  });
+}
+
+/// What was decided with the last result, once its save is out of the trainable's hands.
+void Attempts::carry_out(Attempt& attempt) {
+  attempt.waits = false;
+  const bool is_held = trial(attempt.trial).held.has_value();
+  if (attempt.next == Action::stop) {
+    end(attempt, Outcome::completed, "");
+  } else if (attempt.stop_asked) {
+    end(attempt, Outcome::completed, *attempt.stop_asked);
+  } else if (attempt.next == Action::exploit) {
+    end(attempt, Outcome::exploiting, "");
+  } else if (attempt.is_at_end) {
+    step(attempt);
+  } else if (winding_) {
+    end(attempt, Outcome::interrupted, winding_.why_attempts_end());
+  } else if ((attempt.next == Action::pause || is_held) && attempt.pending_work > 0 &&
+             !spec_.plain) {
+    attempt.waits = true;  // only what is committed can be gone back to
+  } else if (attempt.next == Action::pause && !attempt.save_failed) {
+    end(attempt, Outcome::paused, "");
+  } else if (is_held && !attempt.save_failed &&
+             (spec_.plain || attempt.save.checkpoint.triggers.any())) {
+    end(attempt, Outcome::interrupted, std::string(paused_by_user));
+  } else {
+    step(attempt);
+  }
+}
+
+void Attempts::step(Attempt& attempt) {
+  // Where the disk is slower than the training, training waits: saves must not pile up.
+  constexpr int max_commits_under_way = 2;
+  if (attempt.pending_work >= max_commits_under_way) {
+    attempt.next = Action::proceed;
+    attempt.waits = true;
+    return;
+  }
+  attempt.conversation->step(trial(attempt.trial).iteration + 1);
+}
+
+}  // namespace tune

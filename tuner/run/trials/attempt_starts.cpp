@@ -1,0 +1,242 @@
+// Attempts: from a chosen trial to its first step, and what clones begin with.
+#include "tuner/run/trials/attempts.h"
+#include "tuner/script/command_words.h"
+#include "tuner/spec/spec_warnings.h"
+
+namespace tune {
+
+namespace {
+
+bool is_of(const Allocation& allocation, const Resources& wanted) {
+  auto held = allocation.amounts.begin();
+  for (const auto& entry : wanted) {
+    if (entry.second <= 0) continue;  // nobody holds nothing
+    if (held == allocation.amounts.end() || *held++ != entry) return false;
+  }
+  return held == allocation.amounts.end();
+}
+
+Saver::Needs needs_of(const ExperimentSpec& spec) {
+  if (!spec.plain) return {};
+  const auto has_it = [](const std::string& text) { return has_word(text, config_file_word); };
+  Saver::Needs needs{spec.plain->checkpoints};
+  needs.config_file = std::any_of(spec.command.begin(), spec.command.end(), has_it) ||
+                      std::any_of(spec.env.begin(), spec.env.end(),
+                                  [&](const auto& variable) { return has_it(variable.second); });
+  if (needs.checkpoints) {
+    const auto& resume = needs.checkpoints->resume;
+    needs.config_file = needs.config_file || std::any_of(resume.begin(), resume.end(), has_it);
+  }
+  return needs;
+}
+
+}  // namespace
+
+Attempts::Attempts(Parts parts, Executor& executor, const Resources& totals)
+    : spec_(parts.spec),
+      launch_(parts.launch),
+      ledger_(parts.ledger),
+      policies_(parts.policies),
+      workers_(parts.workers),
+      saver_(parts.saver),
+      callbacks_(parts.callbacks),
+      after_write_(parts.after_write),
+      breaker_(parts.breaker),
+      next_(parts.next),
+      winding_(parts.winding),
+      memory_(parts.memory),
+      look_(parts.look),
+      constraints_(constraints_of(spec_)),
+      judge_(spec_.failure_config.retry_on, spec_.failure_config.never_retry_on),
+      resources_(totals),
+      conversations_(executor, after_write_, ledger_.clock(),
+                     {.launch_s = spec_.launch_timeout_s,
+                      .answer_s = spec_.trial_timeout_s,
+                      .leave_s = spec_.stop_grace_s}),
+      awaited_(metrics_awaited(spec_)),
+      needs_(needs_of(spec_)),
+      config_effect_(spec_) {}
+
+Attempts::Place Attempts::find_place() {
+  const auto limit = spec_.max_concurrent_trials;
+  if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) return {};
+  if (!idle_.empty()) return {idle_.back(), std::nullopt};
+  return {nullptr, resources_.acquire(spec_.resources_per_trial)};
+}
+
+std::string Attempts::place_awaited() const {
+  const auto limit = spec_.max_concurrent_trials;
+  if (limit && attempts_.size() >= static_cast<std::size_t>(*limit)) {
+    return "a running trial to end (max_concurrent_trials is " + std::to_string(*limit) + ")";
+  }
+  return attempts_.empty() ? "resources of processes that have not ended yet"
+                           : "resources that running trials have";
+}
+
+void Attempts::give_back(const Place& place) {
+  if (place.allocation) resources_.release(*place.allocation);
+}
+
+bool Attempts::start(TrialId id, Place place) {
+  const Resources& wanted = resources_of(id);
+  if (kept_.find(id) != nullptr && go_on(id, wanted, place)) return true;
+  if (!place) return false;
+  if (!is_of(place.idle != nullptr ? place.idle->allocation() : *place.allocation, wanted)) {
+    give_back(place);
+    if (place.idle != nullptr) {
+      // It keeps what it was launched with, until it is gone.
+      idle_.pop_back();
+      place.idle->leave(Conversation::Urge::asked);
+    }
+    place = {nullptr, resources_.acquire(wanted)};
+    if (!place) return false;
+  }
+  if (place.idle != nullptr) idle_.pop_back();
+  begin(id,
+        place.idle != nullptr ? *place.idle : conversations_.open(std::move(*place.allocation)));
+  return true;
+}
+
+/// The trial goes on in the process that waits for it: true. Else `place` is what it may have
+/// instead, if it need not wait for room first.
+bool Attempts::go_on(TrialId id, const Resources& wanted, Place& place) {
+  const KeptProcesses::Kept kept = *kept_.find(id);
+  Conversation& own = *kept.conversation;
+  const bool is_as_it_was = has_restore_point(id, kept);
+  if (is_of(kept.held, wanted) && (is_as_it_was || own.can_reset())) {
+    give_back(place);
+    if (place.idle != nullptr) {
+      // What it holds is this one's, once it is gone.
+      idle_.pop_back();
+      place.idle->leave(Conversation::Urge::asked);
+    }
+    if (resources_.acquire_again(kept.held)) {
+      kept_.remove(id);
+      own.hold(kept.held);
+      begin(id, own, is_as_it_was);
+      return true;
+    }
+    place = {nullptr, resources_.acquire(wanted)};
+    if (!place) return false;  // it goes on waiting
+  }
+  give_up(id);
+  return false;
+}
+
+/// What the trial's next attempt takes. What there is no longer, after a resume, it does not wait
+/// for.
+const Resources& Attempts::resources_of(TrialId id) const {
+  const Resources& own = trial(id).resources;
+  return own.empty() || resources_.impossible(own) ? spec_.resources_per_trial : own;
+}
+
+void Attempts::require_possible(TrialId id, const Exploit& exploit) const {
+  const auto reason = ledger_.experiment().objection(id, exploit);
+  if (!reason) return;
+  throw scheduler_fault("that " + to_string(id) + " goes on as a copy of " +
+                        to_string(exploit.donor) + ": " + *reason);
+}
+
+void Attempts::exploit(TrialId id, Exploit exploit) {
+  require_possible(id, exploit);
+  const auto before = trial(id).donor;
+  ledger_.commit(TrialExploited{id, std::move(exploit)});
+  after_exploit(id, before);
+}
+
+/// The trial has become a clone; `before` is whose it was to be before that.
+void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& before) {
+  // A donor that has no checkpoint of what it is now saves at its next result.
+  const auto& source = trial(id).donor;
+  Attempt* const donating = source && source->index == 0 ? find(source->trial) : nullptr;
+  if (donating != nullptr) donating->save_asked = true;
+  // What it was to be cloned from before this is nobody's any more.
+  if (before) saver_.apply_retention(before->trial);
+  tell("on_trial_exploit", [this, id, cloning = trial(id).lineage.back()](Callback& callback) {
+    callback.on_trial_exploit(trial(id), cloning);
+  });
+}
+
+/// `goes_on`: the process of the conversation has the trial's checkpoint in memory.
+void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
+  const Trial& chosen = trial(id);
+  const bool was_started = chosen.attempt > 0;
+  const int number = chosen.attempt + 1;
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  const auto before = chosen.donor;
+  const Allocation& allocation = conversation.allocation();
+  const std::string devices = visible_devices(launch_, allocation);
+  ledger_.commit(AttemptStarted{id, number, checkpoint != nullptr ? checkpoint->index : 0,
+                                allocation.gpus, owner == id ? std::nullopt : std::optional(owner),
+                                spec_.plain && spec_.plain->checkpoints.has_value(),
+                                devices == numbers_of(allocation.gpus) ? "" : devices});
+  saver_.release(id, before);
+  conversation.trial = id;
+  Attempt& attempt = attempts_[id];
+  attempt.trial = id;
+  attempt.number = number;
+  attempt.conversation = &conversation;
+  attempt.began_at = ledger_.steady();
+  attempt.save.trial = id;
+  attempt.save.attempt = number;
+  attempt.save_asked = ledger_.experiment().is_waited_for(id);  // a clone, for its checkpoint
+  breaker_.on_launch(id, ledger_.steady());
+  tell("on_trial_start", [this, id](Callback& callback) { callback.on_trial_start(trial(id)); });
+  if (goes_on) {
+    const auto process = conversation.first();
+    ledger_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
+    attempt.has_begun = true;
+    attempt.goes_on = true;
+    conversation.go_on();
+    step(attempt);
+    return;
+  }
+  saver_.prepare(
+      id, needs_, [this, id, number, was_started](Saver::Source source, const std::string& error) {
+        if (was_started) {
+          tell("on_trial_restore", [this, id, from = source.checkpoint](Callback& callback) {
+            callback.on_trial_restore(trial(id), trial(from.trial).checkpoint(from.index));
+          });
+        }
+        prepared(id, number, std::move(source), error);
+      });
+}
+
+void Attempts::prepared(TrialId id, int number, Saver::Source source, const std::string& error) {
+  Attempt* const attempt = find(id);
+  if (attempt == nullptr || attempt->number != number || attempt->ending) {
+    // It was ended meanwhile.
+    const auto [owner, index] = source.checkpoint;
+    if (index != 0) saver_.unpin(owner, index);
+    return;
+  }
+  attempt->source = std::move(source);
+  if (attempt->source.is_unmade) {
+    breaker_.on_launch_failed(id, error, ledger_.steady());
+    end(*attempt, {.outcome = Outcome::interrupted, .reason = error, .blame = Blame::machine});
+    return;
+  }
+  if (!error.empty()) {
+    end(*attempt, Outcome::failed, error);
+    return;
+  }
+  Conversation& conversation = *attempt->conversation;
+  if (conversation.state() == Conversation::State::idle) {
+    const auto process = conversation.first();
+    ledger_.commit(ProcessStarted{id, number, process.pid, process.start_ticks});
+  }
+  std::vector<LaunchSpec> processes =
+      launch_specs(spec_, launch_, id, number, conversation.allocation(), attempt->source.work);
+  protocol::Start start = start_message(launch_, trial(id), conversation.allocation(),
+                                        processes.front(), attempt->source.directory);
+  if (spec_.plain) {
+    for (LaunchSpec& each : processes) {
+      make_plain(each, spec_, trial(id), attempt->source.plain);
+    }
+  }
+  attempt->has_begun = true;
+  conversation.begin(std::move(processes), std::move(start));
+  if (conversation.state() == Conversation::State::ready) set_out(*attempt);
+}
+
+}  // namespace tune

@@ -1,0 +1,259 @@
+// The attempts that are under way, from a chosen trial to the record of its end: what their
+// conversations come to, results, saves, exploits, endings. For each result stopper, scheduler,
+// searcher and callbacks are asked, the record is committed, then follows what was decided.
+// Knows not which trial comes next, nor when the run ends.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tuner/run/checkpoints/checkpoint_manager.h"
+#include "tuner/run/commit/after_commit.h"
+#include "tuner/run/commit/callback_list.h"
+#include "tuner/run/commit/ledger.h"
+#include "tuner/run/commit/next_trial.h"
+#include "tuner/run/commit/workers.h"
+#include "tuner/run/trials/attempt.h"
+#include "tuner/run/trials/circuit_breaker.h"
+#include "tuner/run/trials/config_effect.h"
+#include "tuner/run/trials/hangs.h"
+#include "tuner/run/trials/launch.h"
+#include "tuner/run/trials/shutdown.h"
+#include "tuner/run/trials/warm_pool.h"
+#include "tuner/run/workers/worker_groups.h"
+#include "tuner/script/shared_outputs.h"
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+class Attempts {
+ public:
+  /// The parts of a run that attempts work with. All outlive them.
+  struct Parts {
+    const ExperimentSpec& spec;
+    const LaunchContext& launch;
+    Ledger& ledger;
+    Policies& policies;
+    Workers& workers;
+    Saver& saver;
+    CallbackList& callbacks;
+    AfterWrite& after_write;
+    Breaker& breaker;
+    NextTrial& next;  ///< is told which trials wait for a retry
+    const Winding& winding;
+    const MemoryMeter& memory;
+    const ProcessLook& look;
+  };
+
+  Attempts(Parts parts, Executor& executor, const Resources& totals);
+
+  /// Room for one more: processes that wait, with what they hold, or what such a trial takes. A
+  /// place that is not used is given back.
+  struct Place {
+    Conversation* idle = nullptr;
+    std::optional<Allocation> allocation;
+    explicit operator bool() const { return idle != nullptr || allocation.has_value(); }
+  };
+  Place find_place();
+  void give_back(const Place& place);
+  /// What has to end before there is one, as a phrase.
+  std::string place_awaited() const;
+  /// False: the trial takes something else than the place has, and there is none of that now.
+  bool start(TrialId trial, Place place);
+
+  // What happened to processes.
+  template <class Wakeup>
+  requires requires(Wakeup& wakeup) { wakeup.launch; }
+  void on(Wakeup& wakeup) {
+    Conversation* const speaking = conversations_.of(wakeup.launch);
+    if (speaking != nullptr) follow(*speaking, speaking->hear(wakeup));
+  }
+  void on(CheckpointFound& wakeup);
+  void on(Remarked& wakeup);
+  /// Whoever has taken longer than it may.
+  void look_at_deadlines();
+
+  /// A waiting trial goes on as a copy of another one. Error if that is not possible.
+  void exploit(TrialId trial, Exploit exploit);
+  /// Ends one trial that has not reported just now: at once, or with its next result.
+  void stop(TrialId trial, const std::string& reason, EndedBy by);
+  /// A trial that is held now, by a record: it is saved with its next result and leaves.
+  void pause(TrialId trial);
+  /// The run winds down: those that have nothing to save go now, the others with what they answer
+  /// next.
+  void let_go();
+  /// Ends all. They have not come to their next result: they go on from their last checkpoint.
+  void end_all(Conversation::Urge urge);
+  /// Processes that wait for a trial leave.
+  void dismiss_idle();
+  void forgive(Seconds seconds) {
+    conversations_.forgive(seconds);
+    forgiven_at_ = ledger_.steady();
+  }
+  /// Sentences about steps under way that take far longer than others did.
+  std::vector<TrialHang> hangs() const;
+  /// Nothing more is recorded: see Conversations.
+  void abandon() { conversations_.abandon(spec_.stop_grace_s); }
+
+  /// Why the run is to end, since a trial has failed; empty if it is not.
+  std::string take_failure() { return std::exchange(failure_, {}); }
+  bool any_lives() const { return conversations_.any_lives(); }
+  Seconds deadline() const {
+    return std::min({conversations_.deadline(), held_until(), logs_due(), kept_due(), hangs_due()});
+  }
+  std::map<TrialId, Attempt>& all() { return attempts_; }
+  const std::map<TrialId, Attempt>& all() const { return attempts_; }
+
+ private:
+  // attempt_starts.cpp
+  const Resources& resources_of(TrialId trial) const;
+  bool go_on(TrialId trial, const Resources& wanted, Place& place);
+  void require_possible(TrialId trial, const Exploit& exploit) const;
+  void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
+  void begin(TrialId trial, Conversation& conversation, bool goes_on = false);
+  void prepared(TrialId trial, int number, Saver::Source source, const std::string& error);
+
+  // attempt_results.cpp
+  void follow(Conversation& conversation, Conversation::Heard heard);
+  void on(Attempt&, const std::monostate&) {}
+  void on(Attempt& attempt, const Conversation::Started& started);
+  void on(Attempt& attempt, const Conversation::Ready&);
+  void on(Attempt& attempt, const Conversation::Replaced&);
+  void on(Attempt& attempt, Conversation::Stepped& stepped);
+  void on(Attempt& attempt, const Conversation::Saved& saved);
+  void on(Attempt& attempt, const Conversation::Failed& failed);
+  void on(Attempt& attempt, const Conversation::Overdue& overdue);
+  void on(Attempt& attempt, const Conversation::Gone& gone);
+  void on(Attempt& attempt, const Conversation::Stayed&) { try_to_close(attempt); }
+  void look_for_new_process(const Attempt& attempt);
+  Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
+  void look_for_reserved(const Metrics& metrics);
+  void look_for_saves(const Attempt& attempt);
+  void on_returned(Attempt& attempt, bool can_save);
+  bool tell_result(const Trial& before, const Result& result);
+  void take_in(Attempt& attempt, Result&& result, std::vector<std::string> handed_over);
+  void take_over(Attempt& attempt, std::vector<std::string> reported);
+  void set_out(Attempt& attempt);
+  void begin_save(Attempt& attempt);
+  void commit_save(Attempt& attempt, Save save);
+  void carry_out(Attempt& attempt);
+  void step(Attempt& attempt);
+
+  // attempt_plain.cpp
+  void on(Attempt& attempt, const Conversation::AtEnd&);
+  bool has_left_to_go_on(const Attempt& attempt, const Conversation::Gone& gone) const;
+  bool has_nothing_to_train(const Attempt& attempt) const;
+  std::string nothing_left(const Attempt& attempt) const;
+  void look_for_haste(const Attempt& attempt);
+  void note_for_checkpoints(Attempt& attempt);
+  static void note_found(Attempt& attempt, CheckpointFound found);
+  void copy_found(Attempt& attempt);
+  Save save_of(const Attempt& attempt, std::int64_t iteration) const;
+  Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
+  bool goes_on_later(const Attempt& attempt) const;
+  void look_for_shared_outputs(const Attempt& attempt);
+
+  // attempt_endings.cpp
+  void end(Attempt& attempt, Outcome outcome, const std::string& reason);
+  void end(Attempt& attempt, Ending ending);
+  void try_to_close(Attempt& attempt);
+  void look_into_failure(Attempt& attempt);
+  void blame_disk(Attempt& attempt);
+  void close(Attempt& attempt);
+  void look_for_lost_work(TrialId trial, Outcome outcome);
+  void look_for_stall(TrialId trial, Outcome outcome);
+  void look_at_held();
+  void look_at_logs();
+  void limit_logs(const std::vector<TrialId>& trials);
+  Seconds logs_due() const;
+  Seconds held_until() const;
+  void put_away(Conversation& conversation);
+  void tell_end(TrialId trial, const AttemptEnded& ended);
+  void look_for_awaited(const Trial& of, bool has_ended);
+
+  // attempt_pauses.cpp
+  bool may_keep(const Attempt& attempt, Outcome outcome) const;
+  void keep(TrialId trial, Conversation& conversation);
+  bool has_restore_point(TrialId trial, const KeptProcesses::Kept& kept) const;
+  void give_up(TrialId trial);
+  void give_up_surplus();
+  void look_at_kept();
+  Seconds kept_due() const;
+
+  // attempt_hangs.cpp
+  void note_step(Attempt& attempt);
+  std::optional<Seconds> usual_step_s(const Attempt& attempt) const;
+  Seconds due_of(const Attempt& attempt) const;
+  void look_for_hangs();
+  void take_in(Attempt& attempt, const ProcessesSeen& seen);
+  std::string sentence_of(const Attempt& attempt) const;  ///< of its hang
+  Seconds hangs_due() const;
+
+  Attempt* find(TrialId trial);
+  void tell(const char* hook_name, std::function<void(Callback&)> hook);
+  const Trial& trial(TrialId id) const { return ledger_.experiment().trial(id); }
+
+  const ExperimentSpec& spec_;
+  const LaunchContext& launch_;
+  Ledger& ledger_;
+  Policies& policies_;
+  Workers& workers_;
+  Saver& saver_;
+  CallbackList& callbacks_;
+  AfterWrite& after_write_;
+  Breaker& breaker_;
+  NextTrial& next_;
+  const Winding& winding_;
+  const MemoryMeter& memory_;
+  const ProcessLook& look_;
+
+  const std::vector<Constraint> constraints_;
+  const FailureJudge judge_;
+  ResourcePool resources_;
+  Conversations conversations_;
+  std::map<TrialId, Attempt> attempts_;
+  std::vector<Conversation*> idle_;
+  KeptProcesses kept_;
+  Seconds kept_looked_at_ = 0;  ///< steady
+  bool is_measuring_ = false;
+  RecentTimes first_steps_;         ///< of all trials: each attempt's first
+  RecentTimes steps_;               ///< the others
+  Seconds hangs_looked_for_ = 0;    ///< steady; when that is due next
+  Seconds forgiven_at_ = 0;         ///< steady; before it nobody's silence counts
+  int lookers_ = 0;                 ///< jobs that look at processes
+  std::deque<TrialId> held_;        ///< see Attempt::held_until, in its order
+  Result told_result_;              ///< the copy that callbacks may write to
+  std::string failure_;             ///< see take_failure
+  Seconds logs_looked_at_ = 0;      ///< steady
+  int log_lookers_ = 0;             ///< jobs that limit logs
+  bool cannot_limit_logs_ = false;  ///< the file system
+  /// See metrics_awaited; those that nobody has reported so far. Empty once that was said.
+  std::vector<std::string> awaited_;
+  const Saver::Needs needs_;
+  bool has_named_reserved_ = false;
+  bool has_named_reuse_ = false;
+  bool has_named_lost_work_ = false;
+  /// How far a trial had come when it was paused, and how often it came no further.
+  struct Stall {
+    std::int64_t reached = -1;
+    std::size_t clonings = 0;
+    int times = 0;
+  };
+  std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
+  bool has_named_stall_ = false;
+  bool has_named_haste_ = false;
+  SharedOutputs shared_outputs_;
+  bool has_named_outputs_ = false;
+  bool is_looking_at_outputs_ = false;
+  Seconds outputs_looked_at_ = -never_s;  ///< steady
+  bool has_named_saves_ = false;
+  std::set<Remarked::What> remarked_;
+  ConfigEffect config_effect_;
+};
+
+}  // namespace tune

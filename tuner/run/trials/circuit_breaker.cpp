@@ -1,0 +1,160 @@
+#include "tuner/run/trials/circuit_breaker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace tune {
+
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Without what is each trial's own: where its files lie, numbers of processes.
+std::string kind_of(const std::string& reason) {
+  std::string kind = first_line(reason);
+  kind.resize(std::min(kind.size(), kind.find("; see ")));
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
+}  // namespace
+
+bool Breaker::allows_launch(Seconds now) {
+  if (given_up_) return false;
+  if (!is_open_) return true;
+  const Seconds life_s = std::max(shortest_life_s, 2 * longest_life_s_);
+  if (probe_ && now >= probed_at_ + life_s) close();
+  return !is_open_ || (!probe_ && now >= until_);
+}
+
+void Breaker::on_launch(TrialId trial, Seconds now) {
+  if (!is_open_) return;
+  probe_ = trial;
+  probed_at_ = now;
+}
+
+void Breaker::on_launch_failed(TrialId trial, const std::string& reason, Seconds now) {
+  last_reason_ = reason;
+  if (is_open_ && probe_ != trial) return;  // launched before, and no news
+  if (!is_open_ && streak_.empty()) streak_began_at_ = now;
+  open("the machine cannot run a trial (" + first_line(reason) + ")", now);
+}
+
+void Breaker::on_failure(TrialId trial, const std::string& reason, Blame blame, Seconds began_at,
+                         Seconds now) {
+  const bool was_probe = probe_ == trial;
+  if (was_probe) probe_.reset();
+  if (given_up_) {
+    blameless_.insert(trial);
+    return;
+  }
+  // It has failed before, and on a machine that worked.
+  if (limit_ < 0 || forgiven_.contains(trial)) return;
+  const std::string kind = kind_of(reason);
+  const auto returns = returns_.find(kind);
+  const bool is_explained =
+      blame == Blame::config ||
+      (blame == Blame::unknown && returns != returns_.end() && returns->second >= least_returns);
+  if (is_explained && has_results_) return;
+  const bool is_first = streak_.empty() && explained_.empty();
+  is_one_reason_ = is_first || (is_one_reason_ && kind == kind_of(last_reason_));
+  last_reason_ = reason;
+  if (is_explained) {
+    explained_.insert(trial);
+    if (explained_.size() < most_explained_before_any_result) return;
+    streak_.merge(explained_);
+  }
+  streak_began_at_ = streak_.empty() ? began_at : std::min(streak_began_at_, began_at);
+  longest_life_s_ = std::max(longest_life_s_, now - began_at);
+  streak_.insert(trial);
+  if (blame == Blame::unknown) streak_kinds_.insert(kind);
+  const auto limit = static_cast<std::size_t>(limit_);
+  if (!has_results_ && is_unfit_) {
+    give_up("no trial has reported what it should: " + first_line(reason));
+  } else if (!has_results_ && streak_.size() >= std::min(limit, most_failures_before_any_result)) {
+    give_up("the first " + streak_text() + ", and there is no result yet");
+  } else if (is_open_ ? was_probe : streak_.size() >= limit) {
+    open(streak_text(), now);
+  }
+}
+
+void Breaker::on_result(Seconds began_at) {
+  has_results_ = true;
+  explained_.clear();
+  const bool is_doubtful = is_open_ || !streak_.empty();
+  if (is_doubtful && began_at < streak_began_at_) return;
+  if (is_open_) {
+    close();
+  } else if (!streak_.empty()) {
+    constexpr std::size_t most_kinds = 1000;
+    if (returns_.size() > most_kinds) returns_.clear();
+    for (const std::string& kind : streak_kinds_) ++returns_[kind];
+    end_streak();
+  }
+}
+
+void Breaker::on_end(TrialId trial) {
+  if (probe_ == trial) probe_.reset();
+}
+
+std::string Breaker::waits_for(Seconds now) const {
+  if (!is_open_ || given_up_) return "";
+  const std::string why = " (" + first_line(last_reason_) + ")";
+  if (probe_) return to_string(*probe_) + ", which is tried alone after failures" + why;
+  return "the end of a pause after failures, in " +
+         std::to_string(static_cast<long>(std::ceil(std::max(until_ - now, 0.0)))) + " s" + why;
+}
+
+Seconds Breaker::deadline() const {
+  if (!is_open_ || given_up_) return std::numeric_limits<Seconds>::infinity();
+  return probe_ ? probed_at_ + std::max(shortest_life_s, 2 * longest_life_s_) : until_;
+}
+
+std::vector<std::string> Breaker::take_notices() { return std::exchange(notices_, {}); }
+
+std::set<TrialId> Breaker::take_blameless() { return std::exchange(blameless_, {}); }
+
+void Breaker::open(const std::string& reason, Seconds now) {
+  if (given_up_) return;
+  probe_.reset();
+  if (pauses_ == (has_results_ ? most_pauses : most_pauses_before_any_result)) {
+    give_up(reason);
+    return;
+  }
+  const Seconds pause_s = std::min(longest_pause_s, first_pause_s * std::exp2(pauses_));
+  ++pauses_;
+  is_open_ = true;
+  until_ = now + pause_s;
+  notices_.push_back(reason + ": that looks like a fault of the machine, so the next is tried in " +
+                     std::to_string(static_cast<int>(pause_s)) + " s, alone");
+}
+
+void Breaker::close() {
+  notices_.push_back("trials run again: launches go on");
+  for (const TrialId trial : streak_) {
+    if (forgiven_.insert(trial).second) blameless_.insert(trial);
+  }
+  end_streak();
+  is_open_ = false;
+  pauses_ = 0;
+}
+
+void Breaker::end_streak() {
+  streak_.clear();
+  streak_kinds_.clear();
+  longest_life_s_ = 0;
+}
+
+void Breaker::give_up(const std::string& reason) {
+  given_up_ = reason;
+  blameless_ = streak_;
+}
+
+std::string Breaker::streak_text() const {
+  return std::to_string(streak_.size()) + " trials that were started have all failed" +
+         (is_one_reason_ ? " alike: " : ", the last: ") + first_line(last_reason_);
+}
+
+}  // namespace tune

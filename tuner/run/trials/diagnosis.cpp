@@ -1,0 +1,156 @@
+#include "tuner/run/trials/diagnosis.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "tuner/disk/log_tail.h"
+
+namespace tune {
+
+namespace {
+
+/// A trainable's own message may bring a trace below its first line.
+void add_to_first_line(std::string& text, const std::string& more) {
+  text.insert(std::min(text.find('\n'), text.size()), more);
+}
+
+/// The kernel says how many it has killed, and not whom.
+std::string about_memory(const Conversation::Gone& gone) {
+  if (gone.memory_kills == 0) return "";
+  return "; while it ran, the kernel killed " +
+         (gone.memory_kills == 1 ? "a process" : std::to_string(gone.memory_kills) + " processes") +
+         " because memory ran out";
+}
+
+}  // namespace
+
+std::string machines_fault(const Conversation::Gone& gone) {
+  return gone.obstacle.empty() ? gone.reason : gone.obstacle;
+}
+
+bool is_machines_fault(const Conversation::Gone& gone, bool has_result) {
+  if (gone.how == Conversation::Gone::How::not_launched) return !gone.is_trials_fault;
+  const bool has_failed =
+      gone.how != Conversation::Gone::How::exited || gone.signal != 0 || gone.exit_code != 0;
+  return has_failed && !has_result && !gone.obstacle.empty();
+}
+
+Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts) {
+  using How = Conversation::Gone::How;
+  if (is_machines_fault(gone, has_result)) {
+    return {
+        .outcome = Outcome::interrupted, .reason = machines_fault(gone), .blame = Blame::machine};
+  }
+  if (gone.how == How::lost || gone.how == How::not_launched) {
+    return {.outcome = Outcome::failed, .reason = gone.reason, .blame = Blame::machine};
+  }
+  if (gone.how == How::failed) return {Outcome::failed, gone.reason};
+  const Blame blame = is_ended_from_outside(gone) ? Blame::machine : Blame::unknown;
+  if (gone.signal != 0) {
+    facts.signal = gone.signal;
+    return {.outcome = Outcome::failed,
+            .reason = gone.who + " was killed by signal " + std::to_string(gone.signal) + " (" +
+                      strsignal(gone.signal) + ")" + about_memory(gone),
+            .blame = blame};
+  }
+  if (gone.exit_code != 0) {
+    facts.exit_code = gone.exit_code;
+    return {.outcome = Outcome::failed,
+            .reason = gone.who + " exited with code " + std::to_string(gone.exit_code) +
+                      about_memory(gone),
+            .blame = blame};
+  }
+  if (has_result) return {Outcome::completed, ""};
+  return {Outcome::failed,
+          gone.was_told ? gone.who + " exited with code 0 before it reported a result"
+                        : gone.who +
+                              " exited with code 0 before it said hello: does it speak the "
+                              "protocol of docs/protocol.md? If not, put \"plain\": {} beside "
+                              "its command (docs/plain.md)"};
+}
+
+bool is_ended_from_outside(const Conversation::Gone& gone) {
+  constexpr int shell_adds = 128;
+  if (gone.how != Conversation::Gone::How::exited) return false;
+  const int signal = gone.signal != 0 ? gone.signal : gone.exit_code - shell_adds;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+namespace {
+
+/// What is left there may be less than any file takes.
+bool is_full(const std::filesystem::path& directory) {
+  constexpr std::uintmax_t block_bytes = 4096;
+  std::error_code unknown;
+  const auto space = std::filesystem::space(directory, unknown);
+  return !unknown && space.available < block_bytes;
+}
+
+std::filesystem::path stdout_beside(const std::filesystem::path& log) {
+  constexpr std::string_view ours = "stderr";
+  std::string name = log.filename().string();
+  if (name.starts_with(ours)) name.replace(0, ours.size(), "stdout");
+  return log.parent_path() / name;
+}
+
+}  // namespace
+
+Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
+                  FailureFacts facts) {
+  const std::string tail = log_tail(log, begin);
+  const bool is_silent = tail.find_first_not_of(" \t\r\n") == tail.npos;
+  const bool may_be_usage = is_silent && facts.exit_code.value_or(0) != 0;
+  facts.said = tail + "\n" + facts.said;
+  return {error_line(tail), judge.objection(facts), judge.blame(facts), is_full(log.parent_path()),
+          may_be_usage ? usage_line(log_tail(stdout_beside(log), 0)) : ""};
+}
+
+void add(Ending& ending, Insight insight, const std::filesystem::path& log) {
+  ending.looked_into = true;
+  ending.no_retry = std::move(insight.no_retry);
+  if (ending.blame == Blame::unknown) ending.blame = insight.blame;
+  const std::string first_line = ending.reason.substr(0, ending.reason.find('\n'));
+  const ErrorLine& said = insight.said;
+  const bool says_more = !said.text.empty() && said.text.find(first_line) == std::string::npos;
+  const std::string from = said.is_last ? "; the last line of its stderr: " : "; its stderr says: ";
+  if (!insight.usage.empty()) {
+    add_to_first_line(ending.reason, "; its stdout says: " + insight.usage + "; see " +
+                                         stdout_beside(log).string());
+    return;
+  }
+  add_to_first_line(ending.reason, (says_more ? from + said.text : "") + "; see " + log.string());
+}
+
+AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
+                        const Winding& winding, Seconds now) {
+  AttemptEnded ended{attempt.trial, attempt.number, attempt.ending->outcome,
+                     attempt.ending->reason};
+  if (attempt.has_said_done) ended.by = EndedBy::done;
+  if (attempt.stop_asked && ended.outcome == Outcome::paused) ended.outcome = Outcome::completed;
+  if (attempt.stop_asked && ended.outcome == Outcome::failed) {
+    // What it has reported is all that was wanted of it, however it goes.
+    ended.outcome = Outcome::completed;
+    ended.reason = *attempt.stop_asked + "; on its way " + ended.reason;
+  }
+  if (winding.kind == Winding::Kind::interrupted && ended.outcome == Outcome::failed) {
+    ended.outcome = Outcome::interrupted;
+    ended.reason = winding.why_attempts_end() + "; on its way " + ended.reason;
+  }
+  ended.of_machine = ended.outcome == Outcome::failed && attempt.ending->blame == Blame::machine;
+  const bool is_retried = !winding.raises && ended.outcome == Outcome::failed &&
+                          config.fail_fast == FailFast::no &&
+                          (config.max_failures < 0 || trial.failures < config.max_failures);
+  if (!is_retried) return ended;
+  if (attempt.ending->no_retry) {
+    add_to_first_line(ended.reason, "; not retried: " + *attempt.ending->no_retry);
+    return ended;
+  }
+  // 1, 2, 4 ... 60 s: what is wrong with a machine is rarely over at once.
+  const int doublings = std::min(trial.failures, 6);
+  ended.retry = true;
+  ended.not_before = now + std::min(60.0, static_cast<double>(1 << doublings));
+  return ended;
+}
+
+}  // namespace tune

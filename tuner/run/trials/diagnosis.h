@@ -1,0 +1,53 @@
+// What the end of a process by itself means for its attempt, and whether a failure is worth another
+// try.
+// Knows no loop; reads a log on request.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tuner/base/error_line.h"
+#include "tuner/model/trial.h"
+#include "tuner/run/trials/attempt.h"
+#include "tuner/run/trials/shutdown.h"
+#include "tuner/spec/spec.h"
+
+namespace tune {
+
+/// Whether it is no trial's fault that they are gone. What was in the way of one that has reported
+/// a result since came later.
+bool is_machines_fault(const Conversation::Gone& gone, bool has_result);
+
+/// What is to be said of it then.
+std::string machines_fault(const Conversation::Gone& gone);
+
+/// The end of an attempt whose processes were not asked to leave. `facts` gets what the rules of
+/// the spec ask about.
+Ending ending_of(const Conversation::Gone& gone, bool has_result, FailureFacts& facts);
+
+/// Whether a process has ended as by a signal that who sends it sends to the driver as well: of a
+/// batch system, or of a terminal.
+bool is_ended_from_outside(const Conversation::Gone& gone);
+
+/// What the program itself said last: mostly what the user wants to know.
+struct Insight {
+  ErrorLine said;
+  std::optional<std::string> no_retry;  ///< see Ending
+  Blame blame = Blame::unknown;
+  /// On the disk where its log is nothing more can be written: it may have failed of that, and
+  /// what it said last may be lacking.
+  bool is_disk_full = false;
+  /// Where it has said nothing to its stderr: see usage_line.
+  std::string usage = {};
+};
+/// Reads the log: for an I/O thread.
+Insight look_into(const FailureJudge& judge, const std::filesystem::path& log, std::uint64_t begin,
+                  FailureFacts facts);
+void add(Ending& ending, Insight insight, const std::filesystem::path& log);
+
+/// The record of the attempt's end; a failure may be followed by another try. That of a run which
+/// is interrupted is no failure: what interrupts it may have reached the trial, too.
+AttemptEnded end_record(const Attempt& attempt, const Trial& trial, const FailureConfig& config,
+                        const Winding& winding, Seconds now);
+
+}  // namespace tune

@@ -1,0 +1,260 @@
+#include "tuner/run/trials/launch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "tuner/model/paths.h"
+#include "tuner/script/command_words.h"
+#include "tuner/spec/python_command.h"
+#include "tuner/spec/spec_warnings.h"
+
+namespace tune {
+
+namespace {
+
+std::vector<std::string> devices(const LaunchContext& context, const Allocation& allocation) {
+  std::vector<std::string> names;
+  if (context.gpu_names.empty()) return names;
+  for (const int gpu : allocation.gpus) {
+    names.push_back(context.gpu_names.at(static_cast<std::size_t>(gpu)));
+  }
+  return names;
+}
+
+void unset(std::vector<std::string>& environment, std::string_view name) {
+  const std::string beginning = std::string(name) + '=';
+  std::erase_if(environment,
+                [&](const std::string& variable) { return variable.starts_with(beginning); });
+}
+
+void set(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
+  unset(environment, name);
+  environment.push_back(std::string(name).append(1, '=').append(value));
+}
+
+std::string threads_for(const Resources& resources) {
+  const auto cpus = resources.find("cpu");
+  if (cpus == resources.end()) return "";
+  return std::to_string(std::max(1L, std::lround(std::floor(cpus->second))));
+}
+
+/// What one of `workers` has of what the trial was given.
+Resources share_of(const ExperimentSpec& spec, const Resources& given) {
+  const TrialWorkers& workers = *spec.workers;
+  if (!workers.each.empty() && given == spec.resources_per_trial) return workers.each;
+  Resources share = given;
+  for (auto& [name, amount] : share) amount /= workers.count;
+  return share;
+}
+
+/// Those of one rank. Several ranks share a device where there are fewer devices than ranks.
+std::vector<std::string> devices_of(std::size_t rank, std::size_t ranks,
+                                    const std::vector<std::string>& all) {
+  if (all.empty()) return {};
+  const std::size_t begin = rank * all.size() / ranks;
+  const std::size_t end = std::max(begin + 1, (rank + 1) * all.size() / ranks);
+  return {all.begin() + static_cast<std::ptrdiff_t>(begin),
+          all.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// What torch.distributed and others take from the environment; MASTER_PORT comes with the launch.
+void add_rank(LaunchSpec& launch, const ExperimentSpec& spec, int rank, int world_size) {
+  const std::pair<const char*, std::string> variables[] = {
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(world_size)},
+      {"LOCAL_RANK", std::to_string(rank)},
+      {"LOCAL_WORLD_SIZE", std::to_string(world_size)},
+      {"NODE_RANK", "0"},
+      {"MASTER_ADDR", "127.0.0.1"}};
+  for (const auto& [name, value] : variables) {
+    if (!spec.env.contains(name)) launch.own_environment.push_back(std::string(name) + '=' + value);
+  }
+}
+
+}  // namespace
+
+std::string visible_devices(const LaunchContext& context, const Allocation& allocation) {
+  std::string visible;
+  for (const std::string& device : devices(context, allocation)) {
+    visible += (visible.empty() ? "" : ",") + device;
+  }
+  return visible;
+}
+
+LaunchSpec launch_spec(const ExperimentSpec& spec, const LaunchContext& context, TrialId trial,
+                       int attempt, const Allocation& allocation,
+                       const std::filesystem::path& work) {
+  LaunchSpec launch;
+  launch.argv = spec.command;
+  const auto own = paths::trial(context.experiment_dir, trial);
+  launch.directory = work;
+  launch.stdout_path = paths::standard_output(own);
+  launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own);
+  launch.environment.reserve(spec.env.size() + 6);
+  launch.own_environment.reserve(6);
+  const auto add_to = [](std::vector<std::string>& environment, std::string_view name,
+                         std::string_view value) {
+    std::string& variable = environment.emplace_back();
+    variable.reserve(name.size() + 1 + value.size());
+    variable.append(name).append(1, '=').append(value);
+  };
+  const auto add = [&](std::string_view name, std::string_view value) {
+    add_to(launch.environment, name, value);
+  };
+  const auto add_own = [&](std::string_view name, std::string_view value) {
+    add_to(launch.own_environment, name, value);
+  };
+  for (const auto& [name, value] : spec.env) add(name, value);
+  add(protocol::env_socket_fd, std::to_string(protocol::socket_fd));
+  add(protocol::env_version, std::to_string(protocol::version));
+  add(protocol::env_experiment, spec.name);
+  add(protocol::env_experiment_dir, context.experiment_dir.native());
+  add(protocol::env_session, context.session_mark);
+  add_own(protocol::env_trial_id, to_string(trial));
+  add_own(protocol::env_trial_dir, launch.directory.native());
+  add_own(protocol::env_attempt, std::to_string(attempt));
+  add_own(protocol::env_resources, text_of_resources(allocation.amounts));
+  const bool is_told = !context.sets_threads || spec.env.contains(threads_variable);
+  const std::string threads = threads_for(allocation.amounts);
+  if (!threads.empty() && !is_told) add(threads_variable, threads);
+  // Without gpus on the machine the variable stays as the user has it.
+  if (!context.gpu_names.empty()) {
+    add_own("CUDA_VISIBLE_DEVICES", visible_devices(context, allocation));
+  }
+  if (const auto words = interpreter_words(spec.command)) {
+    launch.preload = Preload{.modules = spec.preload,
+                             .interpreter_words = *words,
+                             .log = paths::preload_log(context.experiment_dir),
+                             .patience_s = spec.launch_timeout_s / 2};
+  }
+  return launch;
+}
+
+std::vector<LaunchSpec> launch_specs(const ExperimentSpec& spec, const LaunchContext& context,
+                                     TrialId trial, int attempt, const Allocation& allocation,
+                                     const std::filesystem::path& work) {
+  std::vector<LaunchSpec> launches;  // no list in braces, which would be copied
+  launches.push_back(launch_spec(spec, context, trial, attempt, allocation, work));
+  if (!spec.workers) return launches;
+  const int count = spec.workers->count;
+  launches.resize(static_cast<std::size_t>(count), launches.front());
+  const auto own = paths::trial(context.experiment_dir, trial);
+  const auto all_devices = devices(context, allocation);
+  for (int rank = 0; rank < count; ++rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    LaunchSpec& launch = launches[place];
+    launch.stdout_path = paths::standard_output(own, rank);
+    launch.stderr_path = spec.merge_output ? launch.stdout_path : paths::standard_error(own, rank);
+    launch.rank = Rank{.rank = rank,
+                       .world_size = count,
+                       .resources = share_of(spec, allocation.amounts),
+                       .devices = devices_of(place, launches.size(), all_devices),
+                       .first = {}};
+    set(launch.own_environment, protocol::env_resources, text_of_resources(launch.rank->resources));
+    const std::string threads = threads_for(launch.rank->resources);
+    if (context.sets_threads && !spec.env.contains(threads_variable) && !threads.empty()) {
+      set(launch.environment, threads_variable, threads);
+    }
+    add_rank(launch, spec, rank, count);
+  }
+  return launches;
+}
+
+bool can_keep_state(const ExperimentSpec& spec) { return !spec.plain || spec.plain->checkpoints; }
+
+void make_plain(LaunchSpec& launch, const ExperimentSpec& spec, const Trial& trial,
+                const PlainSource& source) {
+  const PlainProgram& plain = *spec.plain;
+  const WordValues values{.config = Json::parse(trial.config.text()),
+                          .trial_id = to_string(trial.id),
+                          .trial_dir = launch.directory.string(),
+                          .checkpoint_dir = source.root.string(),
+                          .checkpoint = source.checkpoint.string(),
+                          .config_file = source.config_file.string(),
+                          .typed = plain.typed};
+  launch.argv = expand_command(spec.command, values);
+  if (plain.checkpoints && !source.checkpoint.empty()) {
+    for (std::string& more : expand_command(plain.checkpoints->resume, values)) {
+      launch.argv.push_back(std::move(more));
+    }
+  }
+  // It does not listen: a library of ours in it is to know that.
+  unset(launch.environment, protocol::env_socket_fd);
+  unset(launch.environment, protocol::env_version);
+  for (const auto& [name, text] : spec.env) {
+    unset(launch.environment, name);
+    unset(launch.own_environment, name);
+    if (const auto value = expand_text(text, values)) {
+      launch.environment.push_back(name + "=" + *value);
+    }
+  }
+  // Python keeps what it prints into a file for minutes.
+  constexpr const char* unbuffered = "PYTHONUNBUFFERED";
+  if (!spec.env.contains(unbuffered)) {
+    launch.environment.push_back(std::string(unbuffered) + "=1");
+  }
+  if (!plain.directory.empty()) launch.directory = plain.directory;
+
+  PlainReading reading;
+  const auto add = [&reading](const std::string& name, const std::string& expression) {
+    const auto is_it = [&](const PlainMetric& metric) { return metric.name == name; };
+    if (std::none_of(reading.metrics.begin(), reading.metrics.end(), is_it)) {
+      reading.metrics.push_back({name, expression});
+    }
+  };
+  for (const PlainMetric& metric : plain.metrics) add(metric.name, metric.expression);
+  for (const Objective& objective : spec.objectives) {
+    add(objective.metric, "");
+    reading.closing.push_back(objective.metric);
+  }
+  for (const std::string& name : metrics_awaited(spec)) add(name, "");
+  if (reading.closing.empty()) reading.closing.push_back(reading.metrics.front().name);
+  const bool is_first = !launch.rank || launch.rank->rank == 0;
+  if (!is_first) {
+    reading.is_mute = true;
+    if (plain.checkpoints) reading.stop_signal = plain.checkpoints->save_signal;
+  }
+  const auto& saves = plain.checkpoints;
+  if (is_first) reading.ahead = source.ahead;
+  // A program that counts by itself tells how far its checkpoint had come.
+  const bool counts =
+      std::any_of(reading.metrics.begin(), reading.metrics.end(),
+                  [](const PlainMetric& metric) { return metric.name == "training_iteration"; });
+  reading.begins_with_guess = source.is_guess && !counts;
+  reading.restored = source.metrics;
+  if (saves && is_first) {
+    reading.checkpoints = PlainWatch{.root = source.root,
+                                     .pattern = saves->pattern,
+                                     .complete = saves->complete,
+                                     .known = source.known,
+                                     .others = source.others,
+                                     .save_signal = saves->save_signal,
+                                     .exit_code = saves->exit_code,
+                                     .saved = saves->saved};
+  }
+  launch.plain = std::move(reading);
+}
+
+protocol::Start start_message(const LaunchContext& context, const Trial& trial,
+                              const Allocation& allocation, const LaunchSpec& launch,
+                              const std::filesystem::path& checkpoint) {
+  protocol::Start start;
+  start.trial_id = to_string(trial.id);
+  start.trial_dir = launch.directory.string();
+  start.attempt = trial.attempt;
+  start.resources = allocation.amounts;
+  start.devices = devices(context, allocation);
+  start.stdout_log = launch.stdout_path.string();
+  start.stderr_log = launch.stderr_path.string();
+  start.config = Json::parse(trial.config.text());
+  start.iteration = trial.iteration;
+  if (!checkpoint.empty()) {
+    start.checkpoint = checkpoint.string();
+  } else if (!trial.start_checkpoint.empty()) {
+    start.checkpoint = *trial.start_checkpoint;
+  }
+  return start;
+}
+
+}  // namespace tune

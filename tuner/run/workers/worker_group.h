@@ -1,0 +1,282 @@
+// What the driver and the processes of one attempt say to each other: who may say what when, how
+// long each may take, and the way out. One object owns the processes, what they hold of the
+// machine, and the one state machine that they are in; docs/protocol.md has its table.
+// Knows no policy and no record; what it does to the world goes through a Link.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tuner/checkpoints/checkpoint_keeper.h"
+#include "tuner/execution/executor.h"
+#include "tuner/model/resources.h"
+#include "tuner/model/trial.h"
+
+namespace tune {
+
+/// How long its processes may take.
+struct Patience {
+  Seconds launch_s = 60;                 ///< until they say hello
+  std::optional<Seconds> answer_s = {};  ///< to a step or a save; nothing: for ever
+  /// From being asked to leave to SIGTERM, from that to SIGKILL, and with the connection closed.
+  Seconds leave_s = 10;
+  /// After SIGKILL: then they are given up, as a process that waits in the kernel cannot be ended.
+  Seconds kill_s = 60;
+};
+
+class Conversation {
+ public:
+  enum class State {
+    none,       ///< no process: not launched yet, or all gone
+    launching,  ///< launched, and not all have said hello
+    replacing,  ///< a reset failed: on their way out, others are launched in their place
+    ready,      ///< nothing is asked of them
+    stepping,   ///< told to train until the next result
+    saving,     ///< told to save
+    offered,    ///< told to stop, unless they stay for another attempt
+    idle,       ///< kept for another attempt
+    leaving,    ///< on their way out; what they say is not heard any more
+    lost,       ///< killed, and not gone: nothing more can be done
+  };
+  /// How far they have been urged to leave.
+  enum class Urge { none, asked, terminated, killed };
+
+  /// What it does to the world. What is called comes to pass later, in the order of the calls.
+  class Link {
+   public:
+    virtual ~Link() = default;
+    /// A launch of one process of `conversation`; the id is new.
+    virtual LaunchId launch(Conversation& conversation, LaunchSpec spec) = 0;
+    virtual void send(LaunchId launch, protocol::Command command) = 0;
+    virtual void signal(LaunchId launch, int signal) = 0;
+    /// The process is gone.
+    virtual void forget(LaunchId launch) = 0;
+    /// Its deadline is another.
+    virtual void remind(Conversation& conversation, Seconds before) = 0;
+    virtual Seconds steady() const = 0;
+  };
+
+  // What its processes have come to, as one.
+  /// A process runs: to be recorded.
+  struct Started {
+    std::int64_t pid = 0;
+    std::uint64_t start_ticks = 0;
+  };
+  /// All have said hello and know what they are to train.
+  struct Ready {};
+  /// A reset has not come to a result: they leave, and others are launched in their place.
+  struct Replaced {};
+  /// All have taken the step; this is what the first has reported, with what the others add.
+  struct Stepped {
+    Reported reported;
+  };
+  /// All have answered the save; the first error, if there was one.
+  struct Saved {
+    std::optional<std::string> error;
+    std::vector<RankPart> parts;  ///< by rank; empty where nobody has a rank
+  };
+  /// One said that it failed, or what it must not say now. They have not been asked to leave.
+  struct Failed {
+    std::string reason;  ///< a sentence
+  };
+  /// They took longer than they may. They have not been asked to leave.
+  struct Overdue {
+    std::string reason;  ///< a sentence
+  };
+  /// They stay for another attempt: state idle.
+  struct Stayed {};
+  /// All are gone, or given up: how the first one ended, which took the others with it.
+  struct Gone {
+    enum class How { exited, not_launched, lost, failed };
+    How how = How::exited;
+    int exit_code = 0;  ///< valid if `signal` is 0
+    int signal = 0;
+    std::string reason;            ///< not_launched, failed: a sentence; lost: which process
+    bool is_trials_fault = false;  ///< not_launched: because of what lies in the trial's directory
+    bool was_told = false;         ///< it had said hello, and knew what to train
+    std::string who = "it";        ///< "rank 2" of several
+    std::string obstacle = {};     ///< what of the machine's was in the way of one of them
+    std::uint64_t memory_kills = 0;  ///< see Exited
+  };
+  /// Asked to leave, it had run to its end before, with success: state ready, for what it has
+  /// reported and nobody has heard.
+  struct AtEnd {};
+  using Heard = std::variant<std::monostate, Started, Ready, Replaced, Stepped, Saved, Failed,
+                             Overdue, Gone, Stayed, AtEnd>;
+
+  /// `link` outlives it.
+  Conversation(Link& link, Patience patience, Allocation allocation)
+      : link_(link), patience_(patience), allocation_(std::move(allocation)) {}
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  // What a process did. A message that must not come now is Failed; of processes that are idle it
+  // makes them leave, of those that leave it is ignored.
+  Heard hear(const Launched& wakeup);
+  Heard hear(const LaunchFailed& wakeup);
+  Heard hear(const Greeted& wakeup);
+  Heard hear(const Refused& wakeup);
+  Heard hear(Reported& wakeup);
+  Heard hear(const SaveAnswered& wakeup);
+  Heard hear(const Faulted& wakeup);
+  Heard hear(const RanToEnd& wakeup);
+  Heard hear(const Disconnected& wakeup);
+  Heard hear(const Exited& wakeup);
+  /// Its deadline is over.
+  Heard be_late();
+
+  /// Launches the processes, one for each of `specs`, or resets those that are idle, which are
+  /// ready then: each gets `start`. State none, idle, or leaving of processes that were idle: then
+  /// others are launched when these are gone.
+  void begin(std::vector<LaunchSpec> specs, protocol::Start start);
+  // State ready. An answer that names another iteration is Failed.
+  void step(std::int64_t iteration);
+  void save(const std::filesystem::path& directory, std::int64_t iteration);
+  /// Keeps the processes for another attempt. State ready.
+  void park();
+  /// Tells them to stop, or to stay for another attempt: then Stayed follows. State ready.
+  void offer(protocol::Stay stay);
+  /// They go on for another attempt of their own trial, as if nothing had been. State idle.
+  void go_on();
+  /// What they hold is given to others while they wait; `hold` takes it up again. State idle.
+  Allocation let_go_of() { return std::exchange(allocation_, {}); }
+  void hold(Allocation allocation) { allocation_ = std::move(allocation); }
+  /// Urges them to leave, at least so much. No attempt that they were to begin follows.
+  void leave(Urge urge);
+  /// The deadline is at most `seconds` from now.
+  void hurry(Seconds seconds);
+  /// Time in which the driver did not run is nobody's silence.
+  void forgive(Seconds seconds);
+
+  State state() const { return state_; }
+  Urge urge() const { return urge_; }
+  bool has_processes() const { return !members_.empty(); }
+  bool is_function() const { return is_function_; }
+  /// After some results at least.
+  bool can_save() const { return !is_function_ || can_save_; }
+  bool can_save_at_start() const { return can_save_at_start_; }
+  bool can_reset() const { return can_reset_; }
+  bool can_stay() const { return can_stay_; }
+  /// Why they did not, as one of them has said; empty: nobody has.
+  const std::string& why_not_stayed() const { return why_not_stayed_; }
+  Seconds deadline() const { return deadline_; }  ///< steady
+  Seconds told_at() const { return told_at_; }    ///< steady; of the last step or save
+  const Allocation& allocation() const { return allocation_; }
+  /// What the first process of it says on stderr, or the one whose fault its end is, and where in
+  /// that file it begins; also afterwards.
+  const std::filesystem::path& log() const { return log_; }
+  std::uint64_t log_begin() const { return log_begin_; }
+  /// The first process; 0 if it does not run.
+  Started first() const;
+  /// Of all that run.
+  std::vector<std::int64_t> process_groups() const;
+  /// One that has not answered what all were asked.
+  struct Late {
+    std::string name;                         ///< "rank 2", or "its process" of one
+    std::int64_t group = 0;                   ///< process group
+    std::vector<std::filesystem::path> logs;  ///< what it prints
+  };
+  std::vector<Late> all_late() const;
+  /// Who of several has not answered what all were asked; empty if nobody or all of one.
+  std::string late() const;
+
+  /// For whom they work; whoever steers the conversation sets it.
+  std::optional<TrialId> trial;
+
+ private:
+  struct Member {
+    LaunchId id{};
+    std::optional<Rank> rank;  ///< none: it is the only one
+    bool is_mute = false;      ///< a program that is not listened to: it has always answered
+    bool hears_stop = true;    ///< else it leaves after the first one, or is signalled
+    std::filesystem::path stdout_log, stderr_log;
+    std::int64_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    std::uint64_t log_begin = 0;
+    bool runs = false;          ///< it has been launched
+    bool has_answered = false;  ///< to what the state waits for
+    bool is_disconnected = false;
+    bool echoes = false;                    ///< its last answer has named its iteration
+    std::optional<Reported> reported = {};  ///< to this step
+    RankPart saved = {};                    ///< to this save
+    std::optional<double> load_s = {};      ///< as it has said
+
+    int number() const { return rank ? rank->rank : 0; }
+    std::string name() const;  ///< "it", if it is the only one
+  };
+
+  Member& member(LaunchId id);
+  bool is_spoken_to() const;
+  Heard out_of_turn(const Member& speaker, const std::string& sentence);
+  Heard end_of_step();
+  Heard end_of_save();
+  Heard go_on_without(const Member& left);
+  struct Disagreement {
+    const Member* who = nullptr;
+    std::string sentence;
+  };
+  std::optional<Disagreement> disagreement() const;
+  void blame(const Member& member);
+  /// Told to become another trial's, and has not answered what was asked of it as that.
+  bool is_being_reset() const {
+    return (state_ == State::ready || state_ == State::stepping || state_ == State::saving) &&
+           start_.has_value();
+  }
+  Heard replace(Urge urge);
+  void withdraw_offer();
+  std::string other_answer(Member& speaker, std::optional<std::int64_t> iteration);
+  bool all_have_answered() const;
+  bool all_run() const;
+  bool is_hung_up() const;
+  void ask(State state, std::int64_t iteration, const protocol::Command& command);
+  void wait_for(State state, Seconds seconds);
+  void set_deadline(Seconds deadline);
+  void say_start(bool reset);
+  void launch();
+  void urge_all(Urge urge);
+  Heard remove(LaunchId id, Gone gone);
+
+  Link& link_;
+  const Patience patience_;
+  Allocation allocation_;
+  State state_ = State::none;
+  Urge urge_ = Urge::none;
+  std::vector<Member> members_;
+  std::vector<LaunchSpec> specs_;          ///< until they are launched, or reset for good
+  std::optional<protocol::Start> start_;   ///< until it is said, and not refused
+  std::int64_t asked_ = 0;                 ///< the iteration of the last step or save
+  std::size_t reported_bytes_ = 0;         ///< by ranks, of this step's result
+  std::optional<std::string> save_error_;  ///< the first one
+  std::vector<Member> ended_;              ///< that have left by themselves, with code 0
+  /// The first that was gone, or closed its connection, without having been asked to: it is to
+  /// blame for what the others say from then on, which is kept in case that its end was in order.
+  std::optional<LaunchId> culprit_;
+  std::optional<std::string> fault_;
+  std::string obstacle_;           ///< see Gone
+  std::optional<Gone> first_end_;  ///< of the culprit, if there is one
+  bool is_explained_ = false;      ///< the culprit's end was not in order
+  bool is_blamed_ = false;         ///< log_ is of the one that is to blame
+  bool is_done_ = false;           ///< by its last result
+  bool is_function_ = false;
+  bool can_save_ = false;
+  bool can_save_at_start_ = false;
+  bool can_reset_ = false;
+  bool can_stay_ = false;
+  std::string why_not_stayed_;
+  bool has_greeting_ = false;
+  bool was_told_ = false;
+  Seconds deadline_ = never_s;
+  Seconds told_at_ = 0;
+  std::filesystem::path log_;
+  std::uint64_t log_begin_ = 0;
+};
+
+const char* to_string(Conversation::State state);
+
+}  // namespace tune

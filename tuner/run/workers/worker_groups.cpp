@@ -1,0 +1,101 @@
+#include "tuner/run/workers/worker_groups.h"
+
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+
+#include "tuner/base/error.h"
+
+namespace tune {
+
+Conversation& Conversations::open(Allocation allocation) {
+  all_.emplace_back(static_cast<Link&>(*this), patience_, std::move(allocation));
+  places_.emplace(&all_.back(), std::prev(all_.end()));
+  return all_.back();
+}
+
+void Conversations::close(Conversation& conversation) {
+  ensure(!conversation.has_processes(), "a conversation ends with its processes");
+  deadlines_.erase({conversation.deadline(), &conversation});
+  const auto place = places_.find(&conversation);
+  all_.erase(place->second);
+  places_.erase(place);
+}
+
+Conversation* Conversations::of(LaunchId launch) {
+  const auto found = processes_.find(launch);
+  return found == processes_.end() ? nullptr : found->second.conversation;
+}
+
+bool Conversations::any_lives() const {
+  return std::any_of(all_.begin(), all_.end(), [](const Conversation& each) {
+    return each.has_processes() && each.state() != Conversation::State::lost;
+  });
+}
+
+Seconds Conversations::deadline() const {
+  return deadlines_.empty() ? never_s : deadlines_.begin()->first;
+}
+
+Conversation* Conversations::late() const {
+  return deadline() <= clock_.steady() ? deadlines_.begin()->second : nullptr;
+}
+
+void Conversations::forgive(Seconds seconds) {
+  for (Conversation& each : all_) each.forgive(seconds);
+}
+
+void Conversations::abandon(Seconds patience_s) {
+  std::erase_if(processes_, [](const auto& entry) { return !entry.second.is_launched; });
+  for (const auto& [id, process] : processes_) executor_.signal(id, SIGTERM);
+  const Seconds deadline = clock_.steady() + patience_s;
+  std::vector<Wakeup> wakeups;
+  bool hurries = false;
+  while (!processes_.empty() && !hurries && clock_.steady() < deadline) {
+    wakeups.clear();
+    executor_.wait(deadline, wakeups);
+    for (const auto& wakeup : wakeups) {
+      if (const auto* const exited = std::get_if<Exited>(&wakeup)) {
+        forget(exited->launch);
+      } else if (const auto* const failed = std::get_if<LaunchFailed>(&wakeup)) {
+        forget(failed->launch);
+      } else if (std::holds_alternative<Interrupted>(wakeup)) {
+        hurries = true;
+      }
+    }
+  }
+  for (const auto& [id, process] : processes_) executor_.signal(id, SIGKILL);
+}
+
+LaunchId Conversations::launch(Conversation& conversation, LaunchSpec spec) {
+  const LaunchId id{++last_launch_};
+  processes_.emplace(id, Process{&conversation});
+  after_write_.add([this, id, spec = std::move(spec)]() mutable {
+    processes_.at(id).is_launched = true;
+    executor_.launch(id, std::move(spec));
+  });
+  return id;
+}
+
+void Conversations::send(LaunchId launch, protocol::Command command) {
+  // What comes with each result is kept small.
+  if (const auto* const step = std::get_if<protocol::Step>(&command)) {
+    after_write_.add([this, launch, step = *step] { executor_.send(launch, step); });
+    return;
+  }
+  after_write_.add(
+      [this, launch, command = std::move(command)] { executor_.send(launch, command); });
+}
+
+void Conversations::signal(LaunchId launch, int signal) {
+  after_write_.add([this, launch, signal] { executor_.signal(launch, signal); });
+}
+
+void Conversations::remind(Conversation& conversation, Seconds before) {
+  deadlines_.erase({before, &conversation});
+  if (conversation.deadline() != never_s) {
+    deadlines_.insert({conversation.deadline(), &conversation});
+  }
+}
+
+}  // namespace tune

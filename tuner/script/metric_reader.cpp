@@ -1,0 +1,197 @@
+#include "tuner/script/metric_reader.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "trainable/values.h"
+#include "tuner/script/named_number.h"
+#include "tuner/script/no_result.h"
+#include "tuner/script/printed_number.h"
+#include "tuner/script/table_reader.h"
+
+namespace tune {
+
+namespace {
+
+/// The whole number in `text` that a double has rounded to `value`, as it is written: the first
+/// one behind `name`, or else of all. Null if a double has it exactly, or it has more than 64 bits.
+Json whole_number_in(std::string_view text, std::string_view name, double value) {
+  constexpr double most_exact = 0x1p53;
+  if (!(std::abs(value) >= most_exact) || std::abs(value) > 0x1p64) return nullptr;
+  const std::string_view last_part = name.substr(name.rfind('/') + 1);
+  const std::size_t place = std::min(text.rfind(last_part), text.size());
+  for (std::string_view rest : {text.substr(place), text}) {
+    while (!rest.empty()) {
+      const std::size_t begin = rest.find_first_of("0123456789");
+      if (begin == rest.npos) break;
+      const std::size_t end = std::min(rest.find_first_not_of("0123456789", begin), rest.size());
+      const std::size_t sign = begin > 0 && rest[begin - 1] == '-' ? 1 : 0;
+      const Json number =
+          Json::parse(rest.substr(begin - sign, end - begin + sign), nullptr, false);
+      if (number.is_number_integer() && number.get<double>() == value) return number;
+      rest.remove_prefix(end);
+    }
+  }
+  return nullptr;
+}
+
+std::unique_ptr<RE2> compile(const std::string& expression) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  return std::make_unique<RE2>(expression, options);
+}
+
+}  // namespace
+
+std::string complaint_about_expression(const std::string& expression) {
+  const auto compiled = compile(expression);
+  if (!compiled->ok()) return compiled->error();
+  const int groups = compiled->NumberOfCapturingGroups();
+  if (groups == 1) return "";
+  return "it has " + std::to_string(groups) +
+         " groups: exactly one, (...), is the number; (?:...) "
+         "groups without taking";
+}
+
+struct MetricReader::Expressions {
+  std::vector<std::unique_ptr<RE2>> compiled;  ///< one for each metric; null: by name
+};
+
+/// How the metrics without an expression have been printed so far.
+struct MetricReader::Forms {
+  std::vector<bool> has_colon;  ///< one for each metric: what stands behind a blank is prose
+  TableReader table;
+  std::array<QuotedLines, 2> quoted;  ///< of each stream
+};
+
+MetricReader::MetricReader(PlainReading reading)
+    : reading_(std::move(reading)),
+      expressions_(std::make_unique<Expressions>()),
+      forms_(std::make_unique<Forms>()) {
+  forms_->has_colon.resize(reading_.metrics.size());
+  for (const PlainMetric& metric : reading_.metrics) {
+    expressions_->compiled.push_back(metric.expression.empty() ? nullptr
+                                                               : compile(metric.expression));
+  }
+}
+MetricReader::~MetricReader() = default;
+MetricReader::MetricReader(MetricReader&&) noexcept = default;
+
+std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritten,
+                                          std::size_t stream) {
+  const bool is_quoted = forms_->quoted.at(stream).take(line, overwritten);
+  const bool is_json = !is_quoted && read_json(line);
+  if (!is_json) forms_->table.read(is_quoted ? "" : line, reading_.metrics);
+  for (std::size_t i = 0; i < reading_.metrics.size(); ++i) {
+    const PlainMetric& metric = reading_.metrics[i];
+    if (expressions_->compiled[i]) {
+      const RE2& expression = *expressions_->compiled[i];
+      std::string_view found;
+      re2::StringPiece group;
+      if (!RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), expression, &group)) {
+        continue;
+      }
+      found = std::string_view(group.data(), group.size());
+      const std::string_view text = found;
+      const auto number = take_number(found);
+      if (!number) continue;
+      if (goes_on(text.substr(0, text.size() - found.size()), found)) {
+        note(ReadingRemark::What::cut, line, metric.name);
+      } else {
+        set(metric.name, *number, text);
+      }
+    } else if (!is_json) {
+      read_by_name(line, i, is_quoted);
+    }
+  }
+  if (pending_.empty()) return std::nullopt;
+  std::vector<double> closed;
+  for (const std::string& name : reading_.closing) {
+    const double* const value = pending(name);
+    if (value == nullptr) return std::nullopt;
+    closed.push_back(*value);
+  }
+  const auto is_same = [](double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+  };
+  const bool is_repeated =
+      overwritten && std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
+  last_ = std::move(closed);
+  auto values = std::exchange(pending_, {});
+  if (is_repeated) return std::nullopt;
+  Json object = Json::object();
+  for (auto& [name, value, whole] : values) {
+    if (!whole.is_null()) {
+      object[name] = std::move(whole);
+    } else if (std::isfinite(value)) {
+      object[name] = value;
+    } else {
+      object[name] = std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+    }
+  }
+  try {
+    return parse_metrics(object.dump());
+  } catch (const std::exception&) {
+    return std::nullopt;  // names that are no UTF-8
+  }
+}
+
+void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted) {
+  const std::string& name = reading_.metrics[metric].name;
+  NamedNumber found = find_number(line, name, NumberForm::colon);
+  const bool is_behind_blank = found.is_none();
+  if (is_behind_blank) found = find_number(line, name, NumberForm::blank);
+  if (found.is_none()) found.number = forms_->table.find(name);
+  if (found.is_none()) return;
+  const bool is_left_out = is_behind_blank && forms_->has_colon[metric];
+  if (is_quoted || found.is_ruled_out) {
+    note(ReadingRemark::What::no_result, line, name);
+  } else if (is_left_out) {
+    if (found.number.value && !found.is_best) note(ReadingRemark::What::no_colon, line, name);
+  } else if (found.number.is_cut) {
+    note(ReadingRemark::What::cut, line, name);
+  } else {
+    // A line that sums up may have another form than the results.
+    if (!is_behind_blank && !found.is_best) forms_->has_colon[metric] = true;
+    if (found.number.has_another) note(ReadingRemark::What::two_numbers, line, name);
+    set(name, *found.number.value, line);
+  }
+}
+
+void MetricReader::note(ReadingRemark::What what, std::string_view line, std::string_view name) {
+  const auto kind = static_cast<std::size_t>(what);
+  if (noted_[kind]) return;
+  noted_.set(kind);
+  remarks_.push_back({what, std::string(line), std::string(name)});
+}
+
+bool MetricReader::read_json(std::string_view line) {
+  const auto metrics = object_at_end(line);
+  if (!metrics || ends_in_settings(line.substr(0, line.find('{') + 1))) return false;
+  for (const Metric& metric : metrics->numbers) set(metric.name, metric.value, line);
+  return true;
+}
+
+void MetricReader::set(std::string_view name, double value, std::string_view text) {
+  const auto known = std::find_if(pending_.begin(), pending_.end(),
+                                  [name](const Pending& each) { return each.name == name; });
+  if (known != pending_.end()) {
+    known->value = value;
+    known->whole = whole_number_in(text, name, value);
+  } else if (pending_.size() < most_metric_names) {
+    pending_.push_back({std::string(name), value, whole_number_in(text, name, value)});
+  }
+}
+
+const double* MetricReader::pending(std::string_view name) const {
+  for (const Pending& each : pending_) {
+    if (each.name == name) return &each.value;
+  }
+  return nullptr;
+}
+
+}  // namespace tune

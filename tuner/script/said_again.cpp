@@ -1,0 +1,129 @@
+#include "tuner/script/said_again.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "tuner/script/named_number.h"
+
+namespace tune {
+
+namespace {
+
+/// So many results one stream may be ahead of the other.
+constexpr std::size_t most_ahead = 16;
+
+/// As two ways to print one number have it: with three digits, and with all.
+bool is_close(double a, double b) {
+  constexpr double tolerance = 1e-3;
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+/// Without zeros at its ends: of 0.0250 two.
+std::ptrdiff_t digits_of(double value) {
+  std::array<char, 32> text{};
+  const auto written =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific);
+  return std::count_if(text.data(), std::find(text.data(), written.ptr, 'e'),
+                       [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool are_close(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_close);
+}
+
+/// The length of the number that `text` begins with, such as "nan" or "1e-05", with a unit behind
+/// it: "3ms/step" is "950us/step" at another time. None: 0.
+std::size_t number_with_unit(std::string_view text) {
+  std::string_view rest = text;
+  if (!take_number(rest)) return 0;
+  const bool is_word = is_letter(text[text.size() - rest.size() - 1]);
+  if (is_word && !rest.empty() && is_letter(rest.front())) return 0;  // "info"
+  while (!rest.empty() && (is_letter(rest.front()) || rest.front() == '/')) rest.remove_prefix(1);
+  return text.size() - rest.size();
+}
+
+/// Words with which people name what stands for a whole training.
+bool sums_up(std::string_view line) {
+  constexpr std::string_view words[] = {"best",   "final",   "overall", "summary", "restor",
+                                        "total",  "average", "mean",    "finish",  "result",
+                                        "lowest", "highest", "complete"};
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view word) { return line.find(word) != line.npos; });
+}
+
+}  // namespace
+
+std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name) {
+  const auto at = place_of_number(line, name);
+  if (!at) return std::nullopt;
+  std::string small(line);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  ClosingLine closing{"", sums_up(small)};
+  std::string& beginning = closing.beginning;
+  for (std::string_view rest = std::string_view(small).substr(0, *at); !rest.empty();) {
+    const bool is_in_word = !beginning.empty() && is_letter(beginning.back());
+    const std::size_t number = is_in_word ? 0 : number_with_unit(rest);
+    const char c = rest.front();
+    // A number has more digits later on, or is NaN, and bars are drawn with other signs.
+    const bool is_kept = number == 0 && (c == ':' || is_letter(c));
+    if (is_kept) {
+      beginning += c;
+    } else if (!beginning.ends_with(' ')) {
+      beginning += ' ';
+    }
+    rest.remove_prefix(std::max<std::size_t>(number, 1));
+  }
+  return closing;
+}
+
+SaidAgain::Kind SaidAgain::judge(std::size_t stream, const std::optional<ClosingLine>& line,
+                                 const std::vector<double>& values) {
+  if (is_echo(stream, values)) return Kind::echo;
+  const double value = values.empty() ? 0 : values.front();
+  if (is_summary(line, value)) return Kind::summary;
+  auto& mine = not_repeated_[stream];
+  mine.push_back(values);
+  if (mine.size() > most_ahead) mine.pop_front();
+  if (results_ == 0) {
+    beginning_ = line ? line->beginning : "";
+    least_ = most_ = value;
+  }
+  is_mixed_ = is_mixed_ || !line || line->beginning != beginning_;
+  ++results_;
+  least_ = std::fmin(least_, value);
+  most_ = std::fmax(most_, value);
+  return Kind::result;
+}
+
+bool SaidAgain::is_echo(std::size_t stream, const std::vector<double>& values) {
+  auto& other = not_repeated_[1 - stream];
+  const auto said = std::find_if(other.begin(), other.end(),
+                                 [&](const auto& each) { return are_close(each, values); });
+  if (said == other.end()) return false;
+  other.erase(other.begin(), said + 1);
+  return true;
+}
+
+/// A new best is beyond all values so far, so a line that praises one is a result.
+bool SaidAgain::is_summary(const std::optional<ClosingLine>& line, double value) const {
+  if (is_mixed_ || results_ == 0 || !line || line->beginning == beginning_ || !line->sums_up) {
+    return false;
+  }
+  return is_close(value, least_) || is_close(value, most_) || (value > least_ && value < most_);
+}
+
+FirstResult judge_first(const Metrics& first, const Metrics& restored) {
+  constexpr std::ptrdiff_t telling_digits = 4;
+  bool is_telling = false;
+  for (const Metric& metric : first.numbers) {
+    if (restored.find(metric.name) != metric.value) return FirstResult::trained;
+    is_telling = is_telling || digits_of(metric.value) >= telling_digits;
+  }
+  return is_telling ? FirstResult::evaluated : FirstResult::unclear;
+}
+
+}  // namespace tune

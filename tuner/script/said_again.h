@@ -1,0 +1,63 @@
+// Lines with the metric that are no new result: what a program says a second time on its other
+// stream, what it sums up at its end, and what it finds of the model that it was restored to. Knows
+// no file and no process.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tuner/model/metrics.h"
+
+namespace tune {
+
+/// A line that has closed a result, as far as it tells what kind of a result that is.
+struct ClosingLine {
+  /// What stands in front of the metric's name, without numbers and in small letters: "epoch loss:
+  /// ". Of programs that print a line each epoch it is always the same.
+  std::string beginning;
+  bool sums_up = false;  ///< it has a word for a whole training, such as "best"
+};
+/// Nothing: `name` with a number is not in `line`.
+std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name);
+
+/// Judges the results of one program by the values that closed them.
+class SaidAgain {
+ public:
+  enum class Kind {
+    result,
+    echo,     ///< the other stream has said it before
+    summary,  ///< it begins otherwise than all results, says that it sums up, and is not beyond
+              ///< them
+  };
+
+  /// `stream`: 0 or 1. `line`: nothing where the user has said how the metric is read: then
+  /// summaries are not told apart.
+  Kind judge(std::size_t stream, const std::optional<ClosingLine>& line,
+             const std::vector<double>& values);
+
+ private:
+  bool is_echo(std::size_t stream, const std::vector<double>& values);
+  bool is_summary(const std::optional<ClosingLine>& line, double value) const;
+
+  /// Results of each stream that the other has not repeated, in their order.
+  std::array<std::deque<std::vector<double>>, 2> not_repeated_;
+  std::string beginning_;  ///< of all results so far
+  bool is_mixed_ = false;  ///< they have several, or it is not known
+  std::size_t results_ = 0;
+  double least_ = 0, most_ = 0;  ///< of the first value of each
+};
+
+/// What the first result of a program that goes on from a checkpoint is, by the checkpoint's.
+enum class FirstResult {
+  trained,    ///< it differs
+  evaluated,  ///< it has the same numbers, one of them with so many digits that this is no chance
+  unclear,    ///< it has the same numbers, all of them with few digits
+};
+FirstResult judge_first(const Metrics& first, const Metrics& restored);
+
+}  // namespace tune

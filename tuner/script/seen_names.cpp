@@ -1,0 +1,138 @@
+#include "tuner/script/seen_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+
+#include "tuner/script/name_meant.h"
+#include "tuner/script/named_number.h"
+#include "tuner/script/no_result.h"
+
+namespace tune {
+
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// "train.py:10: UserWarning": a line of a file.
+bool is_place_in_source(std::string_view behind, const std::string& name) {
+  if (name.find('.') == name.npos || !behind.starts_with(':')) return false;
+  const std::size_t end = behind.find_first_not_of("0123456789", 1);
+  return end != behind.npos && end > 1 && behind[end] == ':';
+}
+
+}  // namespace
+
+std::vector<std::string> names_in(std::string_view text, std::size_t most) {
+  std::vector<std::string> names;
+  std::string others;  // the lines without an object, of which each name is known
+  QuotedLines quoted;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (quoted.take(line, false)) continue;
+    const auto metrics = object_at_end(line);
+    if (!metrics) others.append(line) += '\n';
+    for (std::size_t i = 0; metrics && i < metrics->numbers.size() && names.size() < most; ++i) {
+      const std::string& name = metrics->numbers[i].name;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  text = others;
+  for (std::size_t at = 0; at < text.size() && names.size() < most; ++at) {
+    std::string_view rest = text.substr(at);
+    const bool is_colon = rest.front() == ':' || rest.front() == '=';
+    if (!is_colon && !take_bar(rest)) continue;
+    std::size_t end = at;
+    while (end > 0 && is_blank(text[end - 1])) --end;
+    if (end > 0 && is_quote(text[end - 1])) --end;
+    std::size_t begin = end;
+    while (begin > 0 && is_in_name(text[begin - 1])) --begin;
+    while (begin < end && (text[begin] == '-' || text[begin] == '.')) ++begin;
+    const std::string name(text.substr(begin, end - begin));
+    const bool is_name =
+        std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+    if (!is_name || is_place_in_source(text.substr(end), name)) continue;
+    if (!number_at(text.substr(end), is_colon ? NumberForm::colon : NumberForm::blank).value)
+      continue;
+    const std::size_t line = text.rfind('\n', begin) + 1;  // 0 if it is the first one
+    const std::string_view rest_of_line = text.substr(line, text.find('\n', begin) - line);
+    if (standing_of(rest_of_line, begin - line) == Standing::none) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+namespace {
+
+/// Where the number begins that has a digit at `at`.
+std::size_t number_begin(std::string_view line, std::size_t at) {
+  constexpr std::string_view within = "0123456789.+-";
+  while (at > 0) {
+    const char c = line[at - 1];
+    const bool is_exponent = (c == 'e' || c == 'E') && at > 1 && is_digit(line[at - 2]);
+    if (!is_exponent && within.find(c) == within.npos) break;
+    --at;
+  }
+  return at;
+}
+
+/// Whether the digits at `begin` go on with a number, as "000" does in "1'000".
+bool is_cut_before(std::string_view line, std::size_t begin) {
+  const std::size_t digit = line.substr(0, begin).find_last_of("0123456789");
+  if (digit == line.npos) return false;
+  const std::size_t first = number_begin(line, digit);
+  return goes_on(line.substr(first, digit + 1 - first), line.substr(digit + 1));
+}
+
+/// What stands between the number at `begin` and the one before it; "F1" is no number.
+std::string_view words_before(std::string_view line, std::size_t begin) {
+  for (std::size_t at = begin;;) {
+    const std::size_t digit = line.substr(0, at).find_last_of("0123456789");
+    if (digit == line.npos) return line.substr(0, begin);
+    at = number_begin(line, digit);
+    if (at == 0 || !is_letter(line[at - 1])) return line.substr(digit + 1, begin - digit - 1);
+  }
+}
+
+/// An expression for `text`, and for the same with other numbers in it.
+std::string pattern_of(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    const bool goes_on = (static_cast<unsigned char>(c) & 0xc0) == 0x80;  // a sign of several bytes
+    constexpr std::string_view plain = ",:=/@#%&;_";
+    if (goes_on) continue;
+    if (is_digit(c)) {
+      if (!pattern.ends_with("[0-9]+")) pattern += "[0-9]+";
+    } else if (is_blank(c)) {
+      if (!pattern.ends_with(" +")) pattern += " +";
+    } else {
+      pattern += is_letter(c) || plain.find(c) != plain.npos ? c : '.';
+    }
+  }
+  return pattern;
+}
+
+}  // namespace
+
+std::string expression_for(std::string_view line, std::string_view metric) {
+  constexpr std::size_t most_before = 24;  // enough to tell it from other numbers of the line
+  for (std::size_t end = line.size(); end > 0;) {
+    const std::size_t at = line.find_last_of("0123456789", end - 1);
+    if (at == line.npos) break;
+    const std::size_t begin = number_begin(line, at);
+    if (is_cut_before(line, begin)) return "";
+    if (is_meant_in(metric, words_before(line, begin))) {
+      const std::size_t first = begin > most_before ? begin - most_before : 0;
+      std::size_t from = first;
+      while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
+      if (from == begin) from = first;
+      return pattern_of(line.substr(from, begin - from)) + "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)";
+    }
+    end = begin;
+  }
+  return "";
+}
+
+}  // namespace tune

@@ -1,0 +1,42 @@
+// Files that several trials of a program overwrite, since they run in one directory and write to
+// one name. Knows no process; `look_at_top` alone sees the disk.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/model/trial.h"
+#include "tuner/script/checkpoint_files.h"
+
+namespace tune {
+
+/// The files that lie in a directory itself, hidden ones left out; none if it has more entries than
+/// are looked at.
+std::vector<FileVersion> look_at_top(const std::filesystem::path& directory);
+
+class SharedOutputs {
+ public:
+  struct Overwritten {
+    std::string name;
+    TrialId before{};
+    TrialId after{};
+  };
+  /// A trial that ran since `began_ns` (Unix time) has ended, and the directory had these files
+  /// then. Answers the first that was written while it ran, and had been written while another
+  /// trial ran that had ended by then. What was only appended to is not overwritten.
+  std::optional<Overwritten> take_in(TrialId trial, std::int64_t began_ns,
+                                     const std::vector<FileVersion>& files);
+
+ private:
+  struct Written {
+    FileVersion file;
+    TrialId by{};
+  };
+  std::map<std::string, Written> written_;  ///< as the first trial has left it that wrote it
+};
+
+}  // namespace tune

@@ -1,0 +1,137 @@
+#include "tuner/view/best.h"
+
+#include <cmath>
+
+#include "tuner/ask_session.h"
+#include "tuner/base/count_of.h"
+#include "tuner/checkpoints/manifest.h"
+#include "tuner/disk/lines.h"
+#include "tuner/model/paths.h"
+#include "tuner/view/look.h"
+#include "tuner/view/trial_fields.h"
+#include "tuner/view/value_text.h"
+
+namespace tune {
+
+namespace {
+
+bool is_scored_by(const ExperimentSpec& spec, const Objective& objective) {
+  return spec.checkpoint_config.checkpoint_score_attribute == objective.metric;
+}
+
+}  // namespace
+
+bool is_guessed(const ExperimentSpec& spec, const std::filesystem::path& checkpoint) {
+  if (!spec.plain) return false;
+  const auto text = read_small(paths::manifest(checkpoint), most_manifest_bytes);
+  return is_guess(parse_manifest(text.value_or("")));
+}
+
+std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::path& checkpoint,
+                           std::int64_t iteration) {
+  return std::to_string(iteration) + (is_guessed(spec, checkpoint) ? " or next" : "");
+}
+
+std::string named_with_state(const Trial& trial) {
+  const bool ended_well = trial.end() == TrialEnd::completed;
+  return to_string(trial.id) + (ended_well ? "" : std::string(", ") + end_or_state(trial));
+}
+
+std::string best_and_last_text(const ResultGrid& grid, const Trial& trial,
+                               const Objective& objective) {
+  const auto value = [&](Scope scope) {
+    return format_metric(value_of(trial, objective.metric, objective.mode, scope));
+  };
+  const auto best = grid.best_iteration(trial, objective);
+  return value(Scope::all) + " at its best" +
+         (best ? " (iteration " + std::to_string(*best) + ")" : "") + ", " + value(Scope::last) +
+         " at the last iteration, " + std::to_string(trial.iteration);
+}
+
+std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
+                            const Checkpoint* checkpoint, const Objective& objective, Scope scope) {
+  if (checkpoint == nullptr) {
+    const std::string why = why_no_checkpoint(grid.spec(), trial);
+    return (why.empty() ? "none" : "none: " + why) +
+           equal_with_checkpoint(grid, trial, objective, scope);
+  }
+  const auto& attribute = grid.spec().checkpoint_config.checkpoint_score_attribute;
+  const auto best = grid.best_iteration(trial, objective);
+  const bool is_scored = is_scored_by(grid.spec(), objective) && !std::isnan(checkpoint->score);
+  const double best_value = value_of(trial, objective.metric, objective.mode, Scope::all);
+  const bool is_of_best =
+      is_scored ? checkpoint->score == best_value : !best || checkpoint->iteration == *best;
+  std::string text = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index}).string() +
+                     " (iteration " + std::to_string(checkpoint->iteration);
+  if (attribute && !std::isnan(checkpoint->score)) {
+    text += ", " + *attribute + " " + format_metric(checkpoint->score);
+  }
+  if (is_of_best && best && checkpoint->iteration != *best) {
+    text += ", as good as iteration " + std::to_string(*best);
+  }
+  if (!is_of_best) {
+    text += best ? "; the best result is of iteration " + std::to_string(*best)
+                 : "; this is not the best result";
+  }
+  text += ")";
+  const auto place = paths::checkpoint(grid.directory(), {trial.id, checkpoint->index});
+  if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
+  if (is_guessed(grid.spec(), place)) {
+    text +=
+        "; nothing told whether it was saved before that result was printed or after, so it may be "
+        "the model of the next one: say \"saved\" (docs/plain.md), or look with tune check";
+  }
+  return text;
+}
+
+std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
+  if (trial.latest_checkpoint() != nullptr || is_told(spec)) return "";
+  const Cloning* const cloning = trial.present_cloning();
+  if (cloning != nullptr && trial.saves == cloning->saves) {
+    return cloning->donor == trial.id
+               ? "it has saved none since it began anew"
+               : "it has saved none since it became a copy of " + to_string(cloning->donor);
+  }
+  const CheckpointConfig& config = spec.checkpoint_config;
+  if (trial.saves > 0 && trial.failed_saves >= trial.saves) {
+    return trial.saves == 1 ? "its save failed"
+                            : "all its " + std::to_string(trial.saves) + " saves failed";
+  }
+  if (trial.saves > 0) {
+    return "of its " + count_of(static_cast<std::uint64_t>(trial.saves), "save") + " none is kept";
+  }
+  if (spec.plain && !spec.plain->checkpoints) {
+    return "what a plain program saves is its own, unless its command has ${checkpoint_dir}";
+  }
+  if (spec.plain) return "none that it has saved was whole";
+  if (config.checkpoint_frequency <= 0 && !config.checkpoint_at_end) {
+    return "neither checkpoint_frequency nor checkpoint_at_end asks for one, and the trial has "
+           "handed over none";
+  }
+  if (!is_final(trial.state)) return "it has not saved yet";
+  if (trial.iteration < config.checkpoint_frequency) {
+    return "checkpoint_frequency is " + std::to_string(config.checkpoint_frequency) +
+           ", and it ended at iteration " + std::to_string(trial.iteration);
+  }
+  if (config.checkpoint_frequency <= 0 && trial.state == TrialState::error) {
+    return "checkpoint_at_end saves trials that end well only; checkpoint_frequency would have "
+           "kept one";
+  }
+  return "it has saved none";
+}
+
+std::string equal_with_checkpoint(const ResultGrid& grid, const Trial& trial,
+                                  const Objective& objective, Scope scope) {
+  if (trial.latest_checkpoint() != nullptr) return "";
+  const double value = value_of(trial, objective.metric, objective.mode, scope);
+  for (const Trial& other : grid.experiment().trials()) {
+    if (other.latest_checkpoint() == nullptr || !grid.is_feasible(other)) continue;
+    if (value_of(other, objective.metric, objective.mode, scope) != value) continue;
+    if (grid.exact_value(other, objective, scope) == grid.exact_value(trial, objective, scope)) {
+      return "; " + to_string(other.id) + " is as good and has one";
+    }
+  }
+  return "";
+}
+
+}  // namespace tune

@@ -1,0 +1,29 @@
+// What the scheduler of an experiment has made of its trials at each rung: the scheduler is fed
+// with the record once more, as at a resume, and asked. Changes nothing.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "tuner/policy/rungs_report.h"
+#include "tuner/view/look.h"
+
+namespace tune {
+
+struct RungLook {
+  Look look;
+  /// Nothing: its scheduler has no rungs, or is not known here (a plugin's, a program).
+  std::optional<RungsReport> rungs;
+};
+
+/// Reads the journal once, as look_at does.
+RungLook look_at_rungs(const std::filesystem::path& directory);
+
+/// {"time_attr", "metric", "rungs": [...]}; null for nothing.
+Json to_json(const std::optional<RungsReport>& report);
+
+/// A table as text without a newline at its end.
+std::string text_of(const RungsReport& report);
+
+}  // namespace tune

@@ -1,0 +1,94 @@
+#include "tuner/view/running_trials.h"
+
+#include <algorithm>
+
+#include "tuner/ask_session.h"
+#include "tuner/view/trial_fields.h"
+#include "tuner/view/value_text.h"
+
+namespace tune {
+
+namespace {
+
+constexpr std::size_t most_shown = 20;
+
+/// One trial that runs; what somebody else runs has neither a process nor a place that is known.
+struct Running {
+  const Trial* trial = nullptr;
+  RunningAttempt attempt;
+  std::optional<std::int64_t> pid;
+};
+
+std::vector<Running> running_in(const Look& look) {
+  std::vector<Running> all;
+  const Experiment& experiment = look.grid.experiment();
+  // Where the record breaks off, nothing runs, whatever it says.
+  if (!look.driver && !is_told(look.grid.spec())) return all;
+  for (const TrialId id : experiment.running()) {
+    Running& one = all.emplace_back();
+    one.trial = &experiment.trial(id);
+    const auto attempt = experiment.attempts().find(id);
+    if (attempt != experiment.attempts().end()) one.attempt = attempt->second;
+    const auto process = experiment.processes().find(id);
+    if (process != experiment.processes().end()) one.pid = process->second.pid;
+  }
+  return all;
+}
+
+Json time_json(Seconds time) { return time > 0 ? Json(time) : Json(); }
+Json age_json(Seconds time, Seconds now) {
+  return time > 0 ? Json(std::max(0.0, now - time)) : Json();
+}
+
+std::string age_text(Seconds time, Seconds now) {
+  return time > 0 ? rough_duration(std::max(0.0, now - time)) : "-";
+}
+
+}  // namespace
+
+Json running_json(const Look& look, Seconds now) {
+  Json list = Json::array();
+  for (const auto& [trial, attempt, pid] : running_in(look)) {
+    list.push_back({{"trial_id", to_string(trial->id)},
+                    {"node", look.driver ? Json(look.driver->host) : Json()},
+                    {"pid", pid ? Json(*pid) : Json()},
+                    {"gpus", gpus_json(*trial)},
+                    {"attempt", trial->attempt},
+                    {"training_iteration", trial->iteration},
+                    {"since", time_json(attempt.since)},
+                    {"running_s", age_json(attempt.since, now)},
+                    {"last_result", time_json(attempt.last_result)},
+                    {"last_result_age_s", age_json(attempt.last_result, now)},
+                    {"tag", trial->tag}});
+  }
+  return list;
+}
+
+std::string running_text(const Look& look, Seconds now) {
+  const std::vector<Running> all = running_in(look);
+  if (all.empty()) return "";
+  const bool has_gpus = std::any_of(all.begin(), all.end(),
+                                    [](const Running& one) { return !one.trial->gpus.empty(); });
+  std::vector<TableColumn> columns = {
+      {"trial"}, {"iteration", true}, {"for", true}, {"last result", true}, {"pid", true}};
+  if (has_gpus) columns.push_back({"gpu"});
+  columns.push_back({"config"});
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [trial, attempt, pid] : all) {
+    if (rows.size() == most_shown) break;
+    const std::string last = age_text(attempt.last_result, now);
+    auto& row = rows.emplace_back();
+    row = {to_string(trial->id), std::to_string(trial->iteration), age_text(attempt.since, now),
+           last == "-" ? last : last + " ago", pid ? std::to_string(*pid) : "-"};
+    if (has_gpus) row.push_back(trial->gpus.empty() ? "-" : *trial->gpus);
+    row.push_back(trial->tag);
+  }
+  std::string text = table_text(columns, rows);
+  if (all.size() > most_shown) {
+    text += "\nand " + std::to_string(all.size() - most_shown) + " more: tune ls " +
+            shell_word(look.grid.directory()) + " --state RUNNING";
+  }
+  return text;
+}
+
+}  // namespace tune

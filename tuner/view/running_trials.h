@@ -1,0 +1,18 @@
+// The trials that run now: where, since when, and when they were last heard of.
+// Knows no journal: look_at has read it.
+#pragma once
+
+#include <string>
+
+#include "tuner/base/clock.h"
+#include "tuner/view/look.h"
+
+namespace tune {
+
+/// One object a trial. Times are Unix time; what is not known is null.
+Json running_json(const Look& look, Seconds now);
+
+/// A table as text without a newline at its end; empty if nothing runs.
+std::string running_text(const Look& look, Seconds now);
+
+}  // namespace tune
