@@ -1,4 +1,4 @@
-// A trial's checkpoint as a value. Knows no directory: tuner/store does.
+// A trial's checkpoint as a value. Knows no directory: tuner/checkpoints does.
 #pragma once
 
 #include <cstdint>
