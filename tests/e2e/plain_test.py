@@ -143,6 +143,12 @@ class Plain(Case):
                          "--progress", "none", "--", sys.executable, "train.py", "--lr=1", expect=1)
         self.assertIn('"plain": {}', done.err)
 
+    def test_a_script_that_fails_before_it_says_hello_is_told_how_to_be_run_as_it_is(self):
+        done = self.tune("run", "--metric", "val_loss", "--mode", "min", "-p", "lr=uniform:0.1,1", "--num-samples", "2",
+                         "--", sys.executable, "train.py", expect=1)
+        self.assertEqual(done.out.count("ended before it said hello"), 1)
+        self.assertIn("is run as it is by `tune run SCRIPT`", done.out)
+
     def test_each_iteration_is_kept_once_when_the_driver_is_killed_again_and_again(self):
         command = [TUNE, "run", "train.py", "--metric", "val_loss", "--mode", "min", "--progress", "none",
                    "-p", "lr=uniform:0.1,1", "-p", "sleep=0.05", "--num-samples", "4", "--resume", "auto"]

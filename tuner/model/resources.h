@@ -1,4 +1,4 @@
-// What a trial needs and what there is: pure accounting, no detection (tuner/execution/local does that).
+// What a trial needs and what there is: pure accounting, no detection (execution/local does that).
 #pragma once
 
 #include <map>

@@ -230,6 +230,7 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     return;
   }
   if (!attempt.has_begun) return;  // idle processes have gone: others are launched
+  look_for_protocol(attempt, gone);
   if (is_machines_fault(gone, attempt.has_result)) {
     breaker_.on_launch_failed(attempt.trial, machines_fault(gone), ledger_.steady());
   }
@@ -248,6 +249,17 @@ void Attempts::on(Attempt& attempt, const Conversation::Gone& gone) {
     held_.push_back(attempt.trial);
   }
   end(attempt, std::move(ending));
+}
+
+/// A script that was meant to be run as it is fails for lack of its arguments, and says only that.
+void Attempts::look_for_protocol(const Attempt& attempt, const Conversation::Gone& gone) {
+  const bool has_failed = gone.how == Conversation::Gone::How::exited && gone.signal == 0 &&
+                          gone.exit_code != 0 && !gone.was_told;
+  if (spec_.plain || !has_failed || std::exchange(has_named_protocol_, true)) return;
+  callbacks_.notice(to_string(attempt.trial) +
+                    " ended before it said hello. A program that does not speak tune's protocol "
+                    "is run as it is by `tune run SCRIPT`, or with ${args} in its command, or "
+                    "with \"plain\": {} beside that (docs/plain.md)");
 }
 
 /// Starts that are not spared cost most of the time of short trials.

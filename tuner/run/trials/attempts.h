@@ -131,6 +131,7 @@ class Attempts {
   void on(Attempt& attempt, const Conversation::Gone& gone);
   void on(Attempt& attempt, const Conversation::Stayed&) { try_to_close(attempt); }
   void look_for_new_process(const Attempt& attempt);
+  void look_for_protocol(const Attempt& attempt, const Conversation::Gone& gone);
   Triggers triggers(const Attempt& attempt, const Result& result, const Decision& decision) const;
   void look_for_reserved(const Metrics& metrics);
   void look_for_saves(const Attempt& attempt);
@@ -249,6 +250,7 @@ class Attempts {
   bool has_named_haste_ = false;
   SharedOutputs shared_outputs_;
   bool has_named_outputs_ = false;
+  bool has_named_protocol_ = false;
   bool is_looking_at_outputs_ = false;
   Seconds outputs_looked_at_ = -never_s;  ///< steady
   bool has_named_saves_ = false;
