@@ -335,13 +335,14 @@ void PlainTalk::say(std::vector<Wakeup>& wakeups) {
     hello.api = protocol::Api::function_api;
     wakeups.emplace_back(Greeted{launch_, hello});
   }
+  const bool is_awaited = !saves_.is_leaving() && asked_;
+  // What has waited on the disk while results did in memory, or since nobody had begun to listen.
+  while (is_awaited && saves_.results() == 0 && is_reading_behind()) read();
   say_checkpoints(wakeups);
   for (Remarked& remarked : std::exchange(remarked_, {})) {
     wakeups.emplace_back(std::move(remarked));
   }
-  if (saves_.is_leaving() || !asked_) return;
-  // What has waited on the disk while results did in memory.
-  while (saves_.results() == 0 && is_reading_behind()) read();
+  if (!is_awaited) return;
   if (auto result = saves_.take()) {
     Reported reported{.launch = launch_};
     reported.metrics =
