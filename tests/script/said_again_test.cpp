@@ -87,11 +87,40 @@ TEST_CASE("A line that sums up is told apart, whatever numbers and units the res
   CHECK(closing_line("info nano 3 val_loss: 0.3", "val_loss")->beginning == "info nano ");
 }
 
+TEST_CASE("What is measured after the training is no result, whatever its value", "[unit][plain]") {
+  for (const char* const value : {"0.01", "0.25", "0.9"}) {
+    for (const char* const begin :
+         {"Final test ", "Final ", "Test: ", "Test | ", "[TEST] 3/3: ", "Test set: Average "}) {
+      const std::string line = std::string(begin) + "val_loss: " + value;
+      CAPTURE(line);
+      CHECK(
+          judged({{0, "Epoch 1/2 - val_loss: 0.3"}, {0, "Epoch 2/2 - val_loss: 0.2"}, {0, line}}) ==
+          "rrs");
+      // With several lines an epoch, too.
+      CHECK(judged({{0, "1 train val_loss: 0.5"},
+                    {0, "1 val_loss: 0.3"},
+                    {0, "2 train val_loss: 0.4"},
+                    {0, "2 val_loss: 0.2"},
+                    {0, line}}) == "rrrrs");
+    }
+  }
+}
+
+TEST_CASE("A program that measures by a test each time has results", "[unit][plain]") {
+  CHECK(judged({{0, "pretrain 1 test val_loss: 0.3"},
+                {0, "pretrain 2 test val_loss: 0.2"},
+                {0, "finetune 1 test val_loss: 0.1"}}) == "rrr");
+  CHECK(judged({{0, "train val_loss: 0.3"},
+                {0, "test val_loss: 0.2"},
+                {0, "train val_loss: 0.2"},
+                {0, "test val_loss: 0.1"}}) == "rrrr");
+}
+
 TEST_CASE("A line that may be a result is one", "[unit][plain]") {
   const std::vector<std::pair<std::size_t, std::string>> epochs = {{0, "epoch 1 val_loss: 0.3"},
                                                                    {0, "epoch 2 val_loss: 0.2"}};
   for (const char* const line : {"epoch 3 val_loss: 0.2 (best)", "New best! epoch 3 val_loss: 0.1",
-                                 "finetune 1 val_loss: 0.2", "Final val_loss: 0.9"}) {
+                                 "finetune 1 val_loss: 0.2", "contest 1 val_loss: 0.9"}) {
     CAPTURE(line);
     auto lines = epochs;
     lines.emplace_back(0, line);

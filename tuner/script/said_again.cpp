@@ -55,6 +55,22 @@ bool sums_up(std::string_view line) {
                      [&](std::string_view word) { return line.find(word) != line.npos; });
 }
 
+/// Words with which people name a measure of what has been trained, one bit for each that
+/// `beginning` has. A new best is an epoch's, so "best" is none of them.
+std::uint32_t after_words_in(std::string_view beginning) {
+  constexpr std::string_view words[] = {"final",   "test",    "testing",
+                                        "overall", "average", "summary"};
+  std::uint32_t found = 0;
+  while (!beginning.empty()) {
+    const std::size_t end = std::min(beginning.find_first_of(" :"), beginning.size());
+    const auto* const word =
+        std::find(std::begin(words), std::end(words), beginning.substr(0, end));
+    if (word != std::end(words)) found |= 1U << (word - std::begin(words));
+    beginning.remove_prefix(std::min(end + 1, beginning.size()));
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name) {
@@ -62,7 +78,7 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
   if (!at) return std::nullopt;
   std::string small(line);
   for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  ClosingLine closing{"", sums_up(small)};
+  ClosingLine closing{.beginning = "", .sums_up = sums_up(small)};
   std::string& beginning = closing.beginning;
   for (std::string_view rest = std::string_view(small).substr(0, *at); !rest.empty();) {
     const bool is_in_word = !beginning.empty() && is_letter(beginning.back());
@@ -77,6 +93,7 @@ std::optional<ClosingLine> closing_line(std::string_view line, std::string_view 
     }
     rest.remove_prefix(std::max<std::size_t>(number, 1));
   }
+  closing.after_words = after_words_in(beginning);
   return closing;
 }
 
@@ -88,11 +105,15 @@ SaidAgain::Kind SaidAgain::judge(std::size_t stream, const std::optional<Closing
   auto& mine = not_repeated_[stream];
   mine.push_back(values);
   if (mine.size() > most_ahead) mine.pop_front();
-  if (results_ == 0) {
-    beginning_ = line ? line->beginning : "";
-    least_ = most_ = value;
+  if (results_ == 0) least_ = most_ = value;
+  const std::string beginning = line ? line->beginning : "";
+  if (std::find(beginnings_.begin(), beginnings_.end(), beginning) != beginnings_.end()) {
+    has_repeated_ = true;
+  } else if (beginnings_.size() < most_beginnings) {
+    beginnings_.push_back(beginning);
   }
-  is_mixed_ = is_mixed_ || !line || line->beginning != beginning_;
+  is_mixed_ = !line || is_mixed_ || beginnings_.size() > 1;
+  if (line) after_words_ |= line->after_words;
   ++results_;
   least_ = std::fmin(least_, value);
   most_ = std::fmax(most_, value);
@@ -108,9 +129,12 @@ bool SaidAgain::is_echo(std::size_t stream, const std::vector<double>& values) {
   return true;
 }
 
-/// A new best is beyond all values so far, so a line that praises one is a result.
+/// A test's value says nothing of whether it is a result: it may be better than all. A new best is
+/// beyond all values so far, so a line that praises one is a result.
 bool SaidAgain::is_summary(const std::optional<ClosingLine>& line, double value) const {
-  if (is_mixed_ || results_ == 0 || !line || line->beginning == beginning_ || !line->sums_up) {
+  if (!line) return false;
+  if (has_repeated_ && (line->after_words & ~after_words_) != 0) return true;
+  if (is_mixed_ || results_ == 0 || line->beginning == beginnings_.front() || !line->sums_up) {
     return false;
   }
   return is_close(value, least_) || is_close(value, most_) || (value > least_ && value < most_);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ struct ClosingLine {
   /// ". Of programs that print a line each epoch it is always the same.
   std::string beginning;
   bool sums_up = false;  ///< it has a word for a whole training, such as "best"
+  /// Which words `beginning` has that stand for a measure after the training, such as "test".
+  std::uint32_t after_words = 0;
 };
 /// Nothing: `name` with a number is not in `line`.
 std::optional<ClosingLine> closing_line(std::string_view line, std::string_view name);
@@ -31,8 +34,8 @@ class SaidAgain {
   enum class Kind {
     result,
     echo,     ///< the other stream has said it before
-    summary,  ///< it begins otherwise than all results, says that it sums up, and is not beyond
-              ///< them
+    summary,  ///< it begins otherwise than all results, and says that it measures what has been
+              ///< trained, or that it sums up, with a value that is not beyond them
   };
 
   /// `stream`: 0 or 1. `line`: nothing where the user has said how the metric is read: then
@@ -46,8 +49,11 @@ class SaidAgain {
 
   /// Results of each stream that the other has not repeated, in their order.
   std::array<std::deque<std::vector<double>>, 2> not_repeated_;
-  std::string beginning_;  ///< of all results so far
-  bool is_mixed_ = false;  ///< they have several, or it is not known
+  static constexpr std::size_t most_beginnings = 8;
+  std::vector<std::string> beginnings_;  ///< of the results so far, each once
+  bool is_mixed_ = false;                ///< there are several, or it is not known
+  bool has_repeated_ = false;            ///< two results have the same one
+  std::uint32_t after_words_ = 0;        ///< of all results so far
   std::size_t results_ = 0;
   double least_ = 0, most_ = 0;  ///< of the first value of each
 };
