@@ -251,6 +251,33 @@ TEST_CASE("A bar that is drawn again says nothing new until its number changes",
   CHECK(of.read("loss=0.4", false));
 }
 
+TEST_CASE("What a bar has said counts once, though a newline ends its last drawing",
+          "[unit][plain]") {
+  auto of = reader({{"loss", ""}}, {"loss"});
+  CHECK(of.read("Epoch 0: 100%|#| 8/8 [1it/s, loss=0.5]", true, 1));
+  CHECK_FALSE(of.read("Epoch 1:  88%|#| 7/8 [2it/s, loss=0.5]", true, 1));
+  CHECK_FALSE(of.read("Epoch 1: 100%|#| 8/8 [2it/s, loss=0.5]", false, 1));  // another bar opens
+  CHECK_FALSE(of.read("Validation:  33%|#| 1/3", true, 1));
+  CHECK_FALSE(of.read("Epoch 1: 100%|#| 8/8 [2it/s, loss=0.5]", true, 1));
+  CHECK(of.read("Epoch 1: 100%|#| 8/8 [2it/s, loss=0.4]", true, 1));
+  CHECK_FALSE(of.read("Epoch 1: 100%|#| 8/8 [3it/s, loss=0.4]", false, 1));  // it closes
+}
+
+TEST_CASE("A new bar, or a line, that comes to the value of the one before counts",
+          "[unit][plain]") {
+  auto bars = reader({{"loss", ""}}, {"loss"});
+  for (const char* const title : {"Epoch 0", "Epoch 1", "Epoch 2"}) {
+    CHECK_FALSE(bars.read(std::string(title) + ":   0%| | 0/8", true));
+    CHECK(bars.read(std::string(title) + ": 100%|#| 8/8 [loss=0.5]", true));
+    CHECK_FALSE(bars.read(std::string(title) + ": 100%|#| 8/8 [loss=0.5]", false));
+  }
+  auto lines = reader({{"loss", ""}}, {"loss"});
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(lines.read("4/8 [##  ]", true));
+    CHECK(lines.read("8/8 [####] loss: 0.5", false));
+  }
+}
+
 TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong",
           "[plain][metrics]") {
   CHECK(names_in("epoch: 3 'val_loss': 0.5\nlr=1e-3 time 12:30 a: b --x=2", 10) ==

@@ -39,6 +39,13 @@ Json whole_number_in(std::string_view text, std::string_view name, double value)
   return nullptr;
 }
 
+/// What a progress bar has in front of its percentage: of "Epoch 3:  12%|#" that is "Epoch 3:".
+std::string_view title_of(std::string_view line) {
+  const std::string_view before = line.substr(0, line.find_first_of("%|["));
+  if (before.size() == line.size()) return line;
+  return before.substr(0, before.find_last_not_of("0123456789 ") + 1);
+}
+
 std::unique_ptr<RE2> compile(const std::string& expression) {
   RE2::Options options;
   options.set_log_errors(false);
@@ -119,7 +126,8 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
     return a == b || (std::isnan(a) && std::isnan(b));
   };
   const bool is_repeated =
-      overwritten && std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
+      is_drawn_again(line, overwritten, stream) &&
+      std::equal(closed.begin(), closed.end(), last_.begin(), last_.end(), is_same);
   last_ = std::move(closed);
   auto values = std::exchange(pending_, {});
   if (is_repeated) return std::nullopt;
@@ -138,6 +146,19 @@ std::optional<Metrics> MetricReader::read(std::string_view line, bool overwritte
   } catch (const std::exception&) {
     return std::nullopt;  // names that are no UTF-8
   }
+}
+
+/// Whether `line` shows what its bar has shown before, if that has the same values. A newline ends
+/// a bar's last drawing, and the one before another bar opens. A new bar may reach the value of a
+/// closed one: it has another title.
+bool MetricReader::is_drawn_again(std::string_view line, bool overwritten, std::size_t stream) {
+  Drawn& last = drawn_.at(stream);
+  const std::string_view title = title_of(line);
+  const bool has_same_title = title == last.title;
+  const bool is_again =
+      overwritten ? last.is_overwritten || has_same_title : last.is_overwritten && has_same_title;
+  last = {std::string(title), overwritten};
+  return is_again;
 }
 
 void MetricReader::read_by_name(std::string_view line, std::size_t metric, bool is_quoted) {

@@ -2,6 +2,7 @@
 // Knows no file and no process.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <memory>
@@ -49,6 +50,7 @@ class MetricReader {
   void read_by_name(std::string_view line, std::size_t metric, bool is_quoted);
   void note(ReadingRemark::What what, std::string_view line, std::string_view name);
   const double* pending(std::string_view name) const;
+  bool is_drawn_again(std::string_view line, bool overwritten, std::size_t stream);
 
   PlainReading reading_;
   std::unique_ptr<Expressions> expressions_;
@@ -60,6 +62,12 @@ class MetricReader {
   };
   std::vector<Pending> pending_;  ///< since the last result
   std::vector<double> last_;      ///< of `closing`, in the last result
+  /// The last line of a stream that has closed a result, or has drawn one again.
+  struct Drawn {
+    std::string title;
+    bool is_overwritten = false;
+  };
+  std::array<Drawn, 2> drawn_;
   std::vector<ReadingRemark> remarks_;
   std::bitset<ReadingRemark::whats> noted_;
 };
