@@ -388,7 +388,8 @@ void Console::on_trial_restore(const Trial& trial, const Checkpoint* checkpoint)
   text += " from iteration " + std::to_string(cloning.donor_iteration);
   if (experiment_ != nullptr) {
     const auto origin = origin_of(*experiment_, present_stretch(trial));
-    const Json before = origin ? Json::parse(config_of(*experiment_, *origin)) : Json::object();
+    const Json before = origin ? Json::parse(config_of(*experiment_, *origin))
+                               : Json::parse(cloning.old_config.text());
     text += ": " + changes_text(before, Json::parse(trial.config.text()));
   }
   routine_line(text);

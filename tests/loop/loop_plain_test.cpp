@@ -186,3 +186,39 @@ TEST_CASE("A copy of a program at its end that refuses to go on has not failed",
   CHECK(clone.why.find("nothing was left to train after iteration 8 of trial_00000, whose copy it "
                        "is; it exited with code 1") == 0);
 }
+
+namespace {
+
+/// Pauses once, with the third result.
+class PausesAtThird : public Scheduler {
+ public:
+  Decision on_result(const Trial& trial, const Result& result) override {
+    const bool is_to_pause = result.training_iteration == 3 && trial.attempt == 1;
+    return is_to_pause ? Decision{.action = Action::pause} : Decision{};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A plain program that begins with its first results again after a restore is named",
+          "[loop][plain]") {
+  const bool loads = GENERATE(false, true);
+  const bool is_round = GENERATE(false, true);
+  Fast fast;
+  fast.trials = 1;
+  fast.iterations = 8;
+  fast.spec.plain->checkpoints = PlainCheckpoints{};
+  fast.program.is_function = false;
+  fast.program.runs_to_end = false;
+  fast.make_scheduler = [] { return std::make_unique<PausesAtThird>(); };
+  fast.program.step = [&](const Json&, std::int64_t iteration) {
+    const std::int64_t epoch = loads || iteration <= 3 ? iteration : iteration - 3;
+    return FakeStep{.metrics = R"({"loss":)" + std::string(is_round ? "0." : "0.123") +
+                               std::to_string(epoch) + "}",
+                    .takes_s = 1};
+  };
+  (void)fast.run();
+  REQUIRE(fast.trial(0).attempt == 2);
+  CHECK(fast.notices("trial_00000 was given its checkpoint and began with the results of its first "
+                     "iterations again") == (loads || is_round ? 0 : 1));
+}

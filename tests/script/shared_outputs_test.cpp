@@ -1,5 +1,10 @@
 #include "tuner/script/shared_outputs.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "tests/support/catch.h"
 
 namespace tune {
@@ -43,6 +48,33 @@ TEST_CASE("What is appended to, or was written by one trial, or before it, is no
     CHECK_FALSE(outputs.take_in(first, 100, {file(1, 10, 150)}));
     CHECK_FALSE(outputs.take_in(first, 200, {file(1, 10, 250)}));
   }
+}
+
+TEST_CASE("Outputs are looked for some levels below, but not in what is no program's output",
+          "[unit][plain]") {
+  namespace fs = std::filesystem;
+  std::string name = (fs::temp_directory_path() / "tune-outputs-XXXXXX").string();
+  REQUIRE(::mkdtemp(name.data()) != nullptr);
+  const fs::path root(name);
+  for (const char* file : {"a", "output/b", "1/2/3/c", "1/2/3/4/d", ".git/e", "results/f", "venv/g",
+                           "storage/exp/h", "output/.i"}) {
+    fs::create_directories((root / file).parent_path());
+    std::ofstream(root / file) << "model";
+  }
+  std::vector<std::string> names;
+  for (const FileVersion& each : look_at_outputs(root, root / "storage/exp")) {
+    names.push_back(each.name);
+  }
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"1/2/3/c", "a", "output/b"});
+  SECTION("a large data set hides nothing that lies above it") {
+    fs::create_directories(root / "0/data");
+    for (int i = 0; i < 1'100; ++i) std::ofstream(root / "0/data" / std::to_string(i)) << i;
+    const auto files = look_at_outputs(root, root / "storage/exp");
+    CHECK(std::any_of(files.begin(), files.end(),
+                      [](const FileVersion& each) { return each.name == "output/b"; }));
+  }
+  fs::remove_all(root);
 }
 
 }  // namespace

@@ -1,26 +1,49 @@
 #include "tuner/script/shared_outputs.h"
 
+#include <algorithm>
+#include <deque>
+#include <iterator>
 #include <system_error>
+#include <utility>
 
 namespace tune {
 
 namespace fs = std::filesystem;
 
-std::vector<FileVersion> look_at_top(const fs::path& directory) {
+namespace {
+
+bool is_looked_into(const fs::path& directory, const fs::path& storage) {
+  static constexpr const char* others[] = {"results", "node_modules", "__pycache__", "venv"};
+  std::error_code ignored;
+  return std::find(std::begin(others), std::end(others), directory.filename()) ==
+             std::end(others) &&
+         !fs::equivalent(directory, storage, ignored);
+}
+
+}  // namespace
+
+/// Level by level: a large data set must not keep what lies beside it from being looked at.
+std::vector<FileVersion> look_at_outputs(const fs::path& directory, const fs::path& storage) {
   constexpr int most_entries = 1'000;
+  constexpr int most_levels_below = 3;
   std::vector<FileVersion> files;
-  std::error_code error;
-  int entries = 0;
-  for (fs::directory_iterator at(directory, error); !error && at != fs::directory_iterator();
-       at.increment(error)) {
-    if (++entries > most_entries) return {};
-    const fs::path name = at->path().filename();
-    std::error_code ignored;
-    const bool is_kept = at->is_regular_file(ignored) && !at->is_symlink(ignored);
-    if (!is_kept || name.string().starts_with('.')) continue;
-    if (const auto found = look_at_checkpoint(directory, name)) {
-      files.push_back(found->files.front());
-      files.back().name = name.string();
+  std::deque<std::pair<fs::path, int>> within{{fs::path(), 0}};
+  for (int entries = 0; !within.empty(); within.pop_front()) {
+    const auto& [place, level] = within.front();
+    std::error_code error;
+    for (fs::directory_iterator at(directory / place, error);
+         !error && at != fs::directory_iterator(); at.increment(error)) {
+      if (++entries > most_entries) return files;
+      std::error_code ignored;
+      const fs::path name = place / at->path().filename();
+      if (name.filename().string().starts_with('.') || at->is_symlink(ignored)) continue;
+      if (at->is_directory(ignored)) {
+        const bool is_deeper = level < most_levels_below && is_looked_into(at->path(), storage);
+        if (is_deeper) within.emplace_back(name, level + 1);
+      } else if (const auto found = look_at_checkpoint(directory, name)) {
+        files.push_back(found->files.front());
+        files.back().name = name.string();
+      }
     }
   }
   return files;

@@ -1,5 +1,5 @@
 // Files that several trials of a program overwrite, since they run in one directory and write to
-// one name. Knows no process; `look_at_top` alone sees the disk.
+// one name. Knows no process; `look_at_outputs` alone sees the disk.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,11 @@
 
 namespace tune {
 
-/// The files that lie in a directory itself, hidden ones left out; none if it has more entries than
-/// are looked at.
-std::vector<FileVersion> look_at_top(const std::filesystem::path& directory);
+/// The files that lie in a directory and up to three levels below, by their paths within it. Hidden
+/// ones are left out, and what is in `storage`, in `results` and in directories of installed code;
+/// no more than the first 1,000 entries are looked at, the upper levels first.
+std::vector<FileVersion> look_at_outputs(const std::filesystem::path& directory,
+                                         const std::filesystem::path& storage);
 
 class SharedOutputs {
  public:

@@ -1,12 +1,46 @@
 // Attempts: programs that know nothing of the driver. What they save by themselves, and what it
 // means that they end by themselves.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "tuner/run/trials/attempts.h"
 
 namespace tune {
+
+namespace {
+
+/// Round numbers are the same by chance.
+bool is_long(double value) {
+  char text[32];
+  const auto written =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::scientific);
+  const std::string_view digits(text, static_cast<std::size_t>(written.ptr - text));
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return std::isfinite(value) &&
+         std::count_if(digits.begin(), digits.begin() + digits.find('e'), is_digit) >= 4;
+}
+
+/// The driver's own number and time differ whatever the program does.
+ResultMark mark_of(const Metrics& metrics) {
+  ResultMark mark;
+  const auto mix = [](std::size_t& sum, std::size_t part) { sum = sum * 31 + part; };
+  for (const auto& [name, value] : metrics.numbers) {
+    if (name == "training_iteration" || name == "time_this_iter_s") continue;
+    for (std::size_t* const sum : {&mark.numbers, &mark.long_numbers}) {
+      if (sum == &mark.long_numbers && !is_long(value)) continue;
+      mix(*sum, std::hash<std::string>{}(name));
+      mix(*sum, std::hash<double>{}(value));
+    }
+  }
+  return mark;
+}
+
+}  // namespace
 
 /// It has trained to its end: to start it again would train nothing, whatever was decided with the
 /// result that it was to wait with. From now on a pause does not hold it.
@@ -173,6 +207,34 @@ Save Attempts::save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahe
   return save;
 }
 
+/// A program that was given a checkpoint and does not load it trains from scratch, and what it
+/// reports is counted as further iterations.
+void Attempts::look_for_same_beginning(Attempt& attempt, const Metrics& metrics) {
+  if (!spec_.plain || !spec_.plain->checkpoints || attempt.goes_on) return;
+  std::vector<ResultMark>& marks = attempt.first_marks;
+  if (marks.size() == 2) return;
+  if (marks.empty() && attempt.source.checkpoint.index != 0) {
+    attempt.restored_from = attempt.source.checkpoint.trial;
+  }
+  marks.push_back(mark_of(metrics));
+  if (marks.size() < 2) return;
+  if (!attempt.restored_from) {
+    beginnings_[attempt.trial] = marks;
+    return;
+  }
+  const auto is_same = [&](TrialId trial) {
+    const auto found = beginnings_.find(trial);
+    return found != beginnings_.end() && found->second == marks;
+  };
+  const bool tells = marks[0].long_numbers != marks[1].long_numbers;
+  if (!tells || !(is_same(attempt.trial) || is_same(*attempt.restored_from))) return;
+  if (std::exchange(has_named_beginning_, true)) return;
+  callbacks_.notice(to_string(attempt.trial) +
+                    " was given its checkpoint and began with the results of its first iterations "
+                    "again: its program does not go on from ${checkpoint}; say how with "
+                    "\"resume\" (docs/plain.md)");
+}
+
 /// Trials of a program that run side by side, or one after the other, may all write to one name.
 void Attempts::look_for_shared_outputs(const Attempt& attempt) {
   constexpr Seconds between_looks_s = 1;
@@ -182,7 +244,10 @@ void Attempts::look_for_shared_outputs(const Attempt& attempt) {
   is_looking_at_outputs_ = true;
   const Seconds began = ledger_.now() - (ledger_.steady() - attempt.began_at);
   workers_.post(
-      Lane::prompt, [directory = spec_.plain->directory] { return look_at_top(directory); },
+      Lane::prompt,
+      [directory = spec_.plain->directory, storage = launch_.experiment_dir] {
+        return look_at_outputs(directory, storage);
+      },
       [this, id = attempt.trial, began](const std::vector<FileVersion>& files) {
         is_looking_at_outputs_ = false;
         outputs_looked_at_ = ledger_.steady();

@@ -311,6 +311,7 @@ void Attempts::take_in(Attempt& attempt, Result&& result, std::vector<std::strin
   breaker_.on_result(attempt.began_at);
   const Trial& before = trial(attempt.trial);
   config_effect_.on_result(before, result);
+  look_for_same_beginning(attempt, result.metrics);
   Decision decision = policies_.decide(ledger_.experiment(), before, result);
   if (decision.action == Action::exploit) {
     require_possible(attempt.trial, decision.exploit.value_or(Exploit{attempt.trial, "", ""}));

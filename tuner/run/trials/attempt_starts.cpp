@@ -1,4 +1,6 @@
 // Attempts: from a chosen trial to its first step, and what clones begin with.
+#include <utility>
+
 #include "tuner/run/trials/attempts.h"
 #include "tuner/script/command_words.h"
 #include "tuner/spec/spec_warnings.h"
@@ -157,12 +159,25 @@ void Attempts::after_exploit(TrialId id, const std::optional<DonorCheckpoint>& b
   });
 }
 
+/// A copy of what nobody has saved throws its own training away, and takes over none.
+void Attempts::look_for_unsaved_donor(const Trial& chosen, const Checkpoint* restored) {
+  if (chosen.lineage.empty() || restored != nullptr) return;
+  const Cloning& cloning = chosen.lineage.back();
+  if (cloning.started != 0 || cloning.donor == chosen.id || cloning.iteration == 0) return;
+  if (std::exchange(has_named_unsaved_donor_, true)) return;
+  callbacks_.notice(to_string(chosen.id) + " becomes a copy of " + to_string(cloning.donor) +
+                    ", which has saved nothing: it begins anew with the new config; " +
+                    (spec_.plain ? "say how the program saves with \"checkpoints\" (docs/plain.md)"
+                                 : "have a function report with checkpoint=..., and a class save"));
+}
+
 /// `goes_on`: the process of the conversation has the trial's checkpoint in memory.
 void Attempts::begin(TrialId id, Conversation& conversation, bool goes_on) {
   const Trial& chosen = trial(id);
   const bool was_started = chosen.attempt > 0;
   const int number = chosen.attempt + 1;
   const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  look_for_unsaved_donor(chosen, checkpoint);
   const auto before = chosen.donor;
   const Allocation& allocation = conversation.allocation();
   const std::string devices = visible_devices(launch_, allocation);

@@ -115,6 +115,7 @@ class Attempts {
   bool go_on(TrialId trial, const Resources& wanted, Place& place);
   void require_possible(TrialId trial, const Exploit& exploit) const;
   void after_exploit(TrialId clone, const std::optional<DonorCheckpoint>& before);
+  void look_for_unsaved_donor(const Trial& chosen, const Checkpoint* restored);
   void begin(TrialId trial, Conversation& conversation, bool goes_on = false);
   void prepared(TrialId trial, int number, Saver::Source source, const std::string& error);
 
@@ -157,6 +158,7 @@ class Attempts {
   Save save_of(const Attempt& attempt, std::int64_t iteration) const;
   Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
   bool goes_on_later(const Attempt& attempt) const;
+  void look_for_same_beginning(Attempt& attempt, const Metrics& metrics);
   void look_for_shared_outputs(const Attempt& attempt);
 
   // attempt_endings.cpp
@@ -248,6 +250,10 @@ class Attempts {
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
   bool has_named_haste_ = false;
+  /// The first two results of trials whose plain program was given no checkpoint.
+  std::map<TrialId, std::vector<ResultMark>> beginnings_;
+  bool has_named_beginning_ = false;
+  bool has_named_unsaved_donor_ = false;
   SharedOutputs shared_outputs_;
   bool has_named_outputs_ = false;
   bool has_named_protocol_ = false;
