@@ -9,7 +9,7 @@ from cli_support import main
 from driver_support import KilledCase
 
 LOGISTIC = [sys.executable, os.path.join(os.path.dirname(__file__), "logistic_trainable.py")]
-KILLS = 8
+KILLS = 5
 ITERATIONS = 15
 
 

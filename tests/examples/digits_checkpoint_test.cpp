@@ -105,7 +105,7 @@ TEST_CASE("A training resumed at any epoch goes on to the last bit as if never s
 }
 
 TEST_CASE("A resumed training remembers its best and does not ask again for a lesser one",
-          "[digits][checkpoint]") {
+          "[digits][checkpoint][minutes]") {
   check_resumes({{"learning_rate", 0.3}, {"momentum", 0.8}, {"batch_size", 64}}, 20);
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("A model full of NaN is right about nothing", "[digits][mlp]") {
   }
 }
 
-TEST_CASE("A good config reads more than 97 % of unseen digits", "[digits][training]") {
+TEST_CASE("A good config reads more than 97 % of unseen digits", "[digits][training][minutes]") {
   DigitsTrainable trainable;
   trainable.setup(good_config);
   double accuracy = 0;

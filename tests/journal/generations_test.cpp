@@ -383,7 +383,8 @@ TEST_CASE("Trials that are out of date leave the file when they are the larger p
         std::map<int, std::string>{{0, large + "198"}, {1, large + "199"}, {2, large + "197"}});
 }
 
-TEST_CASE("Snapshots of many megabytes are read back as they were written", "[generations][unit]") {
+TEST_CASE("Snapshots of many megabytes are read back as they were written",
+          "[generations][unit][minutes]") {
   MemoryFileSystem files;
   ExperimentStore store = ExperimentStore::create(files, directory, spec, mortal(1));
   const std::string large(100'000, 'x');

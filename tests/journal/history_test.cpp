@@ -151,7 +151,7 @@ TEST_CASE("A journal that is given twice is in the history once", "[history]") {
   CHECK(history_of(files) == all_before(16));
 }
 
-TEST_CASE("A journal of several megabytes is in the history whole", "[history]") {
+TEST_CASE("A journal of several megabytes is in the history whole", "[history][minutes]") {
   MemoryFileSystem files;
   files.make_directories(directory);
   constexpr std::uint64_t last = 20000;

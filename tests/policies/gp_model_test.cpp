@@ -85,13 +85,14 @@ double branin(const Json& config) {
 
 }  // namespace
 
-TEST_CASE("gp comes close to the minimum of Branin's function within 35 trials", "[gp]") {
+TEST_CASE("gp comes close to the minimum of Branin's function within 35 trials",
+          "[gp][statistics]") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     CHECK(minimise(Search(plane, seed), branin, 35) < 0.05);
   }
 }
 
-TEST_CASE("gp finds choices, whole numbers and logarithms together", "[gp]") {
+TEST_CASE("gp finds choices, whole numbers and logarithms together", "[gp][statistics]") {
   const Json space = {{"kind", {{"choice", {"a", "b", "c"}}}},
                       {"n", {{"randint", {0, 20}}}},
                       {"lr", {{"loguniform", {1e-5, 1}}}}};
@@ -105,7 +106,7 @@ TEST_CASE("gp finds choices, whole numbers and logarithms together", "[gp]") {
   CHECK(best < 0.05);
 }
 
-TEST_CASE("gp searches a conditional space in the branch that is better", "[gp]") {
+TEST_CASE("gp searches a conditional space in the branch that is better", "[gp][statistics]") {
   const Json space = R"({"model": {"choice": [
       {"kind": "svm", "c": {"loguniform": [1e-3, 1e3]}},
       {"kind": "net", "lr": {"loguniform": [1e-5, 1]}, "n": {"randint": [1, 9]}}]}})"_json;
@@ -121,7 +122,7 @@ TEST_CASE("gp searches a conditional space in the branch that is better", "[gp]"
   CHECK(best < 0.02);
 }
 
-TEST_CASE("gp finds the best that a constraint allows", "[gp]") {
+TEST_CASE("gp finds the best that a constraint allows", "[gp][statistics]") {
   // A circle around a place that is nobody's minimum, in which nothing is known at first.
   const auto outside = [](const Json& config) {
     return std::hypot(config["x"].get<double>() - 6, config["y"].get<double>() - 6) - 2;
@@ -201,7 +202,7 @@ TEST_CASE("One very bad score does not hide the differences of the others", "[gp
   CHECK(best < 0.1);
 }
 
-TEST_CASE("gp keeps away from where trials fail", "[gp]") {
+TEST_CASE("gp keeps away from where trials fail", "[gp][statistics]") {
   const Json space = {{"x", {{"uniform", {0, 1}}}}};
   Search search(space);
   int failures = 0;

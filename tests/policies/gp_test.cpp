@@ -31,7 +31,7 @@ double minimise(Searcher& searcher, std::uint32_t n, std::uint32_t at_once) {
 
 }  // namespace
 
-TEST_CASE("gp finds a minimum in few trials, one by one and four at once", "[gp]") {
+TEST_CASE("gp finds a minimum in few trials, one by one and four at once", "[gp][statistics]") {
   for (const std::uint32_t at_once : {1, 4}) {
     const auto searcher = make_searcher("gp", plane, -1, {{"n_candidates", 256}});
     CHECK(minimise(*searcher, 30, at_once) < 0.2);
@@ -180,7 +180,8 @@ TEST_CASE("A score after one iteration does not beat one after fifty in gp", "[g
   CHECK(next_config(*searcher, 24)["x"].get<double>() > 1);
 }
 
-TEST_CASE("gp learns where constraints are fulfilled, and has all of it after a save", "[gp]") {
+TEST_CASE("gp learns where constraints are fulfilled, and has all of it after a save",
+          "[gp][statistics]") {
   const Json options = {{"n_startup_trials", 4}, {"n_candidates", 256}};
   auto searcher = make_searcher("gp", plane, -1, options);
   double best = 1e300;

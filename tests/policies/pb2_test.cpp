@@ -67,7 +67,8 @@ class Population {
 
 }  // namespace
 
-TEST_CASE("pb2 learns from all trials where progress is fastest, and sends copies there", "[pb2]") {
+TEST_CASE("pb2 learns from all trials where progress is fastest, and sends copies there",
+          "[pb2][statistics]") {
   // All begin far from the best x.
   Population population(
       {10.5, 11, 11.5, 12, 18.5, 19, 19.5, 19.9},

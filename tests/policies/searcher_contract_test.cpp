@@ -208,7 +208,7 @@ TEST_CASE(
     INFO(name);
     const SearchSpace space = space_of(space_for(name));
     const auto searcher = make(name, 40);
-    for (std::uint32_t id = 0; id < 100; ++id) {
+    for (std::uint32_t id = 0; id < 40; ++id) {
       const Json config = next_config(*searcher, id);
       REQUIRE(space.check_preset(config).empty());
       const auto trial = TrialId(id);

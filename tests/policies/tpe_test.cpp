@@ -353,7 +353,7 @@ double best_of_branin(const std::string& searcher, std::uint64_t seed) {
 TEST_CASE(
     "It comes closer to Branin's minimum than random search, on most seeds and by far on "
     "average",
-    "[tpe][unit]") {
+    "[tpe][unit][statistics]") {
   double ours = 0, random = 0;
   int wins = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -135,7 +135,7 @@ TEST_CASE("Ask and tell lose nothing that was answered, wherever the disk or the
 }
 
 TEST_CASE("A disk that is full for a moment costs ask and tell nothing that was answered",
-          "[ask][crash]") {
+          "[ask][crash][minutes]") {
   const auto options = GENERATE(no_snapshots, always_snapshots);
   int answered_all = 0;
   for (std::uint64_t k = 1;; ++k) {
