@@ -284,6 +284,14 @@ TEST_CASE("Names with numbers behind them are found for whoever spelt one wrong"
         std::vector<std::string>{"epoch", "val_loss", "lr", "x"});
   CHECK(names_in("train.py:10: UserWarning: no\n| ep_rew | 3.5 |", 10) ==
         std::vector<std::string>{"ep_rew"});
+  const std::vector<std::string> awaited = {"val_loss"};
+  using Names = std::vector<std::string>;
+  CHECK(names_in("epoch 1 | Val Loss: 0.5 | Loss: 0.6", 9, awaited) == Names{"Val Loss", "Loss"});
+  CHECK(names_in("step 5: train loss 0.9, val loss 0.8\nstep 6: val loss 0.7", 9, awaited) ==
+        Names{"val loss"});
+  CHECK(names_in("validation loss = 0.5, lr 0.1", 9, awaited) == Names{"validation loss", "loss"});
+  CHECK(names_in("val loss after 3 epochs 0.5", 9, awaited).empty());
+  CHECK(names_in("val_loss: 0.5", 9, awaited) == Names{"val_loss"});
   CHECK(names_in("a:1 b:2 c:3", 2) == std::vector<std::string>{"a", "b"});
   CHECK(names_in("a:1\n{\"avg\": {\"loss\": 0.5}}\n{\"avg\": {\"loss\": 0.4}}\n", 9) ==
         std::vector<std::string>{"avg/loss", "a"});

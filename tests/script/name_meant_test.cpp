@@ -29,6 +29,17 @@ TEST_CASE("Whoever names a metric that is not there is asked for all that are me
   CHECK(did_you_mean("loss", Names{"lr"}) == "");
 }
 
+TEST_CASE("The end of a text is meant if it has the metric's words, perhaps cut short",
+          "[unit][plain]") {
+  CHECK(end_meant("val_loss", "epoch 3 | Val Loss: ") == "Val Loss");
+  CHECK(end_meant("val loss", "train, validation-loss = '") == "validation-loss");
+  CHECK(end_meant("loss", "Loss") == "Loss");
+  CHECK(end_meant("val_loss", "loss: ").empty());
+  CHECK(end_meant("val_loss", "val loss now ").empty());
+  CHECK(end_meant("--", "loss").empty());
+  CHECK(end_meant("loss", "").empty());
+}
+
 TEST_CASE("No name is meant that has only parts of the metric's words, or is the metric",
           "[unit][plain]") {
   CHECK(names_meant("eval/top1_accuracy", Names{"loss", "lr"}).empty());

@@ -9,13 +9,18 @@ namespace tune {
 
 namespace {
 
+bool is_in_word(char c) {
+  const auto letter = static_cast<unsigned char>(c);
+  return std::isalnum(letter) != 0 || letter >= 0x80;
+}
+
 /// "Avg/loss" is "avg" and "loss".
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
   bool is_within = false;
   for (const char c : name) {
     const auto letter = static_cast<unsigned char>(c);
-    const bool is_kept = std::isalnum(letter) != 0 || letter >= 0x80;
+    const bool is_kept = is_in_word(c);
     if (is_kept && !is_within) words.emplace_back();
     if (is_kept) words.back() += static_cast<char>(std::tolower(letter));
     is_within = is_kept;
@@ -69,6 +74,21 @@ std::string did_you_mean(std::string_view metric, std::span<const std::string> p
     question += (question.empty() ? "did you mean '" : " or '") + name + "'";
   }
   return question.empty() ? "" : question + "?";
+}
+
+std::string_view end_meant(std::string_view metric, std::string_view text) {
+  const std::vector<std::string> words = words_of(metric);
+  while (!text.empty() && !is_in_word(text.back())) text.remove_suffix(1);
+  std::size_t begin = text.size();
+  for (std::size_t i = 0; i < words.size() && begin > 0; ++i) {
+    while (begin > 0 && !is_in_word(text[begin - 1])) --begin;
+    while (begin > 0 && is_in_word(text[begin - 1])) --begin;
+  }
+  const std::string_view end = text.substr(begin);
+  const std::vector<std::string> its = words_of(end);
+  const bool is_meant = !words.empty() && std::equal(words.begin(), words.end(), its.begin(),
+                                                     its.end(), is_short_for);
+  return is_meant ? end : std::string_view();
 }
 
 bool is_meant_in(std::string_view metric, std::string_view text) {

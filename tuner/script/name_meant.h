@@ -18,6 +18,11 @@ std::vector<std::string> names_meant(std::string_view metric, std::span<const st
 /// "did you mean 'avg/loss' or 'train.loss'?"; empty if none is meant.
 std::string did_you_mean(std::string_view metric, std::span<const std::string> printed);
 
+/// The end of `text` that reads like `metric` but for its letters, the signs between its words, and
+/// words that may be cut short: "Val Loss" of "epoch 3 | Val Loss: " for val_loss; empty if it ends
+/// otherwise.
+std::string_view end_meant(std::string_view metric, std::string_view text);
+
 /// Whether the words of `metric` stand in `text` one behind the other, perhaps cut short.
 bool is_meant_in(std::string_view metric, std::string_view text);
 

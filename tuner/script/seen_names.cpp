@@ -12,6 +12,8 @@ namespace tune {
 
 namespace {
 
+constexpr std::string_view digits = "0123456789";
+
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// "train.py:10: UserWarning": a line of a file.
@@ -21,9 +23,48 @@ bool is_place_in_source(std::string_view behind, const std::string& name) {
   return end != behind.npos && end > 1 && behind[end] == ':';
 }
 
+/// Where the number begins that has a digit at `at`.
+std::size_t number_begin(std::string_view line, std::size_t at) {
+  constexpr std::string_view within = "0123456789.+-";
+  while (at > 0) {
+    const char c = line[at - 1];
+    const bool is_exponent = (c == 'e' || c == 'E') && at > 1 && is_digit(line[at - 2]);
+    if (!is_exponent && within.find(c) == within.npos) break;
+    --at;
+  }
+  return at;
+}
+
+/// What stands between the number at `begin` and the one before it; "F1" is no number.
+std::string_view words_before(std::string_view line, std::size_t begin) {
+  for (std::size_t at = begin;;) {
+    const std::size_t digit = line.substr(0, at).find_last_of(digits);
+    if (digit == line.npos) return line.substr(0, begin);
+    at = number_begin(line, digit);
+    if (at == 0 || !is_letter(line[at - 1])) return line.substr(digit + 1, begin - digit - 1);
+  }
+}
+
+void add_new(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+/// Adds what stands before a number of `line`, reads like `metric`, and would find that number.
+void add_names_like(const std::string& metric, std::string_view line,
+                    std::vector<std::string>& names) {
+  std::size_t digit = line.find_first_of(digits);
+  while (digit != line.npos) {
+    const std::string name(end_meant(metric, words_before(line, number_begin(line, digit))));
+    if (!name.empty() && name != metric && place_of_number(line, name)) add_new(names, name);
+    digit =
+        line.find_first_of(digits, std::min(line.find_first_not_of(digits, digit), line.size()));
+  }
+}
+
 }  // namespace
 
-std::vector<std::string> names_in(std::string_view text, std::size_t most) {
+std::vector<std::string> names_in(std::string_view text, std::size_t most,
+                                  std::span<const std::string> awaited) {
   std::vector<std::string> names;
   std::string others;  // the lines without an object, of which each name is known
   QuotedLines quoted;
@@ -32,11 +73,11 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most) {
     const std::string_view line = text.substr(at, end - at);
     at = end + 1;
     if (quoted.take(line, false)) continue;
+    for (const std::string& metric : awaited) add_names_like(metric, line, names);
     const auto metrics = object_at_end(line);
     if (!metrics) others.append(line) += '\n';
     for (std::size_t i = 0; metrics && i < metrics->numbers.size() && names.size() < most; ++i) {
-      const std::string& name = metrics->numbers[i].name;
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      add_new(names, metrics->numbers[i].name);
     }
   }
   text = others;
@@ -59,24 +100,12 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most) {
     const std::size_t line = text.rfind('\n', begin) + 1;  // 0 if it is the first one
     const std::string_view rest_of_line = text.substr(line, text.find('\n', begin) - line);
     if (standing_of(rest_of_line, begin - line) == Standing::none) continue;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    add_new(names, name);
   }
   return names;
 }
 
 namespace {
-
-/// Where the number begins that has a digit at `at`.
-std::size_t number_begin(std::string_view line, std::size_t at) {
-  constexpr std::string_view within = "0123456789.+-";
-  while (at > 0) {
-    const char c = line[at - 1];
-    const bool is_exponent = (c == 'e' || c == 'E') && at > 1 && is_digit(line[at - 2]);
-    if (!is_exponent && within.find(c) == within.npos) break;
-    --at;
-  }
-  return at;
-}
 
 /// Whether the digits at `begin` go on with a number, as "000" does in "1'000".
 bool is_cut_before(std::string_view line, std::size_t begin) {
@@ -84,16 +113,6 @@ bool is_cut_before(std::string_view line, std::size_t begin) {
   if (digit == line.npos) return false;
   const std::size_t first = number_begin(line, digit);
   return goes_on(line.substr(first, digit + 1 - first), line.substr(digit + 1));
-}
-
-/// What stands between the number at `begin` and the one before it; "F1" is no number.
-std::string_view words_before(std::string_view line, std::size_t begin) {
-  for (std::size_t at = begin;;) {
-    const std::size_t digit = line.substr(0, at).find_last_of("0123456789");
-    if (digit == line.npos) return line.substr(0, begin);
-    at = number_begin(line, digit);
-    if (at == 0 || !is_letter(line[at - 1])) return line.substr(digit + 1, begin - digit - 1);
-  }
 }
 
 /// An expression for `text`, and for the same with other numbers in it.

@@ -389,7 +389,7 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
                                   "of a program in C, `stdbuf -oL PROGRAM` changes that"});
     return;
   }
-  const std::vector<std::string> names = names_in(tail(), most_named);
+  const std::vector<std::string> names = names_in(tail(), most_named, closing_);
   for (const std::string& metric : closing_) {
     const auto meant = names_meant(metric, names);
     if (meant.empty()) continue;
@@ -446,7 +446,7 @@ std::string PlainTalk::way_to_read(const std::string& seen, const std::string& s
 
 std::string PlainTalk::what_is_missing() const {
   const std::string seen = tail();
-  const std::vector<std::string> names = names_in(seen, most_named);
+  const std::vector<std::string> names = names_in(seen, most_named, closing_);
   std::string sentence = "it ended, and its output never had a number for the metric '" +
                          joined(closing_, "' and '") + "'";
   const std::string meant = closing_.empty() ? "" : did_you_mean(closing_.front(), names);
