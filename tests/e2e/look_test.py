@@ -215,6 +215,11 @@ class BestOfEqualOnes(Case):
         self.assertEqual(listed["trial_id"], "trial_00000")
         self.assertIn(f"holds experiments and is none: name one of them, {self.path('results/spec')}; tune ls",
                       self.tune("best", self.path("results"), expect=2).err)
+        # Every command says so of a project, and `ls` lists what is there.
+        for words in (["status"], ["best"], ["stop"], ["resume"], ["checkpoints"]):
+            self.assertIn("results holds experiments and is none: name one of them,", self.refused(*words, "."))
+            self.assertIn("did you mean", self.refused(*words, "spec"))
+        self.assertEqual(self.tune("ls", ".").out, self.tune("ls", "results").out)
         self.assertIn("--sort takes no sign: --sort loss --desc", self.tune("ls", "results/spec", "--sort=-loss", expect=2).err)
         self.assertNotIn("is as good", self.tune("best", "results/spec", "--scope", "last").out)
 

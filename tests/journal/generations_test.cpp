@@ -1,5 +1,7 @@
 // Snapshots, generations and compaction on the memory disk: made, read, damaged, cut short at every
 // operation.
+#include "tuner/journal/generations.h"
+
 #include "tests/journal/disasters.h"
 #include "tests/journal/some_events.h"
 #include "tests/support/catch.h"
@@ -519,6 +521,26 @@ TEST_CASE("A snapshot is in force or not there, whatever happens when", "[genera
     REQUIRE(all.last() == found.last() + 2);
   }
   CHECK(tried == 22);
+}
+
+TEST_CASE("Whoever names a place without an experiment is told of the one that is meant",
+          "[generations][unit]") {
+  MemoryFileSystem files;
+  for (const char* const name : {"/project/results/b", "/project/results/a"}) {
+    ExperimentStore::create(files, name, spec, mortal(1));
+  }
+  const auto sentence = [&](const char* place) {
+    return std::string(no_experiment(files, place).what());
+  };
+  const std::string within =
+      "/project/results holds experiments and is none: name one of them, /project/results/a; "
+      "tune ls /project/results lists them";
+  CHECK(sentence("/project/results") == within);
+  CHECK(sentence("/project") == within);
+  CHECK(sentence("/project/") == within);
+  CHECK(sentence("/project/b") ==
+        "there is no experiment in /project/b, did you mean /project/results/b?");
+  CHECK(sentence("/project/c") == "there is no experiment in /project/c");
 }
 
 }  // namespace tune

@@ -126,6 +126,51 @@ bool has_experiments_files(FileSystem& files, const path& directory) {
   return false;
 }
 
+namespace {
+
+/// Where experiments go unless their spec says otherwise.
+constexpr const char* usual_storage = "results";
+
+/// What cannot be looked into is none here.
+bool is_experiment(FileSystem& files, const path& directory) {
+  try {
+    return files.exists(paths::current(directory));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The first experiment by name that lies directly in `folder`.
+std::optional<path> first_within(FileSystem& files, const path& folder) {
+  std::optional<path> first;
+  try {
+    if (!files.exists(folder)) return first;
+    for (const DirectoryEntry& entry : files.list(folder)) {
+      const path place = folder / entry.name;
+      if (is_experiment(files, place) && (!first || place < *first)) first = place;
+    }
+  } catch (const Error&) {
+    // It cannot be listed, or is no directory: nothing is meant there.
+  }
+  return first;
+}
+
+/// Which one is probably meant by `directory`, which is none; empty if none is.
+std::string experiment_meant(FileSystem& files, const path& directory) {
+  const path place = directory.has_filename() ? directory : directory.parent_path();
+  for (const path& folder : {place, place / usual_storage}) {
+    const auto first = first_within(files, folder);
+    if (!first) continue;
+    return folder.native() + " holds experiments and is none: name one of them, " +
+           first->native() + "; tune ls " + folder.native() + " lists them";
+  }
+  const path stored = place.parent_path() / usual_storage / place.filename();
+  if (!is_experiment(files, stored)) return "";
+  return "there is no experiment in " + place.native() + ", did you mean " + stored.native() + "?";
+}
+
+}  // namespace
+
 Error no_experiment(FileSystem& files, const path& directory) {
   if (files.exists(directory / "LEASE.json") && files.exists(directory / "state")) {
     return user_error(directory.native() +
@@ -133,6 +178,8 @@ Error no_experiment(FileSystem& files, const path& directory) {
                       "tune resume --remote goes on with it");
   }
   const bool is_lost = files.exists(directory) && has_experiments_files(files, directory);
+  const std::string meant = is_lost ? "" : experiment_meant(files, directory);
+  if (!meant.empty()) return user_error(meant);
   return user_error("there is no experiment in " + directory.native() +
                     (is_lost ? std::string(": it has files of one, but no CURRENT; if that was "
                                            "removed, write into it ") +

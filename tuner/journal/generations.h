@@ -53,7 +53,8 @@ struct Generations {
 /// records, snapshots, trials.
 bool has_experiments_files(FileSystem& files, const std::filesystem::path& directory);
 
-/// Says so, and what may be the matter.
+/// Says so, and what may be the matter: an experiment in there, in "results" there, or of that name
+/// in "results" beside it may be meant.
 Error no_experiment(FileSystem& files, const std::filesystem::path& directory);
 
 /// Of the first journal of an experiment: all others get their header with their first event.

@@ -29,11 +29,6 @@ void require_experiment(const std::filesystem::path& directory) {
   }
   const auto files = make_posix_file_system();
   if (ExperimentStore::exists(*files, directory)) return;
-  if (const auto within = experiments_in(directory); !within.empty()) {
-    throw user_error(directory.string() + " holds experiments and is none: name one of them, " +
-                     shell_word(within.front()) + "; tune ls " + shell_word(directory) +
-                     " lists them");
-  }
   throw no_experiment(*files, std::filesystem::absolute(directory).lexically_normal());
 }
 

@@ -212,7 +212,10 @@ std::vector<Row> select(const ListRequest& request, const std::vector<TrialSourc
 /// that trials have.
 bool lists_experiments(const ListRequest& request) {
   if (request.directories.size() > 1 || is_experiment(request.directories.front())) return false;
-  const auto all = experiments_in(request.directories.front());
+  auto all = experiments_in(request.directories.front());
+  // Of a project.
+  if (all.empty())
+    all = experiments_in(std::filesystem::path(request.directories.front()) / "results");
   if (all.empty()) return false;
   const bool asks_for_trials = !request.sort.empty() || !request.filter.empty() ||
                                !request.states.empty() || !request.columns.empty() ||
