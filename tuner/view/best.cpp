@@ -85,7 +85,8 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
 }
 
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial) {
-  if (trial.latest_checkpoint() != nullptr || is_told(spec)) return "";
+  if (trial.latest_checkpoint() != nullptr) return "";
+  if (is_told(spec)) return "what a trial saves that you run yourself is yours";
   const Cloning* const cloning = trial.present_cloning();
   if (cloning != nullptr && trial.saves == cloning->saves) {
     return cloning->donor == trial.id

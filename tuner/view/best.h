@@ -30,8 +30,7 @@ std::string iteration_text(const ExperimentSpec& spec, const std::filesystem::pa
 std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
                             const Checkpoint* checkpoint, const Objective& objective, Scope scope);
 
-/// Why the trial has no checkpoint, and what would have kept one; empty if it has one, or if no
-/// driver runs it.
+/// Why the trial has no checkpoint, and what would have kept one; empty if it has one.
 std::string why_no_checkpoint(const ExperimentSpec& spec, const Trial& trial);
 
 /// "; trial_00004 is as good and has one" of the first other trial that is; empty if none is, or if
