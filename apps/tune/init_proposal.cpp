@@ -53,6 +53,7 @@ struct Proposal {
   std::vector<std::string> several;  ///< take several values
   std::vector<std::string> saves;    ///< may name where the program saves, and goes on from
   std::string save_name;             ///< of the first of them
+  std::vector<HelpOption> resumes;   ///< tell the program to go on, perhaps from what they name
   std::vector<std::string> positionals;
   std::vector<std::string> commands;
   OptionForm form = OptionForm::two_hyphens;
@@ -140,7 +141,7 @@ bool names_saves(const std::string& name, const DomainGuess& guess, const HelpOp
   if (!option.takes_value || !option.choices.empty()) return false;
   if (option.type != ValueType::unknown || number_in(option.default_value.value_or("")))
     return false;
-  static const std::set<std::string> alone = {"resume", "checkpoint", "checkpoints", "ckpt"};
+  static const std::set<std::string> alone = {"checkpoint", "checkpoints", "ckpt"};
   static constexpr std::string_view parts[] = {"out", "save", "checkpoint", "ckpt", "model"};
   std::string plain = name;
   for (const std::string_view ending : {"-path", "_path", "-dir", "_dir", "-from", "_from"}) {
@@ -152,6 +153,14 @@ bool names_saves(const std::string& name, const DomainGuess& guess, const HelpOp
                       [&](std::string_view part) { return name.find(part) != name.npos; }));
 }
 
+/// Whether the option tells the program to go on from a checkpoint.
+bool names_resume(const std::string& name, const HelpOption& option) {
+  if (!option.choices.empty() || number_in(option.default_value.value_or(""))) return false;
+  static constexpr std::string_view words[] = {"resume", "restore", "restart"};
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
 void sort_in(const HelpOption& option, Proposal& proposal) {
   Proposed one{option, "", guess_domain(option), false};
   const auto name = name_for_args(option, proposal.form);
@@ -159,7 +168,9 @@ void sort_in(const HelpOption& option, Proposal& proposal) {
   if (option.takes_several && one.guess.role == OptionRole::unknown) {
     proposal.several.push_back(shown);
   }
-  if (name && names_saves(*name, one.guess, option)) {
+  if (name && names_resume(*name, option)) {
+    proposal.resumes.push_back(option);
+  } else if (name && names_saves(*name, one.guess, option)) {
     if (proposal.saves.empty()) proposal.save_name = *name;
     proposal.saves.push_back(shown);
   }
@@ -234,6 +245,26 @@ std::string given_as(const std::string& name, const std::string& value, OptionFo
   return "\"" + option + "=" + value + "\"";
 }
 
+/// How the program is told to go on from one of its checkpoints.
+std::string resume_note(const Proposal& proposal) {
+  const HelpOption& option = proposal.resumes.front();
+  const std::string shown =
+      shown_option(name_for_args(option, proposal.form).value_or(""), proposal.form);
+  Json words = Json::array({shown});
+  if (option.takes_value && proposal.form == OptionForm::no_hyphens) {
+    words = Json::array({shown + "=${checkpoint}"});
+  } else if (option.takes_value) {
+    words.push_back("${checkpoint}");
+  }
+  const std::string place =
+      proposal.saves.empty() ? "\"working_directory\": \"trial\", " : std::string();
+  return "To go on it needs " + shown + ": {" + place +
+         "\"checkpoints\": \"NAME\", \"resume\": " + words.dump() +
+         "} as \"plain\" gives it that, with the latest one that it has saved" +
+         (proposal.saves.empty() ? " where it runs" : "") +
+         ". NAME is what it saves, \"last.pt\" or \"epoch-*\".";
+}
+
 std::string trainable_text(const Proposal& proposal, const InitRequest& request) {
   std::string text = comment_lines(
       "  ", "The program, started once for each trial: \"${" + word_for(proposal.form) +
@@ -258,12 +289,13 @@ std::string trainable_text(const Proposal& proposal, const InitRequest& request)
          " in the command gives each a directory.");
   }
   if (!proposal.saves.empty()) {
-    note("If it saves in the directory of " + listed(proposal.saves) +
-         ", and goes on from what it finds there, " +
+    note("If it saves in the directory of " + listed(proposal.saves) + ", " +
+         (proposal.resumes.empty() ? "and goes on from what it finds there, " : "") +
          given_as(proposal.save_name, "${checkpoint_dir}", proposal.form) +
          " in the command makes that its trials' checkpoints, which they are paused, retried and "
          "cloned with.");
   }
+  if (!proposal.resumes.empty()) note(resume_note(proposal));
   return text + "  \"trainable\": {\"command\": " + command_text(proposal.command) +
          ", \"plain\": {}},\n";
 }

@@ -68,6 +68,24 @@ class Init(Case):
         self.tune("run", "all.json", "--metric", "val_loss", "--mode", "min", "--num-samples", "4",
                   "--progress", "none")
 
+    def test_an_option_to_go_on_by_is_no_place_to_save_in(self):
+        def notes(*options):
+            lines = "".join(f"parser.add_argument({option})\n" for option in options)
+            self.write("save.py", "import argparse\nparser = argparse.ArgumentParser()\n"
+                       f"parser.add_argument('--lr', type=float, default=0.1)\n{lines}print(parser.parse_args())\n")
+            text = self.tune("init", "--from", "save.py", "-").out
+            return " ".join(line.strip().removeprefix("//").strip() for line in text.splitlines())
+
+        out = "'--out-dir', default='out'"
+        self.assertIn("If it saves in the directory of --out-dir, and goes on from what it finds there,", notes(out))
+        both = notes(out, "'--resume', default='', metavar='PATH'")
+        self.assertIn("If it saves in the directory of --out-dir, \"--out-dir=${checkpoint_dir}\"", both)
+        self.assertIn('To go on it needs --resume: {"checkpoints": "NAME", "resume": ["--resume","${checkpoint}"]} '
+                      'as "plain"', both)
+        self.assertIn('"resume": ["--resume"]} as "plain"', notes(out, "'--resume', action='store_true'"))
+        self.assertIn('{"working_directory": "trial", "checkpoints": "NAME", "resume": '
+                      '["--resume-from","${checkpoint}"]}', notes("'--resume-from'"))
+
     def test_no_line_is_wider_than_a_page(self):
         self.write("wide.py", TRAIN.replace("learning rate", "a learning rate that äöü " * 30))
         text = self.tune("init", "--from", "wide.py", "-").out
