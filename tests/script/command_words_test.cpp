@@ -102,6 +102,23 @@ TEST_CASE("What a config lacks, or has as null, leaves its argument out", "[plai
   CHECK_FALSE(expand_text("${config.missing}", values()));
 }
 
+TEST_CASE("An option whose value is the next argument is left out together with that",
+          "[plain][words]") {
+  const auto of = [](const Words& command) { return expand_command(command, values()); };
+  CHECK(of({"p", "--resume", "${checkpoint}", "--epochs", "3"}) == Words{"p", "--epochs", "3"});
+  CHECK(of({"-r", "${checkpoint}"}).empty());
+  CHECK(of({"--lr", "${config.none}", "--lr", "${config.lr}"}) == Words{"--lr", "0.001"});
+  CHECK(of({"--from", "${config.missing}/x"}).empty());
+  // What is no option alone stays.
+  CHECK(of({"--fast", "--from=${checkpoint}"}) == Words{"--fast"});
+  CHECK(of({"--a=b", "${checkpoint}"}) == Words{"--a=b"});
+  CHECK(of({"-1", "${checkpoint}"}) == Words{"-1"});
+  CHECK(of({"--", "${checkpoint}"}) == Words{"--"});
+  CHECK(of({"train", "${checkpoint}", "${checkpoint}"}) == Words{"train"});
+  CHECK(of({"--from", "${checkpoint}", "${checkpoint}", "x"}) == Words{"x"});
+  CHECK(of({"--bare", "${args_no_boolean_flags}", "${checkpoint}"}).front() == "--bare");
+}
+
 TEST_CASE("A name with dots of its own is found", "[plain][words]") {
   WordValues dotted;
   dotted.config = {{"opt.lr", 1}, {"a", {{"b.c", 2}}}};

@@ -90,6 +90,14 @@ std::optional<ArgumentForm> form_of(std::string_view word) {
   return form;
 }
 
+/// The list word that is all of `argument`, and its form; nothing if it is another argument.
+std::optional<std::pair<std::string_view, ArgumentForm>> list_word_of(std::string_view argument) {
+  if (!argument.starts_with("${") || !argument.ends_with("}")) return std::nullopt;
+  const std::string_view word = argument.substr(2, argument.size() - 3);
+  const auto form = form_of(word);
+  return form ? std::optional(std::pair(word, *form)) : std::nullopt;
+}
+
 /// Appends one hyperparameter, with its dotted name.
 void add_arguments(const ArgumentForm& form, const std::string& name, const Json& value,
                    const TypedNumbers& typed, std::vector<std::string>& to) {
@@ -173,6 +181,14 @@ const Json* find_value(const Json& config, std::string_view name) {
   return nullptr;
 }
 
+/// "--resume" or "-r", whose value is the next argument, if it has one.
+bool is_option_alone(std::string_view argument) {
+  const std::size_t begin = argument.find_first_not_of('-');
+  return begin != argument.npos && begin > 0 && begin <= 2 &&
+         std::isalpha(static_cast<unsigned char>(argument[begin])) != 0 &&
+         argument.find('=') == argument.npos;
+}
+
 std::optional<std::string> value_of(std::string_view word, const WordValues& values) {
   if (word == "trial_id") return values.trial_id;
   if (word == "trial_dir") return values.trial_dir;
@@ -211,19 +227,33 @@ std::optional<std::string> expand_text(std::string_view text, const WordValues& 
 std::vector<std::string> expand_command(const std::vector<std::string>& command,
                                         const WordValues& values) {
   std::vector<std::string> expanded;
+  bool is_behind_option = false;
   for (const std::string& argument : command) {
-    const bool is_word = argument.starts_with("${") && argument.ends_with("}");
-    const auto form =
-        is_word ? form_of(std::string_view(argument).substr(2, argument.size() - 3)) : std::nullopt;
-    if (form) {
+    if (const auto list = list_word_of(argument)) {
       for_each_value(values.config, "", [&](const std::string& name, const Json& value) {
-        add_arguments(*form, name, value, values.typed, expanded);
+        add_arguments(list->second, name, value, values.typed, expanded);
       });
+      is_behind_option = false;
     } else if (auto text = expand_text(argument, values)) {
       expanded.push_back(*std::move(text));
+      is_behind_option = is_option_alone(argument);
+    } else {
+      // Its option would take the next argument for its value.
+      if (is_behind_option && !argument.starts_with('-')) expanded.pop_back();
+      is_behind_option = false;
     }
   }
   return expanded;
+}
+
+std::optional<ListWord> list_word_in(const std::vector<std::string>& command) {
+  for (const std::string& argument : command) {
+    const auto list = list_word_of(argument);
+    if (!list) continue;
+    const auto& [word, form] = *list;
+    return ListWord{std::string(word), form.prefix, form.booleans == ArgumentForm::Booleans::value};
+  }
+  return std::nullopt;
 }
 
 Json config_for_program(Json config) {

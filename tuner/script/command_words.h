@@ -44,6 +44,16 @@ Json config_for_program(Json config);
 /// Whether `text` has a word by which something of the config reaches the program.
 bool brings_config(std::string_view text);
 
+/// How a list word gives each hyperparameter.
+struct ListWord {
+  std::string word;                ///< "args_no_equals"
+  std::string prefix;              ///< of the names: "--"
+  bool has_boolean_values = true;  ///< "--flag=true"; else flags are there or not
+};
+
+/// The first one in `command`; nothing if it has none.
+std::optional<ListWord> list_word_in(const std::vector<std::string>& command);
+
 /// Whether `text` has this word.
 bool has_word(std::string_view text, std::string_view word);
 
