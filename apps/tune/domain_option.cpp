@@ -1,7 +1,10 @@
 #include "apps/tune/domain_option.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "apps/tune/option_words.h"
 #include "tuner/base/clean_text.h"
@@ -22,9 +25,51 @@ Error without_arguments(const std::string& domain) {
                     "; a text is given as JSON: \"" + domain + "\"");
 }
 
+std::string as_text(const std::string& text) {
+  return "; a text is given as JSON: '\"" + shortened(text) + "\"'";
+}
+
+bool is_number(const std::string& text) { return json_or_text(text).is_number(); }
+
+/// Error (user) for values to choose from, as Hydra takes them: "4,8,16", "sgd,adam".
+void refuse_list(const std::string& text) {
+  const auto items = split_at_commas(text);
+  if (items.size() < 2 || json_or_text(text) != Json(text)) return;
+  const auto is_word = [](const std::string& item) {
+    const std::string word = trimmed(item);
+    return !word.empty() && word.find_first_of(" \t") == std::string::npos;
+  };
+  // Else it is prose.
+  if (!std::all_of(items.begin(), items.end(), is_word)) return;
+  const std::string list = shortened(text);
+  throw user_error("-p: each trial would get all of " + as_quoted(text) +
+                   " as one text: choice:" + list +
+                   " draws one of the values, grid_search:" + list + " tries each" + as_text(text));
+}
+
+/// Our name for the domain that others call `kind`: "int:1,8".
+std::optional<std::string> name_here(const std::string& kind) {
+  static constexpr std::pair<std::string_view, const char*> names[] = {
+      {"int", "randint"},        {"integer", "randint"}, {"range", "randint"},
+      {"float", "uniform"},      {"real", "uniform"},    {"double", "uniform"},
+      {"categorical", "choice"}, {"values", "choice"},   {"options", "choice"},
+      {"list", "choice"},        {"one_of", "choice"}};
+  const auto* const found = std::find_if(std::begin(names), std::end(names),
+                                         [&](const auto& each) { return each.first == kind; });
+  return found == std::end(names) ? std::nullopt : std::optional<std::string>(found->second);
+}
+
+/// Error (user) for "const:3", since a value has no word here.
+void refuse_word_of_value(const std::string& text) {
+  for (const std::string_view word : {"const:", "constant:", "fixed:", "value:"}) {
+    if (!text.starts_with(word)) continue;
+    throw user_error("-p: a value stands alone, " + shortened(text.substr(word.size())) + ", got " +
+                     as_quoted(text) + as_text(text));
+  }
+}
+
 /// Error (user) for what is a domain in another language: "loguniform(1e-4, 0.1)", "1e-4..0.1".
 void refuse_other_forms(const std::string& text) {
-  const std::string as_text = "; a text is given as JSON: '\"" + shortened(text) + "\"'";
   const std::size_t bracket = text.find('(');
   if (bracket != std::string::npos && text.ends_with(')')) {
     const std::string word = text.substr(0, bracket);
@@ -34,16 +79,18 @@ void refuse_other_forms(const std::string& text) {
     std::string arguments = text.substr(bracket + 1, text.size() - bracket - 2);
     std::erase(arguments, ' ');
     throw user_error("-p: a domain is written with a colon, " + called + ":" +
-                     shortened(arguments) + ", got " + as_quoted(text) + as_text);
+                     shortened(arguments) + ", got " + as_quoted(text) + as_text(text));
   }
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos || !json_or_text(text.substr(0, dots)).is_number() ||
-      !json_or_text(text.substr(dots + 2)).is_number()) {
-    return;
+  for (const std::string_view sign : {"..", ":"}) {
+    const std::size_t at = text.find(sign);
+    if (at == std::string::npos) continue;
+    const std::string lower = text.substr(0, at);
+    const std::string upper = text.substr(at + sign.size());
+    if (!is_number(lower) || !is_number(upper)) continue;
+    throw user_error("-p: a range is written uniform:" + lower + "," + upper +
+                     ", or loguniform, randint ... (docs/spec.md), got " + as_quoted(text) +
+                     as_text(text));
   }
-  throw user_error("-p: a range is written uniform:" + text.substr(0, dots) + "," +
-                   text.substr(dots + 2) + ", or loguniform, randint ... (docs/spec.md), got " +
-                   as_quoted(text) + as_text);
 }
 
 }  // namespace
@@ -54,6 +101,7 @@ Json domain_of_option(const std::string& name, const std::string& text, TypedNum
     return *std::move(json);
   }
   refuse_other_forms(text);
+  refuse_word_of_value(text);
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const auto& kinds = domain_names();
@@ -64,11 +112,13 @@ Json domain_of_option(const std::string& name, const std::string& text, TypedNum
     const auto longer = std::find_if(kinds.begin(), kinds.end(),
                                      [&](const auto& each) { return each.starts_with(kind); });
     if (!near && kind.size() >= least_letters && longer != kinds.end()) near = *longer;
+    if (!near) near = name_here(kind);
     if (near && colon != std::string::npos) {
       throw user_error("-p: unknown domain " + as_quoted(kind) + ", did you mean '" + *near +
                        "'? A text is given as JSON: \"" + shortened(text) + "\"");
     }
     if (near && *near == kind) throw without_arguments(kind);
+    refuse_list(text);
     add_typed_numbers_of_value(name, text, typed);
     return json_or_text(text);
   }

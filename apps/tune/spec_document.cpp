@@ -122,6 +122,12 @@ Json command_of(std::vector<std::string> command) {
 
 void add_domain(SpecDocument& document, const std::string& given, std::set<std::string>& names) {
   const auto [name, text] = split_at_equals("-p", given, "like lr=loguniform:1e-5,1e-1");
+  if (name.front() == '-') {
+    const std::size_t begin = std::min(name.find_first_not_of('-'), name.size());
+    throw user_error("-p: a hyperparameter is named without hyphens: -p " +
+                     shortened(given.substr(begin)) + "; the program gets --" +
+                     shortened(name.substr(begin)) + "=VALUE");
+  }
   if (!names.insert(name).second) throw user_error("-p " + shortened(name) + " is given twice");
   std::string pointer = "/param_space";
   for (std::size_t begin = 0; begin <= name.size();) {

@@ -132,7 +132,7 @@ class Answers(Case):
         self.assertEqual([one["pointer"] for one in wrong["problems"]], ["/num_samples"])
         doubted = self.ask("validate", "mixed.json", "--set", 'param_space={"lr": 0.1}')
         self.assertTrue(doubted["notices"], doubted)
-        self.ask("preview", "mixed.json")
+        self.ask("preview", "mixed.json", "--set", 'param_space={"lr": 0.1}')
         verdicts = self.ask_lines("check", "two.json", "--iterations", "2", expect=1)
         self.assertGreater(len(verdicts), 3)
         self.write("sweep.yaml", "program: train.py\nmethod: bayes\nmetric: {name: loss, goal: minimize}\n"

@@ -86,9 +86,32 @@ class Plain(Case):
         for given, sentence in (("epochs=chioce:1,2", "-p: unknown domain 'chioce', did you mean 'choice'?"),
                                 ("lr=loguni:1e-3,1", "-p: unknown domain 'loguni', did you mean 'loguniform'?"),
                                 ("lr=uniform", "has no arguments: uniform:0,1"),
-                                ("lr=choice:", "has no arguments: choice:16,32")):
-            done = self.tune("run", "train.py", "--metric", "val_loss", "--mode", "min", "-p", given, expect=2)
-            self.assertIn(sentence, done.err)
+                                ("lr=choice:", "has no arguments: choice:16,32"),
+                                ("x=4,8,16", "choice:4,8,16 draws one of the values, grid_search:4,8,16 tries each"),
+                                ("optimizer=sgd, adam", "a text is given as JSON: '\"sgd, adam\"'"),
+                                ("x=int:4,8", "-p: unknown domain 'int', did you mean 'randint'?"),
+                                ("x=const:4", "-p: a value stands alone, 4, got 'const:4'"),
+                                ("x=categorical:a,b", "-p: unknown domain 'categorical', did you mean 'choice'?"),
+                                ("x=1e-4:0.1", "-p: a range is written uniform:1e-4,0.1, or loguniform"),
+                                ("--lr=uniform:0,1", "named without hyphens: -p lr=uniform:0,1; the program gets --lr=VALUE")):
+            for command in ("run", "validate", "preview"):
+                done = self.tune(command, "train.py", "--metric", "val_loss", "--mode", "min", "-p", given, expect=2)
+                self.assertIn(sentence, done.err)
+
+    def test_texts_that_look_a_little_like_lists_are_texts(self):
+        texts = {"a": '"4,8,16"', "b": "Hello, my world", "c": "localhost:8080", "d": "cuda:0", "e": "a,,b", "f": "x:y"}
+        space = [word for name, text in texts.items() for word in ("-p", f"{name}={text}")]
+        seen = self.json("preview", "train.py", "--metric", "val_loss", "--mode", "min", *space)["configs"][0]
+        self.assertEqual(seen, {name: text.strip('"') for name, text in texts.items()})
+
+    def test_before_a_run_it_is_said_that_nothing_is_drawn_and_how_a_flag_is_written(self):
+        objective = ["train.py", "--metric", "val_loss", "--mode", "min", "--num-samples", "3"]
+        for space, sentence in ((["-p", "lr=0.1"], "-p lr: nothing in param_space is drawn"),
+                                (["-p", "lr=uniform:0,1", "-p", "amp=choice:true,false"],
+                                 "-p amp: the program gets --amp=true or --amp=false")):
+            for command in ("validate", "preview"):
+                self.assertIn(sentence, self.tune(command, *objective, *space).out)
+                self.assertIn(sentence, self.json(command, *objective, *space)["notices"][0]["message"])
 
     def test_words_in_the_environment_and_a_shell_script(self):
         self.write("train.sh", '#!/bin/sh\nprintf "\\r 1/2 acc=0.$N"; sleep 0.1\n'

@@ -120,6 +120,29 @@ TEST_CASE("Plain values that look a little like domains are left alone", "[spec]
   CHECK(meant({1, 2}) == "");
 }
 
+TEST_CASE("Arguments that no program takes are doubted: a flag with a value, a name with hyphens",
+          "[spec][doubts]") {
+  const auto said = [](const Json& space, const char* word) {
+    return places({{"param_space", space},
+                   {"metric", "loss"},
+                   {"mode", "min"},
+                   {"trainable", {{"command", {"/bin/train", word}}, {"plain", Json::object()}}}});
+  };
+  const Json flag = {{"choice", {true, false}}};
+  CHECK(said({{"amp", flag}}, "${args}") == "/param_space/amp ");
+  CHECK(said({{"amp", {{"grid_search", {false, true}}}}}, "${args_no_equals}") ==
+        "/param_space/amp ");
+  CHECK(said({{"amp", true}, {"bn", flag}}, "${args}") == "/param_space/amp ");
+  CHECK(said({{"amp", flag}}, "${args_no_boolean_flags}") == "");
+  CHECK(said({{"amp", flag}}, "${args_boolean_optional}") == "");
+  CHECK(said({{"amp", flag}}, "${args_no_hyphens}") == "");
+  CHECK(said({{"amp", flag}}, "${args_json}") == "");
+  CHECK(said({{"amp", {{"choice", {"true", "false"}}}}}, "${args}") == "");
+  CHECK(said({{"--lr", {{"uniform", {0, 1}}}}}, "${args}") == "/param_space/--lr ");
+  CHECK(said({{"--lr", {{"uniform", {0, 1}}}}}, "${args_no_hyphens}") == "");
+  CHECK(places({{"param_space", {{"amp", flag}}}}) == "");
+}
+
 TEST_CASE("A space that draws nothing is doubted where several trials are wanted",
           "[spec][doubts]") {
   const auto said = [](const Json& space, int samples) {

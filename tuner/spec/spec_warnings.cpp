@@ -175,6 +175,43 @@ void look_at_hydra(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
                     "\"hydra.run.dir=${trial_dir}/hydra\" into the command"});
 }
 
+/// Whether a config has true or false at `json` of a param space.
+bool may_be_boolean(const Json& json) {
+  std::vector<Problem> ignored;
+  const auto domain = parse_domain(json, "", ignored);
+  if (!domain) return json.is_boolean();
+  const auto has_boolean = [](const std::vector<Json>& values) {
+    return std::any_of(values.begin(), values.end(),
+                       [](const Json& value) { return value.is_boolean(); });
+  };
+  if (const auto* const grid = std::get_if<GridSearch>(&*domain)) return has_boolean(grid->values);
+  const auto* const choice = std::get_if<Choice>(&*domain);
+  return choice != nullptr && has_boolean(choice->values);
+}
+
+/// What the list word of the command would make of some hyperparameters.
+void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  const auto list = spec.plain ? list_word_in(spec.command) : std::nullopt;
+  if (!list || !list->prefix.starts_with('-')) return;
+  bool is_boolean_said = !list->has_boolean_values;
+  for (const auto& [name, domain] : spec.param_space.items()) {
+    const std::string pointer = append_pointer("/param_space", name);
+    const std::string option = list->prefix + name;
+    if (name.starts_with('-')) {
+      doubts.push_back(
+          {pointer, "the program gets " + option + ": write the name without hyphens"});
+    } else if (!is_boolean_said && may_be_boolean(domain)) {
+      is_boolean_said = true;
+      doubts.push_back(
+          {pointer, "the program gets " + option + "=true or " + option +
+                        "=false. If it is a flag, as argparse's store_true makes one, put ${" +
+                        list->word + "_no_boolean_flags} into the command in the place of ${" +
+                        list->word + "}, for " + option + " or " + list->prefix + "no-" + name +
+                        " ${" + list->word + "_boolean_optional} (docs/plain.md)"});
+    }
+  }
+}
+
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
                     std::vector<Problem>& doubts) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
@@ -291,6 +328,7 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   look_at_scheduler(spec, doubts);
   look_at_launchers(spec, doubts);
   look_at_hydra(spec, doubts);
+  look_at_arguments(spec, doubts);
   return doubts;
 }
 

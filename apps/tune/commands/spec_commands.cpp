@@ -60,8 +60,8 @@ std::string origin_of(const std::string& name, const ExperimentSpec& spec,
   return detected.gpus_from;
 }
 
-void print_preview(const ExperimentSpec& spec, const Preview& preview, const Resources& totals,
-                   const DetectedResources& detected) {
+void print_preview(const SpecDocument& document, const ExperimentSpec& spec, const Preview& preview,
+                   const Resources& totals, const DetectedResources& detected) {
   const std::string trials = preview.trials         ? std::to_string(*preview.trials)
                              : spec.num_samples < 0 ? "as many as time allows"
                                                     : "as many as can be tried";
@@ -79,8 +79,8 @@ void print_preview(const ExperimentSpec& spec, const Preview& preview, const Res
   lines.emplace_back("each trial", amounts_text(spec.resources_per_trial));
   lines.emplace_back("at one time", count_of(preview.at_once, "trial"));
   for (const auto& notice : detected.notices) lines.emplace_back("notice", notice);
-  for (const auto& [pointer, sentence] : doubts_about(spec)) {
-    lines.emplace_back("notice", pointer + ": " + sentence);
+  for (const Problem& doubt : doubts_about(spec)) {
+    lines.emplace_back("notice", to_line(document, doubt));
   }
   print_pairs(lines);
   print("\nThe first configs:\n");
@@ -91,7 +91,16 @@ void print_preview(const ExperimentSpec& spec, const Preview& preview, const Res
   print_table({{"trial"}, {"config"}}, rows);
 }
 
-void print_preview_json(const ExperimentSpec& spec, const Preview& preview, const Resources& totals,
+Json list_of(const SpecDocument& document, const std::vector<Problem>& problems) {
+  Json list = Json::array();
+  for (const Problem& problem : problems) {
+    list.push_back({{"pointer", problem.pointer}, {"message", to_line(document, problem)}});
+  }
+  return list;
+}
+
+void print_preview_json(const SpecDocument& document, const ExperimentSpec& spec,
+                        const Preview& preview, const Resources& totals,
                         const DetectedResources& detected) {
   Json resources = Json::object();
   for (const auto& [name, amount] : totals) {
@@ -102,15 +111,8 @@ void print_preview_json(const ExperimentSpec& spec, const Preview& preview, cons
               {"configs", preview.configs},
               {"resources", resources},
               {"resources_per_trial", spec.resources_per_trial},
-              {"at_once", preview.at_once}});
-}
-
-Json list_of(const SpecDocument& document, const std::vector<Problem>& problems) {
-  Json list = Json::array();
-  for (const Problem& problem : problems) {
-    list.push_back({{"pointer", problem.pointer}, {"message", to_line(document, problem)}});
-  }
-  return list;
+              {"at_once", preview.at_once},
+              {"notices", list_of(document, doubts_about(spec))}});
 }
 
 }  // namespace
@@ -141,7 +143,7 @@ int preview_command(const SpecSource& source, bool json) {
   const DetectedResources detected = detect_resources();
   const Resources totals = total_resources(*spec, detected);
   const Preview preview = look_ahead(*spec, catalogue, totals);
-  (json ? print_preview_json : print_preview)(*spec, preview, totals, detected);
+  (json ? print_preview_json : print_preview)(document, *spec, preview, totals, detected);
   return exit_ok;
 }
 
