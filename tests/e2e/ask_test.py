@@ -60,6 +60,7 @@ class Ask(AskCase):
         self.assertEqual(listed[12]["error"], "no memory")
         best = self.json("best", "mine")
         self.assertEqual(best["value"], min(loss_of(trial["config"]) for trial in listed[:12]))
+        self.assertEqual(best["why_no_checkpoint"], "what a trial saves that you run yourself is yours")
         compared = self.json("compare", "mine", "0", "1")["curves"]
         self.assertEqual([each["values"] for each in compared],
                          [[loss_of(trial["config"]) for trial in listed[:2]]])
