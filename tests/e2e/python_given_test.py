@@ -1,6 +1,7 @@
 """What searches in Python are given by other names: Ray Train's, resources, remotes, relative names."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -36,6 +37,61 @@ class Given(PythonCase):
             with self.subTest(act):
                 self.assertRegex(sentence, r"^\w+: .*" + pattern)
                 self.assertNotIn("\n", sentence)
+
+    def test_the_pages_have_all_hooks_with_what_they_are_given(self):
+        tables = self.answer("""
+import inspect, json
+import tune
+from tune import policy
+from tune._hooks import hooks_of
+
+found = {kind.__name__: [f"{name}({', '.join(given)})" for name, given in hooks_of(kind)]
+         for kind in (policy.Searcher, policy.Scheduler, policy.Stopper, tune.Callback)}
+print(json.dumps(found))
+""")
+        del tables["Stopper"][tables["Stopper"].index("on_trial_add(trial, config)")]  # it is not told
+        pages = os.path.join(os.path.dirname(__file__), "..", "..", "docs")
+        for kind, hooks in tables.items():
+            name, head = ("python.md", "| hook | when |") if kind == "Callback" else ("policies.md", f"| of a `{kind}` |")
+            with open(os.path.join(pages, name), encoding="utf-8") as page:
+                table = page.read().split(head)[1].split("\n\n")[0]
+            said = re.findall(r"^\| `(\w+\([^`]*\))` \|", table, re.M)
+            self.assertEqual(sorted(each for each in said if not each.startswith("setup(")), sorted(hooks), kind)
+
+    def test_a_hook_that_does_not_take_what_it_is_given_is_refused_before_anything_runs(self):
+        self.refuses("""
+from tune import policy
+
+class Suggests(policy.Searcher):
+    def suggest(self):
+        return {}
+
+class Watches(tune.Callback):
+    def on_trial_result(self, trial, result):
+        pass
+
+class Takes(tune.Callback):
+    def on_trial_result(self, result, **info):
+        pass
+""", [("search(searcher=Suggests)", r"Suggests\.suggest .* It is called as suggest\(trial\)"),
+      ("search(callbacks=[Watches()])", r"Watches\.on_trial_result .*\(iteration, trials, trial, result\), by name"),
+      ("search(callbacks=[Takes(), 3])", "3 is no object of a subclass of tune.Callback")])
+
+    def test_a_sampler_that_could_not_sample_is_refused_before_anything_runs(self):
+        os.mkdir(self.path("optuna"))
+        self.write("optuna/__init__.py", "from optuna import samplers\n")
+        self.write("optuna/samplers.py", "class CmaEsSampler: pass\nclass TPESampler: pass\n")
+        self.refuses("from tune.search.optuna import OptunaSearch\nimport importlib.util\n"
+                     "import tune.integration.optuna as ours\nours.find_spec = lambda name: None", [
+            ("OptunaSearch(sampler='CmaESSampler')", "no 'CmaESSampler': did you mean 'CmaEsSampler'"),
+            ("OptunaSearch(sampler='CmaEsSampler')", "needs cmaes: pip install cmaes"),
+            ("OptunaSearch(sampler=3)", "give its name")])
+
+    def test_what_is_wrong_is_said_in_words_of_the_package(self):
+        self.refuses("sys.modules['pandas'] = None", [
+            ("list(tune.events('nowhere'))", "there is no experiment in .*nowhere$"),
+            ("search(name='done') and tune.Tuner.restore('results/done', train, num_sample=4).fit()", "exit code 2: num_sample: unknown field 'num_sample', did you mean 'num_samples'"),
+            ("tune.Result('trial_00000', {}, {}, '.', 'TERMINATED').metrics_dataframe", "pip install pandas; metrics_history")])
 
     def test_ray_trains_names_say_what_stands_in_their_place(self):
         workers = r"write tune\.Tuner\(train, \.\.\., num_workers=2, resources_per_worker=\{'cpu': 1\}\); docs/workers"

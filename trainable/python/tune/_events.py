@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,23 +35,60 @@ def events(
         raise ValueError(f"start is the number of an event, 1 or more, and not {start!r}")
     with start_reader(path, start, follow) as reader:
         try:
-            yield from read_events(reader)
+            yield from read_events(reader.process)
         except GeneratorExit:
-            reader.terminate()
+            reader.process.terminate()
             raise
-    if reader.returncode != 0:
-        raise TuneError(f"tune events ended with exit code {reader.returncode}; it has said why")
+    reader.check()
 
 
-def start_reader(path: str | os.PathLike[str], start: int, follow: bool) -> subprocess.Popen[str]:
-    """A process that prints events, and ends by itself once nobody reads them. Ctrl-C is not for
-    it: what a driver does on its way out is to be told, too."""
+class EventsReader:
+    """A process that prints events, and ends by itself once nobody reads them. Its notices are
+    passed on as they come."""
+
+    def __init__(self, command: list[str]) -> None:
+        # Ctrl-C is not for it: what a driver does on its way out is to be told, too.
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        self._reasons: list[str] = []
+        self._listener = threading.Thread(target=self._listen, name="tune events", daemon=True)
+        self._listener.start()
+
+    def __enter__(self) -> EventsReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.process.wait()
+        self._listener.join()
+
+    def check(self) -> None:
+        """Once it has ended. TuneError in its own words: it has failed."""
+        if self.process.returncode != 0:
+            code = self.process.returncode
+            said = "\n".join(self._reasons).removeprefix("tune: ")
+            raise TuneError(said or f"tune events ended with exit code {code}")
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr:
+            for line in self.process.stderr:
+                if line.startswith("tune: notice:"):
+                    print(line, end="", file=sys.stderr, flush=True)
+                else:
+                    self._reasons.append(line.rstrip())
+
+
+def start_reader(path: str | os.PathLike[str], start: int, follow: bool) -> EventsReader:
+    """Of events from number `start` on."""
     command = [find_binary(), "events", os.fspath(path), "--from", str(start)]
-    if follow:
-        command.append("--follow")
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
-    )
+    return EventsReader([*command, "--follow"] if follow else command)
 
 
 def read_events(reader: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:

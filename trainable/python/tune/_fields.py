@@ -8,6 +8,7 @@ from typing import Any
 
 from tune import policy
 from tune._given import take_resources
+from tune._hooks import check_hooks
 from tune._target import Asides, asked, importable
 from tune.callback import Callback
 from tune.checkpoint import Checkpoint
@@ -153,6 +154,7 @@ def policy_value(value: Any) -> Any:
         value, options = value.kind, value.options
     if not (isinstance(value, type) and issubclass(value, policy.Policy)):
         return value
+    policy.check_policy(value)
     target = importable(value)
     if target is None:
         name = value.__name__
@@ -182,6 +184,8 @@ def take_callbacks(said: dict[str, Any]) -> list[Callback]:
     """Takes out of the fields what is told here, and leaves what the driver has built in."""
     ours = [each for each in said.get("callbacks") or () if isinstance(each, Callback)]
     theirs = [each for each in said.get("callbacks") or () if not isinstance(each, Callback)]
+    for each in ours:
+        check_hooks(type(each), Callback, by_name=True)
     for each in theirs:
         if not isinstance(each, (str, dict)):
             raise TypeError(f"{each!r} is no object of a subclass of tune.Callback")

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from tune import _json
 from tune._binary import find_binary
-from tune._events import read_events, start_reader
+from tune._events import EventsReader, read_events, start_reader
 from tune.checkpoint import Checkpoint
 from tune.results import TuneError
 
@@ -194,7 +194,7 @@ class Teller:
         self._trials: list[Trial] = []
         self._all = _Trials(self._trials)
         self._lock = threading.Lock()
-        self._reader: subprocess.Popen[str] | None = None
+        self._reader: EventsReader | None = None
         self._is_stopped = False
         self._is_set_up = False
         self._next = 1
@@ -216,7 +216,7 @@ class Teller:
             self._reader = start_reader(self._path, self._next, follow)
         end: dict[str, Any] | None = None
         with self._reader as reader:
-            for event in read_events(reader):
+            for event in read_events(reader.process):
                 if not self._is_set_up:  # now the experiment's directory is there
                     self._is_set_up = True
                     for callback, place in self._told:
@@ -231,15 +231,15 @@ class Teller:
             self._tell(end)
         for callback, place in self._told:
             self._guard(callback, place, place.save, always=True)
-        if reader.returncode != 0 and not (follow and self._is_stopped):
-            raise TuneError(f"tune events ended with code {reader.returncode}; it has said why")
+        if not (follow and self._is_stopped):
+            reader.check()
 
     def stop_following(self) -> None:
         """`run` returns soon, perhaps before it has told all. From any thread."""
         with self._lock:
             self._is_stopped = True
             if self._reader is not None:
-                self._reader.terminate()
+                self._reader.process.terminate()
 
     def _tell(self, event: dict[str, Any]) -> None:
         self._next = event["n"] + 1

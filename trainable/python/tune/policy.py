@@ -16,6 +16,7 @@ from typing import Any
 
 from tune import trial as _trial
 from tune._driver import Connection, TrialStopped
+from tune._hooks import check_hooks
 
 Config = dict[str, Any]
 
@@ -161,6 +162,13 @@ def with_options(kind: type[Policy], **options: Any) -> WithOptions:
     return WithOptions(kind, options)
 
 
+def check_policy(kind: type[Policy]) -> None:
+    """TypeError: a hook of it does not take what it will be given."""
+    for base in (Searcher, Scheduler, Stopper):
+        if issubclass(kind, base):
+            check_hooks(kind, base, by_name=False)
+
+
 def _answer_of(decision: Decision | str | None) -> dict[str, Any]:
     if decision is None:
         return {}
@@ -275,6 +283,7 @@ def _maker(found: Any, target: str) -> Callable[[], Policy]:
     """What makes a policy of what `target` names: a class of this module, or what a stop rule of
     ``tune.stopper`` may be."""
     if isinstance(found, type) and issubclass(found, Policy):
+        check_policy(found)
         return found
     if isinstance(found, type) or not callable(found):
         raise TypeError(f"{target} is no tune.policy.Searcher, Scheduler or Stopper")

@@ -48,7 +48,9 @@ class Result:
     metrics: dict[str, Any]  #: of the last result, as they were reported; empty: there was none
     path: str  #: the trial's directory, absolute
     state: str  #: ``"TERMINATED"``, ``"ERROR"``, ``"PAUSED"``, ``"PENDING"``, ``"RUNNING"``
-    checkpoint: Checkpoint | None = None  #: the latest
+    #: The latest, not that of the best result: that is `get_best_checkpoint`. None, too, of a copy
+    #: of another trial that has saved nothing since.
+    checkpoint: Checkpoint | None = None
     error: str | None = None  #: the last failure, in a sentence
     #: ``"completed"``, ``"pruned"`` by the scheduler, ``"stopped"`` by somebody or with the search,
     #: ``"failed"``; None: it has not ended.
@@ -70,9 +72,7 @@ class Result:
     @property
     def metrics_dataframe(self) -> Any:
         """The same as a table of pandas, which must be installed."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
-
-        return pandas.json_normalize(self.metrics_history, sep="/")
+        return _pandas().json_normalize(self.metrics_history, sep="/")
 
     def _repr_html_(self) -> str:
         from tune import _notebook
@@ -109,6 +109,16 @@ class Result:
         if not scored:
             return None
         return (min if mode == "min" else max)(scored, key=lambda each: each[0])[1]
+
+
+def _pandas() -> Any:
+    try:
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "a table needs pandas: pip install pandas; metrics_history has the same as a list"
+        ) from None
+    return pandas
 
 
 def _manifest(checkpoint: str) -> Any:
@@ -340,8 +350,7 @@ class ResultGrid:
         """The last results and the configs (``config/lr``) as a table of pandas, which must be
         installed: a row a trial. With `filter_metric` and `filter_mode`, ``"min"`` or ``"max"``,
         each trial's best result by these."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
-
+        pandas = _pandas()
         if filter_metric is not None:
             self._histories.read_all()
         rows = [

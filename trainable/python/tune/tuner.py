@@ -398,7 +398,9 @@ class Tuner:
         if end.interrupted or end.code == _running.INTERRUPTED:
             raise KeyboardInterrupt
         if end.code not in (0, 1):
-            raise TuneError(f"the search ended with exit code {end.code}: {end.said or 'no word'}")
+            # Of a field that was given here it says so as of its own option.
+            said = re.sub("^--set ", "", end.said, flags=re.M) or "no word"
+            raise TuneError(f"the search ended with exit code {end.code}: {said}")
         if end.code == 1 and (why := why_in_vain(directory)):
             self._path = directory  # it is this search's, and can be looked at
             raise TuneError(why)

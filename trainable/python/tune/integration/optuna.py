@@ -3,12 +3,37 @@
 
 from __future__ import annotations
 
+import difflib
+from importlib.util import find_spec
 from typing import Any
 
 import optuna
 
 from tune import policy
 from tune.integration._space import draw, drawn
+
+#: What a sampler imports once it samples, some trials after the start.
+_NEEDED = {
+    "CmaEsSampler": ("cmaes",),
+    "GPSampler": ("torch", "scipy"),
+    "QMCSampler": ("scipy",),
+}
+
+
+def _sampler_named(name: str) -> Any:
+    """The class. TypeError: Optuna has none of that name. ModuleNotFoundError: it would fail."""
+    kind = getattr(optuna.samplers, name, None)
+    if kind is None:
+        names = [each for each in dir(optuna.samplers) if each.endswith("Sampler")]
+        near = difflib.get_close_matches(name, names, 1)
+        meant = f": did you mean {near[0]!r}?" if near else f", but {', '.join(names)}"
+        raise TypeError(f"optuna.samplers has no {name!r}{meant}")
+    missing = [each for each in _NEEDED.get(name, ()) if find_spec(each) is None]
+    if missing:
+        raise ModuleNotFoundError(
+            f"Optuna's {name} needs {' and '.join(missing)}: pip install {' '.join(missing)}"
+        )
+    return kind
 
 
 class _Suggests:
@@ -36,7 +61,8 @@ class OptunaSearch(policy.Searcher):
     search, so the study is made again from what was said: no storage is needed. `metric` and
     `mode`: the search's, where it has no others.
 
-    TypeError: the sampler is no name; there is a space of its own.
+    TypeError: the sampler is no name of one; there is a space of its own. ModuleNotFoundError: the
+    sampler needs a module that is not installed.
     """
 
     def __init__(
@@ -58,6 +84,8 @@ class OptunaSearch(policy.Searcher):
                 "the sampler is made in another process: give its name and its arguments, "
                 f"OptunaSearch(sampler='{type(sampler).__name__}', ...)"
             )
+        if sampler is not None:
+            _sampler_named(sampler)  # here, and not first in the search
         if points_to_evaluate:
             options["points_to_evaluate"] = points_to_evaluate
         super().__init__(**{name: each for name, each in options.items() if each is not None})
@@ -71,7 +99,7 @@ class OptunaSearch(policy.Searcher):
         **arguments: Any,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        kind = getattr(optuna.samplers, sampler)
+        kind = _sampler_named(sampler)
         direction = optuna.study.StudyDirection
         directions = [
             direction.MINIMIZE if mode == "min" else direction.MAXIMIZE for mode in self.mode
