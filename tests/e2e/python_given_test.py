@@ -73,7 +73,13 @@ class Watches(tune.Callback):
 class Takes(tune.Callback):
     def on_trial_result(self, result, **info):
         pass
-""", [("search(searcher=Suggests)", r"Suggests\.suggest .* It is called as suggest\(trial\)"),
+
+if __name__ == "__main__":
+    class Behind(policy.Stopper):
+        def should_stop(self, trial, iteration, metrics):
+            return True
+""", [("search(stop=Behind)", "Behind must stand at the top of a file"),
+      ("search(searcher=Suggests)", r"Suggests\.suggest .* It is called as suggest\(trial\)"),
       ("search(callbacks=[Watches()])", r"Watches\.on_trial_result .*\(iteration, trials, trial, result\), by name"),
       ("search(callbacks=[Takes(), 3])", "3 is no object of a subclass of tune.Callback")])
 

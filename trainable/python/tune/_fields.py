@@ -9,7 +9,8 @@ from typing import Any
 from tune import policy
 from tune._given import take_resources
 from tune._hooks import check_hooks
-from tune._target import Asides, asked, importable
+from tune._main_file import names_of_its_own
+from tune._target import Asides, asked, importable, is_main
 from tune.callback import Callback
 from tune.checkpoint import Checkpoint
 from tune.config import refuse
@@ -156,9 +157,12 @@ def policy_value(value: Any) -> Any:
         return value
     policy.check_policy(value)
     target = importable(value)
-    if target is None:
-        name = value.__name__
-        raise TuneError(f"{name} must stand at the top of a file, to be loaded from there")
+    name = value.__name__
+    if target is None or (is_main(value) and name in names_of_its_own(value)):
+        raise TuneError(
+            f"{name} must stand at the top of a file, to be loaded from there: neither in a "
+            "function nor behind if __name__ == '__main__'"
+        )
     return asked(target, options)
 
 
