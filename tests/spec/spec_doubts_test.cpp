@@ -143,6 +143,22 @@ TEST_CASE("Arguments that no program takes are doubted: a flag with a value, a n
   CHECK(places({{"param_space", {{"amp", flag}}}}) == "");
 }
 
+TEST_CASE("To go on from all of the directory is doubted, as most programs go on from a file",
+          "[spec][doubts]") {
+  const auto said = [](const Json& plain, const char* value) {
+    return places({{"param_space", {{"lr", {{"uniform", {0, 1}}}}}},
+                   {"metric", "loss"},
+                   {"mode", "min"},
+                   {"trainable",
+                    {{"command", {"/bin/train", "--out=${checkpoint_dir}", "--resume", value}},
+                     {"plain", plain}}}});
+  };
+  CHECK(said(Json::object(), "${checkpoint}") == "/trainable/command ");
+  CHECK(said({{"resume", {"--from=${checkpoint}"}}}, "auto") == "/trainable/plain/resume ");
+  CHECK(said({{"checkpoints", "last.pt"}}, "${checkpoint}") == "");
+  CHECK(said(Json::object(), "${checkpoint_dir}/last.pt") == "");
+}
+
 TEST_CASE("A space that draws nothing is doubted where several trials are wanted",
           "[spec][doubts]") {
   const auto said = [](const Json& space, int samples) {

@@ -212,6 +212,19 @@ void look_at_arguments(const ExperimentSpec& spec, std::vector<Problem>& doubts)
   }
 }
 
+/// A program that is told a directory where it wants a file begins anew, perhaps without a word.
+void look_at_checkpoint_word(const ExperimentSpec& spec, std::vector<Problem>& doubts) {
+  if (!spec.plain || !spec.plain->checkpoints || !spec.plain->checkpoints->pattern.empty()) return;
+  const auto uses = [](const std::string& text) { return has_word(text, "checkpoint"); };
+  const auto& resume = spec.plain->checkpoints->resume;
+  const bool is_in_command = std::any_of(spec.command.begin(), spec.command.end(), uses);
+  if (!is_in_command && std::none_of(resume.begin(), resume.end(), uses)) return;
+  doubts.push_back({is_in_command ? "/trainable/command" : "/trainable/plain/resume",
+                    "${checkpoint} is the whole directory ${checkpoint_dir}: if the program goes "
+                    "on from a file in it, or from one directory of several, name these, "
+                    "\"plain\": {\"checkpoints\": \"last.pt\"} or \"checkpoint-*\""});
+}
+
 void look_at_bounds(const Json& rule, const std::string& pointer, const ExperimentSpec& spec,
                     std::vector<Problem>& doubts) {
   const bool has_bounds = rule.is_object() && !rule.contains("type") &&
@@ -329,6 +342,7 @@ std::vector<Problem> doubts_about(const ExperimentSpec& spec) {
   look_at_launchers(spec, doubts);
   look_at_hydra(spec, doubts);
   look_at_arguments(spec, doubts);
+  look_at_checkpoint_word(spec, doubts);
   return doubts;
 }
 
