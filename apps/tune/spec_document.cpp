@@ -10,6 +10,7 @@
 #include "apps/tune/option_words.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/base/error.h"
+#include "tuner/base/nearest_name.h"
 #include "tuner/base/quoted.h"
 #include "tuner/checkpoint_reference.h"
 #include "tuner/preflight.h"
@@ -213,6 +214,20 @@ void apply(SpecDocument& document, const SpecSource& source) {
   keep_typed(document);
 }
 
+/// ", did you mean 'train.py'?" of a file beside it; empty if none is near.
+std::string file_meant(const fs::path& file) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(fs::absolute(file).parent_path(), error), end; !error && at != end;
+       at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  const auto near = nearest_name(file.filename().string(), names);
+  if (!near) return "";
+  return ", did you mean " + as_quoted((file.parent_path() / *near).string()) + "?";
+}
+
 }  // namespace
 
 std::vector<std::string> start_of_program(const fs::path& file) {
@@ -245,7 +260,7 @@ SpecDocument assemble_spec(const SpecSource& source) {
     document.is_program = !start.empty();
     if (document.is_program) {
       if (std::error_code ignored; !fs::exists(file, ignored) && !is_in_path(file)) {
-        throw user_error("there is no file " + as_quoted(source.file));
+        throw user_error("there is no file " + as_quoted(source.file) + file_meant(file));
       }
       document.label = "command line";
       document.json["name"] = file.stem().string();

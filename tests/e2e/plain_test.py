@@ -46,6 +46,10 @@ class Plain(Case):
             self.assertEqual([each["val_loss"] for each in rows],
                              [round(lr / (i + 1), 6) for i in range(3)])
 
+    def test_a_script_whose_name_is_misspelt_is_asked_for(self):
+        self.assertEqual(self.refused("run", "./trian.py", "--metric", "val_loss", "--mode", "min"),
+                         "tune: there is no file './trian.py', did you mean './train.py'?")
+
     def test_arguments_of_the_program_stand_behind_two_hyphens(self):
         self.run_program("--num-samples", "1", "--", "--epochs", "2")
         self.assertEqual(len(self.rows("train", 0)), 2)
