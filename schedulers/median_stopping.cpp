@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "schedulers/progress.h"
 #include "schedulers/schedulers.h"
 #include "tuner/base/error.h"
+#include "tuner/base/wide_sum.h"
 #include "tuner/policy/policy_state.h"
 
 namespace tune {
@@ -70,7 +72,7 @@ class Sample {
   double median() const {
     ensure(size() > 0, "there is a number to take the median of");
     if (lower_.size() > upper_.size()) return lower_.front();
-    return lower_.front() / 2 + upper_.front() / 2;
+    return std::midpoint(lower_.front(), upper_.front());
   }
 
   Json save() const { return Json::array({numbers_of(lower_), numbers_of(upper_)}); }
@@ -106,11 +108,21 @@ class Sample {
   std::vector<double> upper_;  ///< least first
 };
 
+/// A number, or, where that is not all of it, [sum,rest,whether they are divided].
+Json save_sum(const WideSum& sum) {
+  if (sum.rest == 0 && !sum.is_divided) return encode_number(sum.value);
+  return {encode_number(sum.value), sum.rest, sum.is_divided};
+}
+WideSum load_sum(const Json& state) {
+  if (!state.is_array()) return {.value = load_number(state)};
+  return {load_number(state.at(0)), load_number(state.at(1)), state.at(2).get<bool>()};
+}
+
 /// A trial that has not ended, as far as it has come.
 struct Course {
   double time = -infinity;  ///< of the last result that counted
   double best = not_a_number;
-  double sum = 0;            ///< of the scores since the grace period that are numbers
+  WideSum sum;               ///< of the scores since the grace period that are numbers
   std::int64_t numbers = 0;  ///< how many those are
   std::int64_t results = 0;  ///< since the grace period, with NaN
   double point = 0;          ///< on the grid: the last one that it has passed; 0: none
@@ -120,8 +132,8 @@ struct Course {
 
   /// NaN, if there is no number, is worse than all.
   double mean() const {
-    const double value = numbers > 0 ? sum / static_cast<double>(numbers) : -infinity;
-    return std::isnan(value) ? -infinity : value;
+    const double value = numbers > 0 ? sum.average_of(static_cast<double>(numbers)) : -infinity;
+    return std::isnan(value) ? -infinity : value;  // of an old state, whose sum was infinite
   }
 };
 
@@ -202,7 +214,7 @@ class MedianStopping : public Scheduler {
     Json courses = Json::array();
     courses_.for_each([&](TrialId id, const Course& course) {
       courses.push_back({index_of(id), encode_number(course.time), encode_number(course.best),
-                         encode_number(course.sum), course.numbers, course.results, course.point,
+                         save_sum(course.sum), course.numbers, course.results, course.point,
                          encode_number(course.paused), course.is_let_go, course.is_waiting});
     });
     return {{"samples", std::move(samples)}, {"trials", std::move(courses)}};
@@ -220,7 +232,7 @@ class MedianStopping : public Scheduler {
         Course& course = courses[TrialId(load_whole<std::uint32_t>(saved.at(0)))];
         course.time = load_number(saved.at(1));
         course.best = load_number(saved.at(2));
-        course.sum = load_number(saved.at(3));
+        course.sum = load_sum(saved.at(3));
         course.numbers = load_whole<std::int64_t>(saved.at(4));
         course.results = load_whole<std::int64_t>(saved.at(5));
         course.point = saved.at(6).get<double>();
@@ -270,7 +282,7 @@ class MedianStopping : public Scheduler {
     }
     ++course.results;
     if (!std::isnan(standing.score)) {
-      course.sum += standing.score;
+      course.sum.add(standing.score);
       ++course.numbers;
     }
     if (here == time && here > course.point) samples_[here].change().add(course.mean());

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "searchers/suggestion_filter.h"
 #include "tuner/base/error.h"
+#include "tuner/base/wide_sum.h"
 #include "tuner/policy/policy_state.h"
 
 namespace tune {
@@ -26,11 +28,8 @@ double t_95(std::size_t freedom) {
 /// Whether the mean of `differences`, which are at least two, is above 0, by a t-test.
 bool is_clearly_positive(const std::vector<double>& differences) {
   const auto n = static_cast<double>(differences.size());
-  double mean = 0, squares = 0;
-  for (const double each : differences) mean += each / n;
-  for (const double each : differences) squares += (each - mean) * (each - mean);
-  const double error = std::sqrt(squares / (n - 1) / n);
-  return mean > t_95(differences.size() - 1) * error;
+  const double error = standard_deviation_of(differences, n - 1) / std::sqrt(n);
+  return average_of(differences) > t_95(differences.size() - 1) * error;
 }
 
 class Repeat : public Searcher {
@@ -193,14 +192,10 @@ class Repeat : public Searcher {
 
   /// NaN: no try has a score.
   static double mean_of(const std::vector<double>& scores) {
-    double sum = 0;
-    double count = 0;
-    for (const double score : scores) {
-      if (std::isnan(score)) continue;
-      sum += score;
-      ++count;
-    }
-    return sum / count;
+    std::vector<double> numbers;
+    std::copy_if(scores.begin(), scores.end(), std::back_inserter(numbers),
+                 [](double score) { return std::isfinite(score); });
+    return numbers.empty() ? std::numeric_limits<double>::quiet_NaN() : average_of(numbers);
   }
 
   /// Whether the config gets no more tries, whose ends are these. One of them is new.
@@ -232,7 +227,8 @@ class Repeat : public Searcher {
     }
     std::vector<double> lacking;
     for (std::size_t i = 0; i < std::min(scores.size(), of_best.size()); ++i) {
-      const double by = of_best[i] - scores[i];
+      // Halved: the difference of two numbers may be more than a double holds.
+      const double by = of_best[i] / 2 - scores[i] / 2;
       if (!std::isnan(by)) lacking.push_back(by);
     }
     return lacking.size() < 2 || !is_clearly_positive(lacking);
@@ -242,9 +238,12 @@ class Repeat : public Searcher {
   /// no number if one of them has none.
   void tell_mean(TrialId first, const std::map<TrialId, End>& ends) {
     Observation mean;
-    std::vector<int> counts;
-    const auto good = static_cast<double>(std::count_if(
-        ends.begin(), ends.end(), [&](const auto& end) { return has_worked(end.second); }));
+    using Columns = std::vector<std::vector<double>>;  // the tries' values, one under the other
+    Columns scores, constraints;
+    const auto take_in = [](const std::vector<double>& values, Columns& columns) {
+      columns.resize(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) columns[i].push_back(values[i]);
+    };
     const bool is_lost = std::all_of(ends.begin(), ends.end(),
                                      [](const auto& end) { return end.second.how == Ended::lost; });
     Ended how = is_lost ? Ended::lost : Ended::failed;
@@ -252,21 +251,15 @@ class Repeat : public Searcher {
       if (!has_worked(end)) continue;
       if (how != Ended::stopped) how = end.how;
       mean.iteration = std::max(mean.iteration, end.last.iteration);
-      mean.scores.resize(end.last.scores.size());
-      counts.resize(end.last.scores.size());
-      for (std::size_t i = 0; i < end.last.scores.size(); ++i) {
-        if (std::isnan(end.last.scores[i])) continue;
-        mean.scores[i] += end.last.scores[i];
-        ++counts[i];
-      }
-      mean.constraints.resize(end.last.constraints.size());
-      for (std::size_t i = 0; i < mean.constraints.size(); ++i) {
-        mean.constraints[i] += end.last.constraints[i] / good;
-      }
+      take_in(end.last.scores, scores);
+      take_in(end.last.constraints, constraints);
     }
-    for (std::size_t i = 0; i < mean.scores.size(); ++i) {
-      mean.scores[i] =
-          counts[i] > 0 ? mean.scores[i] / counts[i] : std::numeric_limits<double>::quiet_NaN();
+    for (const auto& column : scores) mean.scores.push_back(mean_of(column));
+    for (const auto& column : constraints) {
+      const bool lacks_one =
+          std::any_of(column.begin(), column.end(), [](double value) { return std::isnan(value); });
+      mean.constraints.push_back(lacks_one ? std::numeric_limits<double>::quiet_NaN()
+                                           : mean_of(column));
     }
     searcher_->on_trial_end(first, mean, how);
   }

@@ -7,6 +7,7 @@
 
 #include "apps/tune/output.h"
 #include "tuner/base/csv_text.h"
+#include "tuner/base/wide_sum.h"
 
 namespace tune {
 
@@ -55,17 +56,9 @@ std::string count_text(double mean) {
 Spread spread_of(const std::vector<double>& values) {
   Spread spread{.count = values.size(), .mean = std::nan(""), .error = std::nan("")};
   if (values.empty()) return spread;
-  if (std::ranges::all_of(values, [&](double value) { return value == values.front(); })) {
-    spread.mean = values.front();  // exactly: a sum would be rounded
-    if (values.size() > 1) spread.error = 0;
-    return spread;
-  }
-  spread.mean = 0;
-  const double n = static_cast<double>(values.size());
-  for (const double value : values) spread.mean += value / n;
-  double squares = 0;
-  for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
-  spread.error = std::sqrt(squares / (n - 1) / n);
+  const auto n = static_cast<double>(values.size());
+  spread.mean = average_of(values);
+  if (values.size() > 1) spread.error = standard_deviation_of(values, n - 1) / std::sqrt(n);
   return spread;
 }
 

@@ -255,6 +255,25 @@ TEST_CASE("Averages are right, also after a restore and of a snapshot, whose sum
   world.require_text();
 }
 
+TEST_CASE("An average is right where the sum cancels, also of a snapshot and after the end",
+          "[summaries][unit]") {
+  World world;
+  world.add();
+  world.start();
+  for (const double loss : {1e16, 1.0, -1e16}) world.report(loss);
+  world.require_text();
+  world.report(-1);
+  const MetricSummary& loss = *world.trial().summary("loss");
+  CHECK(loss.average() == 0);
+  CHECK(world.trial().average_of_last_5(loss) == 0);
+  for (int i = 0; i < 5; ++i) world.report(1.7e308);
+  world.report(0.1);
+  world.require_text();
+  world.end(Outcome::completed);
+  world.require_text();
+  CHECK(world.trial().summary("loss")->average() == 0.85e308);
+}
+
 TEST_CASE("What is not finite is no number to a summary", "[summaries][unit]") {
   World world;
   world.add();

@@ -349,6 +349,21 @@ TEST_CASE("A race needs two tries, and fewer than all", "[searcher][front]") {
   CHECK_FALSE(fronted.searcher->total());
 }
 
+TEST_CASE("The mean of a config's tries is right where their sum cancels, or no double holds it",
+          "[searcher][front]") {
+  Fronted fronted(R"({"x": {"uniform": [0, 1]}})"_json, {{"repeat", 3}}, 2);
+  Searcher& searcher = *fronted.searcher;
+  for (std::uint32_t id = 0; id < 6; ++id) {
+    searcher.on_trial_add(TrialId{id}, next_config(searcher, id).dump());
+  }
+  fronted.told.clear();
+  const std::vector<double> scores = {1e16, 1.5, -1e16, 1.7e308, 1.7e308, -1.7e308};
+  for (std::uint32_t id = 0; id < 6; ++id) {
+    searcher.on_trial_end(TrialId{id}, {1, {scores[id]}, {1e16, scores[id]}}, Ended::complete);
+  }
+  CHECK(fronted.told.starts_with("-0=0.5@[1e+16,0.5]-3=5.66666666666666"));
+}
+
 TEST_CASE("Of a config that is repeated, the searcher learns the mean of its constraints",
           "[searcher][front]") {
   Fronted fronted(R"({"x": {"uniform": [0, 1]}})"_json, {{"repeat", 2}}, 2);

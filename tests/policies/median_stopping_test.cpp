@@ -64,6 +64,35 @@ TEST_CASE("median_stopping lets go on what equals the median but for rounding",
   CHECK(report(*median, 3, {-0.1, -0.1, -0.1}) == Action::proceed);
 }
 
+TEST_CASE("median_stopping knows averages whose sum no double holds, or that cancel",
+          "[median_stopping][unit]") {
+  const auto median = median_by_iteration();
+  for (const std::uint32_t id : {0, 1, 2}) report(*median, id, {1.7e308, 1.7e308, 1.7e308});
+  CHECK(report(*median, 3, {1.6e308, 1.6e308, 1.6e308}) == Action::proceed);
+  const auto other =
+      make_scheduler("median_stopping", {{"time_attr", "training_iteration"}, {"grace_period", 1}});
+  for (const std::uint32_t id : {0, 1, 2}) report(*other, id, {1e16, 1, -1e16, -1});
+  // Their average is 0, in doubles -0.25.
+  const auto loaded =
+      make_scheduler("median_stopping", {{"time_attr", "training_iteration"}, {"grace_period", 1}});
+  loaded->load(Json::parse(other->save().dump()));
+  CHECK(loaded->save() == other->save());
+  for (Scheduler* const each : {other.get(), loaded.get()}) {
+    each->on_trial_add(trial_number(3));
+    CHECK(each->on_result(trial_number(3), result_at(4, -0.1)).action == Action::proceed);
+  }
+}
+
+TEST_CASE("median_stopping goes on with the sums of a state of before, which are numbers",
+          "[median_stopping][unit]") {
+  const auto median = median_by_iteration();
+  report(*median, 0, {0.25, 0.5});
+  const Json state = median->save();
+  CHECK(state.at("trials").at(0).at(3) == -0.75);
+  median->load(state);
+  CHECK(median->save() == state);
+}
+
 TEST_CASE("median_stopping holds a trial's best so far against the others, not its last",
           "[median_stopping][unit]") {
   const auto median = median_by_iteration();

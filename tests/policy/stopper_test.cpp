@@ -201,6 +201,21 @@ TEST_CASE("A trial plateau is a window of values that differ little", "[stopper]
   CHECK(stops(*make_trial_plateau(options), {0, 0, 3}) == "...");
 }
 
+TEST_CASE("A plateau is found also among numbers whose squares no double holds",
+          "[stopper][unit]") {
+  TrialPlateauOptions options{.metric = "loss", .std = 0, .num_results = 7, .grace_period = 0};
+  CHECK(stops(*make_trial_plateau(options), std::vector<double>(7, 0.1)) == "......x");
+  options.num_results = 2;
+  options.std = 1e300;
+  CHECK(stops(*make_trial_plateau(options), {1.7e308, 1.7e308}) == ".x");
+  CHECK(stops(*make_trial_plateau(options), {1.7e308, -1.7e308, infinity, infinity}) == "....");
+  ExperimentPlateauOptions all{.metric = "loss", .std = 1, .top = 2};
+  const auto stopper = make_experiment_plateau(all);
+  stops(*stopper, {1.7e308}, 0);
+  stops(*stopper, {1.7e308}, 1);
+  CHECK(stops_all(*stopper));
+}
+
 TEST_CASE("A trial plateau waits for its grace period and its threshold", "[stopper][unit]") {
   TrialPlateauOptions options;
   options.metric = "loss";

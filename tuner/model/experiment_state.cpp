@@ -19,11 +19,19 @@ void put_item(std::string& out, const Checkpoint& checkpoint) {
   out += '}';
 }
 
-/// ,sum, or, if that is kept divided, ,[sum].
+/// ,sum, or, if that is kept divided, ,[sum], or, if rounding has taken something away,
+/// ,[sum,rest,1 if they are divided].
 void put_sum(std::string& out, const MetricSummary& summary) {
-  out += summary.is_sum_divided ? ",[" : ",";
-  append_number(out, summary.sum);
-  if (summary.is_sum_divided) out += ']';
+  const WideSum total = summary.total();
+  const bool is_list = total.is_divided || total.rest != 0;
+  out += is_list ? ",[" : ",";
+  append_number(out, total.value);
+  if (total.rest != 0) {
+    out += ',';
+    append_number(out, total.rest);
+    out += total.is_divided ? ",1" : ",0";
+  }
+  if (is_list) out += ']';
 }
 
 /// ["loss",last,min,max,sum,average of 5,average of 10,count], and of a trial with recent values
@@ -118,8 +126,17 @@ double number_at(simdjson::dom::element element) {
 }
 
 std::uint32_t count_in(double number) {
-  if (!(number >= 0 && number <= std::numeric_limits<std::uint32_t>::max())) broken("summaries");
+  if (!(number >= 0 && number <= std::numeric_limits<std::int32_t>::max())) broken("summaries");
   return static_cast<std::uint32_t>(number);
+}
+
+WideSum parse_sum(simdjson::dom::element element) {
+  simdjson::dom::array list;
+  if (element.get(list) != simdjson::SUCCESS) return {.value = number_at(element)};
+  const double value = list.size() > 0 ? number_at(list.at(0)) : 0;
+  if (list.size() == 1) return {.value = value, .is_divided = true};
+  if (list.size() != 3) broken("summaries");
+  return {value, number_at(list.at(1)), number_at(list.at(2)) != 0};
 }
 
 /// Takes one of the list "summaries", but for its name, which comes back and is the parser's.
@@ -142,10 +159,7 @@ std::string_view parse_summary(simdjson::dom::element element,
   summary.last = number_at(parts[1]);
   summary.min = number_at(parts[2]);
   summary.max = number_at(parts[3]);
-  simdjson::dom::array divided;
-  summary.is_sum_divided = parts[4].get(divided) == simdjson::SUCCESS;
-  if (summary.is_sum_divided && divided.size() != 1) broken("summaries");
-  summary.sum = number_at(summary.is_sum_divided ? *divided.begin() : parts[4]);
+  summary.set_total(parse_sum(parts[4]));
   summary.ended_average_5 = number_at(parts[5]);
   summary.ended_average_10 = number_at(parts[6]);
   summary.count = count_in(number_at(parts[7]));

@@ -11,7 +11,6 @@
 #include <set>
 #include <utility>
 
-#include "tuner/base/wide_sum.h"
 #include "tuner/model/experiment.h"
 #include "tuner/model/own_checkpoint.h"
 
@@ -31,10 +30,9 @@ void take_in(MetricSummary& summary, double value) {
   if (!std::isfinite(value)) return;
   summary.min = summary.count == 0 ? value : std::min(summary.min, value);
   summary.max = summary.count == 0 ? value : std::max(summary.max, value);
-  WideSum sum{summary.sum, summary.is_sum_divided};
-  sum.add(value);
-  summary.sum = sum.value;
-  summary.is_sum_divided = sum.is_divided;
+  WideSum total = summary.total();
+  total.add(value);
+  summary.set_total(total);
   ++summary.count;
 }
 

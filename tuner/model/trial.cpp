@@ -6,8 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "tuner/base/wide_sum.h"
-
 namespace tune {
 
 namespace {
@@ -96,9 +94,31 @@ std::optional<TrialState> parse_trial_state(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+/// What the last place of a finite double counts.
+double last_place_of(double value) {
+  constexpr int digits = std::numeric_limits<double>::digits;
+  constexpr double least = std::numeric_limits<double>::denorm_min();
+  return value == 0 ? least : std::max(least, std::scalbn(1.0, std::ilogb(value) - digits + 1));
+}
+
+}  // namespace
+
+WideSum MetricSummary::total() const {
+  const double rest = sum_rest == 0 ? 0 : static_cast<double>(sum_rest) * last_place_of(sum);
+  return {sum, rest, is_sum_divided != 0};
+}
+
+void MetricSummary::set_total(const WideSum& total) {
+  const WideSum kept = total.normalized();
+  sum = kept.value;
+  sum_rest = kept.rest == 0 ? 0 : static_cast<float>(kept.rest / last_place_of(kept.value));
+  is_sum_divided = kept.is_divided ? 1 : 0;
+}
+
 double MetricSummary::average() const {
-  return count > 0 ? WideSum{sum, is_sum_divided}.average_of(count)
-                   : std::numeric_limits<double>::quiet_NaN();
+  return count > 0 ? total().average_of(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
 double MetricSummary::best(Mode mode) const {

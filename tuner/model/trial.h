@@ -14,6 +14,7 @@
 #include "trainable/values.h"
 #include "tuner/base/boxed_default.h"
 #include "tuner/base/interned_text.h"
+#include "tuner/base/wide_sum.h"
 #include "tuner/model/checkpoint.h"
 #include "tuner/model/objective.h"
 #include "tuner/model/resources.h"
@@ -93,13 +94,17 @@ struct MetricSummary {
   double last = 0;
   double min = 0;  ///< over numbers only
   double max = 0;
-  double sum = 0;  ///< a WideSum, in two pieces that take less room
+  double sum = 0;  ///< of `total`, with `sum_rest` and `is_sum_divided`
   /// Of the last values when the trial last ended, numbers among them only; NaN if there were none.
   double ended_average_5 = std::numeric_limits<double>::quiet_NaN();
   double ended_average_10 = std::numeric_limits<double>::quiet_NaN();
-  std::uint32_t count = 0;  ///< of numbers
-  bool is_sum_divided = false;
+  float sum_rest = 0;            ///< what rounding took away, in units of the sum's last place
+  std::uint32_t count : 31 = 0;  ///< of numbers
+  std::uint32_t is_sum_divided : 1 = 0;
 
+  /// The sum of all numbers. Kept with 77 bits, so that it takes no more room than a plain one.
+  WideSum total() const;
+  void set_total(const WideSum& total);
   double average() const;        ///< over numbers only; NaN if there were none
   double best(Mode mode) const;  ///< the same
 };

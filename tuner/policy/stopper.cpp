@@ -2,24 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <utility>
 
 #include "tuner/base/error.h"
+#include "tuner/base/wide_sum.h"
 #include "tuner/policy/policy_state.h"
 
 namespace tune {
 
 namespace {
 
+/// Infinite where one of them is no number: that has not settled.
 double population_deviation(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  double mean = 0;
-  for (const double value : values) mean += value / count;
-  double variance = 0;
-  for (const double value : values) variance += (value - mean) * (value - mean) / count;
-  return std::sqrt(variance);
+  const bool is_finite =
+      std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  return is_finite ? standard_deviation_of(values, static_cast<double>(values.size()))
+                   : std::numeric_limits<double>::infinity();
 }
 
 class MetricBound : public Stopper {

@@ -59,9 +59,7 @@ double value_at(const ResultGrid& grid, const Trial& trial, const Objective& obj
     return *std::min_element(values.begin(), values.end(),
                              [&](double a, double b) { return better(objective.mode, a, b); });
   }
-  WideSum sum;
-  for (const double value : values) sum.add(value);
-  return sum.average_of(static_cast<double>(values.size()));
+  return average_of(values);
 }
 
 /// The largest iteration that nine of ten have reached; nothing if nobody was cut short.

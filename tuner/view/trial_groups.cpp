@@ -23,13 +23,10 @@ void summarise(TrialGroup& group) {
   const auto [min, max] = std::minmax_element(group.values.begin(), group.values.end());
   group.min = *min;
   group.max = *max;
-  WideSum sum;
-  for (const ExactNumber& each : group.values) sum.add(each.value());
-  group.mean = sum.average_of(n);
-  if (group.values.size() < 2) return;
-  double norm = 0;  // whose square may be beyond a double
-  for (const ExactNumber& each : group.values) norm = std::hypot(norm, each.value() - group.mean);
-  group.deviation = norm / std::sqrt(n - 1);
+  std::vector<double> numbers;
+  for (const ExactNumber& each : group.values) numbers.push_back(each.value());
+  group.mean = average_of(numbers);
+  if (group.values.size() > 1) group.deviation = standard_deviation_of(numbers, n - 1);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "tuner/base/count_of.h"
 #include "tuner/base/error.h"
 #include "tuner/base/expression.h"
+#include "tuner/base/wide_sum.h"
 #include "tuner/disk/file_descriptor.h"
 #include "tuner/disk/regular_file.h"
 #include "tuner/model/ancestry.h"
@@ -56,14 +57,14 @@ std::string sparkline(const std::vector<double>& curve) {
   std::vector<double> means;
   const std::size_t cells = std::min(curve.size(), curve_width);
   for (std::size_t i = 0; i < cells; ++i) {
-    double sum = 0;
+    WideSum sum;
     int count = 0;
     for (std::size_t at = i * curve.size() / cells; at < (i + 1) * curve.size() / cells; ++at) {
       if (!std::isfinite(curve[at])) continue;
-      sum += curve[at];
+      sum.add(curve[at]);
       ++count;
     }
-    means.push_back(count > 0 ? sum / count : std::nan(""));
+    means.push_back(count > 0 ? sum.average_of(count) : std::nan(""));
   }
   double low = INFINITY, high = -INFINITY;
   for (const double mean : means) {
@@ -77,7 +78,7 @@ std::string sparkline(const std::vector<double>& curve) {
       text += "!";
       continue;
     }
-    const double share = high > low ? (mean - low) / (high - low) : 0;
+    const double share = high > low ? (mean / 2 - low / 2) / (high / 2 - low / 2) : 0;
     text += blocks[std::min(blocks.size() - 1, static_cast<std::size_t>(share * 8))];
   }
   return text;
