@@ -90,11 +90,12 @@ Rung::Neighbours Rung::around(double fraction) const {
 double Rung::quantile(double fraction) const {
   const auto [lower, upper, part] = around(fraction);
   if (lower == upper || std::isinf(lower)) return lower;
-  return lower + (upper - lower) * part;
+  return std::lerp(lower, upper, part);  // which does not overflow
 }
 
 bool Rung::is_reached(double score, double fraction) const {
   const auto [lower, upper, part] = around(fraction);
+  if (lower == upper) return score >= lower;  // somebody's score: nothing was rounded
   return reaches(score, quantile(fraction), std::max(std::abs(lower), std::abs(upper)));
 }
 

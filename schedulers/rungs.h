@@ -66,7 +66,8 @@ class Rung {
   /// The `fraction` quantile from below, 0 to 1, interpolated linearly between neighbours (as
   /// numpy's percentile does). Needs at least one entry, and none that is NaN.
   double quantile(double fraction) const;
-  /// Whether a score is at least that quantile. One that is equal but for rounding is.
+  /// Whether a score is at least that quantile. If that lies between two scores, one that is equal
+  /// to it but for rounding is.
   bool is_reached(double score, double fraction) const;
 
   /// [[trial, ...], [score, ...]], best first.

@@ -23,7 +23,7 @@ double quantile(const std::vector<double>& sorted, double part) {
   const double place = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
 }
 
 void summarise(SliceBin& bin, std::vector<double> values, Mode mode) {

@@ -49,10 +49,11 @@ TEST_CASE("A quantile that is a score is that score, and is reached by it", "[ru
       const double fraction = 1 - 1 / factor;
       const double place = static_cast<double>(n - 1) * (factor - 1) / factor;
       INFO(factor << " of " << n);
-      CHECK(rung.is_reached(0.1 * place, fraction));
-      CHECK_FALSE(rung.is_reached(0.1 * place - 1e-9, fraction));
       const double nearest = std::round(place);
-      if (std::abs(place - nearest) < 1e-12) {
+      const bool is_score = std::abs(place - nearest) < 1e-12;
+      CHECK(rung.is_reached(0.1 * (is_score ? nearest : place), fraction));
+      CHECK_FALSE(rung.is_reached(0.1 * place - 1e-9, fraction));
+      if (is_score) {
         CHECK(rung.quantile(fraction) == scores[static_cast<std::size_t>(nearest)]);
       }
     }
@@ -60,6 +61,21 @@ TEST_CASE("A quantile that is a score is that score, and is reached by it", "[ru
   CHECK_FALSE(rung_of({1, 2}).is_reached(nan_score, 0.5));
   CHECK_FALSE(rung_of({1, infinite}).is_reached(1e300, 0.5));
   CHECK(rung_of({-infinite, -infinite}).is_reached(-infinite, 0.5));
+}
+
+TEST_CASE("A quantile between scores that are as far apart as doubles can be is between them",
+          "[rungs][unit]") {
+  const Rung rung = rung_of({1.7e308, -1.7e308});
+  CHECK(rung.quantile(0.5) == 0);
+  CHECK(rung.quantile(0.75) == Approx(0.85e308));
+  CHECK(rung.is_reached(1.6e308, 0.75));
+  CHECK_FALSE(rung.is_reached(0, 0.75));
+}
+
+TEST_CASE("What is worse than somebody's score by one bit does not reach it", "[rungs][unit]") {
+  CHECK(rung_of({1}).is_reached(1, 0.75));
+  CHECK_FALSE(rung_of({1}).is_reached(std::nextafter(1, 0), 0.75));
+  CHECK_FALSE(rung_of({1, 1, 2}).is_reached(std::nextafter(1, 0), 0.5));
 }
 
 TEST_CASE("Infinite scores make no quantile NaN", "[rungs][unit]") {

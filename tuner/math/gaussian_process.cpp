@@ -41,18 +41,22 @@ Standardized standardize(std::vector<double> values) {
   const auto n = static_cast<double>(values.size());
   for (const double value : values) result.mean += value / n;
   double largest = 0;
-  for (double& value : values) {
-    value -= result.mean;
-    largest = std::max(largest, std::abs(value));
+  for (const double value : values) largest = std::max(largest, std::abs(value - result.mean));
+  if (!std::isfinite(largest)) {
+    // No double holds a difference that far from the mean.
+    for (double& value : values) value /= 4;
+    result = standardize(std::move(values));
+    result.mean *= 4;
+    result.deviation *= 4;
+    return result;
   }
-  if (largest > 0 && std::isfinite(largest)) {
+  for (double& value : values) value -= result.mean;
+  if (largest > 0) {
     double square = 0;
     for (const double value : values) square += (value / largest) * (value / largest) / n;
     result.deviation = largest * std::sqrt(square);
   }
-  for (double& value : values) {
-    value = std::isfinite(largest) ? value / result.deviation : 0;
-  }
+  for (double& value : values) value /= result.deviation;
   result.values = std::move(values);
   return result;
 }
