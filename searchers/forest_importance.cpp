@@ -84,6 +84,8 @@ ForestImportance::ForestImportance(const SearchSpace& space,
   }
   forest_.emplace(places, robust_.values);
   const std::vector<double> effects = forest_->main_effects();
+  has_differences_ = !effects.empty();
+  if (!has_differences_) return;
   double sum = 0;
   for (std::size_t d = 0; d < leaves_.size(); ++d) {
     found_.push_back({.pointer = space.leaves()[leaves_[d]].pointer,

@@ -21,6 +21,11 @@ class ForestImportance {
 
   /// The most important first; `share` is of the whole variance, `variance` is not set.
   const std::vector<Importance>& found() const { return found_; }
+  /// Whether some hyperparameter is in every row.
+  bool is_about_any() const { return !leaves_.empty(); }
+  /// False: rows are too few for the forest to find any difference, or no hyperparameter makes one.
+  /// Then nothing is found.
+  bool has_differences() const { return has_differences_; }
   /// How many values were drawn in, since they are far beyond the others: a single one of 1e300
   /// would be all of the variance. Beyond four widths of the middle half a
   /// value counts as if it were on the fence. Where the middle half is one value, that of nine
@@ -53,6 +58,7 @@ class ForestImportance {
   std::vector<Importance> found_;
   std::vector<std::string> left_out_;
   double together_ = 0;
+  bool has_differences_ = false;
 };
 
 }  // namespace tune

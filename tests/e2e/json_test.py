@@ -92,7 +92,7 @@ class Answers(Case):
                                   "resources": {"gpu": 2}, "resources_per_trial": {"gpu": 1}})
         both = {"report": {"loss": {"uniform": [0, 1]}, "size": {"uniform": [0, 1]}}}
         self.write("two.json", {**toy, "param_space": both, "metric": ["loss", "size"], "mode": ["min", "max"],
-                                "constraints": ["loss <= 2"]})
+                                "constraints": ["loss <= 2"], "num_samples": 4})
         self.write("population.json", {
             **toy, "param_space": {**loss, "rate": {"uniform": [0, 1]}}, "num_samples": 2,
             "max_concurrent_trials": 2, "resources_per_trial": {"cpu": 0},

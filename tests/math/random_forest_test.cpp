@@ -60,7 +60,13 @@ TEST_CASE("A forest sees what has no direction, and leaves out what dimensions d
 
 TEST_CASE("A forest of equal values explains nothing, and knows its means", "[forest]") {
   const RandomForest flat = forest_of([](const std::vector<double>&) { return 1e9; }, 2, 20);
-  CHECK(flat.main_effects() == std::vector<double>{0, 0});
+  CHECK(flat.main_effects().empty());
+  // Too few rows for two parts of two each.
+  const RandomForest few({{0.1}, {0.5}, {0.9}}, {1, 2, 3});
+  CHECK(few.main_effects().empty());
+  // Trees whose rows are too alike to be parted are no part of the mean.
+  const RandomForest parted({{0.1}, {0.2}, {0.8}, {0.9}}, {1, 1, 2, 2});
+  CHECK(parted.main_effects().at(0) == Approx(1));
   const RandomForest line = forest_of([](const std::vector<double>& x) { return x[0]; }, 2, 400);
   CHECK(line.mean_within(0, 0.25, 0.5) == Approx(0.375).margin(0.01));
   CHECK(line.mean_within(1, 0, 0.1) == Approx(0.5).margin(0.01));

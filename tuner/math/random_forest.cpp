@@ -146,7 +146,7 @@ std::vector<double> RandomForest::main_effects(const Tree& tree, std::size_t dim
   });
   std::vector<double> effects(dimensions);
   const double variance = squares - mean * mean;
-  if (!(variance > 1e-14 * squares)) return effects;
+  if (!(variance > 1e-14 * squares)) return {};
   // By dimension where the marginal, relative to the mean, changes, and by how much: a leaf adds
   // its value, times the part that it is of the cube's other dimensions, from lower to upper.
   std::vector<std::map<double, double>> changes(dimensions);
@@ -170,14 +170,17 @@ std::vector<double> RandomForest::main_effects(const Tree& tree, std::size_t dim
 }
 
 std::vector<double> RandomForest::main_effects() const {
-  std::vector<double> means(dimensions_);
+  std::vector<double> sums(dimensions_);
+  double count = 0;
   for (const Tree& tree : trees_) {
     const std::vector<double> effects = main_effects(tree, dimensions_);
-    for (std::size_t d = 0; d < dimensions_; ++d) {
-      means[d] += effects[d] / static_cast<double>(trees_.size());
-    }
+    if (effects.empty()) continue;
+    ++count;
+    for (std::size_t d = 0; d < dimensions_; ++d) sums[d] += effects[d];
   }
-  return means;
+  if (count == 0) return {};
+  for (double& sum : sums) sum /= count;
+  return sums;
 }
 
 double RandomForest::mean_within(std::size_t d, double lower, double upper) const {

@@ -26,7 +26,8 @@ class RandomForest {
   std::size_t dimensions() const { return dimensions_; }
 
   /// By dimension the part of the variance over the cube that it alone explains, as the mean over
-  /// the trees; the rest of 1 is what dimensions explain together. All 0 where nothing varies.
+  /// the trees in which something varies; the rest of 1 is what dimensions explain together. Empty
+  /// if nothing varies in any: rows were too few, or tell nothing apart.
   std::vector<double> main_effects() const;
 
   /// The mean over the part of the cube where dimension `d` is in [lower, upper], a part with
@@ -50,6 +51,7 @@ class RandomForest {
   template <class Visit>
   static void each_leaf(const Tree& tree, std::size_t node, Box& box, double volume,
                         const Visit& visit);
+  /// Empty if nothing varies.
   static std::vector<double> main_effects(const Tree& tree, std::size_t dimensions);
 
   std::size_t dimensions_;

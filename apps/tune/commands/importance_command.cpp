@@ -19,6 +19,8 @@ namespace tune {
 
 namespace {
 
+/// With fewer trials nothing can be told: two parts of the space have less than two each.
+constexpr std::size_t fewest_trials = 4;
 /// With fewer trials among the best, importances change with each of them.
 constexpr std::ptrdiff_t few_best = 5;
 /// With fewer trials, a forest knows little.
@@ -53,7 +55,8 @@ void print_importances(const Found& found) {
   for (const Importance& one : found.importances) {
     add(parameter_name(one.pointer), one.share, std::to_string(one.trials));
   }
-  if (found.together) add("(several together)", *found.together, "");
+  if (found.together && found.importances.size() > 1)
+    add("(several together)", *found.together, "");
   print(found.measure + "\n");
   print_table({{"hyperparameter"}, {"importance", true}, {"trials", true}, {""}}, rows);
 }
@@ -82,7 +85,7 @@ Found found_by_ped_anova(const ImportanceRequest& request, const SearchSpace& sp
 
 Found found_by_fanova(const ForestImportance& forest, const JudgedTrials& judged,
                       const Objective& objective) {
-  if (forest.found().empty()) {
+  if (forest.found().empty() && !forest.is_about_any()) {
     throw user_error(
         "no hyperparameter is in the config of every trial, as fanova needs it: "
         "--method ped_anova");
@@ -92,6 +95,11 @@ Found found_by_fanova(const ForestImportance& forest, const JudgedTrials& judged
     throw user_error(objective.metric + " is " + format_metric(*least) + " in all " +
                      count_of(judged.values.size(), "trial") +
                      ": nothing tells them from the others");
+  }
+  if (!forest.has_differences()) {
+    throw user_error("the " + count_of(judged.values.size(), "trial") +
+                     " do not tell which hyperparameter matters: they differ alike wherever they "
+                     "are in the param space");
   }
   for (const std::string& pointer : forest.left_out()) {
     print_notice(parameter_name(pointer) +
@@ -179,9 +187,10 @@ int importance_command(const ImportanceRequest& request) {
   const Objective objective = objective_for(look.grid, request.metric, request.mode);
   const SearchSpace space = space_to_judge(look.grid);
   const JudgedTrials judged = judge_trials(look.grid, space, objective, scope, request.iteration);
-  if (judged.values.size() < 2) {
+  if (judged.values.size() < fewest_trials) {
     throw user_error(
-        "importances need at least 2 trials that ended well with a number for '" +
+        "which hyperparameters matter cannot be known from fewer than " +
+        std::to_string(fewest_trials) + " trials that ended well with a number for '" +
         objective.metric + "'" +
         (request.iteration ? " at iteration " + std::to_string(*request.iteration) : "") + "; " +
         look.grid.directory().string() + " has " + std::to_string(judged.values.size()));
