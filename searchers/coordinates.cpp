@@ -66,6 +66,13 @@ Axis read(const Other&) {
 double Axis::coordinate_of(double value) const { return log ? std::log(value) : value; }
 
 double Axis::value_at(double coordinate) const {
+  // What a share of the range, or a logarithm, has rounded is the bound all the same.
+  const double rounding =
+      8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(low), std::abs(high));
+  if (bounded && step == 0) {
+    if (std::abs(coordinate - low) <= rounding) return first;
+    if (std::abs(coordinate - high) <= rounding) return last;
+  }
   double value = log ? std::exp(coordinate) : coordinate;
   const double base = bounded ? first : 0;
   if (step > 0) value = base + std::nearbyint((value - base) / step) * step;

@@ -30,7 +30,8 @@ struct Axis {
   bool is_modelled() const { return !is_seed && !is_single(); }
 
   double coordinate_of(double value) const;
-  /// The value nearest to a coordinate, on a step and within the bounds.
+  /// The value nearest to a coordinate, on a step and within the bounds; at a bound, but for
+  /// rounding, that.
   double value_at(double coordinate) const;
 };
 

@@ -18,6 +18,7 @@ std::uint64_t place_of(double share, std::uint64_t n) {
 }
 
 double between(double lower, double upper, double share, bool log) {
+  if (share == 0) return lower;  // which is not always the exponential of its logarithm
   if (!log) return lower + share * (upper - lower);
   return std::exp(std::log(lower) + share * (std::log(upper) - std::log(lower)));
 }

@@ -46,6 +46,28 @@ TEST_CASE("Every drawn value has a coordinate within bounds that leads back to i
   }
 }
 
+TEST_CASE("A value at a bound is the bound, whatever rounding its coordinate has seen",
+          "[coordinates][unit]") {
+  for (const Json& bounds : std::vector<Json>{{0.1, 3}, {1e-4, 3}, {0.3, 0.9}, {1e-5, 1e-1}}) {
+    for (const char* const kind : {"uniform", "loguniform"}) {
+      INFO(kind << " " << bounds);
+      const SpaceLeaf leaf = leaf_of({{kind, bounds}});
+      const Axis axis = axis_of(leaf.domain);
+      const auto at = [&](double coordinate) {
+        return leaf_value_at(leaf.domain, axis, coordinate).get<double>();
+      };
+      const double range = axis.high - axis.low;
+      for (const double last : {axis.high, axis.low + range, axis.low + 0.1 * (10 * range)}) {
+        CHECK(at(last) == bounds[1]);
+        CHECK(at(std::nextafter(last, axis.low)) == bounds[1]);
+      }
+      CHECK(at(axis.low) == bounds[0]);
+      CHECK(at(axis.low + 1e-9 * range) > bounds[0].get<double>());
+      CHECK(leaf_quantile(leaf.domain, 0) == bounds[0]);
+    }
+  }
+}
+
 TEST_CASE("Every coordinate within bounds leads to a value of the domain", "[coordinates][unit]") {
   for (const Json& domain : all_domains) {
     INFO(domain);

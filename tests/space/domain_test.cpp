@@ -261,7 +261,7 @@ TEST_CASE("contains knows bounds, multiples and types", "[domain][unit]") {
   CHECK_FALSE(has({{"expr", "1"}}, 1));
 }
 
-TEST_CASE("The nearest value of a domain is one that it draws", "[domain][unit]") {
+TEST_CASE("The nearest value of a domain is one that it draws, or its bound", "[domain][unit]") {
   const auto nearest_of = [](const Json& json, double number) {
     return nearest(domain_of(json), number);
   };
@@ -269,6 +269,9 @@ TEST_CASE("The nearest value of a domain is one that it draws", "[domain][unit]"
   CHECK(nearest_of({{"qrandn", {0, 1, 0.25}}}, 0.37) == 0.25);
   CHECK(nearest_of({{"quniform", {0, 1, 0.25}}}, 7) == 1.0);
   CHECK(nearest_of({{"uniform", {0, 1}}}, -7) == 0.0);
+  // Who drew it would not come to the bound; who wants it is given no neighbour of it.
+  CHECK(nearest_of({{"uniform", {0.1, 3}}}, 7) == 3.0);
+  CHECK(nearest_of({{"loguniform", {0.1, 3}}}, 3) == 3.0);
   CHECK(nearest_of({{"randint", {0, 10}}}, 3.6) == 4);
   CHECK(nearest_of({{"randint", {0, 10}}}, 30) == 9);
 }

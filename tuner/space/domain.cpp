@@ -323,7 +323,7 @@ Json draw_from(const Expr&, Random&) {
 
 Json nearest_in(const Uniform& domain, double number) {
   if (domain.q > 0) return std::clamp(round_to(number, domain.q), domain.lower, domain.upper);
-  return std::clamp(number, domain.lower, std::nextafter(domain.upper, domain.lower));
+  return std::clamp(number, domain.lower, domain.upper);
 }
 
 Json nearest_in(const Normal& domain, double number) {
