@@ -153,8 +153,7 @@ class Asha : public Scheduler {
     RungTally& tally =
         tallies_[static_cast<std::size_t>(place.bracket)][static_cast<std::size_t>(passed)];
     const bool is_number = !std::isnan(standing.score);
-    why.add("rung", milestone(place.bracket, passed))
-        .add("score", yardstick_.value_of(standing.score));
+    why.add("rung", milestone(place.bracket, passed)).add("score", standing.value);
     bool goes_on = true;
     if (rung.size() > 0) {
       goes_on = is_number && rung.is_reached(standing.score, lost_fraction());

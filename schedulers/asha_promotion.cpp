@@ -105,7 +105,7 @@ class AshaPromotion : public Scheduler {
     const bool is_next = next_promotion([](TrialId) { return true; }) == trial.id;
     leave(trial.id, place);
     Decision decision{.action = is_next ? Action::proceed : Action::pause,
-                      .why = why_of(trial.id, place)};
+                      .why = why_of(trial.id, place, standing->value)};
     if (is_next) promote(place);
     return decision;
   }
@@ -207,12 +207,13 @@ class AshaPromotion : public Scheduler {
     return milestones_[static_cast<std::size_t>(place.bracket + place.rung)];
   }
 
-  /// Of a trial at a rung.
-  Why why_of(TrialId id, const RungPlace& place) {
+  /// Of a trial at a rung. `value`: what it has reported, which may be no number.
+  Why why_of(TrialId id, const RungPlace& place, double value) {
     const Rung& scores = rung_of(place).scores;
+    const bool has_score = !std::isnan(place.score);
     Why why;
     why.add("rung", milestone_of(place))
-        .add("score", yardstick_.value_of(place.score))
+        .add("score", has_score ? yardstick_.value_of(place.score) : value)
         .add("place", scores.rank({place.score, id}) + 1)
         .add("promoted", promotable(scores))
         .add("of", scores.size());

@@ -123,7 +123,7 @@ class Hyperband : public Scheduler {
     ++bracket.arrived;
     Why why;
     why.add("rung", milestones[rung])
-        .add("score", yardstick_.value_of(standing->score))
+        .add("score", standing->value)
         .add("arrived", bracket.arrived)
         .add("of", bracket.members.size())
         .add("bracket", number);

@@ -268,7 +268,7 @@ class Population : public Scheduler {
 
   Why why_of(const Standing& standing) const {
     Why why;
-    why.add("time", standing.time).add("score", yardstick_.value_of(standing.score));
+    why.add("time", standing.time).add("score", standing.value);
     return why;
   }
 

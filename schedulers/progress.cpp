@@ -1,6 +1,7 @@
 #include "schedulers/progress.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tune {
@@ -25,7 +26,8 @@ std::optional<Standing> Yardstick::of(const Trial& trial) const {
 std::optional<Standing> Yardstick::make(std::optional<double> time,
                                         std::optional<double> value) const {
   if (!time || std::isnan(*time)) return std::nullopt;
-  return Standing{*time, score_of(objective_.mode, value)};
+  return Standing{*time, score_of(objective_.mode, value),
+                  value.value_or(std::numeric_limits<double>::quiet_NaN())};
 }
 
 }  // namespace tune

@@ -14,6 +14,7 @@ namespace tune {
 struct Standing {
   double time = 0;   ///< in units of the time attribute; never NaN
   double score = 0;  ///< larger is better, whatever the mode; NaN, worse than all: no finite number
+  double value = 0;  ///< of the metric itself, to be shown; NaN, too, if it is missing
 };
 
 /// Whether a score is at least a cutoff that was calculated from scores of up to this magnitude,

@@ -41,6 +41,29 @@ TEST_CASE("asha says at which rung, with what score, below which cutoff of how m
   CHECK(why(*asha, 2, 8, 0.25) == R"({"max_t":8})");
 }
 
+TEST_CASE("Whoever judges a score that is infinite says which infinity it was", "[asha][nan]") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto says = [](const std::string& type, const Json& options, double loss) {
+    const auto scheduler = make_scheduler(type, options);
+    add(*scheduler, 2);
+    (void)why(*scheduler, 0, 2, 0.5);
+    return why(*scheduler, 1, 2, loss);
+  };
+  const Json halving = {{"max_t", 8}, {"reduction_factor", 2}};
+  const Json population = {{"time_attr", "training_iteration"},
+                           {"perturbation_interval", 2},
+                           {"hyperparam_mutations", {{"x", {{"uniform", {0, 1}}}}}}};
+  for (const auto& [type, options] :
+       std::vector<std::pair<std::string, Json>>{{"asha", halving},
+                                                 {"asha_promotion", halving},
+                                                 {"hyperband", halving},
+                                                 {"pbt", population}}) {
+    INFO(type);
+    CHECK_THAT(says(type, options, infinity), Catch::Matchers::Contains(R"("score":"Infinity")"));
+    CHECK_THAT(says(type, options, -infinity), Catch::Matchers::Contains(R"("score":"-Infinity")"));
+  }
+}
+
 TEST_CASE("asha says the metric's own values in mode max, and which bracket", "[asha]") {
   const auto asha = make_scheduler("asha", {{"max_t", 8},
                                             {"reduction_factor", 2},
