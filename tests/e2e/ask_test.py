@@ -139,6 +139,18 @@ class Ask(AskCase):
         self.tune("tell", "other", "1", "--value", "nan")
         self.assertEqual(self.lines("suggest", "other"), [answers[4]])
 
+    def test_a_value_is_kept_with_all_its_digits(self):
+        self.suggest("--spec", "spec.json", "-n", "6")
+        told = {0: 9007199254740993, 1: -9007199254740993, 2: 18446744073709551615, 3: 0.30000000000000004, 4: 5e-324}
+        for trial, value in told.items():
+            self.tune("tell", "mine", str(trial), "--value", str(value))
+        talk = self.talk()
+        self.say(talk, {"trial_id": 5, "value": 9007199254740995})
+        talk.stdin.close()
+        talk.wait()
+        metric = json.loads(self.read("spec.json"))["metric"]
+        self.assertEqual([trial["metrics"][metric] for trial in self.json("ls", "mine")], [*told.values(), 9007199254740995])
+
     def test_a_wrong_line_does_no_harm_to_the_others(self):
         self.suggest("--spec", "spec.json", "-n", "2")
         talk = self.talk()

@@ -142,8 +142,8 @@ TrialId read_trial(const std::string& text) {
   throw user_error("a trial must be like 3 or trial_00003, got " + as_quoted(text));
 }
 
-/// `value` of the experiment's metric, as the metrics of a result.
-std::string metrics_with(const AskSession& session, double value) {
+/// `value`, a number as JSON has it, of the experiment's metric, as the metrics of a result.
+std::string metrics_with(const AskSession& session, const Json& value) {
   const auto& objectives = session.spec().objectives;
   const Objective* const objective = sole(objectives);
   if (!objective) {
@@ -152,10 +152,11 @@ std::string metrics_with(const AskSession& session, double value) {
                          : "the experiment has several metrics, and a value is for one: give all "
                            "with --metrics");
   }
-  return Json{{objective->metric, encode_number(value)}}.dump();
+  return Json{{objective->metric, value}}.dump();
 }
 
-double read_value(const std::string& text) {
+/// A whole number with all its digits, which a double need not have.
+Json read_value(const std::string& text) {
   char* end = nullptr;
   errno = 0;
   const double value = std::strtod(text.c_str(), &end);
@@ -166,7 +167,9 @@ double read_value(const std::string& text) {
   if (text.empty() || end != text.c_str() + text.size()) {
     throw user_error("--value must be a number, got " + as_quoted(text));
   }
-  return value;
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool is_whole = json.is_number_integer() && value != 0;  // -0 is a double's
+  return is_whole ? json : encode_number(value);
 }
 
 /// The conversation on standard input and output: a JSON object a line, each way.
@@ -266,7 +269,8 @@ class Conversation {
     } else {
       const auto value = decode_number(json["value"]);
       if (!value) throw user_error("a value must be a number, got " + shorten(json["value"]));
-      session_.tell(id, metrics_with(session_, *value));
+      const bool is_whole = json["value"].is_number_integer();
+      session_.tell(id, metrics_with(session_, is_whole ? json["value"] : encode_number(*value)));
     }
   }
 
@@ -348,7 +352,7 @@ int tell_command(const TellRequest& request) {
   if (!is_conversation && !is_said) {
     throw user_error("say how the trial has ended: --value X, --metrics JSON or --failed");
   }
-  std::optional<double> value;
+  std::optional<Json> value;
   if (!request.value.empty()) value = read_value(request.value);
   std::optional<TrialId> id;
   if (!is_conversation) id = read_trial(request.trial);
