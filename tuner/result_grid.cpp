@@ -80,7 +80,8 @@ std::optional<Scope> parse_scope(const std::string& text) {
 double value_of(const Trial& trial, const std::string& metric, Mode mode, Scope scope) {
   const MetricSummary* const summary = trial.summary(metric);
   if (summary == nullptr) {
-    // The driver's own counters have a last value only.
+    // The driver's own counters have a last value only, and none before the first result.
+    if (trial.last_metrics.empty()) return std::numeric_limits<double>::quiet_NaN();
     if (metric == "training_iteration") return static_cast<double>(trial.iteration);
     if (metric == "time_total_s") return trial.time_total_s;
     return std::numeric_limits<double>::quiet_NaN();
@@ -276,17 +277,17 @@ void ResultGrid::settle(TrialId id) const {
   if (last == static_cast<double>(trial.iteration)) experiment_.summarise_anew(id, rows);
 }
 
-std::optional<ResultGrid::BestRow> ResultGrid::best_row(const Trial& trial,
-                                                        const Objective& objective) const {
+std::optional<ResultGrid::MetricRow> ResultGrid::best_row(const Trial& trial,
+                                                          const Objective& objective) const {
   const double best = value_of(trial, objective.metric, objective.mode, Scope::all);
   if (std::isnan(best)) return std::nullopt;
-  std::optional<BestRow> first;
+  std::optional<MetricRow> first;
   const auto take = [&](std::int64_t iteration, const Metrics& row) {
     if (row.find(objective.metric) != best) return;
     const ExactNumber exact = *row.find_exact(objective.metric);
     const bool is_better =
         !first || (objective.mode == Mode::max ? first->value < exact : exact < first->value);
-    if (is_better) first = BestRow{iteration, exact};
+    if (is_better) first = MetricRow{iteration, exact};
   };
   each_row(trial, [&](const Metrics& row) {
     const auto at = row.find("training_iteration");
@@ -315,11 +316,52 @@ ExactNumber ResultGrid::exact_value(const Trial& trial, const Objective& objecti
   if (scope == Scope::all) {
     const auto row = best_row(trial, objective);
     if (row) return row->value;
-  } else if (scope == Scope::last && !trial.last_metrics.empty()) {
-    const auto last = read_metrics(trial.last_metrics.text()).find_exact(objective.metric);
-    if (last && last->value() == value) return *last;
+  } else if (scope == Scope::last) {
+    const auto row = newest_row(trial, objective.metric);
+    if (row && row->value.value() == value) return row->value;
   }
   return value;
+}
+
+std::optional<ResultGrid::MetricRow> ResultGrid::newest_row(const Trial& trial,
+                                                            const std::string& metric) const {
+  if (trial.last_metrics.empty()) return std::nullopt;
+  const auto last = read_metrics(trial.last_metrics.text()).find_exact(metric);
+  if (last) return MetricRow{trial.iteration, *last};
+  if (trial.summary(metric) == nullptr) return std::nullopt;
+  const auto earlier = earlier_metrics(trial);
+  const auto found = earlier.find(metric);
+  return found != earlier.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::map<std::string, ResultGrid::MetricRow> ResultGrid::earlier_metrics(const Trial& trial) const {
+  std::map<std::string, MetricRow> earlier;
+  if (trial.last_metrics.empty()) return earlier;
+  std::set<std::string, std::less<>> lacking;
+  for (const MetricSummary& summary : trial.summaries) lacking.emplace(summary.name);
+  for (const Metric& metric : read_metrics(trial.last_metrics.text()).numbers) {
+    lacking.erase(metric.name);
+  }
+  if (lacking.empty()) return earlier;
+  each_row(trial, [&](const Metrics& row) {
+    const auto at = row.find("training_iteration");
+    for (const Metric& metric : row.numbers) {
+      if (!at || !lacking.contains(metric.name)) continue;
+      earlier.insert_or_assign(metric.name,
+                               MetricRow{static_cast<std::int64_t>(*at), row.exact(metric)});
+    }
+  });
+  return earlier;
+}
+
+std::optional<std::int64_t> ResultGrid::last_iteration(const Trial& trial,
+                                                       const std::string& metric) const {
+  // The driver's own counters are in no text, and in every result.
+  if (trial.summary(metric) == nullptr && !std::isnan(value_of(trial, metric, {}, Scope::last))) {
+    return trial.iteration;
+  }
+  const auto row = newest_row(trial, metric);
+  return row ? std::optional(row->iteration) : std::nullopt;
 }
 
 void ResultGrid::add_best_row(TrialResult& result, const Objective& objective) const {

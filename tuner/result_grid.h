@@ -19,11 +19,11 @@ namespace tune {
 
 /// Over which of a trial's results a metric is taken.
 enum class Scope {
-  last,         ///< the last result
+  last,         ///< the last value: of the newest result that has the metric
   all,          ///< the best of all results (min or max, by mode)
-  avg,          ///< the mean of all results
-  last_5_avg,   ///< the mean of the last five
-  last_10_avg,  ///< the mean of the last ten
+  avg,          ///< the mean of all values
+  last_5_avg,   ///< the mean of the numbers among the last five values, be some of them NaN
+  last_10_avg,  ///< the same of the last ten
 };
 const char* to_string(Scope scope);  ///< "last", "all", "avg", "last-5-avg", "last-10-avg"
 std::optional<Scope> parse_scope(const std::string& text);
@@ -96,6 +96,19 @@ class ResultGrid {
   /// none of them has it.
   std::optional<std::int64_t> best_iteration(const Trial& trial, const Objective& objective) const;
 
+  /// Of which iteration the last value of a metric is, of the trial's last one if every result has
+  /// it. Nothing if it was never reported as a number, or if that row is nowhere any more.
+  std::optional<std::int64_t> last_iteration(const Trial& trial, const std::string& metric) const;
+
+  /// A metric in one result of a trial.
+  struct MetricRow {
+    std::int64_t iteration = 0;
+    ExactNumber value;
+  };
+  /// By name the last value of each metric that the trial's last result lacks; without those whose
+  /// rows are nowhere any more.
+  std::map<std::string, MetricRow> earlier_metrics(const Trial& trial) const;
+
   /// `value_of` with all digits that the trial has reported, for whoever shows it: a whole number
   /// of 64 bits is looked up in the rows of the trial. Means are doubles.
   ExactNumber exact_value(const Trial& trial, const Objective& objective, Scope scope) const;
@@ -130,15 +143,11 @@ class ResultGrid {
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
-  /// The best of all results of a trial.
-  struct BestRow {
-    std::int64_t iteration = 0;
-    ExactNumber value;
-  };
-
   void settle(TrialId id) const;
   /// Nothing if none of the rows that are left has it.
-  std::optional<BestRow> best_row(const Trial& trial, const Objective& objective) const;
+  std::optional<MetricRow> best_row(const Trial& trial, const Objective& objective) const;
+  /// The newest one that has the metric; looks for it where the last result lacks it.
+  std::optional<MetricRow> newest_row(const Trial& trial, const std::string& metric) const;
   /// Those of each_row that are on disk; answers the iteration of the last one.
   double each_row_on_disk(const Trial& trial, const UseRow& use) const;
   const RecordedResults& recorded() const;

@@ -33,6 +33,7 @@ RARE = {
     "export": {".left_out_trials[].why": "results that are nowhere any more",
                ".left_out_trials[].trial_ids": "the same"},
     "run": {".not_on_remote": "a store that is down"},
+    "ls": {".earlier_metrics.*.value": "a metric that the last result lacks", ".earlier_metrics.*.training_iteration": "the same"},
     "importance": {".iteration": "trials that were cut short"},
     "best": {".why_no_checkpoint": "a best trial that has not saved"},
     "version": {".commit": "a repository"},

@@ -114,7 +114,7 @@ class List(Look):
 
     def test_json_is_stable(self):
         trial = self.json("ls", "results/spec")[2]
-        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s",
+        self.assertEqual(sorted(trial), ["attempt", "best", "best_iteration", "checkpoint", "config", "duration_s", "earlier_metrics",
                                          "end", "ended", "ended_by", "error", "experiment", "failures", "gpus",
                                          "metrics", "node", "notes", "path", "paused_by", "results", "started", "state",
                                          "tags", "time_total_s", "training_iteration", "trial_id", "why"])

@@ -266,6 +266,32 @@ class Importance(Case):
         self.assertEqual((found["iteration"], found["searcher_is_adaptive"]), (None, True))
 
 
+class Optional(Case):
+    def test_a_value_that_later_results_lack_is_of_the_iteration_that_reported_it(self):
+        results = ['{"loss":1,"opt":$A}', '{"loss":2,"opt":900719925474099$A}', '{"loss":3}']
+        says = "; ".join("echo " + json.dumps(each) for each in results)
+        self.write("spec.json", {"trainable": {"command": ["sh", "-c", says], "plain": {}, "env": {"A": "${config.a}"}},
+                                 "metric": "loss", "mode": "min", "param_space": {"a": {"grid_search": [3, 5]}}})
+        self.tune("run", "spec.json", "--progress", "none")
+        last = 9007199254740995
+        best = ["best", "results/spec", "--metric", "opt", "--mode", "max", "--scope", "last"]
+        found = self.json(*best)
+        self.assertEqual((found["trial_id"], found["value"], found["last_iteration"]), ("trial_00001", last, 2))
+        self.assertIn("(max, last at iteration 2)", self.tune(*best).out)
+        self.assertRegex(self.tune(*best, "-n", "2").out, r"last  last at  iterations  config\n")
+        compare = ["compare", "results/spec", "0", "1", "--metric", "opt", "--mode", "max"]
+        self.assertEqual([(t["last"], t["last_iteration"]) for t in self.json(*compare)["trials"]],
+                         [(last - 2, 2), (last, 2)])
+        self.assertRegex(self.tune(*compare).out, r"last opt +\S+ at iteration 2 +\S+ at iteration 2\n")
+        trial = self.json("ls", "results/spec")[1]
+        self.assertNotIn("opt", trial["metrics"])
+        self.assertEqual(trial["earlier_metrics"], {"opt": {"value": last, "training_iteration": 2}})
+        listed = self.tune("ls", "results/spec", "--columns", "opt", "--filter", "opt > 0", "--csv")
+        self.assertEqual(listed.out, f"opt\n{last - 2}\n{last}\n")
+        self.assertIn("of trial_00000 iteration 2", listed.err)
+        self.assertEqual(self.json("show", "results/spec", "1")["metrics"]["opt"]["last_iteration"], 2)
+
+
 class WholeNumbers(Case):
     def test_beyond_2_to_53_every_command_has_all_digits_and_names_the_same_best(self):
         # As doubles, the best of both trials is one number.

@@ -44,5 +44,65 @@ TEST_CASE("The reference of a front is the worst of all that have ended, also of
   CHECK(front.hypervolume == Approx(10));
 }
 
+/// A trial that has ended, with these metrics in its results.
+Experiment trained(const std::vector<std::string>& results) {
+  Experiment experiment;
+  const auto then = [&](EventBody body) {
+    const std::uint64_t number = experiment.last_event() + 1;
+    experiment.apply({number, static_cast<Seconds>(number), std::move(body)});
+  };
+  then(TrialAdded{TrialId{0}, "{}", "", ""});
+  then(AttemptStarted{TrialId{0}, 1, 0, {}});
+  for (const std::string& metrics : results) {
+    Result result;
+    result.training_iteration = experiment.trial(TrialId{0}).iteration + 1;
+    result.metrics = parse_metrics(metrics);
+    then(ResultReported{TrialId{0}, 1, std::move(result), {}});
+  }
+  then(AttemptEnded{TrialId{0}, 1, Outcome::completed, "", false, 0});
+  return experiment;
+}
+
+TEST_CASE(
+    "A last value is of the iteration that reported it, with all its digits, although later "
+    "results lack the metric",
+    "[result_grid][unit]") {
+  const std::string whole = "9007199254740993";
+  const ResultGrid grid(trained({"{\"loss\":1}", "{\"loss\":" + whole + "}", "{\"other\":3}"}), {},
+                        "results");
+  const Trial& trial = grid.experiment().trial(TrialId{0});
+  const Objective loss{"loss", Mode::max};
+  CHECK(value_of(trial, "loss", Mode::max, Scope::last) == 9007199254740992);
+  // Without files, the last result alone is known; the iteration is not guessed.
+  CHECK_FALSE(grid.last_iteration(trial, "loss").has_value());
+  CHECK(grid.last_iteration(trial, "other") == 3);
+  CHECK(grid.last_iteration(trial, "training_iteration") == 3);
+  CHECK_FALSE(grid.last_iteration(trial, "never").has_value());
+}
+
+TEST_CASE("NaN takes a place among the last five values, and what lacks the metric takes none",
+          "[result_grid][unit]") {
+  std::vector<std::string> results;
+  for (const char* const loss : {"7", "1", "2", "\"NaN\"", "3", "4"}) {
+    results.push_back(std::string("{\"loss\":") + loss + "}");
+    results.emplace_back("{}");
+  }
+  const Experiment experiment = trained(results);
+  const Trial& trial = experiment.trial(TrialId{0});
+  CHECK(value_of(trial, "loss", Mode::min, Scope::last) == 4);
+  CHECK(value_of(trial, "loss", Mode::min, Scope::last_5_avg) == 2.5);
+  CHECK(value_of(trial, "loss", Mode::min, Scope::avg) == 3.4);
+}
+
+TEST_CASE("A trial that has reported nothing is not best by its iterations",
+          "[result_grid][unit]") {
+  const ResultGrid none(trained({}), {}, "results");
+  for (const char* const counter : {"training_iteration", "time_total_s"}) {
+    CHECK(none.best_trials({counter, Mode::max}, Scope::all, 1).empty());
+  }
+  const ResultGrid one(trained({"{}"}), {}, "results");
+  CHECK(one.best_trials({"training_iteration", Mode::max}, Scope::last, 1).size() == 1);
+}
+
 }  // namespace
 }  // namespace tune

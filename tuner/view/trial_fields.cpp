@@ -48,6 +48,14 @@ Json duration_json(const Experiment& experiment, const Trial& trial) {
 Json node_json(const Trial& trial) { return text_or_null(trial.host); }
 Json gpus_json(const Trial& trial) { return text_or_null(*trial.gpus); }
 
+Json earlier_metrics_json(const ResultGrid& grid, const Trial& trial) {
+  Json earlier = Json::object();
+  for (const auto& [name, row] : grid.earlier_metrics(trial)) {
+    earlier[name] = {{"value", number_json(row.value)}, {"training_iteration", row.iteration}};
+  }
+  return earlier;
+}
+
 Json results_json(const ResultGrid& grid, const Trial& trial) {
   Json results = Json::array();
   grid.each_row(trial, [&](const Metrics& row) { results.push_back(Json::parse(row.text)); });
@@ -169,12 +177,14 @@ Json leaf_or_null(const Json& json, const std::string& key) {
   return found ? *found : Json();
 }
 
-/// The last value of a metric; of `metrics`, which were reported last, with all its digits.
-Json last_json(const MetricSummary& summary, const Json& metrics) {
-  const Json* const reported = find_leaf(metrics, std::string(std::string_view(summary.name)));
+/// The last value of a metric with all its digits; `metrics` were reported last.
+Json last_json(const ResultGrid& grid, const Trial& trial, const std::string& metric,
+               const Json& metrics) {
+  const Json* const reported = find_leaf(metrics, metric);
   const auto exact = reported != nullptr ? exact_number(*reported) : std::nullopt;
-  return exact && exact->value() == summary.last ? number_json(*exact)
-                                                 : encode_number(summary.last);
+  const double last = trial.summary(metric)->last;
+  if (exact && exact->value() == last) return number_json(*exact);
+  return number_json(grid.exact_value(trial, {metric, Mode::max}, Scope::last));
 }
 
 Json own_value(const TrialSource& source, const Trial& trial, const std::string& name) {
@@ -351,8 +361,8 @@ std::vector<Json> values_of(const TrialSource& source, const Trial& trial,
       values.push_back(own_value(source, trial, field.key));
     } else if (field.source == Source::config) {
       values.push_back(leaf_or_null(config, field.key));
-    } else if (const MetricSummary* const summary = trial.summary(field.key)) {
-      values.push_back(last_json(*summary, metrics));
+    } else if (trial.summary(field.key) != nullptr) {
+      values.push_back(last_json(*source.grid, trial, field.key, metrics));
     } else {
       values.push_back(leaf_or_null(metrics, field.key));
     }

@@ -24,6 +24,9 @@ Json duration_json(const Experiment& experiment, const Trial& trial);
 Json node_json(const Trial& trial);
 Json gpus_json(const Trial& trial);
 
+/// By name the last value and its iteration of each metric that the trial's last result lacks.
+Json earlier_metrics_json(const ResultGrid& grid, const Trial& trial);
+
 /// The results that count, by iteration.
 Json results_json(const ResultGrid& grid, const Trial& trial);
 

@@ -33,7 +33,7 @@ struct Compared {
   std::map<std::string, Json> config;  ///< by name, nested with '/'
   MetricCurve curve;                   ///< of the metric that counts
   std::optional<double> time_per_iteration_s;
-  std::optional<std::int64_t> best_iteration;
+  std::optional<std::int64_t> best_iteration, last_iteration;
 };
 
 /// A trial that was named on the command line.
@@ -150,6 +150,7 @@ Json to_json(const Compared& one, const Objective& objective) {
       {"last", trial.summary(objective.metric) != nullptr
                    ? number_json(value_in(one, objective, Scope::last))
                    : Json()},
+      {"last_iteration", one.last_iteration ? Json(*one.last_iteration) : Json()},
       {"training_iteration", trial.iteration},
       {"time_total_s", trial.time_total_s},
       {"time_per_iteration_s", one.time_per_iteration_s ? Json(*one.time_per_iteration_s) : Json()},
@@ -234,7 +235,7 @@ void print_trials(const std::vector<Compared>& all, const Objective& objective, 
     return value_text(value_in(one, objective, Scope::all).value(), one.best_iteration);
   });
   table.add("last " + objective.metric, [&](const Compared& one) {
-    return value_text(value_in(one, objective, Scope::last).value(), one.trial->iteration);
+    return value_text(value_in(one, objective, Scope::last).value(), one.last_iteration);
   });
   table.add("time per iteration", [](const Compared& one) {
     return one.time_per_iteration_s ? format_seconds(*one.time_per_iteration_s) : "-";
@@ -332,6 +333,7 @@ int compare_command(const CompareRequest& request) {
     }
     compared.config = leaves_of(Json::parse(present_config(*compared.trial)));
     compared.best_iteration = look.grid.best_iteration(*compared.trial, objective);
+    compared.last_iteration = look.grid.last_iteration(*compared.trial, objective.metric);
     read_rows(compared, objective.metric);
     all.push_back(std::move(compared));
   }

@@ -143,6 +143,7 @@ Json trial_json(const TrialSource& source, const Trial& trial, bool has_results)
                {"state", to_string(trial.state)},
                {"config", result.config},
                {"metrics", result.metrics},
+               {"earlier_metrics", earlier_metrics_json(*source.grid, trial)},
                {"training_iteration", trial.iteration},
                {"time_total_s", trial.time_total_s},
                {"attempt", trial.attempt},
@@ -244,6 +245,24 @@ std::vector<TrialSource> sources_of(const std::deque<Look>& looks) {
   return sources;
 }
 
+/// Where a row has values of several iterations.
+void tell_earlier(const std::vector<Field>& columns, const std::vector<Row>& rows) {
+  std::map<std::string, std::string> said;
+  for (const Field& column : columns) {
+    if (column.source != Field::Source::metric) continue;
+    for (const auto& [source, trial, key] : rows) {
+      const auto last = source->grid->last_iteration(*trial, column.key);
+      if (!last || *last == trial->iteration) continue;
+      said.try_emplace(column.name, to_string(trial->id) + " iteration " + std::to_string(*last));
+      break;
+    }
+  }
+  for (const auto& [name, example] : said) {
+    print_notice("where a trial's last result lacks " + name +
+                 ", its value is that of the newest result that has it: of " + example);
+  }
+}
+
 void print_trials(const ListRequest& request, const std::vector<TrialSource>& sources,
                   const TrialFields& fields, const std::vector<Row>& rows) {
   const std::vector<Field> columns = find_columns(request, sources, fields);
@@ -267,6 +286,7 @@ void print_trials(const ListRequest& request, const std::vector<TrialSource>& so
   } else {
     print_as_table(columns, cells);
   }
+  if (!all_as_json) tell_earlier(columns, rows);
 }
 
 }  // namespace

@@ -229,6 +229,8 @@ Json to_json(const ResultGrid& grid, const TrialResult& result, const Objective&
   Json json = to_json(grid, trial, result, scope, notes);
   json["best_iteration"] = result.best_iteration ? Json(*result.best_iteration) : Json();
   json["best_metrics"] = result.best_metrics;
+  const auto last_iteration = grid.last_iteration(trial, objective.metric);
+  json["last_iteration"] = last_iteration ? Json(*last_iteration) : Json();
   json["metric"] = objective.metric;
   json["mode"] = to_string(objective.mode);
   json["value"] = number_json(grid.exact_value(trial, objective, scope));
@@ -248,7 +250,15 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
   print_each_notice(notes.notices());
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows;
-  for (const TrialId id : grid.best_trials(objective, scope, wanted)) {
+  const std::vector<TrialId> best = grid.best_trials(objective, scope, wanted);
+  const auto last_of = [&](TrialId id) {
+    const Trial& trial = grid.experiment().trial(id);
+    return grid.last_iteration(trial, objective.metric).value_or(trial.iteration);
+  };
+  const bool has_earlier = std::any_of(best.begin(), best.end(), [&](TrialId id) {
+    return last_of(id) != grid.experiment().trial(id).iteration;
+  });
+  for (const TrialId id : best) {
     TrialResult result = grid[index_of(id)];
     grid.add_best_row(result, objective);
     const Trial& trial = grid.experiment().trial(id);
@@ -258,6 +268,7 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     rows.push_back({result.trial_id, end_or_state(trial), value(scope),
                     result.best_iteration ? std::to_string(*result.best_iteration) : "-",
                     value(Scope::last), std::to_string(trial.iteration), trial.tag});
+    if (has_earlier) rows.back().insert(rows.back().end() - 2, std::to_string(last_of(id)));
     list.push_back(to_json(grid, result, objective, scope, notes));
   }
   print_each_notice(grid.left_out());
@@ -266,14 +277,12 @@ int show_best_trials(const ResultGrid& grid, const Objective& objective, Scope s
     return exit_ok;
   }
   const std::string of_scope = std::string(" (") + to_string(scope) + ")";
-  print_table({{"trial"},
-               {"state"},
-               {objective.metric + of_scope, true},
-               {"best at", true},
-               {"last", true},
-               {"iterations", true},
-               {"config"}},
-              rows);
+  std::vector<TableColumn> columns = {
+      {"trial"},         {"state"},      {objective.metric + of_scope, true},
+      {"best at", true}, {"last", true}, {"iterations", true},
+      {"config"}};
+  if (has_earlier) columns.insert(columns.end() - 2, {"last at", true});
+  print_table(columns, rows);
   return exit_ok;
 }
 
@@ -337,6 +346,9 @@ int best_command(const BestRequest& request) {
   grid.add_best_row(best, objective);
   const Trial& trial = grid.experiment().trial(*parse_trial_id(best.trial_id));
   const double value = value_of(trial, objective.metric, objective.mode, scope);
+  const auto last_iteration = grid.last_iteration(trial, objective.metric);
+  const bool is_earlier =
+      scope == Scope::last && last_iteration && *last_iteration != trial.iteration;
   const Notes notes = Notes::read(grid.directory());
   print_each_notice(notes.notices());
   print_each_notice(grid.left_out());
@@ -347,7 +359,8 @@ int best_command(const BestRequest& request) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"trial", best.trial_id + ", " + (best.end ? to_string(*best.end) : to_string(best.state))},
       {objective.metric,
-       format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) + ")"},
+       format_metric(value) + " (" + to_string(objective.mode) + ", " + to_string(scope) +
+           (is_earlier ? " at iteration " + std::to_string(*last_iteration) : "") + ")"},
       {"iterations", std::to_string(trial.iteration)},
   };
   if (const std::string lost = taken_back(trial); !lost.empty()) {

@@ -135,6 +135,7 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
   const auto own = paths::trial(grid.directory(), trial.id);
   Json metrics = Json::object();
   const auto curves = curves_of(grid, trial, metrics_of(grid, trial));
+  const auto earlier = grid.earlier_metrics(trial);
   for (const auto& summary : trial.summaries) {
     const std::string name(static_cast<std::string_view>(summary.name));
     Json curve = Json::array();
@@ -142,7 +143,10 @@ void print_show_json(const ResultGrid& grid, const Trial& trial, const Awaited& 
     const auto exact = [&](Mode mode, Scope scope) {
       return number_json(grid.exact_value(trial, {name, mode}, scope));
     };
+    const auto found = earlier.find(name);
+    const std::int64_t last = found != earlier.end() ? found->second.iteration : trial.iteration;
     metrics[name] = {{"last", exact(Mode::max, Scope::last)},
+                     {"last_iteration", last},
                      {"min", exact(Mode::min, Scope::all)},
                      {"max", exact(Mode::max, Scope::all)},
                      {"curve", std::move(curve)}};
@@ -281,12 +285,18 @@ int show_command(const ShowRequest& request) {
   const bool has_more = names.size() > shown_metrics;
   if (has_more) names.resize(shown_metrics);
   const auto curves = curves_of(grid, trial, names);
+  const auto earlier = grid.earlier_metrics(trial);
   for (const std::string& name : names) {
     std::vector<double> curve;
     for (const ExactNumber& value : curves.at(name)) curve.push_back(value.value());
     const MetricSummary& summary = *trial.summary(name);
-    lines.emplace_back(std::exchange(key, ""), name + " = " + format_metric(summary.last) + "  (" +
-                                                   range_text(summary, curve) + ")");
+    const auto found = earlier.find(name);
+    lines.emplace_back(
+        std::exchange(key, ""),
+        name + " = " + format_metric(summary.last) +
+            (found != earlier.end() ? " at iteration " + std::to_string(found->second.iteration)
+                                    : "") +
+            "  (" + range_text(summary, curve) + ")");
     if (curve.size() > 1) lines.emplace_back("", "  " + sparkline(curve));
   }
   if (has_more) lines.emplace_back("", "... and more: --json");
