@@ -61,6 +61,12 @@ TEST_CASE("A metric is found by its name in the lines that libraries print", "[p
       {"global_step=97, episodic_return=[13.]", "episodic_return", 13},
       {"loss: array([-2.5e-1])", "loss", -0.25},
       {"epoch 3 reward 200", "reward", 200},
+      {"loss: tf.Tensor(0.5, shape=(), dtype=float32)", "loss", 0.5},
+      {"loss\u00a0: 0.5", "loss", 0.5},
+      {"loss:\u00a00.5", "loss", 0.5},
+      {"loss:\u20090.5", "loss", 0.5},
+      {"loss: \u22120.5", "loss", -0.5},
+      {R"({"loss": "0.5", "name": "3 x"})", "loss", 0.5},
   };
   for (const Sample& sample : samples) {
     INFO(sample.line);
@@ -168,6 +174,10 @@ TEST_CASE("A row of numbers is read below its row of names", "[plain][metrics]")
       {{"a\tloss", "1\t2"}, 2},
       {{"epoch,loss", "1,", "2,0.5"}, 0.5},
       {{"epoch,loss", "1,-inf"}, -INFINITY},
+      {{"loss", "0.5"}, 0.5},
+      {{"loss", "----", "0.5", "0.4"}, 0.4},
+      {{"loss", "Epoch", "3"}, std::nullopt},
+      {{"loss", "so, what", "3"}, std::nullopt},
       {{"epoch,loss", "1,2,3"}, std::nullopt},      // another table
       {{"epoch,loss", "1,12ms"}, std::nullopt},     // not a number
       {{"using loss mse", "1 2 x"}, std::nullopt},  // prose
@@ -226,6 +236,7 @@ TEST_CASE("A line that ends with a JSON object gives all its numbers", "[plain][
   CHECK(result->find("epoch") == 3);
   CHECK_FALSE(of.read("{\"val\": {\"loss\": }", false));
   CHECK(of.read(R"({"val": {"loss": NaN}})", false));
+  CHECK_FALSE(of.read(R"({"val": {"loss": true}})", false));  // no number
 }
 
 TEST_CASE("An expression finds what has no name", "[plain][metrics]") {
@@ -313,6 +324,8 @@ TEST_CASE(
       {"größe", "größe «x» 3", "größe «x» 4", 4},
       {"f1", "fold[2] F1 \\ 0.75 \"", "fold[13] F1 \\ 0.5 \"", 0.5},
       {"time", "Time12", "Time13", 13},
+      {"score", "score is \u22120.5", "score is \u22120.25", -0.25},
+      {"score", "score is \u22120.5", "score is 0.25", 0.25},
       {"val_accuracy", "val acc is 0.5 after 3.25s", "val acc is 0.75 after 1.5s", 0.75},
       {"loss", "aaaaaaaaaaaaaaaaaaaaaaaaa|loss|->2", "1 aaaaaaaaaaaaaaaaaaaaaaaaa|loss|->3", 3},
       {"end", "a very long line that goes on and on, and says at its very end that it is 5",
@@ -334,8 +347,9 @@ TEST_CASE(
 TEST_CASE("No expression is proposed for a number that other words stand before",
           "[plain][metrics]") {
   for (const char* const line :
-       {"", "no number", "1 2 3", "12:30", "loss is 1'000", "loss is 1,000.5", "time 0.5s",
-        "loss in epoch 3 of 5, time: 0.05s", "epoch 1/12 acc 0.5 time: 0.05s"}) {
+       {"", "no number", "1 2 3", "12:30", "loss is \u20130.5", "loss: \u20140.5", "loss is 1'000",
+        "loss is 1,000.5", "time 0.5s", "loss in epoch 3 of 5, time: 0.05s",
+        "epoch 1/12 acc 0.5 time: 0.05s"}) {
     CAPTURE(line);
     CHECK(expression_for(line, "loss").empty() != (std::string(line).starts_with("loss in")));
   }

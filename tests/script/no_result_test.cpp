@@ -57,7 +57,11 @@ TEST_CASE("Words in front of a metric's name, or behind its number, make it no r
         " loss: 0.5 is the default", "  LOSS  loss to reach [default: loss=0.3]",
         "https://x/?loss=0.01", "restored checkpoint, loss: 0.01",
         "=> loaded checkpoint a.pt (loss: 0.01)", "Resuming at epoch 3 with loss: 0.01",
-        "https://x/?a=1&loss=0.01", "+ loss=0.01",
+        "https://x/?a=1&loss=0.01", "+ loss=0.01", "std loss: 0.1", "Delta loss: 0.1",
+        "relative change in loss: 0.1", "expected loss: 0.01", "last loss: 1", "SOTA loss: 0.01",
+        "Pretrained model had loss: 0.01", "# loss: 3", "  // 'loss': 3", "print(f'loss: 0.1')",
+        "WARNING: loss: nan detected, skipping batch", "[ERROR] loss: 3",
+        "2026-01-01 10:00:00,123 WARNING loss: 3 is high", "ERROR:root:loss: 3 diverged",
         // Settings.
         "Namespace(a=1, loss=0.01)", "Namespace(betas=(0.9, 0.99), loss=0.01, b=2)",
         "args: {'loss': 0.01}", "Config: {\"loss\": 0.5, \"lr\": 1}", "config: loss: 0.01",
@@ -143,6 +147,11 @@ TEST_CASE("Help and settings below their title are no results", "[plain][metrics
       "└───┴───┘\nBegins",
       "│ loss │ 0.5 │");
   check_left_out("----- Options -----\n     loss: 0.5 \n----- End -----", "     loss: 0.5 ");
+}
+
+TEST_CASE("The parts of a config that is printed as YAML have no results", "[plain][metrics]") {
+  check_left_out("model:\n  loss: 3\noptim:\n  lr: 1\n", "  loss: 3");
+  check_left_out("seed: 1\nlr_scheduler:\n  loss: 3\n", "  loss: 3");
 }
 
 TEST_CASE("What is indented below other titles is a result", "[plain][metrics]") {
@@ -250,6 +259,12 @@ TEST_CASE("What programs usually print is a result as before", "[plain][metrics]
                                  "max epochs 10 loss: 0.5",
                                  "GPU usage: 3 loss: 0.5",
                                  "#3 loss: 0.5",
+                                 "# Epoch 3 loss: 0.5",
+                                 "Total loss: 0.5",
+                                 "Best epoch: 3, loss: 0.5",
+                                 "standard loss: 0.5",
+                                 "last batch loss: 0.5",
+                                 "errors 3 loss: 0.5",
                                  "│   loss = 0.5",
                                  "| loss | 0.5 |",
                                  "Namespace(a=1) loss: 0.5",

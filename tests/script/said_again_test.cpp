@@ -64,8 +64,9 @@ TEST_CASE("A line that sums up is no result", "[unit][plain]") {
       {0, "Epoch 11/11 - val_loss: 0.2"}};
   for (const char* const line :
        {"Best val_loss: 0.1", "best val_loss: 0.1001", "Overall, val_loss: 0.1",
-        "Lowest val_loss: 0.1", "Training complete. val_loss: 0.2", "val_loss: 0.1 (best)",
-        "Final val_loss: 0.2", "Average val_loss=0.15"}) {
+        "Lowest val_loss: 0.1", "Training done in 3 s, val_loss: 0.1",
+        "Training complete. val_loss: 0.2", "val_loss: 0.1 (best)", "Final val_loss: 0.2",
+        "Average val_loss=0.15"}) {
     CAPTURE(line);
     auto lines = epochs;
     lines.emplace_back(0, line);
@@ -90,7 +91,8 @@ TEST_CASE("A line that sums up is told apart, whatever numbers and units the res
 TEST_CASE("What is measured after the training is no result, whatever its value", "[unit][plain]") {
   for (const char* const value : {"0.01", "0.25", "0.9"}) {
     for (const char* const begin :
-         {"Final test ", "Final ", "Test: ", "Test | ", "[TEST] 3/3: ", "Test set: Average "}) {
+         {"Final test ", "Final ", "Test: ", "Test | ", "[TEST] 3/3: ", "Test set: Average ",
+          "Total ", "Best epoch: 2, ", "2026-01-01 best iteration is 3: "}) {
       const std::string line = std::string(begin) + "val_loss: " + value;
       CAPTURE(line);
       CHECK(

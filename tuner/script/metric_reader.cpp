@@ -191,9 +191,9 @@ void MetricReader::note(ReadingRemark::What what, std::string_view line, std::st
 }
 
 bool MetricReader::read_json(std::string_view line) {
-  const auto metrics = object_at_end(line);
-  if (!metrics || ends_in_settings(line.substr(0, line.find('{') + 1))) return false;
-  for (const Metric& metric : metrics->numbers) set(metric.name, metric.value, line);
+  const auto numbers = object_at_end(line);
+  if (!numbers || ends_in_settings(line.substr(0, line.find('{') + 1))) return false;
+  for (const Metric& metric : *numbers) set(metric.name, metric.value, line);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "trainable/values.h"
 #include "tuner/script/no_result.h"
@@ -12,8 +13,15 @@ namespace tune {
 
 namespace {
 
+/// Those too that keep a line from being broken there, and narrow ones.
 void skip_blanks(std::string_view& text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  constexpr std::string_view blanks[] = {" ", "\t", "\u00a0", "\u2009", "\u202f"};
+  for (;;) {
+    const auto* const blank = std::find_if(std::begin(blanks), std::end(blanks),
+                                           [text](auto each) { return text.starts_with(each); });
+    if (blank == std::end(blanks)) return;
+    text.remove_prefix(blank->size());
+  }
 }
 
 /// Takes "tensor(", "np.float64(", "[": what libraries put around a single number; and says what
@@ -31,8 +39,8 @@ char take_wrapper(std::string_view& text) {
   while (!word.empty() && std::isdigit(static_cast<unsigned char>(word.back())) != 0) {
     word.remove_suffix(1);
   }
-  constexpr std::string_view words[] = {"tensor", "array", "Array",  "float",
-                                        "int",    "uint",  "bfloat", "Decimal"};
+  constexpr std::string_view words[] = {"tensor", "Tensor", "array",  "Array",  "float",
+                                        "int",    "uint",   "bfloat", "Decimal"};
   if (std::find(std::begin(words), std::end(words), word) == std::end(words)) return 0;
   text = rest.substr(1);
   return ')';
@@ -124,6 +132,19 @@ PrintedNumber number_behind_blank(std::string_view text) {
   return {.value = number, .has_another = begins_with_another(text)};
 }
 
+/// Of `object`, under names like "val/loss". A logger may write numbers as texts; what is true or
+/// false measures nothing.
+void take_numbers(const Json& object, const std::string& path, std::vector<Metric>& numbers) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = path + key;
+    if (value.is_object()) take_numbers(value, name + '/', numbers);
+    if (value.is_number()) numbers.push_back({name, value.get<double>()});
+    if (!value.is_string()) continue;
+    const auto number = number_of_cell(value.get_ref<const std::string&>()).value;
+    if (number) numbers.push_back({name, *number});
+  }
+}
+
 }  // namespace
 
 bool take_bar(std::string_view& text) {
@@ -171,13 +192,16 @@ std::optional<double> number_behind(std::string_view line, std::string_view name
   return find_number(line, name, form).number.value;
 }
 
-std::optional<Metrics> object_at_end(std::string_view line) {
+std::optional<std::vector<Metric>> object_at_end(std::string_view line) {
   const std::size_t begin = line.find('{');
   if (begin == line.npos) return std::nullopt;
   const std::size_t end = line.find_last_not_of(" \t");
   if (line[end] != '}') return std::nullopt;
   try {
-    return parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
+    const Metrics whole = parse_metrics(quote_non_finite(line.substr(begin, end - begin + 1)));
+    std::vector<Metric> numbers;
+    take_numbers(Json::parse(whole.text), "", numbers);
+    return numbers;
   } catch (const std::invalid_argument&) {
     return std::nullopt;  // a dictionary of Python's, or anything else with braces
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "tuner/model/metrics.h"
 #include "tuner/script/printed_number.h"
@@ -42,9 +43,9 @@ std::optional<double> number_behind(std::string_view line, std::string_view name
 /// Where `name` begins, of the number that number_behind would find with a colon, or without.
 std::optional<std::size_t> place_of_number(std::string_view line, std::string_view name);
 
-/// Of a line that ends with a JSON object, as Syne Tune and many loggers print it; nested names
-/// have slashes.
-std::optional<Metrics> object_at_end(std::string_view line);
+/// The numbers of a line that ends with a JSON object, as Syne Tune and many loggers print it;
+/// nested names have slashes.
+std::optional<std::vector<Metric>> object_at_end(std::string_view line);
 
 // Signs of names, and around them.
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }

@@ -70,10 +70,13 @@ QuotedLines::Block QuotedLines::opened_by(std::string_view line) {
       "|(File \".*\", line(?:no)? \\d+|(?i:.*\\b(?:stack ?trace|(?:stack )?traceback|backtrace):[ "
       "\\t]*$)"
       "|\\S+:\\d+:\\d+: (?:fatal )?(?:warning|error|note): |\\S+\\.[cm]?[jt]s:\\d+$"
-      // Help, and titles of settings; no "Resampling results across tuning parameters:" of R.
+      // Help, and titles of settings, those of their parts, too; no "Resampling results across
+      // tuning parameters:" of R.
       "|(?i:usage:(?:[ \\t]+[^0-9]|$)|(?:.*[^\\w./-])?" +
       settings +
-      ":[ \\t]*$|(?:[a-z]+ )?param(?:eter)?s:[ \\t]*$|(?:[^\\w \\t]\\W*(?:[a-z]+ ){0,2}|\\W*)(?:" +
+      ":[ \\t]*$|(?:model|network|optim(?:izer)?|criterion|objective|data(?:set|loader)?|"
+      "(?:lr_?)?scheduler|trainer|hydra):[ \\t]*$|(?:[a-z]+ )?param(?:eter)?s:[ \\t]*$|(?:[^\\w "
+      "\\t]\\W*(?:[a-z]+ ){0,2}|\\W*)(?:" +
       settings +
       "|(?:param(?:eter)?s?|arg(?:ument)?)\\W+value)(?:\\W+values?)?\\W*$))"
       // Python's warnings.
@@ -123,22 +126,25 @@ Standing standing_of(std::string_view line, std::size_t at) {
   static const re2::RE2 none(
       // Words for what is wanted, was before, or is asked; others may follow.
       "(?i:(?:^|[^\\w./"
-      "-])(?:(?:target|goal|desired|required|allowed|threshold|default|initial|init|"
-      "baseline|reference|chance|previous|prev|old|if|until|unless|when)(?:[ \\t]+[a-z_-]+){0,2}|"
-      "(?:min|max|minimum|maximum|using)(?:[ "
+      "-])(?:(?:target|goal|desired|required|allowed|threshold|default|expected|initial|init|"
+      "baseline|reference|sota|chance|pretrained|previous|prev|old|std|stddev|var|variance|delta|"
+      "diff|difference|change|if|until|unless|when)(?:[ \\t]+[a-z_-]+){0,2}|"
+      "(?:min|max|minimum|maximum|last|using)(?:[ "
       "\\t]+(?:allowed|train|training|val|valid|validation|dev|"
       "test|eval))*)[\\])]?:?[ \\t]+['\"*]*$)"
       // What is found in a checkpoint.
       "|(?i:\\b(?:(?:restor|resum)(?:ed|ing)|load(?:ed|ing)\\b.*\\b(?:checkpoint|model|weights))\\b"
       "(?:[^.;|]|\\.[^ ])*$)"
-      // The query of an address, a variable of a shell.
-      "|[?&$]$"
+      // The query of an address, a variable of a shell; a comment, and not "# epoch 3, ".
+      "|[?&$]$|^[ \\t]*(?:#+|//)[ \\t]*['\"]?$|\\bprintf?\\(\\w?['\"][^'\"]*$"
       // What a shell traces; help; what a debugger, C++, Java, Go, R and Python say of a failure.
       "|^\\++ |^(?i:[ \\t]*usage: )|^[ \\t]*(?:#\\d+ +(?:0x[0-9a-f]+ in )?[\\w:~]+ ?\\(|"
       "what\\(\\): |Caused by: |Exception in thread |thread '|panic: |(?:\\d+: |Error )?[Ii]n "
       "[\\w.:]+\\(|"
       "(?:Uncaught |ERROR: )?[\\w$.:]*(?:[Ee]rror|Exception|Interrupt|Warning): (?:[^-+.0-9]|$))"
-      "|:\\d+: \\w*Warning: ");
+      "|:\\d+: \\w*Warning: "
+      // What is warned of; but "WARNING:root:" is how Python logs whatever it is given.
+      "|^[^A-Za-z]*(?:(?:ERROR|CRITICAL|FATAL)\\b|WARN(?:ING)?(?:$|[^\\w:]|:[^\\w]))");
   static const re2::RE2 help("(?i)[(\\[]default[:= ]|\\bis the default\\b");
   static const re2::RE2 best(
       "(?i)(?:^|[^\\w./-])(?:best|lowest|highest|smallest|largest)(?:[ \\t]+[a-z_-]+){0,2}[\\])]?:?"

@@ -67,6 +67,9 @@ std::optional<double> take_number(std::string_view& text) {
   if (rest.starts_with('+') || rest.starts_with('-')) {
     sign = rest.front() == '-' ? -1 : 1;
     rest.remove_prefix(1);
+  } else if (rest.starts_with(unicode_minus)) {
+    sign = -1;
+    rest.remove_prefix(unicode_minus.size());
   }
   struct Word {
     std::string_view text;

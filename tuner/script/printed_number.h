@@ -6,6 +6,9 @@
 
 namespace tune {
 
+/// What typesetters write for a minus.
+inline constexpr std::string_view unicode_minus = "\u2212";
+
 /// Takes a number from the front of `text`, NaN and infinities too, as C, Python and Java write
 /// them, and "1.#INF" of older programs for Windows; nothing if there is none.
 std::optional<double> take_number(std::string_view& text);

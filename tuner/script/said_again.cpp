@@ -48,25 +48,32 @@ std::size_t number_with_unit(std::string_view text) {
 
 /// Words with which people name what stands for a whole training.
 bool sums_up(std::string_view line) {
-  constexpr std::string_view words[] = {"best",   "final",   "overall", "summary", "restor",
-                                        "total",  "average", "mean",    "finish",  "result",
-                                        "lowest", "highest", "complete"};
+  constexpr std::string_view words[] = {"best",   "final",   "overall",  "summary", "restor",
+                                        "total",  "average", "mean",     "finish",  "result",
+                                        "lowest", "highest", "complete", "done"};
   return std::any_of(std::begin(words), std::end(words),
                      [&](std::string_view word) { return line.find(word) != line.npos; });
 }
 
-/// Words with which people name a measure of what has been trained, one bit for each that
-/// `beginning` has. A new best is an epoch's, so "best" is none of them.
+/// Words with which people name a measure of what has been trained, or a sum of several, one bit
+/// for each that `beginning` has. A new best is an epoch's, and only what begins with which epoch
+/// was best is none.
 std::uint32_t after_words_in(std::string_view beginning) {
-  constexpr std::string_view words[] = {"final",   "test",    "testing",
-                                        "overall", "average", "summary"};
+  constexpr std::string_view words[] = {"final",          "test",     "testing", "overall",
+                                        "average",        "summary",  "total",   "best epoch",
+                                        "best iteration", "best step"};
+  const auto is_in_word = [beginning](std::size_t at) {
+    return at < beginning.size() && beginning[at] != ' ' && beginning[at] != ':';
+  };
   std::uint32_t found = 0;
-  while (!beginning.empty()) {
-    const std::size_t end = std::min(beginning.find_first_of(" :"), beginning.size());
-    const auto* const word =
-        std::find(std::begin(words), std::end(words), beginning.substr(0, end));
-    if (word != std::end(words)) found |= 1U << (word - std::begin(words));
-    beginning.remove_prefix(std::min(end + 1, beginning.size()));
+  for (std::size_t i = 0; i < std::size(words); ++i) {
+    for (auto at = beginning.find(words[i]); at != beginning.npos;
+         at = beginning.find(words[i], at + 1)) {
+      const bool is_phrase = words[i].find(' ') != words[i].npos;
+      const bool may_begin =
+          is_phrase ? beginning.find_first_not_of(" :") == at : at == 0 || !is_in_word(at - 1);
+      if (may_begin && !is_in_word(at + words[i].size())) found |= 1U << i;
+    }
   }
   return found;
 }

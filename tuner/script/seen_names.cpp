@@ -74,10 +74,10 @@ std::vector<std::string> names_in(std::string_view text, std::size_t most,
     at = end + 1;
     if (quoted.take(line, false)) continue;
     for (const std::string& metric : awaited) add_names_like(metric, line, names);
-    const auto metrics = object_at_end(line);
-    if (!metrics) others.append(line) += '\n';
-    for (std::size_t i = 0; metrics && i < metrics->numbers.size() && names.size() < most; ++i) {
-      add_new(names, metrics->numbers[i].name);
+    const auto numbers = object_at_end(line);
+    if (!numbers) others.append(line) += '\n';
+    for (std::size_t i = 0; numbers && i < numbers->size() && names.size() < most; ++i) {
+      add_new(names, (*numbers)[i].name);
     }
   }
   text = others;
@@ -115,6 +115,15 @@ bool is_cut_before(std::string_view line, std::size_t begin) {
   return goes_on(line.substr(first, digit + 1 - first), line.substr(digit + 1));
 }
 
+/// Whether `before` ends with a sign that may be a minus, and may be none: an expression that
+/// passes over it would turn the number's sign.
+bool is_behind_dash(std::string_view before) {
+  constexpr std::string_view dashes[] = {"\u2010", "\u2011", "\u2012", "\u2013",
+                                         "\u2014", "\ufe63", "\uff0d"};
+  return std::any_of(std::begin(dashes), std::end(dashes),
+                     [before](std::string_view dash) { return before.ends_with(dash); });
+}
+
 /// An expression for `text`, and for the same with other numbers in it.
 std::string pattern_of(std::string_view text) {
   std::string pattern;
@@ -141,13 +150,17 @@ std::string expression_for(std::string_view line, std::string_view metric) {
     const std::size_t at = line.find_last_of("0123456789", end - 1);
     if (at == line.npos) break;
     const std::size_t begin = number_begin(line, at);
-    if (is_cut_before(line, begin)) return "";
+    if (is_cut_before(line, begin) || is_behind_dash(line.substr(0, begin))) return "";
     if (is_meant_in(metric, words_before(line, begin))) {
       const std::size_t first = begin > most_before ? begin - most_before : 0;
       std::size_t from = first;
       while (from > 0 && from < begin && !is_blank(line[from - 1])) ++from;
       if (from == begin) from = first;
-      return pattern_of(line.substr(from, begin - from)) + "([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)";
+      std::string_view before = line.substr(from, begin - from);
+      const bool has_minus = before.ends_with(unicode_minus);
+      if (has_minus) before.remove_suffix(unicode_minus.size());
+      return pattern_of(before) + (has_minus ? "((?:\u2212)?" : "([-+]?") +
+             "[0-9.]+(?:[eE][-+]?[0-9]+)?)";
     }
     end = begin;
   }

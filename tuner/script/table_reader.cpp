@@ -60,7 +60,8 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
   });
   if (names_.empty() && !has_name) return;  // most lines
   const auto cells = cells_of(line);
-  if (cells.size() < 2 || cells.size() > most_cells) return;
+  if (cells.size() > most_cells) return;
+  if (cells.size() < 2) return read_column(cells, metrics);
   const bool is_header =
       has_name &&
       std::none_of(cells.begin(), cells.end(),
@@ -72,9 +73,27 @@ void TableReader::read(std::string_view line, const std::vector<PlainMetric>& me
     names_.assign(cells.begin(), cells.end());
     return;
   }
+  if (names_.size() == 1) names_.clear();
   if (cells.size() != names_.size()) return;
   if (!std::all_of(cells.begin(), cells.end(), begins_as_number)) return;
   for (const std::string_view cell : cells) values_.push_back(number_of_cell(cell));
+}
+
+/// Any word may stand alone in a line, and any number: a column ends at the first line that is none
+/// of its numbers.
+void TableReader::read_column(const std::vector<std::string_view>& cells,
+                              const std::vector<PlainMetric>& metrics) {
+  const std::string_view cell = cells.empty() ? "" : cells.front();
+  const bool is_header = std::any_of(metrics.begin(), metrics.end(), [cell](const auto& metric) {
+    return metric.expression.empty() && metric.name == cell;
+  });
+  if (is_header) {
+    names_.assign(1, std::string(cell));
+  } else if (names_.size() == 1 && number_of_cell(cell).value) {
+    values_.push_back(number_of_cell(cell));
+  } else if (names_.size() == 1 && cell.find_first_not_of("-=+") != cell.npos) {
+    names_.clear();
+  }
 }
 
 PrintedNumber TableReader::find(std::string_view name) const {
