@@ -615,7 +615,7 @@ TEST_CASE("That nothing is printed counts as far as the logs were read", "[unit]
   const auto print = [&](int i) {
     printed << "loss: " << i << std::endl;
     end = static_cast<std::uint64_t>(printed.tellp());
-    talk.times()->note(0, end, unix_ns());
+    talk.logs()->times().note(0, end, unix_ns());
   };
   print(0);
   talk.read();

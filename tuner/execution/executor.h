@@ -111,6 +111,7 @@ struct Remarked {
     two_numbers,  ///< it prints two numbers for the metric, of which the first counts
     odd_count,    ///< it counts its iterations with numbers that are none
     repeated,     ///< it begins with the result of the checkpoint that it goes on from
+    log_cut,      ///< one of its logs was cut down by somebody else
   };
   LaunchId launch{};
   What what{};

@@ -187,7 +187,7 @@ void SaveFold::name_waiting(double now_s) {
       named_.push_back({.iteration = *iteration,
                         .files = std::move(save.what.files),
                         .on_signal = save.on_signal,
-                        .is_guess = is_guess || began_with_guess_});
+                        .is_guess = is_guess || began_with_guess_ || is_doubted_});
     } else if (!is_lost && first_behind(save.what.printed_before) != printed_.end()) {
       has_left_out_ = true;
     }

@@ -54,6 +54,8 @@ class SaveFold {
   /// It is on its way out: what it prints from now on goes with what it saves of it, and is taken
   /// by nobody.
   void leave() { is_leaving_ = true; }
+  /// Whether results may be missing: then it may have more iterations than are counted.
+  void doubt(bool is_doubted) { is_doubted_ = is_doubted; }
   /// It has come to its end instead, and is to be asked for all that it printed. False: some of
   /// that was too much to be kept.
   bool stay();
@@ -78,7 +80,8 @@ class SaveFold {
     bool on_signal = false;
     std::vector<PrintedResult> ahead = {};  ///< what it has and its trial has not come to
     bool is_lost = false;                   ///< that is not known any more
-    /// Nothing tells the order, or told that of what it goes back to: it may have more iterations.
+    /// Nothing tells the order, or told that of what it goes back to, or results may be missing:
+    /// it may have more iterations.
     bool is_guess = false;
   };
   /// Those of iterations that its trial has come to; of one that is leaving all.
@@ -142,6 +145,7 @@ class SaveFold {
   std::int64_t last_ = 0;
   std::int64_t began_ = 0;
   bool began_with_guess_ = false;
+  bool is_doubted_ = false;
   std::optional<End> end_;
   bool is_leaving_ = false;
   bool has_dropped_ = false;  ///< results, as it was leaving

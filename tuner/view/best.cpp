@@ -78,8 +78,10 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   if (!is_here(place)) text += "; it is only on the remote: tune fetch " + place.string();
   if (is_guessed(grid.spec(), place)) {
     text +=
-        "; nothing told whether it was saved before that result was printed or after, so it may be "
-        "the model of the next one: say \"saved\" (docs/plain.md), or look with tune check";
+        "; nothing told whether it was saved before that result was printed or after, or its log "
+        "was "
+        "cut down, so it may be the model of a later one: say \"saved\" (docs/plain.md), or look "
+        "with tune check";
   }
   return text;
 }

@@ -120,7 +120,7 @@ class ProcessExecutor::Loop {
                                  .stderr_path = spec.stderr_path,
                                  .begin = {},
                                  .group = 0,
-                                 .times = state->second.plain->times()};
+                                 .logs = state->second.plain->logs()};
       }
     }
     const bool is_forked = spec.preload && !spec.preload->modules.empty();

@@ -56,33 +56,6 @@ Seconds steady_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct LogState {
-  std::uint64_t bytes = 0;
-  std::int64_t changed_ns = 0;  ///< Unix time
-};
-
-LogState state_of_log(const fs::path& log) {
-  constexpr std::int64_t ns_per_s = 1'000'000'000;
-  struct stat status {};
-  if (::lstat(log.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return {static_cast<std::uint64_t>(status.st_size),
-          status.st_mtim.tv_sec * ns_per_s + status.st_mtim.tv_nsec};
-}
-
-/// Also notes when they have grown. Their own time says it, however late it is looked; but not that
-/// of a server with another clock.
-LogSizes look_at_logs(const CheckpointWatch::Watched& watched) {
-  constexpr std::int64_t most_late_ns = 1'000'000'000;
-  const std::array logs{state_of_log(watched.stdout_path), state_of_log(watched.stderr_path)};
-  const std::int64_t now_ns = unix_ns();
-  for (std::size_t i = 0; watched.times && i < logs.size(); ++i) {
-    const bool is_plausible =
-        logs[i].changed_ns <= now_ns && logs[i].changed_ns >= now_ns - most_late_ns;
-    watched.times->note(i, logs[i].bytes, is_plausible ? logs[i].changed_ns : now_ns);
-  }
-  return {logs.front().bytes, logs.back().bytes};
-}
-
 LogSizes earlier(const LogSizes& a, const LogSizes& b) {
   return {std::min(a.stdout_bytes, b.stdout_bytes), std::min(a.stderr_bytes, b.stderr_bytes)};
 }
@@ -243,7 +216,11 @@ void CheckpointWatch::obey(Begin& command) {
   if (launch.watched.stderr_path != launch.watched.stdout_path) {
     watch_log(command.launch, launch, launch.watched.stderr_path);
   }
-  look_at_logs(launch.watched);
+  if (!launch.watched.logs) {
+    launch.watched.logs = std::make_shared<LaunchLogs>();
+    launch.watched.logs->open(launch.watched.stdout_path, launch.watched.stderr_path);
+  }
+  launch.watched.logs->look();
   watch_tree(command.launch, launch, {});
   note_others(command.launch, launch, {});
   note_begun(launch);
@@ -445,7 +422,7 @@ std::map<LaunchId, LogSizes> CheckpointWatch::log_sizes(const std::vector<Event>
   for (const Event& event : of) {
     const auto launch = launches_.find(event.place.launch);
     if (launch == launches_.end() || sizes.contains(launch->first)) continue;
-    sizes[launch->first] = look_at_logs(launch->second.watched);
+    sizes[launch->first] = launch->second.watched.logs->look();
   }
   return sizes;
 }
@@ -536,7 +513,7 @@ void CheckpointWatch::take(const Event& event, const Begun& printed) {
 
 std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool> ended_well) {
   const Watched& watched = launch.watched;
-  const LogSizes sizes = look_at_logs(watched);
+  const LogSizes sizes = watched.logs->look();
   std::vector<SavedFiles> whole;
   if (!is_dead(watched.group)) launch.alive_at = steady_now();
   launch.is_busy = launch.is_waited_for = false;

@@ -23,7 +23,7 @@
 #include "tuner/base/clock.h"
 #include "tuner/disk/file_descriptor.h"
 #include "tuner/execution/executor.h"
-#include "tuner/execution/script/log_times.h"
+#include "tuner/execution/script/launch_logs.h"
 #include "tuner/script/last_save.h"
 #include "tuner/script/save_fold.h"
 
@@ -50,8 +50,8 @@ class CheckpointWatch {
     std::filesystem::path stderr_path;  ///< may be the same
     LogSizes begin;
     pid_t group = 0;
-    /// Is told when the logs have grown; null: nobody asks.
-    std::shared_ptr<LogTimes> times = {};
+    /// The logs, if somebody reads them, too; null: nobody does.
+    std::shared_ptr<LaunchLogs> logs = {};
   };
 
   /// `patience_s`: who changes what it saves for longer than that is restless.

@@ -1,8 +1,5 @@
 #include "tuner/execution/script/script_session.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -12,7 +9,6 @@
 #include "trainable/values.h"
 #include "tuner/base/clean_text.h"
 #include "tuner/base/decimal.h"
-#include "tuner/disk/regular_file.h"
 #include "tuner/process/system_clock.h"
 #include "tuner/script/name_meant.h"
 #include "tuner/script/seen_names.h"
@@ -44,14 +40,6 @@ constexpr Seconds early_s = 3;
 constexpr double s_per_ns = 1e-9;
 
 double unix_s() { return static_cast<double>(unix_ns()) * s_per_ns; }
-
-FileDescriptor open_to_read(const std::filesystem::path& path) {
-  try {
-    return FileDescriptor(open_regular(path.string(), O_RDONLY));
-  } catch (const Error&) {
-    return {};  // the trial has put something else there
-  }
-}
 
 std::string joined(const std::vector<std::string>& words, const char* between) {
   std::string text;
@@ -123,16 +111,14 @@ PlainTalk::PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
     }
   }
   const bool is_one = stdout_path == stderr_path;
-  logs_.push_back({.path = std::move(stdout_path), .file = {}, .at = 0, .lines = {}});
-  if (!is_one) {
-    logs_.push_back({.path = std::move(stderr_path), .file = {}, .at = 0, .lines = {}});
-  }
+  logs_.push_back({.path = std::move(stdout_path), .at = 0, .lines = {}});
+  if (!is_one) logs_.push_back({.path = std::move(stderr_path), .at = 0, .lines = {}});
 }
 
 void PlainTalk::begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin) {
   logs_.front().at = stdout_begin;
   if (logs_.size() > 1) logs_.back().at = stderr_begin;
-  for (Log& log : logs_) log.file = open_to_read(log.path);
+  files_->open(logs_.front().path, logs_.back().path);
 }
 
 void PlainTalk::hear(const protocol::Command& command) {
@@ -149,7 +135,7 @@ void PlainTalk::read() {
   has_filled_block_ = false;
   const double now_s = unix_s();
   bool has_more = saves_.is_full();
-  for (Log& log : logs_) {
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
     for (int i = 0; i < blocks_at_once && !saves_.is_full(); ++i) {
       if (!read(log)) break;
       has_more = i + 1 == blocks_at_once || saves_.is_full();
@@ -170,25 +156,36 @@ void PlainTalk::read() {
 }
 
 /// Takes in one block; false if there was none.
-bool PlainTalk::read(Log& log) {
-  if (!log.file) return false;
+bool PlainTalk::read(std::size_t index) {
+  Log& log = logs_[index];
   block_.resize(read_bytes);
-  const ssize_t count =
-      ::pread(log.file.get(), block_.data(), block_.size(), static_cast<off_t>(log.at));
-  if (count <= 0) return false;
+  const LaunchLogs::Read block = files_->read(index, log.at, block_);
+  if (block.is_behind_cut) note_cut(log);
+  if (block.bytes == 0) return false;
   has_printed_ = true;
   // Line by line, as it counts where each of them ends.
-  std::string_view rest(block_.data(), static_cast<std::size_t>(count));
+  std::string_view rest(block_.data(), block.bytes);
   while (!rest.empty()) {
     const std::size_t end = rest.find_first_of("\r\n");
     const std::string_view line = rest.substr(0, end == rest.npos ? end : end + 1);
     rest.remove_prefix(line.size());
     log.at += line.size();
-    log.lines.add(line, [&](std::string_view text, bool bar) {
-      take(text, bar, static_cast<std::size_t>(&log - logs_.data()), log.at);
-    });
+    log.lines.add(line, [&](std::string_view text, bool bar) { take(text, bar, index, log.at); });
   }
   return true;
+}
+
+/// Somebody else has cut it down, as logrotate does with copytruncate: nobody knows what it had
+/// that was not read, so from now on the program may be further than its results say.
+void PlainTalk::note_cut(Log& log) {
+  log.lines = {};
+  saves_.doubt(true);
+  remarked_.push_back(
+      {launch_, Remarked::What::log_cut,
+       "had its log " + log.path.filename().string() +
+           " cut down while it runs: results that it printed shortly before may be missing, and "
+           "iterations from then on be too few. Leave the logs of a trial that runs alone; "
+           "\"max_log_bytes\" bounds them (docs/plain.md)"});
 }
 
 /// `line` ends before the byte `end` of the log.
@@ -206,6 +203,7 @@ void PlainTalk::take(std::string_view line, bool overwritten, std::size_t log, s
     if (!(*iteration > static_cast<double>(saves_.last()))) return;
     constexpr double most = 9e15;
     count = static_cast<std::int64_t>(std::min(*iteration, most));
+    saves_.doubt(false);
   } else if (is_restored(line, *metrics)) {
     return;
   }
@@ -240,7 +238,7 @@ bool PlainTalk::is_restored(std::string_view line, const Metrics& metrics) {
 }
 
 PrintTime PlainTalk::time_of(std::size_t log, std::uint64_t end) const {
-  const auto seen_ns = times_->printed_ns(log, end);
+  const auto seen_ns = files_->times().printed_ns(log, end);
   if (!seen_ns) return {.at_s = unix_s()};
   return {.at_s = static_cast<double>(*seen_ns) * s_per_ns, .lag_s = PrintTime::watched_lag_s};
 }
@@ -414,14 +412,8 @@ void PlainTalk::remark(Seconds age_s, std::vector<Wakeup>& wakeups) {
 /// What the logs have last.
 std::string PlainTalk::tail() const {
   std::string seen;
-  for (const Log& log : logs_) {
-    if (!log.file) continue;
-    std::string text(looked_at_bytes, '\0');
-    const std::uint64_t begin = log.at > looked_at_bytes ? log.at - looked_at_bytes : 0;
-    const ssize_t count =
-        ::pread(log.file.get(), text.data(), text.size(), static_cast<off_t>(begin));
-    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-    seen += text + "\n";
+  for (std::size_t log = 0; log < logs_.size(); ++log) {
+    seen += files_->before(log, logs_[log].at, looked_at_bytes) + "\n";
   }
   return seen;
 }

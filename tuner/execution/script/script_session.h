@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/disk/file_descriptor.h"
 #include "tuner/execution/executor.h"
 #include "tuner/execution/script/checkpoint_watch.h"
-#include "tuner/execution/script/log_times.h"
+#include "tuner/execution/script/launch_logs.h"
 #include "tuner/process/process.h"
 #include "tuner/script/line_splitter.h"
 #include "tuner/script/metric_reader.h"
@@ -38,8 +37,8 @@ class PlainTalk {
   PlainTalk(LaunchId launch, PlainReading reading, PlainHabits& habits,
             std::filesystem::path stdout_path, std::filesystem::path stderr_path);
 
-  /// To be told when its logs have grown, by who watches them.
-  std::shared_ptr<LogTimes> times() const { return times_; }
+  /// Its logs, for who watches them.
+  std::shared_ptr<LaunchLogs> logs() const { return files_; }
 
   /// It runs. The logs have been made, and are read from there on.
   void begin(std::uint64_t stdout_begin, std::uint64_t stderr_begin);
@@ -77,11 +76,11 @@ class PlainTalk {
  private:
   struct Log {
     std::filesystem::path path;
-    FileDescriptor file;
-    std::uint64_t at = 0;
+    std::uint64_t at = 0;  ///< see LaunchLogs
     LineSplitter lines;
   };
-  bool read(Log& log);
+  bool read(std::size_t log);
+  void note_cut(Log& log);
   bool is_reading_behind() const { return status_.has_value() && !has_read_all_; }
   void take(std::string_view line, bool overwritten, std::size_t log, std::uint64_t end);
   void say_odd_count(double iteration);
@@ -102,7 +101,7 @@ class PlainTalk {
   MetricReader reader_;
   SaidAgain said_again_;
   std::vector<Log> logs_;
-  std::shared_ptr<LogTimes> times_ = std::make_shared<LogTimes>();
+  std::shared_ptr<LaunchLogs> files_ = std::make_shared<LaunchLogs>();
   std::string block_;
   SaveFold saves_;
   std::vector<PrintedResult> ahead_;  ///< until it starts: what its checkpoint has

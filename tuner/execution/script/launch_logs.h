@@ -1,0 +1,54 @@
+// The two logs of a launch, as files that only grow: where others cut one down while its program
+// writes to it, what comes then stands behind all that it had. So who reads them and who watches
+// them, each on a thread of its own, mean the same place. Knows no line.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "tuner/disk/file_descriptor.h"
+#include "tuner/execution/script/log_times.h"
+#include "tuner/script/save_fold.h"
+
+namespace tune {
+
+class LaunchLogs {
+ public:
+  /// The files that have these names now, whatever has them later. One that cannot be opened stays
+  /// empty. The second may be the first one.
+  void open(const std::filesystem::path& stdout_path, const std::filesystem::path& stderr_path);
+
+  /// How far they have come; also notes when.
+  LogSizes look();
+
+  struct Read {
+    std::size_t bytes = 0;
+    bool is_behind_cut = false;  ///< what stood before `at` or behind it may never have been read
+  };
+  /// Reads what `log`, 0 or 1, has from `at` on. If that was cut off, `at` becomes the place of
+  /// what is left.
+  Read read(std::size_t log, std::uint64_t& at, std::span<char> block);
+  /// What it has right before `at`, as much as fits.
+  std::string before(std::size_t log, std::uint64_t at, std::size_t most_bytes);
+
+  LogTimes& times() { return times_; }
+
+ private:
+  struct Log {
+    FileDescriptor file;
+    std::uint64_t begin = 0;  ///< place of its first byte
+    std::uint64_t bytes = 0;  ///< that it had when it was looked at last
+  };
+  void look(std::size_t log);
+
+  std::mutex mutex_;
+  std::array<Log, 2> logs_;
+  LogTimes times_;
+};
+
+}  // namespace tune
