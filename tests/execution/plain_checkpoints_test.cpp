@@ -278,6 +278,43 @@ TEST_CASE("The file that completes a checkpoint makes it whole at once, and noth
   CHECK(session.found(launched) == Found{{"c-2", 1}});
 }
 
+TEST_CASE("A directory that is rewritten in its place is of the results before its last save",
+          "[unit][plain]") {
+  std::mutex mutex;
+  std::vector<SavedFiles> heard;
+  CheckpointWatch watch([&](LaunchId, const std::vector<SavedFiles>& found, CheckpointWatch::News) {
+    const std::lock_guard lock(mutex);
+    heard.insert(heard.end(), found.begin(), found.end());
+  });
+  const TempDir dir;
+  std::filesystem::create_directory(dir.path() / "last");
+  std::ofstream log(dir.path() / "log");
+  auto what = watched(dir, ::getpid());
+  what.what.complete = "done";
+  watch.begin(LaunchId(1), std::move(what));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // Within less than a clock's step: it cannot be looked at in between.
+  for (int i = 1; i <= 2; ++i) {
+    log << "loss: " << i << std::endl;
+    for (const char* const name : {"model", "done"}) std::ofstream(dir.path() / "last" / name) << i;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  {
+    const std::lock_guard lock(mutex);
+    REQUIRE(heard.size() == 1);
+    CHECK(heard.front().printed_before.stdout_bytes == 16);
+    heard.clear();
+  }
+  // Of what is written behind the file that completes a save nobody knows whether it is of that.
+  std::ofstream(dir.path() / "last" / "done") << 3;
+  for (int i = 0; i < 10; ++i) {
+    std::ofstream(dir.path() / "last" / "model") << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  }
+  const std::lock_guard lock(mutex);
+  CHECK(heard.empty());
+}
+
 TEST_CASE("Of a program that ends well all is whole, of one that fails or is killed nothing new",
           "[unit][plain]") {
   Saving session;

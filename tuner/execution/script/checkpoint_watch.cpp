@@ -434,6 +434,10 @@ void CheckpointWatch::note_changed(Launch& launch, const fs::path& within, const
     if (!within.empty() && !lies_in(files.name.string(), within.string())) continue;
     Unit& unit = launch.units[files.name];
     if (!unit.begun && files.files != unit.known) unit.begun = printed;
+    const FileVersion* const complete = what.complete.empty() ? nullptr : files.find(what.complete);
+    const bool is_known = complete != nullptr && std::find(unit.known.begin(), unit.known.end(),
+                                                           *complete) != unit.known.end();
+    unit.is_completed = unit.is_completed || (complete != nullptr && !is_known);
   }
 }
 
@@ -507,6 +511,10 @@ void CheckpointWatch::take(const Event& event, const Begun& printed) {
     const bool is_moved = (event.mask & IN_MOVED_TO) != 0;
     unit.is_renamed = is_moved && begun.is_closed;
     if (is_moved || std::exchange(unit.is_closed, false)) unit.begun.reset();
+  } else if ((event.mask & IN_DELETE) == 0 && name == *checkpoint / what.complete) {
+    unit.is_completed = true;
+  } else if ((event.mask & IN_CLOSE_WRITE) == 0 && std::exchange(unit.is_completed, false)) {
+    unit.begun.reset();  // another save
   }
   if (!unit.begun) unit.begun = begun.begun;
 }
@@ -533,7 +541,7 @@ std::vector<SavedFiles> CheckpointWatch::look(Launch& launch, std::optional<bool
       unit.seen = files.files;
       unit.seen_since = steady_now();
     }
-    if (!is_whole(launch, unit, files, ended_well)) {
+    if (!is_whole(launch, unit, files, ended_well) || !is_as_seen(launch, files)) {
       launch.is_busy = true;
       launch.is_waited_for =
           launch.is_waited_for || !is_later(unit.begun->printed, launch.too_late);
@@ -586,6 +594,27 @@ bool CheckpointWatch::is_held_for_logs(const Launch& launch, const CheckpointFil
   });
 }
 
+/// Whether what lies in a directory may be of the save after that which `complete` has completed:
+/// all that was changed later, but for logs, which were open before and still are.
+bool CheckpointWatch::is_written_since(const Launch& launch, const CheckpointFiles& files,
+                                       const FileVersion& complete, bool has_logs) {
+  return std::any_of(files.files.begin(), files.files.end(), [&](const FileVersion& file) {
+    if (file.changed_ns <= complete.changed_ns) return false;
+    const auto written = launch.writing.find(files.name / file.name);
+    return !has_logs || written == launch.writing.end() || written->second.is_closed ||
+           written->second.begun.ns > complete.changed_ns;
+  });
+}
+
+/// Whether it is still as it was looked at, once all is read that was told of it until then: of two
+/// saves that were not told apart the files would be those of the later one, and the begin that of
+/// the earlier.
+bool CheckpointWatch::is_as_seen(const Launch& launch, const CheckpointFiles& files) {
+  take_events();
+  const auto now = look_at_checkpoint(launch.watched.what.root, files.name);
+  return now && now->files == files.files;
+}
+
 /// Nothing of it was saved since it was whole last: what a log has more is no new checkpoint.
 bool CheckpointWatch::is_known(const Unit& unit, const CheckpointFiles& files) const {
   if (logs_.empty() || files.is_file) return files.files == unit.known;
@@ -631,13 +660,15 @@ bool CheckpointWatch::is_whole(const Launch& launch, const Unit& unit, const Che
   if (!ended_well && age_ns >= 0 && age_ns < clock_step_ns) return false;
   if (files.is_file && unit.is_renamed) return true;
   const auto is_complete = [&](const FileVersion& file) { return file == *complete; };
-  if (needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete)) return true;
+  const bool is_new = needs_file && std::none_of(unit.known.begin(), unit.known.end(), is_complete);
+  // Of a dead one no log is open any more.
+  const bool has_logs = !ended_well;
+  if (is_new && !is_written_since(launch, files, *complete, has_logs)) return true;
   const Seconds quiet = files.is_file && unit.is_closed ? closed_quiet_s : quiet_s;
   // Rest counts while it lives: its death closes a file, too, in the middle of a save.
-  if (launch.alive_at - unit.seen_since < quiet || !is_held_for_logs(launch, files)) return false;
-  // Its writer may have written more and closed it between the look and the search for a writer.
-  const auto now = look_at_checkpoint(what.root, files.name);
-  return now && now->files == files.files;
+  // Its writer may write more and close it between the look and the search for a writer: that is
+  // looked for once more then.
+  return launch.alive_at - unit.seen_since >= quiet && is_held_for_logs(launch, files);
 }
 
 }  // namespace tune

@@ -80,6 +80,7 @@ class CheckpointWatch {
     std::vector<FileVersion> seen;   ///< when it was looked at last
     Seconds seen_since = 0;          ///< steady
     std::optional<Begun> begun;      ///< its change; nothing: it is as known
+    bool is_completed = false;       ///< nothing was written since the file that completes it
     bool is_renamed = false;         ///< its file got its name by a rename
     bool is_closed = false;          ///< nobody has written to its file since
     Seconds busy_since = never_s;    ///< steady; half-written at all looks since
@@ -156,6 +157,9 @@ class CheckpointWatch {
   static WriteBegin write_of(const Begun& begun);
   Begun begun_at(const Launch& launch, const CheckpointFiles& files, const Begun& first) const;
   bool is_held_for_logs(const Launch& launch, const CheckpointFiles& files);
+  static bool is_written_since(const Launch& launch, const CheckpointFiles& files,
+                               const FileVersion& complete, bool has_logs);
+  bool is_as_seen(const Launch& launch, const CheckpointFiles& files);
   bool is_whole(const Launch& launch, const Unit& unit, const CheckpointFiles& files,
                 std::optional<bool> ended_well);
   int milliseconds_to_wait() const;
