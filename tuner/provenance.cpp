@@ -1,8 +1,10 @@
 #include "tuner/provenance.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
@@ -34,7 +36,22 @@ std::optional<std::string> checksum_of(const std::filesystem::path& file) {
   return in.bad() ? std::nullopt : std::optional(checksum.digits());
 }
 
-/// The program, and its arguments that are files, which were made absolute.
+/// Whether `file` is run by another program: a script by its interpreter.
+bool is_script(const std::filesystem::path& file) {
+  constexpr std::string_view endings[] = {".py", ".sh", ".R", ".jl", ".pl", ".rb", ".lua", ".js"};
+  if (std::find(std::begin(endings), std::end(endings), file.extension()) != std::end(endings)) {
+    return true;
+  }
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  char begin[2] = {};
+  std::ifstream(file, std::ios::binary).read(begin, sizeof begin);
+  return std::string_view(begin, sizeof begin) == "#!";
+}
+
+/// The program, and the script that it is given. Other arguments that are files are data, or what
+/// it writes: that those change says nothing of the program, and neither does a script in PATH that
+/// chooses an interpreter.
 Json checksums_of(const ExperimentSpec& spec) {
   Json files = Json::object();
   const auto add = [&files](const std::string& path) {
@@ -45,10 +62,16 @@ Json checksums_of(const ExperimentSpec& spec) {
     ProcessSpec launch;
     launch.argv = spec.command;
     for (const auto& [name, value] : spec.env) launch.environment.push_back(name + "=" + value);
-    add(resolve_program(launch, inherited_environment()).path);
+    const std::string program = resolve_program(launch, inherited_environment()).path;
+    const auto script = std::find_if(
+        spec.command.begin() + 1, spec.command.end(),
+        [](const std::string& word) { return word.starts_with('/') && is_script(word); });
+    const bool is_given = script != spec.command.end();
+    if (is_given) add(*script);
+    const bool is_own = spec.command.front().find('/') != std::string::npos;
+    if (!is_given || is_own || !is_script(program)) add(program);
   } catch (const Error&) {  // whoever starts it says so
   }
-  for (std::size_t i = 1; i < spec.command.size(); ++i) add(spec.command[i]);
   return files;
 }
 
