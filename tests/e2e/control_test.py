@@ -147,7 +147,7 @@ class Control(DriverCase):
         self.assertRegex(self.tune("add", "results/spec", '{"x": 0.75}').out,
                          r'^trial_00002 is added, [^\n]*: \{[^\n]*\}\n$')
         for wrong, sentence in (('{"x": 7}', "/x: 7 cannot be drawn"), ('{"z": 1}', "unknown hyperparameter 'z'"),
-                                ("x=7", "must be a JSON object")):
+                                ("x=7", "must be a JSON object"), ('{"x": 1, "x": 0}', "'x' is in it twice")):
             self.assertIn(sentence, self.tune("add", "results/spec", wrong, expect=2).err)
         self.assertIn("it was not running", self.tune("pause", "results/spec", "--trial", "2").out)
         self.assertEqual(self.states()[2], "PAUSED")

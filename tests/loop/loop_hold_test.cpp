@@ -82,6 +82,19 @@ TEST_CASE("A trial that was let go on before its next result has not paused", "[
   CHECK(harness.trial(1).checkpoints.empty());
 }
 
+TEST_CASE("What was told to stop neither pauses nor goes on, and that is the answer",
+          "[loop][hold]") {
+  SlowHarness harness;
+  harness.wishes = {{24, pause(1)}, {25, ask(Kind::stop, 1)}, {26, pause(1)}, {27, unpause(1)}};
+  (void)harness.run();
+  REQUIRE(harness.answers.size() == 4);
+  for (const int i : {2, 3}) {
+    CHECK_FALSE(harness.answers[i].accepted);
+    CHECK_THAT(harness.answers[i].sentence, Contains("trial_00001 is ending already"));
+  }
+  CHECK(harness.trial(1).state == TrialState::terminated);
+}
+
 TEST_CASE("What is paused by hand stays so over a resume, until it is named", "[loop][hold]") {
   SlowHarness harness;
   harness.wishes = {{25, pause(1)}};

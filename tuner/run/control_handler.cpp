@@ -51,6 +51,9 @@ ControlAnswer ByHand::obey(const ControlRequest& request) {
     return refused(to_string(*request.trial) + " has ended already: it is " +
                    to_string(all[index_of(*request.trial)].state));
   }
+  if (request.trial && request.kind != Kind::stop && is_ending(*request.trial)) {
+    return refused(to_string(*request.trial) + " is ending already");
+  }
   if (request.kind == Kind::checkpoint) return save(request.trial);
   if (request.kind == Kind::pause) return pause(*request.trial);
   if (request.kind == Kind::unpause) return unpause(*request.trial);
@@ -129,7 +132,15 @@ ControlAnswer ByHand::pause(TrialId id) {
   return {true, to_string(id) + what + (is_lost ? begins_anew : ""), {id}};
 }
 
+/// It has been told to stop, or its last result has come: it neither pauses nor goes on.
+bool ByHand::is_ending(TrialId id) const {
+  const auto found = run_.attempts().find(id);
+  const bool is_told = found != run_.attempts().end() && found->second.stop_asked.has_value();
+  return is_told || run_.experiment().trial(id).stopping;
+}
+
 ControlAnswer ByHand::unpause(TrialId id) {
+  if (run_.winding()) return refused("the experiment is ending: " + run_.winding().reason);
   const Trial& trial = run_.experiment().trial(id);
   if (!trial.held) {
     return refused(to_string(id) + (trial.state == TrialState::paused

@@ -60,6 +60,7 @@ class ByHand {
   ControlAnswer stop(TrialId trial);
   ControlAnswer pause();
   ControlAnswer pause(TrialId trial);
+  bool is_ending(TrialId id) const;
   ControlAnswer unpause(TrialId trial);
   ControlAnswer add(const Json& config);
   ControlAnswer set(const Json& fields);
