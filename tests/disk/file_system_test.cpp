@@ -457,6 +457,20 @@ TEST_CASE("The real disk: what loses its name while it is written to is said not
   CHECK_THROWS_WITH(out->sync(), Contains("removed, moved or replaced"));
 }
 
+TEST_CASE(
+    "The real disk: what is emptied or cut down while it is written to is said not to be kept",
+    "[file_system][posix]") {
+  const TemporaryDirectory temporary;
+  const auto files = make_posix_file_system();
+  const path file = temporary.name() / "file";
+  files->replace(file, "before ");
+  const auto out = files->open_append(file);
+  out->append("0123");
+  CHECK_NOTHROW(out->sync());
+  files->truncate(file, GENERATE(0, 5, 10));
+  CHECK_THROWS_WITH(out->sync(), Contains("of 11 bytes are left; restore it from a backup"));
+}
+
 TEST_CASE("The real disk: a file is made by one alone, whatever becomes of its links",
           "[file_system][posix]") {
   const TemporaryDirectory temporary;

@@ -30,7 +30,7 @@ class AppendFile {
   /// All of `bytes`, or Error; after an Error nothing is known about the end of the file.
   virtual void append(std::string_view bytes) = 0;
   /// Blocks until all that was appended before is on disk (fdatasync). From any thread, also while
-  /// another appends. Error also if the file has lost its name meanwhile.
+  /// another appends. Error also if the file has lost its name meanwhile, or bytes.
   virtual void sync() = 0;
 };
 

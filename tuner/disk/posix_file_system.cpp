@@ -166,11 +166,20 @@ class PosixHold : public DirectoryHold {
 class PosixAppendFile : public AppendFile {
  public:
   PosixAppendFile(const path& file, mode_t mode)
-      : descriptor_(file, O_WRONLY | O_APPEND | O_CREAT, "cannot open", mode) {}
+      : descriptor_(file, O_WRONLY | O_APPEND | O_CREAT, "cannot open", mode) {
+    struct stat status {};
+    if (::fstat(descriptor_.get(), &status) == 0) {
+      bytes_ = static_cast<std::uint64_t>(status.st_size);
+    }
+  }
 
-  void append(std::string_view bytes) override { write_all(descriptor_, bytes); }
+  void append(std::string_view bytes) override {
+    write_all(descriptor_, bytes);
+    bytes_ += bytes.size();
+  }
 
   void sync() override {
+    const std::uint64_t least_bytes = bytes_;
     if (uninterrupted([&] { return ::fdatasync(descriptor_.get()); }) == -1) {
       throw file_error("cannot sync", descriptor_.file().native(), errno);
     }
@@ -180,16 +189,25 @@ class PosixAppendFile : public AppendFile {
     if (::fstat(descriptor_.get(), &open) == -1) return;
     const bool is_named = ::stat(descriptor_.file().c_str(), &named) == 0 &&
                           named.st_ino == open.st_ino && named.st_dev == open.st_dev;
-    if (!is_named) throw gone(descriptor_.file());
+    if (!is_named) {
+      throw lost(
+          "it was removed, moved or replaced while it was being written; put it back, or "
+          "restore it from a backup");
+    }
+    if (static_cast<std::uint64_t>(open.st_size) < least_bytes) {
+      throw lost(
+          "it was emptied or cut down while it was being written: " + std::to_string(open.st_size) +
+          " of " + std::to_string(least_bytes) + " bytes are left; restore it from a backup");
+    }
   }
 
  private:
-  static Error gone(const path& file) {
-    return machine_error("cannot keep " + file.native() +
-                         ": it was removed, moved or replaced while it was being written");
+  Error lost(const std::string& how) const {
+    return machine_error("cannot keep " + descriptor_.file().native() + ": " + how);
   }
 
   Descriptor descriptor_;
+  std::atomic<std::uint64_t> bytes_ = 0;  ///< that it had, or has been given since
 };
 
 void throw_if(const std::error_code& error, std::string_view what, const path& file) {

@@ -190,7 +190,15 @@ Error no_experiment(FileSystem& files, const path& directory) {
 Error lacks_header(const path& journal) {
   return machine_error("the journal " + journal.native() +
                        " is damaged in line 1, at byte 0; it does not even have a header: "
-                       "restore it from a backup");
+                       "restore it from a backup. Without one the experiment cannot go on; its "
+                       "results (result.json) and checkpoints are in the trials' directories");
+}
+
+Error is_gone(const path& journal) {
+  return machine_error("the journal " + journal.native() +
+                       " is not there: put it back, or restore it from a backup. Without it the "
+                       "experiment cannot go on; its results (result.json) and checkpoints are in "
+                       "the trials' directories");
 }
 
 int current_generation(FileSystem& files, const path& directory) {
@@ -218,7 +226,9 @@ Generations read_generations(FileSystem& files, const path& directory, TrialsFil
   for (int generation = found.base;; ++generation) {
     const path journal = paths::journal(directory, generation);
     const bool is_first = generation == found.base;
-    if (!is_first && !files.exists(journal)) break;
+    const bool is_there = files.exists(journal);
+    if (is_first && !is_there) throw is_gone(journal);
+    if (!is_there) break;
     if (!found.cut_off.empty() || found.is_salvaged) {
       found.cut_off.push_back(generation);
       continue;

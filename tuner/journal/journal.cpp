@@ -35,7 +35,9 @@ Error damaged(const std::filesystem::path& file, const JournalPlace& place,
 
 JournalHeader parse_header(const std::filesystem::path& file, std::string_view text) {
   const auto refuse = [&] {
-    return machine_error(file.native() + " is not a journal: its first line has no header");
+    return machine_error(file.native() +
+                         " is not a journal: its first line has no header; restore it from a "
+                         "backup");
   };
   if (text.size() > most_header_bytes) throw refuse();
   const Json json = parse_shallow(text);

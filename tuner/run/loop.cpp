@@ -60,8 +60,7 @@ LoopEnd Loop::run() {
     callbacks_.notice("the journal cannot be written, all trials are ended");
     attempts_.abandon();
     throw JournalFailed(std::string(error.what()) +
-                        "; the run was ended, because nothing of it could be remembered any more; "
-                        "what was recorded before is kept");
+                        "; the run was ended, because nothing of it could be remembered any more");
   } catch (const std::exception& error) {  // a plugin's policy knows no Error
     const Error fault =
         machine_error(std::string("a policy, or the driver itself, failed: ") + error.what() +
