@@ -26,6 +26,16 @@ long peak_kib() {
 
 }  // namespace
 
+TEST_CASE("The first lines are read however long the file goes on", "[lines]") {
+  const Place place;
+  std::ofstream(place / "file") << "one\n\nthree\nfour";
+  using Lines = std::vector<std::string>;
+  CHECK(first_lines(place / "file", 2, 100) == Lines{"one", ""});
+  CHECK(first_lines(place / "file", 9, 100) == Lines{"one", "", "three"});
+  CHECK(first_lines(place / "file", 2, 2).empty());
+  CHECK(first_lines(place / "none", 2, 100).empty());
+}
+
 TEST_CASE("Lines come with their numbers, and the last one says that it lacks its end", "[lines]") {
   const Place place;
   std::ofstream(place / "file") << "one\n\nthree";

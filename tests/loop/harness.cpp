@@ -147,7 +147,7 @@ LoopEnd Harness::run() {
   for (const auto& requeued : plan.requeued) saver.requeue(requeued);
   for (const auto& released : plan.released) ledger.commit(released);
   Loop loop(spec,
-            {.launch = {.experiment_dir = directory},
+            {.launch = {.experiment_dir = trials_place},
              .resources = resources,
              .interrupt_grace_s = 30,
              .only = {asked.trials.begin(), asked.trials.end()},

@@ -61,6 +61,7 @@ class Harness {
   std::vector<std::string> checkpoint_dirs(int i);
 
   static constexpr const char* directory = "/exp";
+  std::filesystem::path trials_place = directory;  ///< where what the loop reads by itself lies
   ExperimentSpec spec;
   Resources resources{{"cpu", 2}};
   MemoryMeter memory;

@@ -1,4 +1,6 @@
 // The loop in virtual time: programs that know nothing of it, and end before they can be paused.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -221,4 +223,51 @@ TEST_CASE("A plain program that begins with its first results again after a rest
   REQUIRE(fast.trial(0).attempt == 2);
   CHECK(fast.notices("trial_00000 was given its checkpoint and began with the results of its first "
                      "iterations again") == (loads || is_round ? 0 : 1));
+}
+
+TEST_CASE("So is one that had begun in an earlier session", "[loop][plain]") {
+  const bool loads = GENERATE(false, true);
+  const auto place = std::filesystem::temp_directory_path() /
+                     ("tune_rows_" + std::to_string(::getpid()) + (loads ? "_a" : "_b"));
+  std::filesystem::create_directories(place / "trial_00000");
+  std::ofstream(place / "trial_00000" / "result.json")
+      << R"({"loss":0.1231,"training_iteration":1})"
+      << "\n"
+      << R"({"loss":0.1232,"training_iteration":2})"
+      << "\n";
+  Fast fast;
+  fast.trials = 1;
+  fast.iterations = 8;
+  fast.trials_place = place;
+  fast.spec.plain->checkpoints = PlainCheckpoints{};
+  fast.program.is_function = false;
+  fast.program.runs_to_end = false;
+  fast.signals = {{2.5, SIGINT}};
+  bool is_resumed = false;
+  fast.make_scheduler = {};
+  fast.program.step = [&](const Json&, std::int64_t iteration) {
+    const std::int64_t epoch = loads || !is_resumed ? iteration : iteration - 3;
+    return FakeStep{.metrics = R"({"loss":0.123)" + std::to_string(epoch) + "}", .takes_s = 1};
+  };
+  (void)fast.run();
+  REQUIRE(fast.trial(0).iteration == 3);
+  is_resumed = true;
+  (void)fast.run();
+  CHECK(fast.trial(0).iteration == 8);
+  CHECK(fast.notices("began with the results of its first iterations again") == (loads ? 0 : 1));
+  std::filesystem::remove_all(place);
+}
+
+TEST_CASE("A program whose pauses save nothing does not begin anew without an end",
+          "[loop][plain]") {
+  Fast fast;
+  fast.trials = 1;
+  fast.spec.plain->checkpoints = PlainCheckpoints{};
+  fast.program.runs_to_end = false;
+  (void)fast.run();
+  CHECK(fast.notices("gets no further: it has been paused at iteration 1 once more") == 1);
+  CHECK(fast.notices("then renamed is whole at once") == 1);
+  CHECK(fast.trial(0).state == TrialState::error);
+  CHECK(fast.trial(0).attempt == 9);
+  CHECK(fast.trial(0).error->find("its pauses save nothing that is whole") != std::string::npos);
 }

@@ -65,6 +65,29 @@ LinesRead read_lines(const std::string& path, std::size_t most_bytes,
   return read;
 }
 
+std::vector<std::string> first_lines(const std::string& path, std::size_t count,
+                                     std::size_t most_bytes) {
+  std::vector<std::string> lines;
+  std::string begun;
+  std::size_t bytes = 0;
+  try {
+    (void)read_blocks(path, [&](std::string_view block) {
+      for (auto end = block.find('\n'); end != block.npos && lines.size() < count;
+           end = block.find('\n')) {
+        bytes += begun.size() + end;
+        if (bytes > most_bytes) return false;
+        lines.push_back(begun.append(block.substr(0, end)));
+        begun.clear();
+        block.remove_prefix(end + 1);
+      }
+      begun += block;
+      return lines.size() < count && bytes + begun.size() <= most_bytes;
+    });
+  } catch (const Error&) {
+  }
+  return lines;
+}
+
 std::optional<std::string> read_small(const std::string& path, std::size_t most_bytes) {
   std::string text;
   try {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tune {
 
@@ -25,6 +26,11 @@ struct LinesRead {
 /// file is. Errors are those of open_regular, and Error (machine) if reading fails.
 LinesRead read_lines(const std::string& path, std::size_t most_bytes,
                      const std::function<void(const FileLine&)>& use);
+
+/// The first `count` lines of at most `most_bytes` together, without their ends, however large the
+/// file is; fewer if it has no more, none if it cannot be read.
+std::vector<std::string> first_lines(const std::string& path, std::size_t count,
+                                     std::size_t most_bytes);
 
 /// All of a small file; nothing if there is none, if it is larger than `most_bytes`, or cannot be
 /// read, or if something else has its name.

@@ -79,9 +79,8 @@ std::string checkpoint_text(const ResultGrid& grid, const Trial& trial,
   if (is_guessed(grid.spec(), place)) {
     text +=
         "; nothing told whether it was saved before that result was printed or after, or its log "
-        "was "
-        "cut down, so it may be the model of a later one: say \"saved\" (docs/plain.md), or look "
-        "with tune check";
+        "was cut down, so it may be the model of a later one: say \"saved\" (docs/plain.md), or "
+        "look with tune check";
   }
   return text;
 }

@@ -7,6 +7,25 @@
 
 namespace tune {
 
+namespace {
+
+/// What whoever is paused and comes back with less needs, behind a sentence that says so.
+std::string way_to_save(const ExperimentSpec& spec) {
+  if (!spec.plain) {
+    return ": a trial that is paused must be able to save (a function by report(metrics, "
+           "save=...))";
+  }
+  if (!spec.plain->checkpoints) {
+    return ": a program that is paused must save, and say where: ${checkpoint_dir} "
+           "(docs/plain.md)";
+  }
+  return " that is whole: a file that is written under another name and then renamed is whole at "
+         "once, and so is a directory with a new \"complete\"; what is written in its place again "
+         "and again, only once it rests (docs/plain.md)";
+}
+
+}  // namespace
+
 void Attempts::end(Attempt& attempt, Outcome outcome, const std::string& reason) {
   end(attempt, Ending{outcome, reason});
 }
@@ -136,6 +155,7 @@ void Attempts::blame_disk(Attempt& attempt) {
 
 void Attempts::close(Attempt& attempt) {
   const TrialId id = attempt.trial;
+  look_for_stall(attempt);
   const AttemptEnded ended =
       end_record(attempt, trial(id), spec_.failure_config, winding_, ledger_.now());
   // Its processes are out of the way, so nobody writes there any more.
@@ -165,7 +185,7 @@ void Attempts::close(Attempt& attempt) {
                       (can_keep_state(spec_) ? "" : "; it has no checkpoint, and will begin anew"));
   }
   look_for_lost_work(id, ended.outcome);
-  look_for_stall(id, ended.outcome);
+  if (is_final(trial(id).state)) stalls_.erase(id);
   if (ended.outcome != Outcome::failed) {
     breaker_.on_end(id);
     return;
@@ -187,26 +207,31 @@ void Attempts::look_for_lost_work(TrialId id, Outcome outcome) {
                     "(docs/plain.md says what is)");
 }
 
-/// Between pauses that save nothing a trial trains the same iterations again, perhaps for ever.
-void Attempts::look_for_stall(TrialId id, Outcome outcome) {
-  constexpr int often = 3;
-  const Trial& of = trial(id);
-  if (is_final(of.state)) stalls_.erase(id);
-  if (outcome != Outcome::paused) return;
-  Stall& stall = stalls_[id];
+/// Between pauses that save nothing a trial trains the same iterations again: that is said, and
+/// has an end.
+void Attempts::look_for_stall(Attempt& attempt) {
+  constexpr int often = 3, too_often = 8;
+  const Trial& of = trial(attempt.trial);
+  if (attempt.ending->outcome != Outcome::paused || attempt.stop_asked) return;
+  Stall& stall = stalls_[of.id];
   if (of.iteration > stall.reached || of.lineage.size() != stall.clonings) {
     stall = {of.iteration, of.lineage.size(), 0};
     return;
   }
-  if (++stall.times < often || std::exchange(has_named_stall_, true)) return;
-  const auto [owner, checkpoint] = ledger_.experiment().restore_point(id);
+  if (++stall.times < often) return;
+  const auto [owner, checkpoint] = ledger_.experiment().restore_point(of.id);
   const std::int64_t from = checkpoint != nullptr ? checkpoint->iteration : 0;
-  callbacks_.notice(
-      to_string(id) + " gets no further: it has been paused at iteration " +
-      std::to_string(of.iteration) + " once more and goes on from iteration " +
-      std::to_string(from) +
-      ", since its pauses save nothing: a trial that is paused must be able to save (a function by "
-      "report(metrics, save=...))");
+  const std::string sentence = "it has been paused at iteration " + std::to_string(of.iteration) +
+                               " once more and goes on from iteration " + std::to_string(from) +
+                               ", since its pauses save nothing" + way_to_save(spec_);
+  if (stall.times >= too_often && from < of.iteration && !of.held) {
+    attempt.ending = Ending{.outcome = Outcome::failed,
+                            .reason = "it gets no further: " + sentence,
+                            .looked_into = true,
+                            .no_retry = "it would be thrown back again"};
+  } else if (!std::exchange(has_named_stall_, true)) {
+    callbacks_.notice(to_string(of.id) + " gets no further: " + sentence);
+  }
 }
 
 void Attempts::let_go() {

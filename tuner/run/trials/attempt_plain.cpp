@@ -5,9 +5,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "tuner/disk/lines.h"
+#include "tuner/model/paths.h"
 #include "tuner/run/trials/attempts.h"
 
 namespace tune {
@@ -26,10 +30,10 @@ bool is_long(double value) {
 }
 
 /// The driver's own number and time differ whatever the program does.
-ResultMark mark_of(const Metrics& metrics) {
+ResultMark mark_of(const std::vector<Metric>& numbers) {
   ResultMark mark;
   const auto mix = [](std::size_t& sum, std::size_t part) { sum = sum * 31 + part; };
-  for (const auto& [name, value] : metrics.numbers) {
+  for (const auto& [name, value] : numbers) {
     if (name == "training_iteration" || name == "time_this_iter_s") continue;
     for (std::size_t* const sum : {&mark.numbers, &mark.long_numbers}) {
       if (sum == &mark.long_numbers && !is_long(value)) continue;
@@ -38,6 +42,27 @@ ResultMark mark_of(const Metrics& metrics) {
     }
   }
   return mark;
+}
+
+/// Of the first two rows of a result.json, as far as they have the names of `like`: they have more
+/// of the driver's. Empty if there are none.
+std::vector<ResultMark> marks_of_rows(const std::filesystem::path& file,
+                                      const std::vector<Metric>& like) {
+  constexpr std::size_t most_bytes = 1 << 20;
+  std::vector<ResultMark> marks;
+  for (const std::string& row : first_lines(file.string(), 2, most_bytes)) {
+    std::vector<Metric> numbers;
+    try {
+      const Metrics all = read_metrics(row);
+      for (const Metric& metric : like) {
+        if (const auto value = all.find(metric.name)) numbers.push_back({metric.name, *value});
+      }
+    } catch (const std::invalid_argument&) {
+      return {};
+    }
+    marks.push_back(mark_of(numbers));
+  }
+  return marks;
 }
 
 }  // namespace
@@ -216,20 +241,41 @@ void Attempts::look_for_same_beginning(Attempt& attempt, const Metrics& metrics)
   if (marks.empty() && attempt.source.checkpoint.index != 0) {
     attempt.restored_from = attempt.source.checkpoint.trial;
   }
-  marks.push_back(mark_of(metrics));
+  marks.push_back(mark_of(metrics.numbers));
   if (marks.size() < 2) return;
   if (!attempt.restored_from) {
     beginnings_[attempt.trial] = marks;
     return;
   }
-  const auto is_same = [&](TrialId trial) {
-    const auto found = beginnings_.find(trial);
-    return found != beginnings_.end() && found->second == marks;
-  };
   const bool tells = marks[0].long_numbers != marks[1].long_numbers;
-  if (!tells || !(is_same(attempt.trial) || is_same(*attempt.restored_from))) return;
+  if (!tells || has_named_beginning_) return;
+  for (const TrialId trial : std::set{attempt.trial, *attempt.restored_from}) {
+    compare_beginning(attempt, trial, metrics.numbers);
+  }
+}
+
+/// With that of `other`, which may have begun in an earlier session: then its rows tell.
+void Attempts::compare_beginning(const Attempt& attempt, TrialId other,
+                                 const std::vector<Metric>& names) {
+  const auto known = beginnings_.find(other);
+  if (known != beginnings_.end()) {
+    if (known->second == attempt.first_marks) name_same_beginning(attempt.trial);
+    return;
+  }
+  if (!trial(other).start_checkpoint.empty()) return;
+  workers_.post(
+      Lane::prompt,
+      [file = paths::trial(launch_.experiment_dir, other) / "result.json", names] {
+        return marks_of_rows(file, names);
+      },
+      [this, id = attempt.trial, marks = attempt.first_marks](const std::vector<ResultMark>& rows) {
+        if (rows == marks) name_same_beginning(id);
+      });
+}
+
+void Attempts::name_same_beginning(TrialId id) {
   if (std::exchange(has_named_beginning_, true)) return;
-  callbacks_.notice(to_string(attempt.trial) +
+  callbacks_.notice(to_string(id) +
                     " was given its checkpoint and began with the results of its first iterations "
                     "again: its program does not go on from ${checkpoint}; say how with "
                     "\"resume\" (docs/plain.md)");

@@ -159,6 +159,8 @@ class Attempts {
   Save save_ahead(const Attempt& attempt, std::vector<PrintedResult> ahead) const;
   bool goes_on_later(const Attempt& attempt) const;
   void look_for_same_beginning(Attempt& attempt, const Metrics& metrics);
+  void compare_beginning(const Attempt& attempt, TrialId other, const std::vector<Metric>& names);
+  void name_same_beginning(TrialId id);
   void look_for_shared_outputs(const Attempt& attempt);
 
   // attempt_endings.cpp
@@ -169,7 +171,7 @@ class Attempts {
   void blame_disk(Attempt& attempt);
   void close(Attempt& attempt);
   void look_for_lost_work(TrialId trial, Outcome outcome);
-  void look_for_stall(TrialId trial, Outcome outcome);
+  void look_for_stall(Attempt& attempt);
   void look_at_held();
   void look_at_logs();
   void limit_logs(const std::vector<TrialId>& trials);
@@ -250,7 +252,7 @@ class Attempts {
   std::map<TrialId, Stall> stalls_;  ///< of those that are paused now, or have been
   bool has_named_stall_ = false;
   bool has_named_haste_ = false;
-  /// The first two results of trials whose plain program was given no checkpoint.
+  /// The first two results of trials whose plain program was given no checkpoint, in this session.
   std::map<TrialId, std::vector<ResultMark>> beginnings_;
   bool has_named_beginning_ = false;
   bool has_named_unsaved_donor_ = false;
