@@ -95,6 +95,15 @@ TEST_CASE("What was told to stop neither pauses nor goes on, and that is the ans
   CHECK(harness.trial(1).state == TrialState::terminated);
 }
 
+TEST_CASE("Nothing goes on in an experiment that ends", "[loop][hold]") {
+  SlowHarness harness;
+  harness.wishes = {{24, pause(1)}, {25, {Kind::stop, {}}}, {26, unpause(1)}};
+  (void)harness.run();
+  REQUIRE(harness.answers.size() == 3);
+  CHECK_FALSE(harness.answers[2].accepted);
+  CHECK_THAT(harness.answers[2].sentence, Contains("the experiment is ending"));
+}
+
 TEST_CASE("What is paused by hand stays so over a resume, until it is named", "[loop][hold]") {
   SlowHarness harness;
   harness.wishes = {{25, pause(1)}};
