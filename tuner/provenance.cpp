@@ -50,8 +50,8 @@ bool is_script(const std::filesystem::path& file) {
 }
 
 /// The program, and the script that it is given. Other arguments that are files are data, or what
-/// it writes: that those change says nothing of the program, and neither does a script in PATH that
-/// chooses an interpreter.
+/// it writes: that those change says nothing of the program. Of a script in PATH that chooses an
+/// interpreter, only the place does: it has no checksum.
 Json checksums_of(const ExperimentSpec& spec) {
   Json files = Json::object();
   const auto add = [&files](const std::string& path) {
@@ -69,7 +69,11 @@ Json checksums_of(const ExperimentSpec& spec) {
     const bool is_given = script != spec.command.end();
     if (is_given) add(*script);
     const bool is_own = spec.command.front().find('/') != std::string::npos;
-    if (!is_given || is_own || !is_script(program)) add(program);
+    if (!is_given || is_own || !is_script(program)) {
+      add(program);
+    } else {
+      files[program] = "";
+    }
   } catch (const Error&) {  // whoever starts it says so
   }
   return files;
@@ -157,7 +161,7 @@ std::string another_program(const std::string& before, const std::string& now) {
   for (const auto& [path, digits] : new_run.at("files").items()) {
     if (old_files.contains(path)) {
       const Json& was = old_files.at(path);
-      if (was != digits) {
+      if (was != digits && was != "" && digits != "") {
         add(file_name(path) + " was " + short_digits(was) + " and is " + short_digits(digits));
       }
       continue;
@@ -180,7 +184,8 @@ std::string program_text(const std::string& ran) {
   std::string text;
   const Json files = run.value("files", Json::object());
   for (const auto& [path, digits] : files.items()) {
-    text += (text.empty() ? "" : ", ") + file_name(path) + " " + short_digits(digits);
+    text += (text.empty() ? "" : ", ") + file_name(path);
+    if (digits != "") text += " " + short_digits(digits);
   }
   const std::string commit = commit_text(run);
   if (!commit.empty()) text += (text.empty() ? "" : ", ") + ("commit " + commit);

@@ -11,7 +11,8 @@ namespace tune {
 
 /// One JSON object in one line: `command_line`; `directory`, the working one; `git`, if that is in
 /// a repository: `commit` and whether it is `dirty`; `files`: by the path of the trainable's
-/// program and of the script it is given their checksums. What cannot be found out within a moment
+/// program and of the script it is given their checksums, empty of a script in PATH that is given
+/// another one. What cannot be found out within a moment
 /// is left out.
 std::string what_runs(const ExperimentSpec& spec, const std::vector<std::string>& command_line);
 
