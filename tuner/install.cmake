@@ -51,6 +51,7 @@ set(tune_public_headers
     tuner/base/expression_tree.h
     tuner/base/interned_text.h
     tuner/base/problem.h
+    tuner/base/wide_sum.h
     tuner/execution/local/detect_resources.h
     tuner/math/random.h
     tuner/model/checkpoint.h
